@@ -1,0 +1,131 @@
+"""What was decided: AllocationResult, and the reasons when the answer is no.
+
+`AllocationResult` has the shape of `resource.k8s.io/v1`. `Reason` is ours: a closed
+set of rules by name, each with its facts.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.device import NodeSelector
+from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
+from contracts.quantity import Quantity
+from contracts.structs import KubernetesStruct
+
+
+class ResultToleration(KubernetesStruct, frozen=True, kw_only=True):
+    """A copy of a request's toleration in its result."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class DeviceRequestAllocationResult(KubernetesStruct, frozen=True, kw_only=True):
+    """One device for one request."""
+
+    request: str
+    """`request`, or `request/subrequest` of a prioritized list."""
+    driver: DriverName
+    pool: PoolName
+    device: DeviceName
+    admin_access: bool | None = None
+    tolerations: tuple[ResultToleration, ...] = ()
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    share_id: str | None = None
+    consumed_capacity: dict[str, Quantity] = {}
+    skip_node_operations: tuple[str, ...] | None = None
+
+    @property
+    def device_id(self) -> DeviceID:
+        """The device, unique in the cluster."""
+        return DeviceID(self.driver, self.pool, self.device)
+
+
+class DeviceAllocationConfiguration(KubernetesStruct, frozen=True, kw_only=True):
+    """Configuration that drivers get with the devices."""
+
+    source: str
+    """`FromClass` or `FromClaim`."""
+    requests: tuple[str, ...] = ()
+    opaque: Any = None
+
+
+class DeviceAllocationResult(KubernetesStruct, frozen=True, kw_only=True):
+    """The devices of one claim."""
+
+    results: tuple[DeviceRequestAllocationResult, ...] = ()
+    config: tuple[DeviceAllocationConfiguration, ...] = ()
+
+
+class AllocationResult(KubernetesStruct, frozen=True, kw_only=True):
+    """The allocation of one claim (`status.allocation`)."""
+
+    devices: DeviceAllocationResult = DeviceAllocationResult()
+    node_selector: NodeSelector | None = None
+    """Absent: usable on every node."""
+    allocation_timestamp: str | None = None
+    """Whole seconds, UTC; stamped by whoever writes the claim."""
+
+
+class Rule(StrEnum):
+    """Every rule that can say no, by the name that docs and messages use."""
+
+    NO_CANDIDATE = "NoCandidate"
+    """Fewer devices on every node pass the request than it asks for."""
+    TAKEN = "DevicesTaken"
+    """Enough devices exist, but others hold them."""
+    TAINTED = "DevicesTainted"
+    """Enough devices are free, but they have taints that are not tolerated."""
+    CONSTRAINT = "ConstraintUnsatisfiable"
+    """No node's free devices meet the claim's constraints."""
+    ALL_DEVICES = "AllDevicesUnavailable"
+    """A request for all devices, of which some are not to be had."""
+    JOINT = "JointCapacity"
+    """Each member fits alone; together they do not."""
+    OUTRANKED = "Outranked"
+    """It would fit alone, but gangs of higher priority or age need the devices."""
+    SELECTOR_ERROR = "SelectorError"
+    """A selector does not compile, or fails on a device that it must judge."""
+    UNKNOWN_CLASS = "UnknownDeviceClass"
+    UNKNOWN_TEMPLATE = "UnknownResourceClaimTemplate"
+    UNKNOWN_CLAIM = "UnknownResourceClaim"
+    NOT_MODELLED = "NotModelled"
+    """This version cannot decide it; the field is named."""
+    INVALID = "Invalid"
+    """The object breaks a rule of the API; field and rule are named."""
+    NOT_PROVEN = "NotProven"
+    """No answer within the limits."""
+    TOO_MANY_DEVICES = "ClaimDeviceLimit"
+    """A claim may hold 32 devices."""
+    NODE = "NodeUnavailable"
+    """Devices fit, but their nodes are away, not ready or not allowed."""
+    WITHDRAWN = "WrittenElsewhere"
+    """The publisher refused or lost the decision: somebody else was faster."""
+
+
+class Reason(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Why not: the rule, what it is about, and the facts in words.
+
+    `subject` is a path such as `worker/gpus/gpu` (member/claim/request) or the name of
+    an object; `field` the field of that object where one is to blame.
+    """
+
+    rule: Rule
+    subject: str = ""
+    field: str = ""
+    message: str = ""
+    facts: dict[str, int] = {}
+    """Counts behind the message, such as `devices`, `taken`, `asked`."""
+
+    def __str__(self) -> str:
+        head = f"{self.rule}: {self.field}" if self.field else str(self.rule)
+        place = f" ({self.subject})" if self.subject else ""
+        return f"{head}{place}{': ' + self.message if self.message else ''}"

@@ -1,0 +1,91 @@
+"""Bytes <-> Structs: one encoder and one decoder a type, built once.
+
+The bytes are canonical (keys sorted, defaults left out), so equal values have equal
+bytes and hashes. Knows nothing of subjects or streams.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from contracts.errors import DecodeError
+from contracts.quantity import Quantity, QuantityError
+
+T = TypeVar("T")
+
+
+def _to_wire(value: Any) -> Any:
+    if isinstance(value, Quantity):
+        return value.text
+    raise NotImplementedError(type(value).__name__)
+
+
+def _from_wire(kind: type, value: Any) -> Any:
+    if kind is Quantity:
+        if isinstance(value, str):
+            return Quantity.parse(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return Quantity.of(value)
+        if isinstance(value, float):
+            return Quantity.parse(repr(value))
+        raise QuantityError(str(value))
+    raise NotImplementedError(kind.__name__)
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_to_wire, order="deterministic")
+
+
+def encode(value: Any) -> bytes:
+    """Write canonical JSON."""
+    return _ENCODER.encode(value)
+
+
+def to_builtins(value: Any) -> Any:
+    """Turn Structs into dicts and lists, as JSON or YAML writers want them."""
+    return msgspec.to_builtins(value, enc_hook=_to_wire, order="deterministic")
+
+
+def convert(value: Any, kind: type[T], what: str) -> T:
+    """Read a Struct from dicts and lists; `what` names the object in errors.
+
+    Raises:
+        DecodeError: the value is not of that type.
+    """
+    try:
+        return msgspec.convert(value, kind, dec_hook=_from_wire)
+    except msgspec.ValidationError as error:
+        raise _decode_error(what, error) from error
+
+
+class Codec(Generic[T]):
+    """Bytes <-> values of one type (or tagged union)."""
+
+    def __init__(self, kind: Any, what: str) -> None:
+        self._what = what
+        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(
+            kind, dec_hook=_from_wire
+        )
+
+    def encode(self, value: T) -> bytes:
+        """Write canonical JSON."""
+        return _ENCODER.encode(value)
+
+    def decode(self, data: bytes) -> T:
+        """Read a value.
+
+        Raises:
+            DecodeError: the bytes are no JSON, or not of this type.
+        """
+        try:
+            return self._decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise _decode_error(self._what, error) from error
+
+
+def _decode_error(what: str, error: Exception) -> DecodeError:
+    reason, found, path = str(error).rpartition(" - at `")
+    if not found:
+        return DecodeError(what, "$", str(error))
+    return DecodeError(what, path.rstrip("`"), reason)

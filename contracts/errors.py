@@ -1,0 +1,36 @@
+"""The errors of contracts.
+
+ContractsError
+|-- DecodeError      bytes or an object that are not what they should be
+`-- SubjectError     a name that cannot become a token of a subject
+"""
+
+from __future__ import annotations
+
+
+class ContractsError(Exception):
+    """Whatever contracts raises."""
+
+
+class DecodeError(ContractsError):
+    """An input that is not of the expected type.
+
+    `what` names the object or message, `field` the path inside it (`$` is the whole),
+    `reason` what is wrong there.
+    """
+
+    def __init__(self, what: str, field: str, reason: str) -> None:
+        self.what = what
+        self.field = field
+        self.reason = reason
+        place = "" if field in ("", "$") else f": {field.removeprefix('$.')}"
+        super().__init__(f"{what}{place}: {reason}")
+
+
+class SubjectError(ContractsError):
+    """A name that cannot become one token of a NATS subject."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name!r} cannot be part of a subject: {reason}")

@@ -1,0 +1,127 @@
+"""Gangs: members that are allocated all or not at all, and the phases of their life.
+
+The one document that goes over NATS, into a file and, as a custom resource, into the
+API server (`moorings.dev/v1alpha1`). What Moorings cannot decide yet is kept here all
+the same; the solver refuses it by name.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from contracts.claim import ResourceClaimSpec
+from contracts.ids import FullyQualifiedName
+from contracts.meta import ObjectMeta
+from contracts.quantity import Quantity
+from contracts.structs import KubernetesStruct
+
+API_VERSION = "moorings.dev/v1alpha1"
+MAX_MEMBERS = 5000
+"""Pods of one gang."""
+
+
+class MemberClaim(KubernetesStruct, frozen=True, kw_only=True):
+    """A claim that each member has: written out, by template, or by name."""
+
+    name: str
+    spec: ResourceClaimSpec | None = None
+    template_name: str | None = None
+    claim_name: str | None = None
+
+
+class NodeToleration(KubernetesStruct, frozen=True, kw_only=True):
+    """A node taint that the pod does not mind."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class MemberNode(KubernetesStruct, frozen=True, kw_only=True):
+    """What kube-scheduler will ask of the node besides devices."""
+
+    resources: dict[str, Quantity] = {}
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[NodeToleration, ...] = ()
+    affinity: dict[str, Any] = {}
+    """`nodeAffinity`, as in a pod."""
+
+
+class Member(KubernetesStruct, frozen=True, kw_only=True):
+    """Equal pods of a gang."""
+
+    name: str
+    count: int = 1
+    claims: tuple[MemberClaim, ...] = ()
+    node: MemberNode = MemberNode()
+
+
+class GangConstraint(KubernetesStruct, frozen=True, kw_only=True):
+    """What devices of several claims and pods must have in common, or not."""
+
+    match_attribute: FullyQualifiedName | None = None
+    distinct_attribute: FullyQualifiedName | None = None
+    requests: tuple[str, ...] = ()
+    """`member/claim/request`."""
+    scope: str = "Gang"
+    """`Gang` or `Pod`."""
+
+
+class TopologyLevel(KubernetesStruct, frozen=True, kw_only=True):
+    """A node label whose value all members should share."""
+
+    key: str
+    mode: str = "Required"
+    """`Required` or `Preferred`."""
+
+
+class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
+    """What a gang needs."""
+
+    priority: int = 0
+    """Higher strictly first; ties by age."""
+    priority_class_name: str = ""
+    weight: int | None = None
+    """Its worth among equals of its priority; absent: devices asked for."""
+    members: tuple[Member, ...] = ()
+    constraints: tuple[GangConstraint, ...] = ()
+    topology: tuple[TopologyLevel, ...] = ()
+    recovery: str = "Report"
+    """`Report` or `Recreate`."""
+    hold: bool = False
+    """Take the devices before the pods exist."""
+
+
+class Gang(KubernetesStruct, frozen=True, kw_only=True):
+    """Members that are allocated all or not at all."""
+
+    api_version: str = API_VERSION
+    kind: str = "Gang"
+    metadata: ObjectMeta = ObjectMeta()
+    spec: GangSpec = GangSpec()
+
+
+class GangPhase(StrEnum):
+    """Where a gang is in its life; the last three are terminal."""
+
+    PENDING = "Pending"
+    DECIDED = "Decided"
+    """Allocated by the solver, not yet confirmed by the publisher."""
+    WRITTEN = "Written"
+    COMPLETED = "Completed"
+    CANCELLED = "Cancelled"
+    REJECTED = "Rejected"
+    """The objects themselves are wrong; can never fit as written."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing can follow."""
+        return self in (GangPhase.COMPLETED, GangPhase.CANCELLED, GangPhase.REJECTED)
+
+    @property
+    def holds_devices(self) -> bool:
+        """Whether its decision counts as taken."""
+        return self in (GangPhase.DECIDED, GangPhase.WRITTEN)

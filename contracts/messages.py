@@ -1,0 +1,308 @@
+"""Every event and command on the bus, and which of them may travel on which subject.
+
+One tagged Struct each; the tag is the `type` of the JSON. Events are past tense,
+commands imperative. Invariants of ours are checked in `__post_init__`, which also
+runs when decoding, so a message that exists is well-formed.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.allocation import AllocationResult, Reason
+from contracts.codec import Codec
+from contracts.device import DeviceTaint, ResourcePool
+from contracts.gang import MAX_MEMBERS, Gang
+from contracts.ids import (
+    ClaimRef,
+    ClusterName,
+    DeviceID,
+    GangUID,
+    Namespace,
+    NodeName,
+    SolveID,
+)
+
+
+class Message(
+    Struct, frozen=True, kw_only=True, rename="camel", tag=True, tag_field="type"
+):
+    """The base of every message."""
+
+
+# --- from node agents ----------------------------------------------------------
+
+
+class DevicesAnnounced(Message, frozen=True, kw_only=True):
+    """All pools and devices of a node, whole (subject `inv`)."""
+
+    cluster: ClusterName
+    node: NodeName
+    pools: tuple[ResourcePool, ...] = ()
+    labels: dict[str, str] = {}
+    """Topology of the node, such as its rack; Kubernetes' Node wins where it exists."""
+
+    def __post_init__(self) -> None:
+        keys = [(pool.driver, pool.name) for pool in self.pools]
+        if len(set(keys)) != len(keys):
+            raise ValueError("pools: two pools of one driver and name")
+
+
+class DeviceHealth(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A device that is not healthy."""
+
+    device: DeviceID
+    verdict: str
+    """`Unhealthy` or `Unknown`."""
+    taints: tuple[DeviceTaint, ...] = ()
+    message: str = ""
+
+
+class HealthJudged(Message, frozen=True, kw_only=True):
+    """All devices of a node that are not healthy now (subject `health`)."""
+
+    cluster: ClusterName
+    node: NodeName
+    devices: tuple[DeviceHealth, ...] = ()
+
+
+class NodeSeen(Message, frozen=True, kw_only=True):
+    """A heartbeat (subject `hb`); when it expires the node is away."""
+
+    cluster: ClusterName
+    node: NodeName
+    incarnation: str = ""
+    """Changes when the agent restarts."""
+
+
+# --- from the publisher: what Kubernetes holds ---------------------------------
+
+
+class ObjectObserved(Message, frozen=True, kw_only=True):
+    """An object of Kubernetes as it is now (subject `state`)."""
+
+    cluster: ClusterName
+    kind: str
+    key: str
+    """`name` or `namespace/name`."""
+    object: dict[str, Any]
+
+
+class ObjectGone(Message, frozen=True, kw_only=True):
+    """An object of Kubernetes that is no more."""
+
+    cluster: ClusterName
+    kind: str
+    key: str
+
+
+# --- from platforms -------------------------------------------------------------
+
+
+class SubmitGang(Message, frozen=True, kw_only=True):
+    """Please allocate this gang; the stream's acknowledgement is the acceptance."""
+
+    cluster: ClusterName
+    uid: GangUID
+    gang: Gang
+    submitted_at: str = ""
+    """RFC 3339, by the submitter's clock; for people, never for deciding."""
+
+    def __post_init__(self) -> None:
+        spec = self.gang.spec
+        if not self.uid:
+            raise ValueError("uid: must not be empty")
+        if not self.gang.metadata.name:
+            raise ValueError("gang.metadata.name: must not be empty")
+        if not spec.members:
+            raise ValueError("gang.spec.members: a gang has at least one member")
+        if any(member.count < 1 for member in spec.members):
+            raise ValueError("gang.spec.members: count must be at least 1")
+        if sum(member.count for member in spec.members) > MAX_MEMBERS:
+            raise ValueError(f"gang.spec.members: more than {MAX_MEMBERS} pods")
+        names = [member.name for member in spec.members]
+        if len(set(names)) != len(names):
+            raise ValueError("gang.spec.members: two members of one name")
+        for member in spec.members:
+            claims = [claim.name for claim in member.claims]
+            if len(set(claims)) != len(claims):
+                raise ValueError(
+                    f"gang.spec.members[{member.name}].claims: two of one name"
+                )
+
+
+class CancelGang(Message, frozen=True, kw_only=True):
+    """The gang is not wanted any more, allocated or not."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    uid: GangUID
+    reason: str = ""
+
+
+class ReleaseGang(Message, frozen=True, kw_only=True):
+    """The gang's work is done."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    uid: GangUID
+
+
+# --- from the solver -------------------------------------------------------------
+
+
+class ClaimAllocated(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The allocation of one claim of a member."""
+
+    claim: str
+    """The claim's name in the member (not the ResourceClaim's)."""
+    ref: ClaimRef
+    allocation: AllocationResult
+
+
+class MemberAllocated(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where one pod of a gang goes, and what it gets."""
+
+    member: str
+    index: int
+    node: NodeName
+    claims: tuple[ClaimAllocated, ...] = ()
+
+
+class GangAllocated(Message, frozen=True, kw_only=True):
+    """All claims of a gang are decided (subject `dec`)."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    name: str
+    uid: GangUID
+    solve: SolveID
+    attempt: int
+    epoch: int
+    members: tuple[MemberAllocated, ...] = ()
+
+
+class GangPending(Message, frozen=True, kw_only=True):
+    """The gang waits, and why; sent only when the reason changes."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    name: str
+    uid: GangUID
+    solve: SolveID
+    attempt: int
+    epoch: int
+    reasons: tuple[Reason, ...] = ()
+
+
+class GangRejected(Message, frozen=True, kw_only=True):
+    """The gang's objects are wrong; it can never fit as written. Terminal."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    name: str
+    uid: GangUID
+    epoch: int
+    reasons: tuple[Reason, ...] = ()
+
+
+class ReleaseOutcome(StrEnum):
+    """How a gang's life ended."""
+
+    COMPLETED = "Completed"
+    CANCELLED = "Cancelled"
+
+
+class GangReleased(Message, frozen=True, kw_only=True):
+    """The gang holds no devices any more. Terminal."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    name: str
+    uid: GangUID
+    epoch: int
+    outcome: ReleaseOutcome
+
+
+class BatchSolved(Message, frozen=True, kw_only=True):
+    """Ends a batch of decisions; consumers act when it has come (subject `solved`)."""
+
+    cluster: ClusterName
+    solve: SolveID
+    epoch: int
+    gangs: tuple[GangUID, ...] = ()
+
+
+class EpochClaimed(Message, frozen=True, kw_only=True):
+    """The solver that leads, and until when (subject `fence`)."""
+
+    cluster: ClusterName
+    epoch: int
+    holder: str
+    lease_s: float
+
+
+# --- from the publisher: what became of decisions ---------------------------------
+
+
+class AllocationWritten(Message, frozen=True, kw_only=True):
+    """All claims of the decision are written (subject `conf`)."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    uid: GangUID
+    attempt: int
+
+
+class AllocationRefused(Message, frozen=True, kw_only=True):
+    """The decision could not be written and is void; decide again."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    uid: GangUID
+    attempt: int
+    reason: str
+
+
+class AllocationLost(Message, frozen=True, kw_only=True):
+    """Somebody else cleared or took what was written; decide again."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    uid: GangUID
+    attempt: int
+    reason: str
+
+
+class ClaimsReleased(Message, frozen=True, kw_only=True):
+    """What was written for a released gang is gone."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    uid: GangUID
+
+
+InventoryMessage = DevicesAnnounced
+HealthMessage = HealthJudged
+HeartbeatMessage = NodeSeen
+StateMessage = ObjectObserved | ObjectGone
+SubmissionMessage = SubmitGang
+CommandMessage = CancelGang | ReleaseGang
+DecisionMessage = GangAllocated | GangPending | GangRejected | GangReleased
+ConfirmationMessage = (
+    AllocationWritten | AllocationRefused | AllocationLost | ClaimsReleased
+)
+
+INVENTORY: Codec[InventoryMessage] = Codec(InventoryMessage, "inventory")
+HEALTH: Codec[HealthMessage] = Codec(HealthMessage, "health")
+HEARTBEAT: Codec[HeartbeatMessage] = Codec(HeartbeatMessage, "heartbeat")
+STATE: Codec[StateMessage] = Codec(StateMessage, "state")
+SUBMISSION: Codec[SubmissionMessage] = Codec(SubmissionMessage, "submission")
+COMMAND: Codec[CommandMessage] = Codec(CommandMessage, "command")
+DECISION: Codec[DecisionMessage] = Codec(DecisionMessage, "decision")
+SOLVED: Codec[BatchSolved] = Codec(BatchSolved, "solved")
+CONFIRMATION: Codec[ConfirmationMessage] = Codec(ConfirmationMessage, "confirmation")
+FENCE: Codec[EpochClaimed] = Codec(EpochClaimed, "fence")

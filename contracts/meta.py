@@ -1,0 +1,31 @@
+"""ObjectMeta, as far as Moorings reads or writes it."""
+
+from __future__ import annotations
+
+from contracts.structs import KubernetesStruct
+
+
+class OwnerReference(KubernetesStruct, frozen=True, kw_only=True):
+    """The object that another object lives and dies with."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class ObjectMeta(KubernetesStruct, frozen=True, kw_only=True):
+    """Names, labels and versions of a Kubernetes object."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    generate_name: str = ""
+    resource_version: str = ""
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""How every service behaves: start and stop, configuration, retries, logs, the bus."""

@@ -1,0 +1,109 @@
+"""Kubernetes quantities as exact integers of 1e-9 units; floats never enter.
+
+`Quantity` keeps the text it was written in, so that what we republish reads as its
+author wrote it, and compares by value alone: `Quantity.parse("1Gi") ==
+Quantity.parse("1073741824")`. It stands alone because both the contracts and the
+selectors need it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache, total_ordering
+
+NANO = 10**9
+"""Base units of 1: a quantity of `1` is `NANO`."""
+
+_SUFFIXES = {
+    "n": (1, 0),
+    "u": (10**3, 0),
+    "m": (10**6, 0),
+    "": (NANO, 0),
+    "k": (NANO * 10**3, 0),
+    "M": (NANO * 10**6, 0),
+    "G": (NANO * 10**9, 0),
+    "T": (NANO * 10**12, 0),
+    "P": (NANO * 10**15, 0),
+    "E": (NANO * 10**18, 0),
+    "Ki": (NANO, 10),
+    "Mi": (NANO, 20),
+    "Gi": (NANO, 30),
+    "Ti": (NANO, 40),
+    "Pi": (NANO, 50),
+    "Ei": (NANO, 60),
+}
+_PATTERN = re.compile(
+    r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d{1,4})|([KMGTPE]i|[numkMGTPE]))?",
+    re.ASCII,
+)
+
+
+class QuantityError(ValueError):
+    """A text that is no Kubernetes quantity."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(f"{text!r} is no quantity (such as 500m, 4 or 80Gi)")
+
+
+@total_ordering
+class Quantity:
+    """An amount: `nano` (exact, in 1e-9 units) and the text it was written in."""
+
+    __slots__ = ("nano", "text")
+
+    nano: int
+    text: str
+
+    def __init__(self, nano: int, text: str) -> None:
+        object.__setattr__(self, "nano", nano)
+        object.__setattr__(self, "text", text)
+
+    @classmethod
+    def parse(cls, text: str) -> Quantity:
+        """Read a quantity; like Kubernetes, round away from zero to 1e-9.
+
+        Raises:
+            QuantityError: the text is no quantity.
+
+        Source: k8s.io/apimachinery/pkg/api/resource, ParseQuantity.
+        """
+        return _parse(text)
+
+    @classmethod
+    def of(cls, units: int) -> Quantity:
+        """Make the quantity of so many whole units."""
+        return cls(units * NANO, str(units))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Quantity is frozen: cannot set {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.nano == other.nano
+
+    def __lt__(self, other: Quantity) -> bool:
+        return self.nano < other.nano
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
+
+    def __repr__(self) -> str:
+        return f"Quantity({self.text})"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@lru_cache(maxsize=65536)
+def _parse(text: str) -> Quantity:
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise QuantityError(text)
+    sign, digits, exponent, suffix = match.groups()
+    whole, _, fraction = digits.partition(".")
+    scale, shift = _SUFFIXES[suffix or ""]
+    tens = int(exponent[1:]) if exponent else 0
+    numerator = (int((whole + fraction) or "0") * scale) << shift
+    power = tens - len(fraction)
+    nano = numerator * 10**power if power >= 0 else -(-numerator // 10 ** (-power))
+    return Quantity(-nano if sign == "-" else nano, text)

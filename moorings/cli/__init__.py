@@ -1,0 +1,1 @@
+"""One executable; a module per group of commands."""

@@ -1,0 +1,1 @@
+"""Announces the devices of a node and judges their health."""

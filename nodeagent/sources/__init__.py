@@ -1,0 +1,1 @@
+"""Where devices and their readings come from."""

@@ -1,0 +1,1 @@
+"""Writes decisions as Kubernetes objects and says what became of them."""

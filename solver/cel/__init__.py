@@ -1,0 +1,1 @@
+"""Device selectors: one function, evaluated in recycled sandbox processes."""

@@ -1,0 +1,1 @@
+"""The complete model: every rule of an allocation over counts of like things."""

@@ -1,0 +1,1 @@
+"""Why the answer is no, and what would help."""

@@ -1,0 +1,1 @@
+"""What is to be decided, frozen and hashed; and who may serve whom."""

@@ -1,0 +1,1 @@
+"""What we believe: pools, nodes, classes and gangs, changed by messages alone."""

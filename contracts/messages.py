@@ -25,6 +25,7 @@ from contracts.ids import (
     NodeName,
     SolveID,
 )
+from contracts.quantity import Quantity
 
 
 class Message(
@@ -44,6 +45,8 @@ class DevicesAnnounced(Message, frozen=True, kw_only=True):
     pools: tuple[ResourcePool, ...] = ()
     labels: dict[str, str] = {}
     """Topology of the node, such as its rack; Kubernetes' Node wins where it exists."""
+    resources: dict[str, Quantity] = {}
+    """What pods may use of the node in all; Kubernetes' Node wins where it exists."""
 
     def __post_init__(self) -> None:
         keys = [(pool.driver, pool.name) for pool in self.pools]

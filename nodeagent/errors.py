@@ -1,0 +1,35 @@
+"""The errors of the node agent.
+
+NodeAgentError
+|-- FleetError     a fleet or faults file that breaks a rule
+`-- SourceError    devices that cannot be discovered or read now
+"""
+
+from __future__ import annotations
+
+
+class NodeAgentError(Exception):
+    """Whatever the node agent raises."""
+
+
+class FleetError(NodeAgentError):
+    """A fleet or faults file that breaks a rule.
+
+    `file` names the file, `field` the path inside it (empty: the whole), `rule` says
+    what must hold there.
+    """
+
+    def __init__(self, file: str, field: str, rule: str) -> None:
+        self.file = file
+        self.field = field
+        self.rule = rule
+        super().__init__(f"{file}: {field}: {rule}" if field else f"{file}: {rule}")
+
+
+class SourceError(NodeAgentError):
+    """Devices that cannot be discovered or read now; asking again may help."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        self.source = source
+        self.reason = reason
+        super().__init__(f"device source {source}: {reason}")

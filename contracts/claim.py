@@ -14,7 +14,7 @@ from contracts.allocation import AllocationResult
 from contracts.ids import DeviceClassName, DriverName, FullyQualifiedName
 from contracts.meta import ObjectMeta
 from contracts.quantity import Quantity
-from contracts.structs import KubernetesStruct
+from contracts.structs import KubernetesExcerpt, KubernetesStruct
 
 
 class CELDeviceSelector(KubernetesStruct, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ class ResourceClaimConsumerReference(KubernetesStruct, frozen=True, kw_only=True
     uid: str = ""
 
 
-class ResourceClaimStatus(KubernetesStruct, frozen=True, kw_only=True):
+class ResourceClaimStatus(KubernetesExcerpt, frozen=True, kw_only=True):
     """What was allocated, and for whom."""
 
     allocation: AllocationResult | None = None

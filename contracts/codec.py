@@ -88,4 +88,7 @@ def _decode_error(what: str, error: Exception) -> DecodeError:
     reason, found, path = str(error).rpartition(" - at `")
     if not found:
         return DecodeError(what, "$", str(error))
-    return DecodeError(what, path.rstrip("`"), reason)
+    path = path.rstrip("`")
+    if path.startswith("key` in `"):
+        return DecodeError(what, path.removeprefix("key` in `"), f"key: {reason}")
+    return DecodeError(what, path, reason)

@@ -2,6 +2,7 @@
 
 ContractsError
 |-- DecodeError      bytes or an object that are not what they should be
+|-- UnknownKindError an object of a kind or version that Moorings does not read
 `-- SubjectError     a name that cannot become a token of a subject
 """
 
@@ -25,6 +26,18 @@ class DecodeError(ContractsError):
         self.reason = reason
         place = "" if field in ("", "$") else f": {field.removeprefix('$.')}"
         super().__init__(f"{what}{place}: {reason}")
+
+
+class UnknownKindError(ContractsError):
+    """An object of a kind or version that Moorings does not read or write."""
+
+    def __init__(self, api_version: str, kind: str, name: str = "") -> None:
+        self.api_version = api_version
+        self.kind = kind
+        self.name = name
+        subject = " ".join(part for part in (kind or "object", name) if part)
+        version = f"apiVersion {api_version}" if api_version else "no apiVersion"
+        super().__init__(f"{subject}: {version} of this kind is not known")
 
 
 class SubjectError(ContractsError):

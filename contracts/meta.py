@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contracts.structs import KubernetesStruct
+from contracts.structs import KubernetesExcerpt
 
 
-class OwnerReference(KubernetesStruct, frozen=True, kw_only=True):
+class OwnerReference(KubernetesExcerpt, frozen=True, kw_only=True):
     """The object that another object lives and dies with."""
 
     api_version: str = ""
@@ -15,7 +15,7 @@ class OwnerReference(KubernetesStruct, frozen=True, kw_only=True):
     controller: bool | None = None
 
 
-class ObjectMeta(KubernetesStruct, frozen=True, kw_only=True):
+class ObjectMeta(KubernetesExcerpt, frozen=True, kw_only=True):
     """Names, labels and versions of a Kubernetes object."""
 
     name: str = ""

@@ -13,3 +13,7 @@ class KubernetesStruct(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
 ):
     """A part of a Kubernetes object, decoded leniently; validate.py judges it."""
+
+
+class KubernetesExcerpt(KubernetesStruct, frozen=True, kw_only=True):
+    """A part of an object of which few fields matter to us; others are expected."""

@@ -1,0 +1,180 @@
+"""Nodes, pods and what makes pods, as far as an allocator must know them.
+
+Excerpts: fields that no decision depends on are left out, so nothing here can be
+written back. Knows nothing of devices beyond the names of claims.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.gang import NodeToleration
+from contracts.ids import NodeName
+from contracts.meta import ObjectMeta
+from contracts.quantity import Quantity
+from contracts.structs import KubernetesExcerpt
+
+
+class Namespace(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A namespace; its labels admit admin access."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class NodeTaint(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A taint on a node."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    """What keeps pods away from a node."""
+
+    unschedulable: bool = False
+    taints: tuple[NodeTaint, ...] = ()
+
+
+class NodeCondition(KubernetesExcerpt, frozen=True, kw_only=True):
+    """One observation of a node, such as `Ready`."""
+
+    type: str = ""
+    status: str = ""
+    """`True`, `False` or `Unknown`."""
+
+
+class NodeStatus(KubernetesExcerpt, frozen=True, kw_only=True):
+    """What a node has, and how it is."""
+
+    allocatable: dict[str, Quantity] = {}
+    conditions: tuple[NodeCondition, ...] = ()
+    declared_features: tuple[str, ...] = ()
+
+
+class Node(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A node of the cluster."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def name(self) -> NodeName:
+        """The name that slices and pods use."""
+        return NodeName(self.metadata.name)
+
+    @property
+    def is_ready(self) -> bool | None:
+        """The Ready condition; None when nobody has said."""
+        for condition in self.status.conditions:
+            if condition.type == "Ready":
+                return condition.status == "True"
+        return None
+
+
+class PodResourceClaim(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A claim of a pod by name, or the template that makes it."""
+
+    name: str = ""
+    """Unique in the pod; containers refer to it."""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class ContainerResourceClaim(KubernetesExcerpt, frozen=True, kw_only=True):
+    """Which claim of the pod, and which of its requests, a container uses."""
+
+    name: str = ""
+    request: str = ""
+    """Empty: all requests of the claim."""
+
+
+class ResourceRequirements(KubernetesExcerpt, frozen=True, kw_only=True):
+    """What a container needs from its node."""
+
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    claims: tuple[ContainerResourceClaim, ...] = ()
+
+
+class Container(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A container; an init container with `Always` runs along (a sidecar)."""
+
+    name: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    restart_policy: str | None = None
+
+
+class PodSchedulingGate(KubernetesExcerpt, frozen=True, kw_only=True):
+    """Something that a pod waits for before it is scheduled."""
+
+    name: str = ""
+
+
+class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    """What a pod asks for."""
+
+    node_name: NodeName | None = None
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[NodeToleration, ...] = ()
+    affinity: dict[str, Any] = {}
+    priority: int | None = None
+    priority_class_name: str = ""
+    scheduler_name: str = ""
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+    """Of the pod as a whole (KEP-2837)."""
+    overhead: dict[str, Quantity] = {}
+
+
+class PodResourceClaimStatus(KubernetesExcerpt, frozen=True, kw_only=True):
+    """The ResourceClaim that was generated for a claim of the pod."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    """None: generated, and found not to be needed."""
+
+
+class PodStatus(KubernetesExcerpt, frozen=True, kw_only=True):
+    """How far a pod is."""
+
+    phase: str = ""
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+
+
+class Pod(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A pod."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class PodTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
+    """The pattern for the pods of a workload."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+
+
+class ReplicatedPodTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
+    """So many equal pods of a workload."""
+
+    name: str = ""
+    """The role in lower case (`worker`); empty where a workload has only one."""
+    count: int = 1
+    """Pods at one time."""
+    template: PodTemplate = PodTemplate()
+
+
+class Workload(KubernetesExcerpt, frozen=True, kw_only=True):
+    """Whatever makes pods: Job, StatefulSet, Deployment, MPIJob, JobSet and so on."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    templates: tuple[ReplicatedPodTemplate, ...] = ()

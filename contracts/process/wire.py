@@ -1,0 +1,135 @@
+"""What goes over the bus and comes from it, as values.
+
+Turns messages into headers and bytes and back: compression, time to live, compare and
+set, markers. Stands alone so that every way of sending and reading agrees on it; must
+not know the client library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import zstandard
+from msgspec import Struct
+
+from contracts.process.errors import MessageError
+
+MAX_DECODED_BYTES = 64 << 20
+"""A compressed message that would unpack to more is refused."""
+_ZSTD_LEVEL = 3
+
+ENCODING = "Content-Encoding"
+MESSAGE_ID = "Nats-Msg-Id"
+TTL = "Nats-TTL"
+EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
+MARKER_REASON = "Nats-Marker-Reason"
+
+
+class BusSettings(Struct, frozen=True, kw_only=True):
+    """Where the bus is, and as whom we speak."""
+
+    servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
+    name: str
+    """Shown by the server's monitoring."""
+    replicas: int = 1
+    """Copies of each stream; 3 on a cluster of servers."""
+    request_timeout_s: float = 5.0
+    """One attempt; attempts are repeated (retry.py)."""
+
+
+class Outgoing(Struct, frozen=True, kw_only=True):
+    """A message to publish."""
+
+    subject: str
+    data: bytes
+    """Plain bytes, also with `zstd`."""
+    zstd: bool = False
+    headers: dict[str, str] = {}
+    message_id: str = ""
+    """The stream drops a second message with this id inside its duplicate window."""
+    ttl_s: int | None = None
+    expected_last_subject_sequence: int | None = None
+    """Refuse as stale unless this is the subject's last; 0: the subject is new."""
+
+
+class Received(Struct, frozen=True, kw_only=True):
+    """A message of a stream."""
+
+    subject: str
+    """The subject it was published on, also when it came by a republish."""
+    data: bytes
+    sequence: int
+    time_s: float
+    """When the server stored it, seconds since the epoch."""
+    headers: dict[str, str] = {}
+    gone: str = ""
+    """Not empty: the subject's value ended (`MaxAge`, `Remove` or `Purge`)."""
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """What a follower got at once; empty when the stream is quiet."""
+
+    messages: tuple[Received, ...]
+    synced: bool
+    """Everything that existed when the follower began has been delivered."""
+
+
+def pack(message: Outgoing) -> tuple[bytes, dict[str, str]]:
+    """Give the body and the headers that travel."""
+    headers = dict(message.headers)
+    body = message.data
+    if message.zstd:
+        body = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(body)
+        headers[ENCODING] = "zstd"
+    if message.message_id:
+        headers[MESSAGE_ID] = message.message_id
+    if message.ttl_s is not None:
+        headers[TTL] = str(message.ttl_s)
+    if message.expected_last_subject_sequence is not None:
+        expected = message.expected_last_subject_sequence
+        headers[EXPECTED_LAST_SUBJECT_SEQUENCE] = str(expected)
+    return body, headers
+
+
+def unpack(
+    subject: str, body: bytes, headers: Mapping[str, str], sequence: int, time_s: float
+) -> Received:
+    """Read a message as it travelled.
+
+    Raises:
+        MessageError: the body does not unpack, or to more than `MAX_DECODED_BYTES`.
+    """
+    return Received(
+        subject=subject,
+        data=_decoded(subject, body, headers.get(ENCODING, "")),
+        sequence=sequence,
+        time_s=time_s,
+        headers=dict(headers),
+        gone=headers.get(MARKER_REASON, ""),
+    )
+
+
+def _decoded(subject: str, body: bytes, encoding: str) -> bytes:
+    if encoding == "":
+        return body
+    if encoding != "zstd":
+        raise MessageError(subject, f"unknown {ENCODING} {encoding!r}")
+    try:
+        declared = zstandard.get_frame_parameters(body).content_size
+        if zstandard.CONTENTSIZE_UNKNOWN != declared > MAX_DECODED_BYTES:
+            raise MessageError(subject, f"unpacks to {declared} bytes")
+        return zstandard.ZstdDecompressor().decompress(
+            body, max_output_size=MAX_DECODED_BYTES, allow_extra_data=False
+        )
+    except zstandard.ZstdError as error:
+        raise MessageError(subject, f"does not unpack: {error}") from error
+
+
+def seconds(timestamp: str) -> float:
+    """Read a server's RFC 3339 time, nanoseconds included."""
+    whole, _, rest = timestamp.partition(".")
+    fraction = rest.rstrip("Z0123456789") and rest or rest.rstrip("Z")
+    digits = "".join(char for char in fraction if char.isdigit())[:9]
+    base = datetime.fromisoformat(whole.rstrip("Z") + "+00:00").timestamp()
+    return base + (int(digits) / 10 ** len(digits) if digits else 0.0)

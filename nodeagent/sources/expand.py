@@ -1,0 +1,216 @@
+"""Makes nodes and their devices of a fleet file, one node at a time.
+
+Lazy on purpose: a fleet of thousands of nodes costs their names until a node is asked
+for. Same file, same nodes, same uuids. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from uuid import NAMESPACE_DNS, uuid5
+
+from msgspec import Struct
+
+from contracts.device import Device, DeviceAttribute, DeviceCapacity, ResourcePool
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
+from nodeagent.errors import FleetError
+from nodeagent.inventory import NodeDevices
+from nodeagent.sources.fleet import AttributeValue, DeviceSpec, Fleet, NodeShape
+from nodeagent.sources.fleet_rules import MAX_TEXT, check, is_label_value, is_subdomain
+from nodeagent.sources.template import fill
+
+_UUIDS = uuid5(NAMESPACE_DNS, "devices.moorings.dev")
+
+
+class NodePlace(Struct, frozen=True):
+    """Where a node stands in its fleet."""
+
+    shape: NodeShape
+    index: int
+    """In its shape."""
+    position: int
+    """In the fleet."""
+
+
+class Nodes(Struct, frozen=True):
+    """The nodes of a fleet by name, and how to make each."""
+
+    fleet: Fleet
+    places: Mapping[NodeName, NodePlace]
+
+    def devices_of(self, node: NodeName) -> NodeDevices:
+        """Make all devices of a node."""
+        place = self.places[node]
+        pools: dict[tuple[DriverName, PoolName], list[Device]] = {}
+        for spec in place.shape.devices:
+            key = (DriverName(spec.driver), PoolName(fill(spec.pool, {"node": node})))
+            pools.setdefault(key, []).extend(_devices(spec, node, key[1]))
+        return NodeDevices(
+            node=node,
+            labels=_labels(self.fleet, place),
+            resources=place.shape.resources,
+            pools=tuple(
+                ResourcePool(driver=driver, name=name, devices=tuple(devices))
+                for (driver, name), devices in pools.items()
+            ),
+        )
+
+    def device_ids_of(self, node: NodeName) -> tuple[DeviceID, ...]:
+        """List the ids of a node's devices, without their attributes."""
+        return tuple(
+            DeviceID(
+                DriverName(spec.driver),
+                PoolName(fill(spec.pool, {"node": node})),
+                _device_name(spec, node, index),
+            )
+            for spec in self.places[node].shape.devices
+            for index in range(spec.count)
+        )
+
+
+def expand(fleet: Fleet, file: str) -> Nodes:
+    """Name all nodes of a fleet, in its order.
+
+    Raises:
+        FleetError: the fleet breaks a rule, or a name that it makes does.
+    """
+    check(fleet, file)
+    places: dict[NodeName, NodePlace] = {}
+    for number, shape in enumerate(fleet.nodes):
+        field = f"nodes[{number}].name"
+        for index in range(shape.count):
+            place = NodePlace(shape, index, len(places))
+            name = NodeName(fill(shape.name, _node_values(place)))
+            if not is_subdomain(name):
+                raise FleetError(file, field, f"makes {name!r}, no name for a node")
+            if name in places:
+                raise FleetError(file, field, f"makes {name!r} a second time")
+            places[name] = place
+    nodes = Nodes(fleet, places)
+    _check_first_of_each_shape(nodes, file)
+    return nodes
+
+
+def _check_first_of_each_shape(nodes: Nodes, file: str) -> None:
+    """Nodes of a shape differ by numbers alone: what holds for one holds for all."""
+    for node, place in nodes.places.items():
+        if place.index:
+            continue
+        at = f"nodes[{nodes.fleet.nodes.index(place.shape)}]"
+        for key, value in _labels(nodes.fleet, place).items():
+            if not is_label_value(value):
+                rule = f"makes {value!r} of {key}, no value for a label"
+                raise FleetError(file, f"{at}.labels", rule)
+        for rule in _made_violations(nodes.devices_of(node)):
+            raise FleetError(file, f"{at}.devices", rule)
+
+
+def _made_violations(devices: NodeDevices) -> Iterator[str]:
+    for pool in devices.pools:
+        if not is_subdomain(pool.name):
+            yield f"makes {pool.name!r}, no name for a pool"
+        for device in pool.devices:
+            if "." in device.name or not is_subdomain(device.name):
+                yield f"makes {device.name!r}, no name for a device"
+            for key, value in device.attributes.items():
+                text = value.string_value or value.version_value or ""
+                if len(text) > MAX_TEXT:
+                    yield f"makes {text!r} of {key}, over {MAX_TEXT} characters"
+    ids = devices.device_ids
+    if len(set(ids)) != len(ids):
+        yield "makes two devices of one driver, pool and name"
+
+
+def _node_values(place: NodePlace) -> dict[str, str | int]:
+    return {
+        "shape": place.shape.shape,
+        "index": place.index,
+        "position": place.position,
+    }
+
+
+def _labels(fleet: Fleet, place: NodePlace) -> dict[str, str]:
+    labels = {}
+    for rule in fleet.topology:
+        group = (
+            place.position // rule.nodes if rule.nodes else place.position % rule.groups
+        )
+        labels[rule.label] = fill(rule.value, {"index": group})
+    values = _node_values(place)
+    own = {key: fill(value, values) for key, value in place.shape.labels.items()}
+    return {**labels, **own}
+
+
+def _devices(spec: DeviceSpec, node: NodeName, pool: PoolName) -> list[Device]:
+    capacity = {name: DeviceCapacity(value=v) for name, v in spec.capacity.items()}
+    return [
+        Device(
+            name=_device_name(spec, node, index),
+            attributes=_attributes(spec, node, pool, index),
+            capacity=capacity,
+        )
+        for index in range(spec.count)
+    ]
+
+
+def _device_name(spec: DeviceSpec, node: NodeName, index: int) -> DeviceName:
+    return DeviceName(fill(spec.name, _device_values(spec, node, index)))
+
+
+def _device_values(
+    spec: DeviceSpec, node: NodeName, index: int
+) -> dict[str, str | int]:
+    return {
+        "node": node,
+        "index": index,
+        "numa": _group(index, spec.numa_nodes, spec.count),
+        "root": _group(index, spec.pcie_roots, spec.count),
+        "rail": _group(index, spec.rails, spec.count),
+    }
+
+
+def _group(index: int, groups: int, count: int) -> int:
+    return index * groups // count
+
+
+def _attributes(
+    spec: DeviceSpec, node: NodeName, pool: PoolName, index: int
+) -> dict[str, DeviceAttribute]:
+    values = _device_values(spec, node, index)
+    name = _device_name(spec, node, index)
+    attributes = {
+        key: _attribute(value, values) for key, value in spec.attributes.items()
+    }
+    uuid = uuid5(_UUIDS, f"{node}/{spec.driver}/{pool}/{name}")
+    attributes["uuid"] = DeviceAttribute(string_value=f"{spec.uuid_prefix}-{uuid}")
+    if spec.numa_nodes:
+        attributes["resource.kubernetes.io/numaNode"] = _number(int(values["numa"]))
+    if spec.pcie_roots:
+        root = f"pci0000:{values['root']:02x}"
+        attributes["resource.kubernetes.io/pcieRoot"] = _text(root)
+    if spec.rails:
+        attributes["net.moorings.dev/rail"] = _number(int(values["rail"]))
+    return attributes
+
+
+def _attribute(
+    value: AttributeValue, values: Mapping[str, str | int]
+) -> DeviceAttribute:
+    if isinstance(value, bool):
+        return DeviceAttribute(bool_value=value)
+    if isinstance(value, int):
+        return _number(value)
+    if isinstance(value, str):
+        return _text(fill(value, values))
+    return DeviceAttribute(version_value=value.version)
+
+
+@lru_cache(maxsize=4096)
+def _number(value: int) -> DeviceAttribute:
+    return DeviceAttribute(int_value=value)
+
+
+@lru_cache(maxsize=4096)
+def _text(value: str) -> DeviceAttribute:
+    return DeviceAttribute(string_value=value)

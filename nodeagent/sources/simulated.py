@@ -1,0 +1,158 @@
+"""The source `simulated`: a fleet file, and faults that can be added while it runs.
+
+The faults file is looked at before every reading and read again when it was replaced;
+write it whole and rename it into place. A faults file that breaks a rule is named in
+the log and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import structlog
+from msgspec import structs
+
+from contracts.ids import DeviceID, NodeName
+from nodeagent.errors import FleetError, SourceError
+from nodeagent.inventory import NodeDevices
+from nodeagent.sources.expand import Nodes, expand
+from nodeagent.sources.faults import FaultSpan, faults_at, plan_faults
+from nodeagent.sources.fleet import read_faults, read_fleet
+from nodeagent.sources.source import Readings
+
+log = structlog.get_logger()
+
+_Signature = tuple[int, int, int]
+
+
+def open_simulated(
+    fleet_file: Path, faults_file: Path | None, node: NodeName | None
+) -> SimulatedSource:
+    """Read a fleet file; with `node`, stand for that node of it alone.
+
+    Raises:
+        FleetError: a file cannot be read or breaks a rule, or has no such node.
+    """
+    name = str(fleet_file)
+    fleet = read_fleet(_text(fleet_file), name)
+    nodes = expand(fleet, name)
+    if node is not None and node not in nodes.places:
+        raise FleetError(name, "nodes", f"no node is named {node!r}")
+    return SimulatedSource(
+        nodes, plan_faults(fleet.faults, nodes, name), faults_file, node
+    )
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FleetError(str(file), "", f"cannot be read: {error}") from error
+
+
+class SimulatedSource:
+    """Devices of a fleet file."""
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        spans: tuple[FaultSpan, ...],
+        faults_file: Path | None = None,
+        only: NodeName | None = None,
+    ) -> None:
+        self._nodes = nodes
+        self._names = tuple(nodes.places) if only is None else (only,)
+        self._spans = self._mine(spans)
+        self._faults_file = faults_file
+        self._signature: _Signature | None = None
+        self._injected: tuple[FaultSpan, ...] = ()
+        self._started_s: float | None = None
+        self._removed: Mapping[NodeName, frozenset[DeviceID]] = {}
+
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """The nodes of the fleet, or the one that was asked for."""
+        return self._names
+
+    async def discover(self, node: NodeName) -> NodeDevices:
+        """Make the devices of a node, without those that a fault removed.
+
+        Raises:
+            SourceError: the fleet has no such node.
+        """
+        if node not in self._nodes.places:
+            raise SourceError("simulated", f"no node is named {node!r}")
+        devices = self._nodes.devices_of(node)
+        removed = self._removed.get(node)
+        return devices if removed is None else _without(devices, removed)
+
+    async def read(self, now_s: float) -> Readings:
+        """Say which faults are there now."""
+        if self._started_s is None:
+            self._started_s = now_s
+        elapsed_s = now_s - self._started_s
+        self._look_at_faults_file(elapsed_s)
+        state = faults_at((*self._spans, *self._injected), elapsed_s)
+        changed = frozenset(
+            node
+            for node in self._removed.keys() | state.removed.keys()
+            if self._removed.get(node) != state.removed.get(node)
+        )
+        self._removed = state.removed
+        return Readings(symptoms=state.readings, changed=changed, away=state.away)
+
+    def _mine(self, spans: tuple[FaultSpan, ...]) -> tuple[FaultSpan, ...]:
+        names = frozenset(self._names)
+        return tuple(span for span in spans if span.node in names)
+
+    def _look_at_faults_file(self, elapsed_s: float) -> None:
+        if self._faults_file is None:
+            return
+        signature = _signature(self._faults_file)
+        if signature == self._signature:
+            return
+        self._signature = signature
+        file = str(self._faults_file)
+        try:
+            text = "" if signature is None else _text(self._faults_file)
+            spans = plan_faults(read_faults(text, file), self._nodes, file)
+        except FleetError as error:
+            log.warning(
+                "faults.refused", file=error.file, field=error.field, rule=error.rule
+            )
+            return
+        self._injected = tuple(_later(span, elapsed_s) for span in self._mine(spans))
+        log.info("faults.read", file=file, fault_count=len(self._injected))
+
+
+def _signature(file: Path) -> _Signature | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _later(span: FaultSpan, shift_s: float) -> FaultSpan:
+    return structs.replace(
+        span, start_s=span.start_s + shift_s, end_s=span.end_s + shift_s
+    )
+
+
+def _without(devices: NodeDevices, removed: frozenset[DeviceID]) -> NodeDevices:
+    names = {(id_.driver, id_.pool, id_.device) for id_ in removed}
+    return structs.replace(
+        devices,
+        pools=tuple(
+            structs.replace(
+                pool,
+                devices=tuple(
+                    device
+                    for device in pool.devices
+                    if (pool.driver, pool.name, device.name) not in names
+                ),
+            )
+            for pool in devices.pools
+        ),
+    )

@@ -1,0 +1,93 @@
+"""Objects for tests: valid by default, so that a test spells only what it is about.
+
+Attributes are plain values (`{"index": 1, "model": "a100"}`), quantities texts or
+integers, selectors CEL texts. Whatever has no short form goes by its field's name.
+"""
+
+from tests.builders.claims import (
+    allocation,
+    claim,
+    claim_spec,
+    claim_template,
+    constraint,
+    device_class,
+    request,
+    result,
+    selectors,
+    sub_request,
+    toleration,
+)
+from tests.builders.devices import (
+    counter_set,
+    device,
+    devices,
+    node_name_selector,
+    node_selector,
+    pool,
+    resource_slice,
+    taint,
+    taint_rule,
+)
+from tests.builders.gangs import (
+    gang,
+    gang_constraint,
+    member,
+    member_claim,
+    node,
+    pod,
+    topology_level,
+)
+from tests.builders.values import (
+    DEVICE_CLASS,
+    DRIVER,
+    NAMESPACE,
+    NODE,
+    UID,
+    Amount,
+    Value,
+    Version,
+    attribute,
+    quantities,
+    quantity,
+)
+
+__all__ = [
+    "DEVICE_CLASS",
+    "DRIVER",
+    "NAMESPACE",
+    "NODE",
+    "UID",
+    "Amount",
+    "Value",
+    "Version",
+    "allocation",
+    "attribute",
+    "claim",
+    "claim_spec",
+    "claim_template",
+    "constraint",
+    "counter_set",
+    "device",
+    "device_class",
+    "devices",
+    "gang",
+    "gang_constraint",
+    "member",
+    "member_claim",
+    "node",
+    "node_name_selector",
+    "node_selector",
+    "pod",
+    "pool",
+    "quantities",
+    "quantity",
+    "request",
+    "resource_slice",
+    "result",
+    "selectors",
+    "sub_request",
+    "taint",
+    "taint_rule",
+    "toleration",
+    "topology_level",
+]

@@ -268,4 +268,12 @@ SUBJECTS: tuple[SubjectRow, ...] = (
         sender="publisher",
         receivers=("solver", "platform"),
     ),
+    SubjectRow(
+        entity="solve",
+        pattern="solve.v1.<cluster>.<id>",
+        stream="SOLVE",
+        codec=messages.SOLVE,
+        sender="solver",
+        receivers=("solver", "platform"),
+    ),
 )

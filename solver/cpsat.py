@@ -1,0 +1,80 @@
+"""The only calls of CP-SAT: a model and parameters in, one outcome a status out.
+
+One worker, a fixed seed and a limit in deterministic time: the outcome depends on
+the model alone, never on the machine's speed. Values exist only where CP-SAT has a
+solution; in every other status it would hand back garbage without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from ortools.sat.python import cp_model
+
+from solver.errors import ModelInvalidError
+
+
+class Solved(Struct, frozen=True):
+    """A solution, proven best or not."""
+
+    values: Sequence[int]
+    """By variable index."""
+    optimal: bool
+    bound: float
+    """What no solution exceeds; equal to the value when optimal."""
+    work: float
+    """Deterministic time spent."""
+
+    def value(self, variable: cp_model.IntVar) -> int:
+        """Read a variable."""
+        return self.values[variable.index]
+
+
+class Infeasible(Struct, frozen=True):
+    """Proven to have no solution."""
+
+    work: float
+
+
+class Unknown(Struct, frozen=True):
+    """The limit came first: neither a solution nor a proof."""
+
+    work: float
+    bound: float
+
+
+Outcome = Solved | Infeasible | Unknown
+
+
+def solve(
+    model: cp_model.CpModel, *, work_limit: float, seed: int, feasibility: bool
+) -> Outcome:
+    """Solve a model.
+
+    `work_limit` is CP-SAT's deterministic time. `feasibility` says that any solution
+    will do, which prefers parameters that find one soon.
+
+    Raises:
+        ModelInvalidError: CP-SAT refused the model.
+    """
+    solver = cp_model.CpSolver()
+    parameters = solver.parameters
+    parameters.num_workers = 1
+    parameters.random_seed = seed
+    parameters.max_deterministic_time = max(work_limit, 1e-3)
+    parameters.cp_model_probing_level = 0
+    parameters.symmetry_level = 0
+    parameters.linearization_level = 1 if feasibility else 2
+    status = solver.solve(model)
+    response = solver.response_proto
+    work = response.deterministic_time
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        optimal = status == cp_model.OPTIMAL
+        bound = solver.best_objective_bound
+        return Solved(tuple(response.solution), optimal, bound, work)
+    if status == cp_model.INFEASIBLE:
+        return Infeasible(work)
+    if status == cp_model.MODEL_INVALID:
+        raise ModelInvalidError(model.validate())
+    return Unknown(work, solver.best_objective_bound)

@@ -1,0 +1,24 @@
+"""The direct model of a batch on some nodes: variables, rules, and nothing solved."""
+
+from __future__ import annotations
+
+from ortools.sat.python import cp_model
+
+from solver.direct.rules import RULES
+from solver.direct.variables import Placements
+from solver.problem.demand import Demand
+from solver.problem.nodes import NodeView
+
+
+def build(demand: Demand, nodes: tuple[NodeView, ...]) -> Placements:
+    """Build the model of placing the batch on these nodes."""
+    placements = Placements(cp_model.CpModel(), demand, nodes)
+    for rule in RULES:
+        rule(placements)
+    return placements
+
+
+def demand_everything(x: Placements) -> None:
+    """Ask for all gangs: the model is infeasible where they do not fit together."""
+    for kind, gangs in x.demand.gang_kinds.items():
+        x.model.add(x.gangs[kind] == len(gangs))

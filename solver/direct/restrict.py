@@ -1,0 +1,70 @@
+"""Which nodes a model needs to see.
+
+Of each node kind at most as many nodes as the batch has pods matter, lowest names
+first: exact for rules inside a node. Most batches need far fewer: enough nodes of the
+tightest kinds to hold every pod by count. If all gangs fit on those, no larger model
+could do better, so the small one is tried first.
+"""
+
+from __future__ import annotations
+
+from solver.problem.capacity import pods_at_most
+from solver.problem.demand import Demand, MemberKind
+from solver.problem.nodes import NodeKind, NodeShape, NodeView
+
+
+def all_needed(kinds: tuple[NodeKind, ...], demand: Demand) -> tuple[NodeView, ...]:
+    """Choose nodes such that no answer needs another: kinds are exchangeable."""
+    pods = sum(demand.pods)
+    return tuple(
+        view
+        for kind in kinds
+        if any(pods_at_most(m, kind.shape) for m in demand.member_kinds)
+        for view in kind.nodes[:pods]
+    )
+
+
+def enough(
+    kinds: tuple[NodeKind, ...], demand: Demand, *, spare: int
+) -> tuple[NodeView, ...]:
+    """Choose nodes that hold `spare` times the batch's pods by count, tightest first.
+
+    Large pods choose first; a node chosen for one kind of pod is not counted for
+    another.
+    """
+    taken = [0] * len(kinds)
+    order = sorted(
+        range(len(demand.member_kinds)),
+        key=lambda m: (-asked_by(demand.member_kinds[m]), m),
+    )
+    for m in order:
+        member, wanted = demand.member_kinds[m], demand.pods[m] * spare
+        for index in sorted(
+            range(len(kinds)), key=lambda i: (_tightness(member, kinds[i].shape), i)
+        ):
+            most = pods_at_most(member, kinds[index].shape)
+            if wanted <= 0 or most == 0:
+                continue
+            free = len(kinds[index].nodes) - taken[index]
+            used = min(free, -(-wanted // most))
+            taken[index] += used
+            wanted -= used * most
+    return tuple(
+        view
+        for kind, count in zip(kinds, taken, strict=True)
+        for view in kind.nodes[:count]
+    )
+
+
+def asked_by(member: MemberKind) -> int:
+    """Count the devices of a pod, those of `All` as one."""
+    return sum(
+        1 if request.all_devices else request.count for request in member.requests
+    )
+
+
+def _tightness(member: MemberKind, shape: NodeShape) -> tuple[int, int]:
+    """Rank node shapes for a pod: least left over, then fewest devices."""
+    size = sum(group.size for group in shape.groups)
+    used = pods_at_most(member, shape) * asked_by(member)
+    return (size - used, size)

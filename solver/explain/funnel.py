@@ -1,0 +1,214 @@
+"""Why a gang is not in, by counting: how many devices were left after each rule.
+
+One pass over the nodes for each kind of request: how many devices its selectors
+choose, how many of those are on usable nodes, free, and tolerated. The first rule
+that leaves too few is the reason. Always bounded; what counting cannot show is said
+as such, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from contracts.allocation import Reason, Rule
+from contracts.ids import NodeName
+from solver.problem.candidates import SelectorFault, free, selected, tolerated
+from solver.problem.demand import RequestKind, request_kind
+from solver.problem.nodes import nodes_of
+from solver.problem.problem import GangPart, MemberPart, Problem, RequestPart
+from solver.snapshot.parts import PoolPart
+
+
+class NodeCounts(Struct, frozen=True):
+    """Devices of one node that are left for one kind of request."""
+
+    node: NodeName
+    unavailable: str
+    selected: int
+    free: int
+    eligible: int
+
+
+class RequestCounts(Struct, frozen=True):
+    """What is left for one kind of request, node by node."""
+
+    devices: int
+    """All devices of all usable pools."""
+    nodes: tuple[NodeCounts, ...]
+    """Nodes where anything is selected."""
+    faults: tuple[tuple[str, SelectorFault], ...]
+    """Selectors that failed, each with its device."""
+    unusable: tuple[str, ...]
+    """Pools that may not be used, and why."""
+
+
+class Funnel:
+    """Counts for one Problem, each made once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._known: dict[RequestKind, RequestCounts] = {}
+
+    def reasons(self, gang: GangPart, *, beaten_by: int) -> tuple[Reason, ...]:
+        """Say why a gang is not in; `beaten_by`: gangs of the batch that are."""
+        reasons = [
+            reason
+            for member in gang.members
+            for reason in (self._member_reason(member),)
+            if reason is not None
+        ]
+        if reasons:
+            return tuple(reasons)
+        if beaten_by:
+            message = (
+                "its pods would fit by count, but not beside the "
+                f"{beaten_by} gangs decided with it that come first"
+            )
+            return (
+                Reason(
+                    rule=Rule.OUTRANKED, message=message, facts={"gangs": beaten_by}
+                ),
+            )
+        message = "each pod fits on some node; all of them together do not"
+        return (Reason(rule=Rule.JOINT, message=message, facts={"pods": gang.pods}),)
+
+    def counts(self, kind: RequestKind) -> RequestCounts:
+        """Count what is left for a kind of request."""
+        known = self._known.get(kind)
+        if known is None:
+            known = self._known[kind] = self._counts(kind)
+        return known
+
+    def _member_reason(self, member: MemberPart) -> Reason | None:
+        for claim in member.claims:
+            for request in claim.requests:
+                subject = f"{member.name}/{claim.name}/{request.name}"
+                reason = self._request_reason(member, request, subject)
+                if reason is not None:
+                    return reason
+        return self._constraint_reason(member)
+
+    def _request_reason(
+        self, member: MemberPart, request: RequestPart, subject: str
+    ) -> Reason | None:
+        counts = self.counts(request_kind(request))
+        asked = 1 if request.all_devices else request.count
+        steps: tuple[tuple[Rule, Callable[[NodeCounts], int]], ...] = (
+            (Rule.NO_CANDIDATE, lambda node: node.selected),
+            (Rule.NODE, lambda node: 0 if node.unavailable else node.selected),
+            (Rule.TAKEN, lambda node: 0 if node.unavailable else node.free),
+            (Rule.TAINTED, lambda node: 0 if node.unavailable else node.eligible),
+        )
+        if not asked:
+            return None
+        for rule, count in steps:
+            if request.all_devices:
+                room = sum(1 for n in counts.nodes if count(n) == n.selected > 0)
+            else:
+                room = sum(count(n) // asked for n in counts.nodes)
+            if room < member.count:
+                if rule is Rule.NO_CANDIDATE and counts.faults:
+                    return _fault_reason(request, subject, counts)
+                return _count_reason(rule, request, subject, counts, (room, member))
+        return None
+
+    def _constraint_reason(self, member: MemberPart) -> Reason | None:
+        constraints = [c for claim in member.claims for c in claim.constraints]
+        if not constraints:
+            return None
+        names = sorted(
+            {c.match_attribute or c.distinct_attribute or "" for c in constraints}
+        )
+        message = (
+            f"each request of its {member.count} pods fits by count, but not with the "
+            f"constraints on {', '.join(names)}"
+        )
+        facts = {"pods": member.count}
+        return Reason(
+            rule=Rule.CONSTRAINT, subject=member.name, message=message, facts=facts
+        )
+
+    def _counts(self, kind: RequestKind) -> RequestCounts:
+        devices, nodes = 0, []
+        faults: list[tuple[str, SelectorFault]] = []
+        unusable = []
+        for page in self._problem.pages:
+            for pools in nodes_of(page):
+                chosen = available = usable = 0
+                for part, use in pools.pools:
+                    pool = part.value
+                    if not isinstance(pool, PoolPart):
+                        continue
+                    if pool.incomplete or pool.invalid:
+                        why = pool.invalid or "incomplete"
+                        unusable.append(f"{pool.driver}/{pool.pool}: {why}")
+                        continue
+                    devices += len(pool.devices)
+                    found = selected(part, kind.selectors, self._problem.selectors)
+                    faults.extend(
+                        (f"{pool.driver}/{pool.pool}/{pool.devices[f.device].name}", f)
+                        for f in found.faults
+                    )
+                    left = found.bits & free(pool, use)
+                    chosen += found.bits.bit_count()
+                    available += left.bit_count()
+                    left &= tolerated(pool, use, kind.tolerations)
+                    usable += left.bit_count()
+                if chosen:
+                    why = pools.node.unavailable if pools.node is not None else ""
+                    counts = NodeCounts(pools.name, why, chosen, available, usable)
+                    nodes.append(counts)
+        return RequestCounts(devices, tuple(nodes), tuple(faults), tuple(unusable))
+
+
+def _fault_reason(request: RequestPart, subject: str, counts: RequestCounts) -> Reason:
+    device, fault = min(counts.faults, key=lambda item: item[0])
+    own = fault.selector - request.class_selectors
+    if own < 0:
+        place = f"class {request.device_class}: selector #{fault.selector}"
+    else:
+        place = f"selector #{own}"
+    message = f"{place} on device {device}: {fault.error}"
+    return Reason(
+        rule=Rule.SELECTOR_ERROR,
+        subject=subject,
+        message=message,
+        facts={"devices": len(counts.faults)},
+    )
+
+
+def _count_reason(
+    rule: Rule,
+    request: RequestPart,
+    subject: str,
+    counts: RequestCounts,
+    room_of: tuple[int, MemberPart],
+) -> Reason:
+    room, member = room_of
+    nodes = counts.nodes
+    usable = [node for node in nodes if not node.unavailable]
+    facts = {
+        "devices": counts.devices,
+        "selected": sum(node.selected for node in nodes),
+        "onUsableNodes": sum(node.selected for node in usable),
+        "free": sum(node.free for node in usable),
+        "eligible": sum(node.eligible for node in usable),
+        "podsWithRoom": room,
+        "pods": member.count,
+    }
+    each = "all matching devices" if request.all_devices else f"{request.count}"
+    what = {
+        Rule.NO_CANDIDATE: f"{facts['selected']} devices match",
+        Rule.NODE: f"{facts['onUsableNodes']} matching devices are on usable nodes",
+        Rule.TAKEN: f"{facts['free']} matching devices are free",
+        Rule.TAINTED: f"{facts['eligible']} free devices have no taint in the way",
+    }[rule]
+    message = (
+        f"asks for {each} of {request.device_class} on one node for each of "
+        f"{member.count} pods; {what}, which is room for {room} pods"
+    )
+    if counts.unusable:
+        message += f"; {len(counts.unusable)} pools unusable ({counts.unusable[0]})"
+    return Reason(rule=rule, subject=subject, message=message, facts=facts)

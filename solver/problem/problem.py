@@ -1,0 +1,137 @@
+"""The Problem: everything that an answer depends on, frozen, complete and hashed.
+
+It is a list of pages (the cluster), the gangs of the batch in the order of their
+urgency, the selector table and the parameters. Two equal Problems have one hash and
+one answer; nothing is looked up later, not even the time.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from hashlib import sha256
+
+from msgspec import Struct
+
+from contracts.allocation import Reason
+from contracts.claim import DeviceConfiguration, DeviceConstraint, DeviceToleration
+from contracts.codec import Codec
+from contracts.ids import DeviceClassName, GangUID, Namespace
+from solver.problem.selectors import SelectorRows, SelectorTable
+from solver.snapshot.parts import Page, Pages
+
+
+class RequestPart(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
+    """One request of a claim, its class looked up and its defaults filled in."""
+
+    name: str
+    device_class: DeviceClassName
+    selectors: tuple[str, ...] = ()
+    """Those of the class, then those of the request."""
+    class_selectors: int = 0
+    """How many of them are the class's."""
+    all_devices: bool = False
+    count: int = 1
+    """Devices asked for; without meaning when all are."""
+    tolerations: tuple[DeviceToleration, ...] = ()
+
+
+class ClaimPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One claim that each pod of a member has."""
+
+    name: str
+    """In the member."""
+    claim_name: str = ""
+    """Of the ResourceClaim, when it exists already; else it is made up."""
+    claim_uid: str = ""
+    requests: tuple[RequestPart, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+    config: tuple[DeviceConfiguration, ...] = ()
+
+
+class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Equal pods of a gang."""
+
+    name: str
+    count: int = 1
+    claims: tuple[ClaimPart, ...] = ()
+
+
+class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A gang to be decided, all its references resolved."""
+
+    uid: GangUID
+    namespace: Namespace = Namespace("")
+    name: str
+    priority: int = 0
+    weight: int = 0
+    """Its worth when it is in: devices asked for, unless the gang says otherwise."""
+    members: tuple[MemberPart, ...] = ()
+    rejected: bool = False
+    """Whether `refused` can never change for the gang as written."""
+    refused: tuple[Reason, ...] = ()
+    """Why it is not even tried; empty when it is."""
+
+    @property
+    def pods(self) -> int:
+        """Count its pods."""
+        return sum(member.count for member in self.members)
+
+
+class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What else an answer depends on."""
+
+    version: str
+    """Of the decision procedure; replay compares bytes within one version."""
+    work_limit: float = 8.0
+    """CP-SAT deterministic time of one solve."""
+    seed: int = 1
+
+
+class ProblemRoot(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The Problem with its pages by hash: what is hashed and recorded."""
+
+    pages: tuple[str, ...]
+    gangs: tuple[GangPart, ...]
+    selectors: tuple[SelectorRows, ...]
+    parameters: Parameters
+
+
+ROOT: Codec[ProblemRoot] = Codec(ProblemRoot, "problem")
+
+
+class Problem:
+    """What is to be decided; see the module."""
+
+    def __init__(
+        self,
+        pages: Pages | tuple[Page, ...],
+        gangs: tuple[GangPart, ...],
+        selectors: SelectorTable,
+        parameters: Parameters,
+    ) -> None:
+        self.pages = tuple(pages)
+        self.gangs = gangs
+        self.selectors = selectors
+        self.parameters = parameters
+
+    @cached_property
+    def root(self) -> ProblemRoot:
+        """The Problem with its pages by hash."""
+        return ProblemRoot(
+            pages=tuple(page.sha for page in self.pages),
+            gangs=self.gangs,
+            selectors=self.selectors.rows(),
+            parameters=self.parameters,
+        )
+
+    @cached_property
+    def data(self) -> bytes:
+        """Canonical bytes of the root."""
+        return ROOT.encode(self.root)
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of the Problem, in hex."""
+        return sha256(self.data).hexdigest()

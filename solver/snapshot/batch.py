@@ -1,0 +1,54 @@
+"""Which gangs are decided together.
+
+All that wait and were not tried since something grew: by priority, then by age, as
+many as one solve should take. The rest comes next, so that a large backlog never
+keeps the bus waiting for one answer. Knows no devices.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from solver.snapshot.gangs import GangRecord
+from solver.snapshot.snapshot import Snapshot
+
+
+class BatchLimits(Struct, frozen=True, kw_only=True):
+    """How much one solve takes."""
+
+    gangs: int = 256
+    pods: int = 2048
+    """A single gang may have more."""
+
+
+def choose_batch(snapshot: Snapshot, limits: BatchLimits) -> tuple[GangRecord, ...]:
+    """Choose the gangs of the next solve, most urgent first; empty: nothing to do."""
+    ready = sorted(
+        (
+            record
+            for record in snapshot.waiting.values()
+            if record.tried < snapshot.growth
+        ),
+        key=urgency,
+    )
+    chosen: list[GangRecord] = []
+    pods = 0
+    for record in ready[: limits.gangs]:
+        pods += pods_of(record)
+        if chosen and pods > limits.pods:
+            break
+        chosen.append(record)
+    return tuple(chosen)
+
+
+def urgency(record: GangRecord) -> tuple[int, int, str]:
+    """Order gangs: priority first, then age."""
+    priority = record.submission.gang.spec.priority if record.submission else 0
+    return (-priority, record.order, record.uid)
+
+
+def pods_of(record: GangRecord) -> int:
+    """Count the pods of a gang."""
+    if record.submission is None:
+        return 0
+    return sum(member.count for member in record.submission.gang.spec.members)

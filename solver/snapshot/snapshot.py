@@ -1,0 +1,285 @@
+"""Everything believed about a cluster, changed by one message at a time.
+
+`apply(snapshot, message)` is the only way to a new belief; applied twice, a message
+changes nothing. Each message costs what it is about: one node's page, one gang's
+record. Knows no bus, no clock and no solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct, structs
+
+from contracts.allocation import AllocationResult
+from contracts.claim import (
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+)
+from contracts.device import DeviceTaintRule, ResourceSlice
+from contracts.ids import DeviceClassName, GangUID, Namespace, NodeName
+from contracts.kubernetes import decode_object
+from contracts.messages import (
+    AllocationLost,
+    AllocationRefused,
+    AllocationWritten,
+    CancelGang,
+    ClaimsReleased,
+    DevicesAnnounced,
+    GangAllocated,
+    GangPending,
+    GangRejected,
+    GangReleased,
+    HealthJudged,
+    ObjectGone,
+    ObjectObserved,
+    ReleaseGang,
+    SubmitGang,
+)
+from contracts.workload import Node
+from solver.snapshot import gangs
+from solver.snapshot.gangs import GangRecord
+from solver.snapshot.inventory import (
+    Inventory,
+    with_class,
+    with_health,
+    with_inventory,
+    with_node,
+    with_presence,
+    with_slice,
+    with_taint_rule,
+    without_slice,
+)
+from solver.snapshot.maps import FrozenMap
+from solver.snapshot.usage import with_holder, without_holder
+
+
+class NodePresence(Struct, frozen=True, kw_only=True):
+    """Whether a node's agent is heard of; judged from heartbeats by the service."""
+
+    node: NodeName
+    away: bool
+
+
+class GangTried(Struct, frozen=True, kw_only=True):
+    """A solve looked at the gang and said no, at this state of growth."""
+
+    uid: GangUID
+    namespace: Namespace
+    growth: int
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """What is believed; see `apply`."""
+
+    inventory: Inventory = Inventory()
+    """Pools, nodes, classes, health and what is taken."""
+    claims: FrozenMap[str, ResourceClaim] = FrozenMap()
+    """By `namespace/name`."""
+    templates: FrozenMap[str, ResourceClaimTemplate] = FrozenMap()
+    """By `namespace/name`."""
+    gangs: FrozenMap[GangUID, GangRecord] = FrozenMap()
+    waiting: FrozenMap[GangUID, GangRecord] = FrozenMap()
+    """The gangs that want a decision."""
+    ending: FrozenMap[GangUID, GangRecord] = FrozenMap()
+    """The gangs whose life should end now."""
+
+    @property
+    def growth(self) -> int:
+        """Counts the changes after which a no may become a yes."""
+        return self.inventory.growth
+
+
+SnapshotMessage = (
+    DevicesAnnounced
+    | HealthJudged
+    | NodePresence
+    | ObjectObserved
+    | ObjectGone
+    | SubmitGang
+    | CancelGang
+    | ReleaseGang
+    | GangAllocated
+    | GangPending
+    | GangRejected
+    | GangReleased
+    | GangTried
+    | AllocationWritten
+    | AllocationRefused
+    | AllocationLost
+    | ClaimsReleased
+)
+
+
+def apply(
+    snapshot: Snapshot, message: SnapshotMessage, *, sequence: int = 0
+) -> Snapshot:
+    """Believe what a message says.
+
+    `sequence` is the message's place in its stream; a submission's is the gang's age.
+
+    Raises:
+        DecodeError: an observed object is not what its kind demands.
+        UnknownKindError: an observed object is of a kind we do not follow.
+    """
+    match message:
+        case DevicesAnnounced():
+            return _with(snapshot, with_inventory(snapshot.inventory, message))
+        case HealthJudged():
+            return _with(snapshot, with_health(snapshot.inventory, message))
+        case NodePresence(node=node, away=away):
+            return _with(snapshot, with_presence(snapshot.inventory, node, away=away))
+        case ObjectObserved():
+            return _with_object(snapshot, message)
+        case ObjectGone():
+            return _without_object(snapshot, message)
+        case SubmitGang():
+            return _with_gang(
+                snapshot,
+                message.uid,
+                Namespace(message.gang.metadata.namespace),
+                lambda record: gangs.with_submission(record, message, sequence),
+            )
+        case CancelGang() | ReleaseGang():
+            return _with_gang(
+                snapshot,
+                message.uid,
+                message.namespace,
+                lambda record: gangs.with_command(record, message),
+            )
+        case GangAllocated() | GangPending() | GangRejected() | GangReleased():
+            return _with_gang(
+                snapshot,
+                message.uid,
+                message.namespace,
+                lambda record: gangs.with_decision(record, message),
+            )
+        case GangTried(growth=growth):
+            return _with_gang(
+                snapshot,
+                message.uid,
+                message.namespace,
+                lambda record: structs.replace(record, tried=growth),
+            )
+        case (
+            AllocationWritten()
+            | AllocationRefused()
+            | AllocationLost()
+            | ClaimsReleased()
+        ):
+            return _with_gang(
+                snapshot,
+                message.uid,
+                message.namespace,
+                lambda record: gangs.with_confirmation(record, message),
+            )
+
+
+def _with(snapshot: Snapshot, inventory: Inventory) -> Snapshot:
+    if inventory is snapshot.inventory:
+        return snapshot
+    return structs.replace(snapshot, inventory=inventory)
+
+
+def _with_gang(
+    snapshot: Snapshot,
+    uid: GangUID,
+    namespace: Namespace,
+    change: Callable[[GangRecord], GangRecord],
+) -> Snapshot:
+    """Change one gang's record, and with it what is taken and who waits."""
+    before = snapshot.gangs.get(uid) or GangRecord(uid=uid, namespace=namespace)
+    after = change(before)
+    inventory = snapshot.inventory
+    if before.allocated != after.allocated:
+        holder = f"gang/{uid}"
+        if before.allocated is not None:
+            inventory = without_holder(inventory, holder, _allocations(before))
+        if after.allocated is not None:
+            inventory = with_holder(inventory, holder, _allocations(after))
+    return structs.replace(
+        snapshot,
+        inventory=inventory,
+        gangs=snapshot.gangs.with_item(uid, after),
+        waiting=_kept(snapshot.waiting, after, keep=after.wants_decision),
+        ending=_kept(snapshot.ending, after, keep=after.ending is not None),
+    )
+
+
+def _kept(
+    records: FrozenMap[GangUID, GangRecord], record: GangRecord, *, keep: bool
+) -> FrozenMap[GangUID, GangRecord]:
+    if keep:
+        return records.with_item(record.uid, record)
+    return records.without(record.uid)
+
+
+def _allocations(record: GangRecord) -> list[AllocationResult]:
+    decision = record.allocated
+    if decision is None:
+        return []
+    return [claim.allocation for m in decision.members for claim in m.claims]
+
+
+def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
+    value = decode_object(message.object).value
+    inventory, key = snapshot.inventory, message.key
+    match value:
+        case ResourceSlice():
+            return _with(snapshot, with_slice(inventory, key, value))
+        case DeviceClass():
+            return _with(snapshot, with_class(inventory, DeviceClassName(key), value))
+        case DeviceTaintRule():
+            return _with(snapshot, with_taint_rule(inventory, key, value))
+        case Node():
+            return _with(snapshot, with_node(inventory, NodeName(key), value))
+        case ResourceClaim():
+            return _with_claim(snapshot, key, value)
+        case ResourceClaimTemplate():
+            templates = snapshot.templates.with_item(key, value)
+            return structs.replace(
+                snapshot, templates=templates, inventory=inventory.grown()
+            )
+        case _:
+            return snapshot
+
+
+def _without_object(snapshot: Snapshot, message: ObjectGone) -> Snapshot:
+    inventory, key = snapshot.inventory, message.key
+    match message.kind:
+        case "ResourceSlice":
+            return _with(snapshot, without_slice(inventory, key))
+        case "DeviceClass":
+            return _with(snapshot, with_class(inventory, DeviceClassName(key), None))
+        case "DeviceTaintRule":
+            return _with(snapshot, with_taint_rule(inventory, key, None))
+        case "Node":
+            return _with(snapshot, with_node(inventory, NodeName(key), None))
+        case "ResourceClaim":
+            return _with_claim(snapshot, key, None)
+        case "ResourceClaimTemplate":
+            return structs.replace(snapshot, templates=snapshot.templates.without(key))
+        case _:
+            return snapshot
+
+
+def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Snapshot:
+    """Follow a claim of Kubernetes; its allocation counts as taken."""
+    inventory, holder = snapshot.inventory, f"claim/{key}"
+    before, after = _allocated(snapshot.claims.get(key)), _allocated(claim)
+    if before != after:
+        inventory = without_holder(inventory, holder, before)
+        inventory = with_holder(inventory, holder, after)
+    claims = (
+        snapshot.claims.without(key)
+        if claim is None
+        else snapshot.claims.with_item(key, claim)
+    )
+    return structs.replace(snapshot, inventory=inventory, claims=claims)
+
+
+def _allocated(claim: ResourceClaim | None) -> list[AllocationResult]:
+    if claim is None or claim.status is None or claim.status.allocation is None:
+        return []
+    return [claim.status.allocation]

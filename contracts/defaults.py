@@ -1,0 +1,117 @@
+"""What the API server fills in where the author of an object said nothing.
+
+Pure functions from Struct to Struct. Decoding does not call them, because the
+allocator's own errors (an empty allocationMode) must stay visible to those who ask for
+upstream's behaviour. The time of a taint needs a clock and is left to the caller.
+
+Source: k8s.io/kubernetes/pkg/apis/resource/v1/defaults.go.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from contracts.claim import (
+    DeviceClaim,
+    DeviceRequest,
+    DeviceSubRequest,
+    DeviceToleration,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+)
+from contracts.device import DeviceTaintRule, ResourceSlice
+from contracts.gang import Gang
+
+EXACT_COUNT = "ExactCount"
+ALL = "All"
+EQUAL = "Equal"
+
+_Request = TypeVar("_Request", ExactDeviceRequest, DeviceSubRequest)
+
+
+def default_claim(claim: ResourceClaim) -> ResourceClaim:
+    """Fill in what a claim leaves unsaid."""
+    return replace(claim, spec=default_claim_spec(claim.spec))
+
+
+def default_template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
+    """Fill in what the claims of a template leave unsaid."""
+    spec = replace(template.spec, spec=default_claim_spec(template.spec.spec))
+    return replace(template, spec=spec)
+
+
+def default_gang(gang: Gang) -> Gang:
+    """Fill in what the written-out claims of a gang leave unsaid."""
+    members = tuple(
+        replace(
+            member,
+            claims=tuple(
+                claim
+                if claim.spec is None
+                else replace(claim, spec=default_claim_spec(claim.spec))
+                for claim in member.claims
+            ),
+        )
+        for member in gang.spec.members
+    )
+    return replace(gang, spec=replace(gang.spec, members=members))
+
+
+def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    """Fill in the requests of a claim."""
+    requests = tuple(_default_request(request) for request in spec.devices.requests)
+    devices: DeviceClaim = replace(spec.devices, requests=requests)
+    return replace(spec, devices=devices)
+
+
+def default_taint_rule(rule: DeviceTaintRule, now: str) -> DeviceTaintRule:
+    """Date the taint of a rule; `now` is RFC 3339."""
+    if rule.spec.taint.time_added is not None:
+        return rule
+    taint = replace(rule.spec.taint, time_added=now)
+    return replace(rule, spec=replace(rule.spec, taint=taint))
+
+
+def default_slice(resource_slice: ResourceSlice, now: str) -> ResourceSlice:
+    """Date the taints of a slice's devices; `now` is RFC 3339."""
+    devices = tuple(
+        device
+        if all(taint.time_added is not None for taint in device.taints)
+        else replace(
+            device,
+            taints=tuple(
+                taint
+                if taint.time_added is not None
+                else replace(taint, time_added=now)
+                for taint in device.taints
+            ),
+        )
+        for device in resource_slice.spec.devices
+    )
+    return replace(resource_slice, spec=replace(resource_slice.spec, devices=devices))
+
+
+def _default_request(request: DeviceRequest) -> DeviceRequest:
+    exactly = request.exactly
+    return replace(
+        request,
+        exactly=None if exactly is None else _default_devices(exactly),
+        first_available=tuple(
+            _default_devices(sub_request) for sub_request in request.first_available
+        ),
+    )
+
+
+def _default_devices(request: _Request) -> _Request:
+    mode = request.allocation_mode or EXACT_COUNT
+    count = 1 if mode == EXACT_COUNT and request.count == 0 else request.count
+    tolerations = tuple(_default_toleration(item) for item in request.tolerations)
+    return replace(request, allocation_mode=mode, count=count, tolerations=tolerations)
+
+
+def _default_toleration(toleration: DeviceToleration) -> DeviceToleration:
+    return toleration if toleration.operator else replace(toleration, operator=EQUAL)

@@ -1,0 +1,67 @@
+"""Node selectors and the ways to say which nodes something is for.
+
+Source: k8s.io/kubernetes/pkg/apis/core/validation, ValidateNodeSelector.
+"""
+
+from __future__ import annotations
+
+from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from contracts.validate import names
+from contracts.validate.violation import (
+    Violations,
+    each,
+    forbidden,
+    invalid,
+    required,
+)
+
+
+def node_selector(selector: NodeSelector, path: str) -> Violations:
+    """Require terms that kube-scheduler can evaluate."""
+    terms = selector.node_selector_terms
+    if not terms:
+        message = "must have at least one node selector term"
+        yield required(f"{path}.nodeSelectorTerms", message)
+    yield from each(terms, None, f"{path}.nodeSelectorTerms", _term)
+
+
+def _term(term: NodeSelectorTerm, path: str) -> Violations:
+    yield from each(term.match_expressions, None, f"{path}.matchExpressions", _label)
+    yield from each(term.match_fields, None, f"{path}.matchFields", _field)
+
+
+def _label(requirement: NodeSelectorRequirement, path: str) -> Violations:
+    values = f"{path}.values"
+    match requirement.operator:
+        case "In" | "NotIn":
+            if not requirement.values:
+                message = "must be specified when `operator` is 'In' or 'NotIn'"
+                yield required(values, message)
+        case "Exists" | "DoesNotExist":
+            if requirement.values:
+                message = (
+                    "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                )
+                yield forbidden(values, message)
+        case "Gt" | "Lt":
+            if len(requirement.values) != 1:
+                message = "must be one value when `operator` is 'Lt' or 'Gt'"
+                yield required(values, message)
+        case operator:
+            yield invalid(f"{path}.operator", operator, "not a valid selector operator")
+    yield from names.label_key(requirement.key, f"{path}.key")
+    yield from each(requirement.values, None, values, names.label_value)
+
+
+def _field(requirement: NodeSelectorRequirement, path: str) -> Violations:
+    if requirement.operator not in ("In", "NotIn"):
+        message = "not a valid selector operator"
+        yield invalid(f"{path}.operator", requirement.operator, message)
+    elif len(requirement.values) != 1:
+        message = "must be one value when `operator` is 'In' or 'NotIn' for node fields"
+        yield required(f"{path}.values", message)
+    if requirement.key != "metadata.name":
+        message = "not a valid field selector key"
+        yield invalid(f"{path}.key", requirement.key, message)
+    else:
+        yield from each(requirement.values, None, f"{path}.values", names.dns_subdomain)

@@ -1,0 +1,183 @@
+"""Requests of a claim, and how constraints, configuration and results refer to them.
+
+CEL is only measured here: compiling it needs the sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from contracts.claim import (
+    DerivedAttribute,
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceSelector,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+)
+from contracts.codec import encode
+from contracts.defaults import ALL, EXACT_COUNT
+from contracts.validate import names
+from contracts.validate.taints import MAX_TOLERATIONS, toleration
+from contracts.validate.violation import (
+    Violations,
+    each,
+    each_unique,
+    invalid,
+    required,
+    too_long,
+    unsupported,
+)
+
+MAX_REQUESTS = 32
+MAX_SELECTORS = 32
+MAX_SUB_REQUESTS = 8
+MAX_DERIVED_ATTRIBUTES = 8
+MAX_EXPRESSION_BYTES = 10 * 1024
+MAX_PARAMETERS_BYTES = 10 * 1024
+
+RequestNames = Mapping[str, frozenset[str]]
+"""Names of subrequests (none: empty) by name of request."""
+
+
+def request_names(requests: Iterable[DeviceRequest]) -> RequestNames:
+    """List what constraints, configuration and results may name."""
+    return {
+        request.name: frozenset(sub.name for sub in request.first_available)
+        for request in requests
+    }
+
+
+def references(entries: tuple[str, ...], known: RequestNames, path: str) -> Violations:
+    """Require different names of requests or subrequests that exist."""
+    yield from each_unique(
+        entries,
+        MAX_REQUESTS,
+        path,
+        lambda entry, place: reference(entry, known, place),
+        str,
+    )
+
+
+def reference(entry: str, known: RequestNames, path: str) -> Violations:
+    """Require `request` or `request/subrequest`."""
+    request, slash, sub_request = entry.partition("/")
+    if request not in known or (slash and sub_request not in known[request]):
+        message = (
+            "must be the name of a request in the claim or the name of a request and "
+            "a subrequest separated by '/'"
+        )
+        yield invalid(path, entry, message)
+
+
+def selector(value: DeviceSelector, path: str) -> Violations:
+    """Require a CEL expression of bearable length."""
+    if value.cel is None:
+        yield required(f"{path}.cel")
+    else:
+        yield from _expression(value.cel.expression, f"{path}.cel.expression")
+
+
+def opaque(driver: str, parameters: Any, path: str) -> Violations:
+    """Require a driver and a JSON object for it."""
+    yield from names.driver_name(driver, f"{path}.driver")
+    place = f"{path}.parameters"
+    if parameters is None:
+        yield required(place)
+    elif not isinstance(parameters, dict):
+        yield invalid(place, "<value omitted>", "must be a valid JSON object")
+    elif len(encode(parameters)) > MAX_PARAMETERS_BYTES:
+        yield too_long(place, MAX_PARAMETERS_BYTES)
+
+
+def request(
+    value: DeviceRequest, constraints: tuple[DeviceConstraint, ...], path: str
+) -> Violations:
+    """Require exactly one way of asking, and every part of it to be whole."""
+    yield from names.dns_label(value.name, f"{path}.name")
+    rule = "exactly one of `exactly` or `firstAvailable` is required"
+    if value.exactly is None and not value.first_available:
+        yield required(path, rule)
+    elif value.exactly is not None and value.first_available:
+        yield invalid(path, value.name, f"{rule}, but multiple fields are set")
+    elif value.exactly is not None:
+        used = _constrained(constraints, value.name)
+        yield from _devices(value.exactly, used, f"{path}.exactly")
+    yield from each_unique(
+        value.first_available if value.exactly is None else (),
+        MAX_SUB_REQUESTS,
+        f"{path}.firstAvailable",
+        lambda sub, place: _sub_request(sub, value.name, constraints, place),
+        lambda sub: sub.name,
+    )
+
+
+def _sub_request(
+    value: DeviceSubRequest,
+    parent: str,
+    constraints: tuple[DeviceConstraint, ...],
+    path: str,
+) -> Violations:
+    yield from names.dns_label(value.name, f"{path}.name")
+    used = _constrained(constraints, parent, f"{parent}/{value.name}")
+    yield from _devices(value, used, path)
+
+
+def _devices(
+    value: ExactDeviceRequest | DeviceSubRequest, constrained: set[str], path: str
+) -> Violations:
+    yield from names.dns_subdomain(value.device_class_name, f"{path}.deviceClassName")
+    yield from each(value.selectors, MAX_SELECTORS, f"{path}.selectors", selector)
+    yield from _amount(value, path)
+    place = f"{path}.tolerations"
+    yield from each(value.tolerations, MAX_TOLERATIONS, place, toleration)
+    yield from each_unique(
+        value.derived_attributes,
+        MAX_DERIVED_ATTRIBUTES,
+        f"{path}.derivedAttributes",
+        lambda item, place: _derived_attribute(item, constrained, place),
+        lambda item: item.name,
+    )
+
+
+def _amount(value: ExactDeviceRequest | DeviceSubRequest, path: str) -> Violations:
+    match value.allocation_mode:
+        case "ExactCount":
+            if value.count <= 0:
+                yield invalid(f"{path}.count", value.count, "must be greater than zero")
+        case "All":
+            if value.count != 0:
+                message = "must not be specified when allocationMode is 'All'"
+                yield invalid(f"{path}.count", value.count, message)
+        case mode:
+            yield unsupported(f"{path}.allocationMode", mode, (ALL, EXACT_COUNT))
+
+
+def _derived_attribute(
+    value: DerivedAttribute, constrained: set[str], path: str
+) -> Violations:
+    if not value.name:
+        yield required(f"{path}.name")
+    elif value.name not in constrained:
+        message = "must be named by a constraint on this request"
+        yield invalid(f"{path}.name", value.name, message)
+    yield from _expression(value.expression, f"{path}.expression")
+
+
+def _expression(text: str, path: str) -> Violations:
+    if not text.strip():
+        yield required(path)
+    elif len(text.encode()) > MAX_EXPRESSION_BYTES:
+        yield too_long(path, MAX_EXPRESSION_BYTES)
+
+
+def _constrained(constraints: tuple[DeviceConstraint, ...], *entries: str) -> set[str]:
+    """Name the attributes that constraints on a (sub)request look at."""
+    return {
+        attribute
+        for constraint in constraints
+        if not constraint.requests or set(entries) & set(constraint.requests)
+        for attribute in (constraint.match_attribute, constraint.distinct_attribute)
+        if attribute is not None
+    }

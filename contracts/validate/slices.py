@@ -1,0 +1,150 @@
+"""ResourceSlices: which nodes they are for, and how much they may hold.
+
+Judges one slice; whether the slices of a pool fit together is for those who hold them
+all.
+"""
+
+from __future__ import annotations
+
+from contracts.device import ResourceSlice, ResourceSliceSpec, SlicePool
+from contracts.validate import names
+from contracts.validate.devices import counter_set, device, has_list_attributes
+from contracts.validate.nodes import node_selector
+from contracts.validate.violation import (
+    Violations,
+    each_unique,
+    invalid,
+    required,
+    unsupported,
+)
+
+MAX_DEVICES = 128
+MAX_DEVICES_WITH_FEATURES = 64
+"""When a device has taints, consumes counters or has list attributes."""
+MAX_COUNTER_SETS = 8
+NODE_OPERATIONS = ("NodePrepareResources", "NodeUnprepareResources", "*")
+
+
+def resource_slice(value: ResourceSlice) -> Violations:
+    """Require a slice that the API server would store."""
+    spec = value.spec
+    yield from names.object_name(value.metadata)
+    yield from names.driver_name(spec.driver, "spec.driver")
+    yield from _pool(spec.pool, "spec.pool")
+    yield from _nodes(spec)
+    if spec.devices and spec.shared_counters:
+        message = "only one of `sharedCounters` or `devices` is allowed"
+        yield invalid("spec", "", message)
+    selects_nodes = spec.per_device_node_selection is True
+    yield from each_unique(
+        spec.devices,
+        max_devices(spec),
+        "spec.devices",
+        lambda item, path: device(item, path, selects_nodes=selects_nodes),
+        lambda item: item.name,
+    )
+    yield from each_unique(
+        spec.shared_counters,
+        MAX_COUNTER_SETS,
+        "spec.sharedCounters",
+        counter_set,
+        lambda item: item.name,
+    )
+    if spec.partition_type_attribute is not None:
+        yield from _partition_type(spec, spec.partition_type_attribute)
+    operations = spec.skip_node_operations or ()
+    yield from skip_node_operations(operations, "spec.skipNodeOperations")
+
+
+def max_devices(spec: ResourceSliceSpec) -> int:
+    """How many devices a slice may have, given what they are like."""
+    has_features = any(
+        item.taints or item.consumes_counters or has_list_attributes(item)
+        for item in spec.devices
+    )
+    return MAX_DEVICES_WITH_FEATURES if has_features else MAX_DEVICES
+
+
+def skip_node_operations(operations: tuple[str, ...], path: str) -> Violations:
+    """Require known operations; preparing is not skipped without unpreparing."""
+    yield from each_unique(operations, None, path, _operation, str)
+    prepare, unprepare, everything = NODE_OPERATIONS
+    if prepare in operations and not {unprepare, everything} & set(operations):
+        message = f"{prepare} cannot be skipped unless {unprepare} is also skipped"
+        yield invalid(path, ", ".join(operations), message)
+
+
+def _operation(operation: str, path: str) -> Violations:
+    if operation not in NODE_OPERATIONS:
+        yield unsupported(path, operation, NODE_OPERATIONS)
+
+
+def _pool(pool: SlicePool, path: str) -> Violations:
+    yield from names.pool_name(pool.name, f"{path}.name")
+    count = pool.resource_slice_count
+    if count <= 0:
+        yield invalid(f"{path}.resourceSliceCount", count, "must be greater than zero")
+    if pool.generation < 0:
+        message = "must be greater than or equal to zero"
+        yield invalid(f"{path}.generation", pool.generation, message)
+
+
+def _nodes(spec: ResourceSliceSpec) -> Violations:
+    given = []
+    if spec.node_name == "":
+        message = "must be either unset or set to a non-empty string"
+        yield invalid("spec.nodeName", "", message)
+    elif spec.node_name is not None:
+        given.append("`nodeName`")
+        yield from names.dns_subdomain(spec.node_name, "spec.nodeName")
+    if spec.node_selector is not None:
+        given.append("`nodeSelector`")
+        yield from node_selector(spec.node_selector, "spec.nodeSelector")
+        terms = len(spec.node_selector.node_selector_terms)
+        if terms != 1:
+            place = "spec.nodeSelector.nodeSelectorTerms"
+            yield invalid(place, terms, "must have exactly one node selector term")
+    flags = {
+        "allNodes": spec.all_nodes,
+        "perDeviceNodeSelection": spec.per_device_node_selection,
+    }
+    for field, flag in flags.items():
+        if flag is False:
+            message = "must be either unset or set to true"
+            yield invalid(f"spec.{field}", flag, message)
+        elif flag:
+            given.append(f"`{field}`")
+    rule = (
+        "exactly one of `nodeName`, `nodeSelector`, `allNodes`, "
+        "`perDeviceNodeSelection` is required"
+    )
+    if not given:
+        yield required("spec", rule)
+    elif len(given) > 1:
+        yield invalid("spec", ", ".join(given), f"{rule}, but multiple fields are set")
+
+
+def _partition_type(spec: ResourceSliceSpec, name: str) -> Violations:
+    """Require the attribute, as a string, of each device that consumes counters."""
+    path = "spec.partitionTypeAttribute"
+    consumers = [
+        (index, item)
+        for index, item in enumerate(spec.devices)
+        if item.consumes_counters
+    ]
+    if not consumers:
+        message = "may only be set on a slice with devices that consume counters"
+        yield invalid(path, name, message)
+        return
+    malformed = list(names.fully_qualified_name(name, path))
+    yield from malformed
+    if malformed:
+        return
+    bare = name.removeprefix(f"{spec.driver}/")
+    for index, item in consumers:
+        place = f"spec.devices[{index}].attributes[{name}]"
+        attribute = item.attributes.get(name) or item.attributes.get(bare)
+        if attribute is None:
+            yield required(place, f"`partitionTypeAttribute` is {name}")
+        elif attribute.string_value is None:
+            yield invalid(place, name, "must be a string: it is the type of partition")

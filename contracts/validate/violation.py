@@ -1,0 +1,127 @@
+"""One broken rule, in the words of the API server.
+
+Stands apart so that every validator says the same thing the same way; knows no object.
+
+Source: k8s.io/apimachinery/pkg/util/validation/field (error types and their text).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from contracts.codec import encode
+
+T = TypeVar("T")
+
+
+class Violation(Struct, frozen=True, kw_only=True):
+    """A field, the kind of rule that it breaks, and the rule with its numbers."""
+
+    field: str
+    rule: str
+    """Such as `Required value`, `Invalid value` or `Too many`."""
+    message: str = ""
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.field, self.rule, self.message) if part)
+
+
+Violations = Iterator[Violation]
+Check = Callable[[T, str], Iterable[Violation]]
+"""(value, path) -> what is wrong with it."""
+
+
+def required(path: str, message: str = "") -> Violation:
+    """Say that something is missing."""
+    return Violation(field=path, rule="Required value", message=message)
+
+
+def invalid(path: str, value: Any, message: str) -> Violation:
+    """Say that a value is not what it should be."""
+    return Violation(
+        field=path, rule="Invalid value", message=f"{_shown(value)}: {message}"
+    )
+
+
+def forbidden(path: str, message: str) -> Violation:
+    """Say that something must not be there."""
+    return Violation(field=path, rule="Forbidden", message=message)
+
+
+def duplicate(path: str, value: Any) -> Violation:
+    """Say that a value is there already."""
+    return Violation(field=path, rule="Duplicate value", message=_shown(value))
+
+
+def unsupported(path: str, value: str, supported: Sequence[str]) -> Violation:
+    """Say that a value is not one of a closed set."""
+    values = ", ".join(_shown(item) for item in supported)
+    return Violation(
+        field=path,
+        rule="Unsupported value",
+        message=f"{_shown(value)}: supported values: {values}",
+    )
+
+
+def too_many(path: str, count: int, limit: int) -> Violation:
+    """Say that a list or map is too long."""
+    return Violation(
+        field=path,
+        rule="Too many",
+        message=f"{count}: must have at most {limit} items",
+    )
+
+
+def too_long(path: str, limit: int) -> Violation:
+    """Say that a text is too long."""
+    return Violation(
+        field=path, rule="Too long", message=f"may not be more than {limit} bytes"
+    )
+
+
+def one_of(path: str, value: str, supported: Sequence[str]) -> Violations:
+    """Require a value of a closed set."""
+    if not value:
+        yield required(path)
+    elif value not in supported:
+        yield unsupported(path, value, supported)
+
+
+def each(
+    items: Sequence[T], limit: int | None, path: str, check: Check[T]
+) -> Violations:
+    """Check a list; one that is too long is not looked into."""
+    if limit is not None and len(items) > limit:
+        yield too_many(path, len(items), limit)
+        return
+    for index, item in enumerate(items):
+        yield from check(item, f"{path}[{index}]")
+
+
+def each_unique(
+    items: Sequence[T],
+    limit: int | None,
+    path: str,
+    check: Check[T],
+    key: Callable[[T], Hashable],
+) -> Violations:
+    """Check a list whose items have different keys."""
+    yield from each(items, limit, path, check)
+    if limit is not None and len(items) > limit:
+        return
+    seen: set[Hashable] = set()
+    for index, item in enumerate(items):
+        if key(item) in seen:
+            yield duplicate(f"{path}[{index}]", key(item))
+        seen.add(key(item))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return encode(value).decode()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from contracts.allocation import Reason, Rule
-from solver.decision import Decision, GangDecision
-from solver.engine import Answer, Status, answer
+from solver.decision import Decision, GangDecision, Status
+from solver.engine import Answer, answer
 from solver.errors import JudgedWrongError
 from solver.explain.funnel import Funnel
 from solver.judge.rules import judge

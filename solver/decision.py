@@ -6,13 +6,44 @@ bytes of a Decision repeat when its Problem does.
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from contracts.allocation import Reason
 from contracts.codec import Codec
 from contracts.ids import GangUID, Namespace
 from contracts.messages import MemberAllocated
-from solver.engine import Statistics, Status, TierValue
+
+
+class Status(StrEnum):
+    """What is known of an answer."""
+
+    OPTIMAL = "Optimal"
+    FEASIBLE = "Feasible"
+    NOT_PROVEN = "NotProven"
+
+
+class TierValue(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One tier of the objective: its value, and what no answer exceeds."""
+
+    tier: int
+    priority: int | None = None
+    value: int
+    bound: int | None
+    """None: not proven."""
+
+
+class Statistics(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How large the Problem and its models were; a function of the Problem, too."""
+
+    node_kinds: int = 0
+    device_kinds: int = 0
+    models: int = 0
+    variables: int = 0
+    constraints: int = 0
+    work: float = 0.0
+    """Deterministic time."""
 
 
 class GangDecision(

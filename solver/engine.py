@@ -8,11 +8,10 @@ so the answer is a function of the Problem alone.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from msgspec import Struct
 
 from solver import cpsat
+from solver.decision import Statistics, Status, TierValue
 from solver.direct.build import build, demand_everything
 from solver.direct.extract import Placed, extract
 from solver.direct.objective import priorities, weight_in
@@ -27,36 +26,6 @@ SPARES = (1, 4)
 """How many times the batch the small models can hold by count."""
 SMALL_WORK = 0.5
 """Deterministic time that a small model may take."""
-
-
-class Status(StrEnum):
-    """What is known of an answer."""
-
-    OPTIMAL = "Optimal"
-    FEASIBLE = "Feasible"
-    NOT_PROVEN = "NotProven"
-
-
-class TierValue(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One tier of the objective: its value, and what no answer exceeds."""
-
-    tier: int
-    priority: int | None = None
-    value: int
-    bound: int | None
-    """None: not proven."""
-
-
-class Statistics(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How large the Problem and its models were; a function of the Problem, too."""
-
-    node_kinds: int = 0
-    device_kinds: int = 0
-    models: int = 0
-    variables: int = 0
-    constraints: int = 0
-    work: float = 0.0
-    """Deterministic time."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -217,7 +186,7 @@ class _Search:
         return status, extract(x, best), reached
 
     def _hint(self, x: Placements, best: cpsat.Solved | None) -> None:
-        x.model.clear_hints()
+        x.model.clear_hints()  # type: ignore[no-untyped-call]  # ships no types for it
         if best is None:
             return
         for index, value in enumerate(best.values):

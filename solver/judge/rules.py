@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from contracts.allocation import AllocationResult
 from contracts.claim import DeviceConstraint, DeviceToleration
 from contracts.device import DeviceTaint
 from contracts.ids import DeviceID
 from contracts.messages import MemberAllocated
+from solver.decision import Decision
 from solver.judge.facts import DeviceFacts, Facts, attribute_value
 from solver.problem.problem import ClaimPart, GangPart, Problem, RequestPart
-from solver.problem.selectors import look, reads
-
-if TYPE_CHECKING:
-    from solver.decision import Decision
+from solver.problem.reads import reads
+from solver.problem.selectors import look
 
 Violations = Iterator[str]
 

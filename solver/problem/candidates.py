@@ -12,8 +12,9 @@ from msgspec import Struct
 from contracts.claim import DeviceToleration
 from contracts.device import Device, DeviceTaint
 from solver.problem.demand import RequestKind
-from solver.problem.selectors import Look, SelectorTable, look, reads
-from solver.snapshot.parts import Part, PoolPart, UsePart
+from solver.problem.reads import reads
+from solver.problem.selectors import Look, SelectorTable, look
+from solver.snapshot.parts import Page, Part, PoolPart, UsePart
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 OWNED_TAINT = "moorings.dev/owned"
@@ -36,8 +37,25 @@ class Selected(Struct, frozen=True):
     faults: tuple[SelectorFault, ...] = ()
     rows: frozenset[tuple[str, Look]] = frozenset()
     """The rows of the table that were needed to know."""
-    missing: tuple[tuple[str, int], ...] = ()
-    """(expression, device) of rows that the table lacks; then nothing else counts."""
+    missing: tuple[tuple[str, Look, int], ...] = ()
+    """(expression, look, device) that the table lacks; then the rest is void."""
+
+
+def pools_of(page: Page) -> tuple[Part, ...]:
+    """List the pools of a page."""
+    known: tuple[Part, ...] | None = page.memo.get("pools")
+    if known is None:
+        parts = page.parts.values()
+        known = tuple(part for part in parts if isinstance(part.value, PoolPart))
+        page.memo["pools"] = known
+    return known
+
+
+def pool_of(part: Part) -> PoolPart:
+    """Read the pool of a part that is known to hold one."""
+    if not isinstance(part.value, PoolPart):
+        raise TypeError(part.key)
+    return part.value
 
 
 def selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Selected:
@@ -51,18 +69,16 @@ def selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Se
 
 
 def _selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Selected:
-    pool = part.value
-    if not isinstance(pool, PoolPart):
-        raise TypeError(type(pool).__name__)
+    pool = pool_of(part)
     bits, faults = 0, []
     rows: set[tuple[str, Look]] = set()
-    missing: list[tuple[str, int]] = []
+    missing: list[tuple[str, Look, int]] = []
     for index, device in enumerate(pool.devices):
         for number, expression in enumerate(selectors):
             row = (expression, look(reads(expression), pool.driver, device))
             verdict = table.get(*row)
             if verdict is None:
-                missing.append((expression, index))
+                missing.append((*row, index))
                 break
             rows.add(row)
             if verdict.error:
@@ -126,9 +142,7 @@ def _matches(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
 
 def eligible(part: Part, use: UsePart | None, kind: RequestKind, bits: int) -> int:
     """Narrow selected devices to those that are free and tolerated."""
-    pool = part.value
-    if not isinstance(pool, PoolPart):
-        raise TypeError(type(pool).__name__)
+    pool = pool_of(part)
     if not bits:
         return 0
     return bits & free(pool, use) & tolerated(pool, use, kind.tolerations)

@@ -21,14 +21,19 @@ from msgspec import Struct
 from contracts.device import Device, DeviceAttribute
 from contracts.ids import DeviceID, NodeName
 from solver.errors import VerdictMissingError
-from solver.problem.candidates import Selected, eligible, selected
+from solver.problem.candidates import (
+    Selected,
+    eligible,
+    pool_of,
+    pools_of,
+    selected,
+)
 from solver.problem.demand import Query
 from solver.problem.selectors import SelectorTable
 from solver.snapshot.parts import (
     NodePart,
     Page,
     Part,
-    PoolPart,
     UsePart,
     node_key,
     use_key,
@@ -93,9 +98,8 @@ def nodes_of(page: Page) -> tuple[NodePools, ...]:
 
 def _nodes_of(page: Page) -> Iterator[NodePools]:
     pools: dict[NodeName, list[Part]] = {}
-    for part in page.parts.values():
-        if isinstance(part.value, PoolPart):
-            pools.setdefault(part.value.node, []).append(part)
+    for part in pools_of(page):
+        pools.setdefault(pool_of(part).node, []).append(part)
     for name in sorted(pools):
         node = page.parts.get(node_key(name))
         value = node.value if node is not None else None
@@ -107,16 +111,12 @@ def _nodes_of(page: Page) -> Iterator[NodePools]:
 
 
 def _id(part: Part) -> tuple[bytes, bytes]:
-    pool = part.value
-    if not isinstance(pool, PoolPart):
-        raise TypeError(type(pool).__name__)
+    pool = pool_of(part)
     return (pool.driver.encode(), pool.pool.encode())
 
 
 def _use_of(page: Page, part: Part) -> UsePart | None:
-    pool = part.value
-    if not isinstance(pool, PoolPart):
-        raise TypeError(type(pool).__name__)
+    pool = pool_of(part)
     use = page.parts.get(use_key(pool.driver, pool.pool))
     value = use.value if use is not None else None
     return value if isinstance(value, UsePart) else None
@@ -141,9 +141,7 @@ def view_of(node: NodePools, query: Query, table: SelectorTable) -> NodeView | N
     gathered: dict[tuple[int, tuple[object, ...]], list[DeviceID]] = {}
     blocked = wanted = 0
     for part, use in node.pools:
-        pool = part.value
-        if not isinstance(pool, PoolPart):
-            raise TypeError(type(pool).__name__)
+        pool = pool_of(part)
         if pool.incomplete or pool.invalid:
             blocked = -1
             continue

@@ -39,10 +39,17 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     order: int = 0
     """Stream sequence of the submission: its age among gangs."""
     decision: DecisionMessage | None = None
+    decision_sequence: int = 0
+    """Stream sequence of the decision: an older one changes nothing."""
     confirmation: ConfirmationMessage | None = None
     command: CommandMessage | None = None
     tried: int = -1
     """`Snapshot.growth` when a solve last said no; not tried before: -1."""
+
+    @property
+    def name(self) -> str:
+        """The gang's name, once its submission is known."""
+        return "" if self.submission is None else self.submission.gang.metadata.name
 
     @property
     def phase(self) -> GangPhase:
@@ -134,9 +141,13 @@ def with_submission(record: GangRecord, message: SubmitGang, order: int) -> Gang
     return structs.replace(record, submission=message, order=order)
 
 
-def with_decision(record: GangRecord, message: DecisionMessage) -> GangRecord:
-    """Take in what the solver decided."""
-    return structs.replace(record, decision=message)
+def with_decision(
+    record: GangRecord, message: DecisionMessage, sequence: int
+) -> GangRecord:
+    """Take in what the solver decided; the newest counts, in whatever order."""
+    if sequence < record.decision_sequence:
+        return record
+    return structs.replace(record, decision=message, decision_sequence=sequence)
 
 
 def with_confirmation(record: GangRecord, message: ConfirmationMessage) -> GangRecord:

@@ -117,7 +117,8 @@ def apply(
 ) -> Snapshot:
     """Believe what a message says.
 
-    `sequence` is the message's place in its stream; a submission's is the gang's age.
+    `sequence` is the message's place in its stream: a submission's is the gang's age,
+    and of decisions the newest counts.
 
     Raises:
         DecodeError: an observed object is not what its kind demands.
@@ -153,7 +154,7 @@ def apply(
                 snapshot,
                 message.uid,
                 message.namespace,
-                lambda record: gangs.with_decision(record, message),
+                lambda record: gangs.with_decision(record, message, sequence),
             )
         case GangTried(growth=growth):
             return _with_gang(

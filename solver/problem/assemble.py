@@ -1,0 +1,120 @@
+"""From what is believed to what is decided: the Problem of a batch.
+
+Resolves the gangs, says which verdicts of selectors are still unknown, and picks from
+the known ones exactly those that the Problem needs, so that equal situations make
+equal bytes whatever was known besides. The caller evaluates what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contracts.claim import ResourceClaim, ResourceClaimTemplate
+from contracts.device import Device
+from contracts.ids import DeviceClassName
+from solver.errors import VerdictMissingError
+from solver.problem.candidates import pool_of, pools_of, selected
+from solver.problem.demand import Demand
+from solver.problem.problem import GangPart, Parameters, Problem
+from solver.problem.resolve import resolve
+from solver.problem.selectors import Look, SelectorTable
+from solver.snapshot.gangs import GangRecord
+from solver.snapshot.parts import ClassPart, Page, class_key
+from solver.snapshot.snapshot import Snapshot
+
+Wanted = tuple[str, str, Device]
+"""(expression, driver, device) of a verdict that is not known."""
+
+
+class SnapshotLookup:
+    """Where the references of gangs lead."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def device_class(self, name: DeviceClassName) -> ClassPart | None:
+        """Look up a class."""
+        part = self._snapshot.inventory.pages.get("", class_key(name))
+        return part if isinstance(part, ClassPart) else None
+
+    def template(self, key: str) -> ResourceClaimTemplate | None:
+        """Look up a template by `namespace/name`."""
+        return self._snapshot.templates.get(key)
+
+    def claim(self, key: str) -> ResourceClaim | None:
+        """Look up a claim by `namespace/name`."""
+        return self._snapshot.claims.get(key)
+
+
+def resolve_gangs(
+    snapshot: Snapshot, records: Iterable[GangRecord]
+) -> tuple[GangPart, ...]:
+    """Make submitted gangs ready to be decided."""
+    lookup = SnapshotLookup(snapshot)
+    return tuple(
+        resolve(record.uid, record.submission.gang, lookup)
+        for record in records
+        if record.submission is not None
+    )
+
+
+def wanted_verdicts(
+    snapshot: Snapshot, gangs: Iterable[GangPart], table: SelectorTable
+) -> list[Wanted]:
+    """List what must be evaluated next; ask again until the list is empty.
+
+    A selector is only asked about devices that passed those before it, so a list may
+    be followed by another.
+    """
+    found: dict[tuple[str, Look], Wanted] = {}
+    for selectors in _selectors(gangs):
+        for page in snapshot.inventory.pages:
+            if _rows(page, selectors, table) is not None:
+                continue
+            for part in pools_of(page):
+                pool = pool_of(part)
+                for expression, seen, index in selected(part, selectors, table).missing:
+                    wanted = (expression, pool.driver, pool.devices[index])
+                    found.setdefault((expression, seen), wanted)
+    return list(found.values())
+
+
+def assemble(
+    snapshot: Snapshot,
+    gangs: tuple[GangPart, ...],
+    table: SelectorTable,
+    parameters: Parameters,
+) -> Problem:
+    """Make the Problem, with the verdicts that it needs and no others.
+
+    Raises:
+        VerdictMissingError: `wanted_verdicts` was not empty.
+    """
+    rows: set[tuple[str, Look]] = set()
+    for selectors in _selectors(gangs):
+        for page in snapshot.inventory.pages:
+            needed = _rows(page, selectors, table)
+            if needed is None:
+                raise VerdictMissingError(selectors[0])
+            rows |= needed
+    return Problem(snapshot.inventory.pages, gangs, table.restricted(rows), parameters)
+
+
+def _selectors(gangs: Iterable[GangPart]) -> list[tuple[str, ...]]:
+    """List the different selector lists of a batch."""
+    return sorted({kind.selectors for kind in Demand(gangs).query.requests})
+
+
+def _rows(
+    page: Page, selectors: tuple[str, ...], table: SelectorTable
+) -> frozenset[tuple[str, Look]] | None:
+    """Collect the rows that a page needs; None: the table lacks some."""
+    key = ("rows", selectors)
+    known: frozenset[tuple[str, Look]] | None = page.memo.get(key)
+    if known is None:
+        found = [selected(part, selectors, table) for part in pools_of(page)]
+        if any(result.missing for result in found):
+            return None
+        known = frozenset().union(*(result.rows for result in found))
+        page.memo[key] = known
+    return known

@@ -1,0 +1,124 @@
+"""Recorded solves: what is stored before and after, and how it is read back.
+
+A Problem is stored as its root and the pages that the root names, each under its own
+hash, so a solve adds the root and what changed. An export is the same in one file.
+Knows no bus (the service stores and fetches the blobs) and no engine (`replay.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+import zstandard
+from msgspec import Struct
+
+from contracts.codec import Codec
+from contracts.errors import DecodeError
+from contracts.messages import SolveDecided, SolveOpened
+from solver.errors import RecordError
+from solver.problem.problem import ROOT, Problem
+from solver.problem.selectors import SelectorTable
+from solver.snapshot.parts import Page, Part
+
+MAX_EXPORT_BYTES = 1 << 30
+
+
+def sha_of(data: bytes) -> str:
+    """Hash bytes, in hex: the name of their blob."""
+    return sha256(data).hexdigest()
+
+
+class PartCache:
+    """Pages and parts that were read before, so that only what changed is read."""
+
+    def __init__(self) -> None:
+        self._pages: dict[str, Page] = {}
+        self._parts: dict[bytes, Part] = {}
+
+    def knows(self, sha: str) -> bool:
+        """Say whether a page is here."""
+        return sha in self._pages
+
+    def problem(self, root: bytes, pages: Mapping[str, bytes]) -> Problem:
+        """Put a Problem together from its root and the pages that are not here yet.
+
+        Afterwards only the pages of this Problem are kept.
+
+        Raises:
+            DecodeError: bytes that are no root or no page.
+            RecordError: a page is neither given nor here.
+        """
+        names = ROOT.decode(root)
+        found: dict[str, Page] = {}
+        for sha in names.pages:
+            page = self._pages.get(sha)
+            if page is None:
+                data = pages.get(sha)
+                if data is None:
+                    raise RecordError(sha_of(root)[:16], f"page {sha[:16]} is missing")
+                page = Page.decode(data, self._parts)
+            found[sha] = page
+        self._pages = found
+        self._parts = {
+            part.data: part for page in found.values() for part in page.parts.values()
+        }
+        table = SelectorTable.of_rows(names.selectors)
+        return Problem(tuple(found.values()), names.gangs, table, names.parameters)
+
+
+class Recorded(Struct, frozen=True, kw_only=True):
+    """A recorded solve with everything that is needed to solve it again."""
+
+    opened: SolveOpened
+    decided: SolveDecided | None = None
+    """None: nobody has answered it yet."""
+    root: bytes
+    pages: dict[str, bytes]
+    decision: bytes = b""
+
+    def problem(self) -> Problem:
+        """Put the Problem together again.
+
+        Raises:
+            RecordError: a byte is not as it was recorded.
+        """
+        solve = self.opened.solve
+        if sha_of(self.root) != self.opened.problem:
+            raise RecordError(solve, "the recorded problem was changed")
+        for sha, data in self.pages.items():
+            if sha_of(data) != sha:
+                raise RecordError(solve, f"page {sha[:16]} was changed")
+        if self.decided is not None and sha_of(self.decision) != self.decided.decision:
+            raise RecordError(solve, "the recorded decision was changed")
+        try:
+            return PartCache().problem(self.root, self.pages)
+        except DecodeError as error:
+            raise RecordError(solve, str(error)) from error
+
+
+_EXPORT: Codec[Recorded] = Codec(Recorded, "export")
+MAGIC = b"moorings-solve-1\n"
+
+
+def dump_export(recorded: Recorded) -> bytes:
+    """Write a recorded solve as one file."""
+    packed = zstandard.ZstdCompressor(level=9).compress(_EXPORT.encode(recorded))
+    return MAGIC + packed
+
+
+def load_export(data: bytes) -> Recorded:
+    """Read one file back.
+
+    Raises:
+        RecordError: it is no export, or damaged.
+    """
+    if not data.startswith(MAGIC):
+        raise RecordError("file", "this is no exported solve")
+    try:
+        plain = zstandard.ZstdDecompressor().decompress(
+            data[len(MAGIC) :], max_output_size=MAX_EXPORT_BYTES
+        )
+        return _EXPORT.decode(plain)
+    except (zstandard.ZstdError, DecodeError) as error:
+        raise RecordError("file", f"damaged: {error}") from error

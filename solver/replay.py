@@ -1,0 +1,75 @@
+"""Solving a recorded Problem again, and what differs if anything does.
+
+Bytes repeat for the same versions and platform; elsewhere the objective is compared,
+and it says so.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from solver.allocate import allocate
+from solver.decision import DECISION, Decision
+from solver.record import Recorded, sha_of
+from solver.versions import VERSION, dependency_versions, platform_tag
+
+
+class ReplayResult(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What solving again showed."""
+
+    solve: str
+    same_bytes: bool | None
+    """None: nothing was recorded to compare with."""
+    same_versions: bool
+    same_platform: bool
+    differences: tuple[str, ...] = ()
+    """In words; empty when the bytes are the same."""
+    recorded_decision: str
+    replayed_decision: str
+    """Hashes."""
+
+
+def replay(recorded: Recorded) -> tuple[ReplayResult, Decision]:
+    """Solve a recorded Problem again and compare.
+
+    Raises:
+        RecordError: the record is incomplete or was changed.
+    """
+    decision = allocate(recorded.problem())
+    data = DECISION.encode(decision)
+    opened = recorded.opened
+    same = None if recorded.decided is None else data == recorded.decision
+    differences = () if same is not False else _differences(recorded, decision)
+    result = ReplayResult(
+        solve=opened.solve,
+        same_bytes=same,
+        same_versions=(
+            opened.version == VERSION and opened.dependencies == dependency_versions()
+        ),
+        same_platform=opened.platform == platform_tag(),
+        differences=differences,
+        recorded_decision=recorded.decided.decision if recorded.decided else "",
+        replayed_decision=sha_of(data),
+    )
+    return result, decision
+
+
+def _differences(recorded: Recorded, decision: Decision) -> tuple[str, ...]:
+    before = DECISION.decode(recorded.decision)
+    found = []
+    if before.status != decision.status:
+        found.append(f"status: {before.status} -> {decision.status}")
+    if before.objective != decision.objective:
+        found.append(
+            f"objective: {msgspec.json.encode(before.objective).decode()} -> "
+            f"{msgspec.json.encode(decision.objective).decode()}"
+        )
+    found.extend(
+        f"gang {old.namespace}/{old.name}: {old.verdict} -> {new.verdict}"
+        if old.verdict != new.verdict
+        else f"gang {old.namespace}/{old.name}: other nodes, devices or reasons"
+        for old, new in zip(before.gangs, decision.gangs, strict=False)
+        if old != new
+    )
+    return tuple(found) or ("statistics only",)

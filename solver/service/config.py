@@ -1,0 +1,34 @@
+"""Configuration of the solver service, from variables that begin with `SOLVER_`."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from contracts.ids import ClusterName
+
+
+class SolverConfig(Struct, frozen=True, kw_only=True):
+    """Each field is a variable: `cluster` is `SOLVER_CLUSTER`."""
+
+    cluster: ClusterName = ClusterName("local")
+    """Which cluster's gangs are decided."""
+    servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
+    """Where NATS is."""
+    replicas: int = 1
+    """Of each stream, when it has to be created."""
+    name: str = ""
+    """Who holds the epoch; empty: host name and process id."""
+    lease_s: float = 15.0
+    """How long a leader counts as alive after it was last heard of."""
+    batch_gangs: int = 256
+    """At most so many gangs in one solve."""
+    batch_pods: int = 2048
+    """At most so many pods in one solve; a single gang may have more."""
+    work_limit: float = 8.0
+    """CP-SAT deterministic time of one solve."""
+    guard_s: float = 120.0
+    """Seconds after which a solve is given up and tried with half the batch."""
+    worker_memory_bytes: int = 4 << 30
+    """Memory that the worker process may take."""
+    heartbeat_grace_s: float = 30.0
+    """How long a node may be silent before it is away."""

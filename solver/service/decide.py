@@ -1,0 +1,226 @@
+"""One batch from choice to published decisions; all that waits on anything is here.
+
+Evaluate what selectors are still asked, record, solve in the worker, publish behind
+the fence, close the record. A solve that is lost is tried again with half the batch;
+a single gang that still fails waits as NotProven.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from time import perf_counter
+
+import structlog
+
+from contracts.allocation import Reason, Rule
+from contracts.ids import SolveID
+from contracts.messages import DecisionMessage, SolveOpened
+from contracts.process.errors import BlobCorruptedError, BlobMissingError
+from contracts.errors import DecodeError
+from solver.cel.evaluator import SelectorEvaluator
+from solver.decision import DECISION, Decision, GangDecision
+from solver.errors import RecordError
+from solver.judge.rules import judge
+from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.problem import Parameters, Problem
+from solver.problem.selectors import SelectorTable
+from solver.service.config import SolverConfig
+from solver.service.lead import Leadership
+from solver.service.ledger import Ledger
+from solver.service.messages import batch_end, decision_message, outgoing
+from solver.service.worker import SolveWorker, WorkerFailedError, WorkerLostError
+from solver.snapshot.gangs import GangRecord
+from solver.snapshot.snapshot import GangTried, Snapshot, apply
+from solver.versions import VERSION
+
+log = structlog.get_logger()
+
+
+class Decider:
+    """Decides batches for one service."""
+
+    def __init__(
+        self,
+        config: SolverConfig,
+        ledger: Ledger,
+        leadership: Leadership,
+        evaluator: SelectorEvaluator,
+        worker: SolveWorker,
+    ) -> None:
+        self._config = config
+        self._ledger = ledger
+        self._leadership = leadership
+        self._evaluator = evaluator
+        self._worker = worker
+        self._table = SelectorTable()
+        self._parameters = Parameters(version=VERSION, work_limit=config.work_limit)
+
+    async def decide(
+        self, snapshot: Snapshot, batch: Sequence[GangRecord]
+    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+        """Decide a batch; gives what it means for the snapshot, with sequences.
+
+        Raises:
+            PublishRefusedError: we do not lead any more; nothing was published.
+            BusUnavailableError: the bus is away; try again.
+        """
+        problem = await self._problem(snapshot, batch)
+        opened = await self._ledger.open(problem, self._leadership.epoch)
+        started = perf_counter()
+        try:
+            data = await self._worker.solve(problem)
+        except WorkerLostError as error:
+            return await self._decide_halves(snapshot, batch, opened, error)
+        except WorkerFailedError as error:
+            log.error("solve.failed", solve=opened.solve, reason=error.reason)
+            return await self._publish_unproven(snapshot, batch, opened, error.reason)
+        seconds = perf_counter() - started
+        decision = DECISION.decode(data)
+        changes = await self._publish(snapshot, batch, decision, opened.solve)
+        await self._ledger.close(opened, decision, data, seconds)
+        _log_decision(opened, decision, seconds)
+        return changes
+
+    async def finish(
+        self, snapshot: Snapshot, opened: SolveOpened
+    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+        """Solve what a former leader recorded, and publish what still holds.
+
+        Raises:
+            PublishRefusedError: we do not lead any more; nothing was published.
+            BusUnavailableError: the bus is away; try again.
+        """
+        try:
+            recorded = await self._ledger.fetch(opened)
+            problem = recorded.problem()
+            data = await self._worker.solve(problem)
+        except (
+            BlobMissingError,
+            BlobCorruptedError,
+            DecodeError,
+            RecordError,
+            WorkerLostError,
+            WorkerFailedError,
+        ) as error:
+            log.warning("solve.abandoned", solve=opened.solve, reason=str(error))
+            return []
+        decision = DECISION.decode(data)
+        records = [snapshot.gangs.get(gang.uid) for gang in decision.gangs]
+        waiting = [r for r in records if r is not None and r.wants_decision]
+        changes: list[tuple[DecisionMessage | GangTried, int]] = []
+        if len(waiting) == len(records):
+            now = await self._problem(snapshot, waiting)
+            if now.gangs == problem.gangs and not judge(now, decision):
+                changes = await self._publish(snapshot, waiting, decision, opened.solve)
+        await self._ledger.close(opened, decision, data, 0.0)
+        log.info("solve.finished", solve=opened.solve, published=len(changes))
+        return changes
+
+    async def _problem(
+        self, snapshot: Snapshot, batch: Sequence[GangRecord]
+    ) -> Problem:
+        gangs = resolve_gangs(snapshot, batch)
+        while wanted := wanted_verdicts(snapshot, gangs, self._table):
+            verdicts = await asyncio.to_thread(self._evaluator.evaluate, wanted)
+            self._table = self._table.with_verdicts(wanted, verdicts)
+        return assemble(snapshot, gangs, self._table, self._parameters)
+
+    async def _decide_halves(
+        self,
+        snapshot: Snapshot,
+        batch: Sequence[GangRecord],
+        opened: SolveOpened,
+        error: WorkerLostError,
+    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+        log.warning(
+            "solve.lost", solve=opened.solve, reason=error.reason, gangs=len(batch)
+        )
+        if len(batch) == 1:
+            return await self._publish_unproven(snapshot, batch, opened, error.reason)
+        middle = len(batch) // 2
+        changes = await self.decide(snapshot, batch[:middle])
+        for message, sequence in changes:
+            snapshot = apply(snapshot, message, sequence=sequence)
+        return [*changes, *await self.decide(snapshot, batch[middle:])]
+
+    async def _publish_unproven(
+        self,
+        snapshot: Snapshot,
+        batch: Sequence[GangRecord],
+        opened: SolveOpened,
+        why: str,
+    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+        reason = Reason(rule=Rule.NOT_PROVEN, message=why)
+        changes: list[tuple[DecisionMessage | GangTried, int]] = []
+        answers = [
+            GangDecision(
+                uid=record.uid,
+                namespace=record.namespace,
+                name=record.name,
+                reasons=(reason,),
+            )
+            for record in batch
+        ]
+        changes.extend(
+            await self._publish_answers(snapshot, batch, answers, opened.solve)
+        )
+        return changes
+
+    async def _publish(
+        self,
+        snapshot: Snapshot,
+        batch: Sequence[GangRecord],
+        decision: Decision,
+        solve: SolveID,
+    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+        return await self._publish_answers(snapshot, batch, decision.gangs, solve)
+
+    async def _publish_answers(
+        self,
+        snapshot: Snapshot,
+        batch: Sequence[GangRecord],
+        answers: Sequence[GangDecision],
+        solve: SolveID,
+    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+        """Publish one fenced batch and say what it means for the snapshot."""
+        cluster, epoch = self._config.cluster, self._leadership.epoch
+        found: list[DecisionMessage] = []
+        tried: list[tuple[DecisionMessage | GangTried, int]] = []
+        for record, answer in zip(batch, answers, strict=True):
+            message = decision_message(
+                answer, record, cluster=cluster, solve=solve, epoch=epoch
+            )
+            if message is not None:
+                found.append(message)
+            if answer.reasons:
+                tried.append((_tried(record, snapshot.growth), 0))
+        if not found:
+            return tried
+        end = batch_end(cluster, solve, epoch, tuple(m.uid for m in found))
+        first = await self._leadership.publish([*map(outgoing, found), end])
+        changes: list[tuple[DecisionMessage | GangTried, int]] = [
+            (message, first + index) for index, message in enumerate(found)
+        ]
+        return [*changes, *tried]
+
+
+def _tried(record: GangRecord, growth: int) -> GangTried:
+    return GangTried(uid=record.uid, namespace=record.namespace, growth=growth)
+
+
+def _log_decision(opened: SolveOpened, decision: Decision, seconds: float) -> None:
+    verdicts = [gang.verdict for gang in decision.gangs]
+    log.info(
+        "batch.decided",
+        solve=opened.solve,
+        status=decision.status,
+        gangs=len(verdicts),
+        allocated=verdicts.count("allocated"),
+        pending=verdicts.count("none"),
+        errors=verdicts.count("error"),
+        node_kinds=decision.statistics.node_kinds,
+        variables=decision.statistics.variables,
+        work=decision.statistics.work,
+        solve_ms=round(seconds * 1000, 3),
+    )

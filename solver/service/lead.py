@@ -1,0 +1,130 @@
+"""Who may publish decisions: the epoch, a lease that the server itself enforces.
+
+The fence is one subject. Whoever writes it with the sequence of the last write leads;
+every batch of decisions begins with such a write. A deposed solver's batch is refused
+by the server, whatever the clocks say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from time import monotonic
+
+from contracts import messages, subjects
+from contracts.ids import ClusterName
+from contracts.messages import EpochClaimed
+from contracts.process.bus import Bus
+from contracts.process.errors import PublishRefusedError
+from contracts.process.wire import Outgoing, Received
+
+STREAM = "DEC"
+
+
+class Leadership:
+    """Our side of the fence."""
+
+    def __init__(
+        self, bus: Bus, cluster: ClusterName, holder: str, lease_s: float
+    ) -> None:
+        self._bus = bus
+        self._cluster = cluster
+        self._holder = holder
+        self._lease_s = lease_s
+        self._lock = asyncio.Lock()
+        self._sequence = 0
+        self._seen: EpochClaimed | None = None
+        self._seen_at = monotonic()
+        self._heard = self._since = 0
+        self.epoch = 0
+        """Our epoch; 0: we do not lead."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether we hold the epoch, as far as we know."""
+        return self.epoch > 0
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all that was decided before our epoch has been read."""
+        return self._heard >= self._since
+
+    def heard(self, received: Received, claim: EpochClaimed) -> None:
+        """Take note of a write to the fence, ours or another's."""
+        self._heard = max(self._heard, received.sequence)
+        if received.sequence < self._sequence:
+            return
+        if self.leads and claim.epoch > self.epoch:
+            self.epoch = 0
+        if not self.leads:
+            self._sequence = received.sequence
+            self._seen = claim
+            self._seen_at = monotonic()
+
+    async def tend(self) -> bool:
+        """Renew our lease, or take it over when it ran out; True: we now lead anew."""
+        async with self._lock:
+            if self.leads:
+                await self._claim(self.epoch)
+                return False
+            known = await self._bus.last(STREAM, subjects.fence(self._cluster))
+            if known is not None and known.sequence > self._sequence:
+                self.heard(known, messages.FENCE.decode(known.data))
+            if self._held_by_another():
+                return False
+            epoch = self._seen.epoch + 1 if self._seen is not None else 1
+            return await self._claim(epoch)
+
+    def _held_by_another(self) -> bool:
+        if self._seen is None or self._seen.holder == self._holder:
+            return False
+        return monotonic() - self._seen_at <= self._seen.lease_s
+
+    async def _claim(self, epoch: int, *, lease_s: float | None = None) -> bool:
+        try:
+            self._sequence = await self._bus.publish(self._fence(epoch, lease_s))
+        except PublishRefusedError:
+            self.epoch = 0
+            return False
+        anew = self.epoch != epoch
+        if anew:
+            self._since = self._sequence
+        self.epoch = epoch
+        return anew
+
+    async def resign(self) -> None:
+        """Let another take over at once."""
+        async with self._lock:
+            if self.leads:
+                await self._claim(self.epoch, lease_s=0.0)
+            self.epoch = 0
+
+    async def publish(self, decisions: Sequence[Outgoing]) -> int:
+        """Publish decisions as one fenced batch; gives the sequence of the first.
+
+        Raises:
+            PublishRefusedError: we do not lead any more; nothing was stored.
+            BusUnavailableError: it is not known whether they were stored.
+        """
+        async with self._lock:
+            batch = [self._fence(self.epoch, None), *decisions]
+            try:
+                last = await self._bus.publish_batch(batch)
+            except PublishRefusedError:
+                self.epoch = 0
+                raise
+            self._sequence = last - len(batch) + 1
+            return self._sequence + 1
+
+    def _fence(self, epoch: int, lease_s: float | None) -> Outgoing:
+        claim = EpochClaimed(
+            cluster=self._cluster,
+            epoch=epoch,
+            holder=self._holder,
+            lease_s=self._lease_s if lease_s is None else lease_s,
+        )
+        return Outgoing(
+            subject=subjects.fence(self._cluster),
+            data=messages.FENCE.encode(claim),
+            expected_last_subject_sequence=self._sequence,
+        )

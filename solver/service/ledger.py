@@ -1,0 +1,122 @@
+"""Recorded solves on the bus: blobs stored before a solve, fetched to solve again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from contracts import messages, subjects
+from contracts.ids import ClusterName, SolveID
+from contracts.messages import SolveDecided, SolveOpened
+from contracts.process.bus import Bus
+from contracts.process.wire import Outgoing
+from solver.decision import Decision
+from solver.problem.problem import ROOT, Problem
+from solver.record import Recorded
+from solver.snapshot.parts import Page
+from solver.versions import VERSION, dependency_versions, platform_tag
+
+IN_FLIGHT = 16
+"""Blobs stored at a time."""
+
+
+class Ledger:
+    """Where solves are recorded."""
+
+    def __init__(self, bus: Bus, cluster: ClusterName) -> None:
+        self._bus = bus
+        self._cluster = cluster
+        self._stored: set[str] = set()
+
+    async def store_pages(self, pages: Iterable[Page]) -> None:
+        """Store the pages that were not stored yet."""
+        new = {page.sha: page for page in pages if page.sha not in self._stored}
+        slots = asyncio.Semaphore(IN_FLIGHT)
+
+        async def store(page: Page) -> None:
+            async with slots:
+                await self._bus.put_blob(page.data)
+
+        async with asyncio.TaskGroup() as group:
+            for page in new.values():
+                group.create_task(store(page))
+        self._stored |= new.keys()
+
+    def forget(self, keep: Iterable[Page]) -> None:
+        """Keep the list of stored pages short: what is gone is stored again if met."""
+        self._stored &= {page.sha for page in keep}
+
+    async def open(self, problem: Problem, epoch: int) -> SolveOpened:
+        """Record a Problem before it is solved."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.store_pages(problem.pages))
+            group.create_task(self._bus.put_blob(problem.data))
+        opened = SolveOpened(
+            cluster=self._cluster,
+            solve=solve_id(problem),
+            problem=problem.hash,
+            version=VERSION,
+            platform=platform_tag(),
+            dependencies=dependency_versions(),
+            epoch=epoch,
+            gangs=tuple(gang.uid for gang in problem.gangs),
+            opened_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        )
+        await self._publish(opened)
+        return opened
+
+    async def close(
+        self, opened: SolveOpened, decision: Decision, data: bytes, seconds: float
+    ) -> None:
+        """Record the answer beside its Problem."""
+        verdicts = [gang.verdict for gang in decision.gangs]
+        await self._publish(
+            SolveDecided(
+                cluster=self._cluster,
+                solve=opened.solve,
+                problem=opened.problem,
+                decision=await self._bus.put_blob(data),
+                status=decision.status,
+                allocated=verdicts.count("allocated"),
+                pending=sum(bool(g.reasons and not g.rejected) for g in decision.gangs),
+                rejected=sum(gang.rejected for gang in decision.gangs),
+                solve_seconds=round(seconds, 6),
+            )
+        )
+
+    async def open_solves(self) -> list[SolveOpened]:
+        """List the solves that were recorded and never answered, oldest first."""
+        found: dict[str, tuple[int, SolveOpened | SolveDecided]] = {}
+        stop = asyncio.Event()
+        pattern = subjects.wildcard("solve", self._cluster)
+        async for page in self._bus.follow("SOLVE", (pattern,), stop):
+            for received in page.messages:
+                message = messages.SOLVE.decode(received.data)
+                found[message.solve] = (received.sequence, message)
+            if page.synced:
+                break
+        newest = sorted(found.values(), key=lambda item: item[0])
+        return [message for _, message in newest if isinstance(message, SolveOpened)]
+
+    async def fetch(self, opened: SolveOpened) -> Recorded:
+        """Read a recorded Problem back.
+
+        Raises:
+            BlobMissingError: a part of it is gone.
+            BlobCorruptedError: a part of it is damaged.
+            DecodeError: its root cannot be read.
+        """
+        root = await self._bus.get_blob(opened.problem)
+        pages = {sha: await self._bus.get_blob(sha) for sha in ROOT.decode(root).pages}
+        return Recorded(opened=opened, root=root, pages=pages)
+
+    async def _publish(self, message: SolveOpened | SolveDecided) -> None:
+        subject = subjects.solve(self._cluster, message.solve)
+        data = messages.SOLVE.encode(message)
+        await self._bus.publish(Outgoing(subject=subject, data=data))
+
+
+def solve_id(problem: Problem) -> SolveID:
+    """Name a solve after its Problem: the same question is the same solve."""
+    return SolveID(problem.hash[:32])

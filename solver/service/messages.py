@@ -1,0 +1,117 @@
+"""From a Decision to the messages that carry it: attempts, epochs, and what is new.
+
+Pure. A gang that still waits for the same reasons is not repeated on the bus.
+"""
+
+from __future__ import annotations
+
+from contracts import messages, subjects
+from contracts.allocation import Reason
+from contracts.ids import ClusterName, GangUID, Namespace, SolveID
+from contracts.messages import (
+    BatchSolved,
+    DecisionMessage,
+    GangAllocated,
+    GangPending,
+    GangRejected,
+    GangReleased,
+    ReleaseOutcome,
+)
+from contracts.process.wire import Outgoing
+from solver.decision import GangDecision
+from solver.snapshot.gangs import GangRecord
+
+
+def decision_message(
+    decided: GangDecision,
+    record: GangRecord,
+    *,
+    cluster: ClusterName,
+    solve: SolveID,
+    epoch: int,
+) -> DecisionMessage | None:
+    """Say what was decided for a gang; None: nothing new."""
+    if decided.members:
+        return GangAllocated(
+            cluster=cluster,
+            namespace=record.namespace,
+            name=decided.name,
+            uid=record.uid,
+            solve=solve,
+            attempt=record.attempt + 1,
+            epoch=epoch,
+            members=decided.members,
+        )
+    if decided.rejected:
+        return rejection(
+            record.namespace,
+            record.uid,
+            decided.name,
+            decided.reasons,
+            (cluster, epoch),
+        )
+    waiting = isinstance(record.decision, GangPending)
+    if waiting and record.reasons == decided.reasons:
+        return None
+    return GangPending(
+        cluster=cluster,
+        namespace=record.namespace,
+        name=decided.name,
+        uid=record.uid,
+        solve=solve,
+        attempt=record.attempt,
+        epoch=epoch,
+        reasons=decided.reasons,
+    )
+
+
+def rejection(
+    namespace: Namespace,
+    uid: GangUID,
+    name: str,
+    reasons: tuple[Reason, ...],
+    leader: tuple[ClusterName, int],
+) -> GangRejected:
+    """Say that a gang can never be allocated as written."""
+    cluster, epoch = leader
+    return GangRejected(
+        cluster=cluster,
+        namespace=namespace,
+        name=name,
+        uid=uid,
+        epoch=epoch,
+        reasons=reasons,
+    )
+
+
+def release(
+    record: GangRecord,
+    outcome: ReleaseOutcome,
+    *,
+    cluster: ClusterName,
+    epoch: int,
+) -> GangReleased:
+    """Say that a gang holds no devices any more."""
+    return GangReleased(
+        cluster=cluster,
+        namespace=record.namespace,
+        name=record.name,
+        uid=record.uid,
+        epoch=epoch,
+        outcome=outcome,
+    )
+
+
+def outgoing(message: DecisionMessage) -> Outgoing:
+    """Address a decision."""
+    subject = subjects.decision(message.cluster, message.namespace, message.uid)
+    return Outgoing(subject=subject, data=messages.DECISION.encode(message))
+
+
+def batch_end(
+    cluster: ClusterName, solve: SolveID, epoch: int, gangs: tuple[GangUID, ...]
+) -> Outgoing:
+    """End a batch."""
+    message = BatchSolved(cluster=cluster, solve=solve, epoch=epoch, gangs=gangs)
+    data = messages.SOLVED.encode(message)
+    return Outgoing(subject=subjects.solved(cluster), data=data)

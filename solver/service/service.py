@@ -1,0 +1,339 @@
+"""The solver as a process: messages in, decisions out, and who may send them.
+
+Every instance follows all streams and keeps its Snapshot warm; only the leader
+decides. The service starts to decide once it has read everything that was on the bus
+when it began, and each time it takes the lead, once it has read up to that point.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from time import monotonic
+
+import structlog
+
+from contracts import messages, subjects
+from contracts.errors import ContractsError
+from contracts.ids import GangUID, Namespace, NodeName
+from contracts.messages import DecisionMessage
+from contracts.process.bus import Bus
+from contracts.process.errors import BusUnavailableError, PublishRefusedError
+from contracts.process.wire import BusSettings, Received
+from solver.cel.evaluator import SelectorEvaluator
+from solver.service.config import SolverConfig
+from solver.service.decide import Decider
+from solver.service.intake import (
+    Refused,
+    RefusedSubmission,
+    Seen,
+    read_message,
+)
+from solver.service.lead import Leadership
+from solver.service.ledger import Ledger
+from solver.service.messages import outgoing, rejection, release
+from solver.service.presence import judge_presence
+from solver.service.worker import SolveWorker
+from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.snapshot.snapshot import (
+    GangTried,
+    NodePresence,
+    Snapshot,
+    SnapshotMessage,
+    apply,
+)
+
+log = structlog.get_logger()
+STREAMS = {
+    "INV": "inv",
+    "HEALTH": "health",
+    "HB": "hb",
+    "STATE": "state",
+    "SUBMIT": "submit",
+    "CMD": "cmd",
+    "CONF": "conf",
+    "DEC": "dec",
+}
+"""What is followed: stream -> entity."""
+ENDINGS = 500
+"""Gangs released in one batch."""
+Task = Callable[[asyncio.Event], Awaitable[None]]
+
+
+class SolverService:
+    """What the process believes and does."""
+
+    def __init__(
+        self,
+        config: SolverConfig,
+        bus: Bus,
+        decider: Decider,
+        ledger: Ledger,
+        leadership: Leadership,
+    ) -> None:
+        self._config = config
+        self._bus = bus
+        self._decider = decider
+        self._ledger = ledger
+        self._leadership = leadership
+        self._snapshot = Snapshot()
+        self._seen: dict[NodeName, float] = {}
+        self._connection = (0, monotonic())
+        self._synced: set[str] = set()
+        self._refused: dict[tuple[Namespace, GangUID], RefusedSubmission] = {}
+        self.counts: Counter[str] = Counter()
+        """Messages taken in and refused, by entity."""
+        self._wake = asyncio.Event()
+        self._unfinished = True
+        """Whether a former leader may have left open solves."""
+
+    def tasks(self) -> dict[str, Task]:
+        """Name what runs for as long as the service does."""
+        follow = {
+            f"follow-{entity}": self._follower(stream, entity)
+            for stream, entity in STREAMS.items()
+        }
+        return {
+            **follow,
+            "lead": self.lead,
+            "presence": self.presence,
+            "decide": self.decide,
+        }
+
+    # --- messages in ---------------------------------------------------------------
+
+    def _follower(self, stream: str, entity: str) -> Task:
+        async def follow(stop: asyncio.Event) -> None:
+            cluster = self._config.cluster
+            wanted = [subjects.wildcard(entity, cluster)]
+            if entity == "dec":
+                wanted.append(subjects.fence(cluster))
+            async for page in self._bus.follow(stream, wanted, stop):
+                for received in page.messages:
+                    self._take(received)
+                if page.synced and entity not in self._synced:
+                    self._synced.add(entity)
+                    log.info("stream.synced", stream=stream, **self._sizes())
+                if page.messages:
+                    self._wake.set()
+
+        return follow
+
+    def _take(self, received: Received) -> None:
+        """Believe a message, or count and log why not."""
+        if received.subject.startswith("fence."):
+            self._take_fence(received)
+            return
+        message = read_message(received, self._config.cluster)
+        entity = received.subject.partition(".")[0]
+        match message:
+            case None:
+                return
+            case Seen(node=node, away=away):
+                if not away:
+                    self._seen[node] = monotonic()
+                return
+            case Refused(reason=reason):
+                self._refuse(received.subject, entity, reason)
+            case RefusedSubmission():
+                self._refuse(received.subject, entity, message.reason.message)
+                self._refused[message.namespace, message.uid] = message
+            case _:
+                self._believe(message, received)
+
+    def _believe(self, message: SnapshotMessage, received: Received) -> None:
+        entity = received.subject.partition(".")[0]
+        try:
+            self._snapshot = apply(self._snapshot, message, sequence=received.sequence)
+            self.counts[entity] += 1
+        except ContractsError as error:
+            self._refuse(received.subject, entity, str(error))
+
+    def _refuse(self, subject: str, entity: str, reason: str) -> None:
+        self.counts[f"{entity}.refused"] += 1
+        log.warning("message.refused", subject=subject, reason=reason[:500])
+
+    def _take_fence(self, received: Received) -> None:
+        try:
+            self._leadership.heard(received, messages.FENCE.decode(received.data))
+        except ContractsError as error:
+            self._refuse(received.subject, "fence", str(error))
+
+    def _sizes(self) -> dict[str, int]:
+        inventory = self._snapshot.inventory
+        return {
+            "nodes": len(inventory.nodes),
+            "pools": len(inventory.pool_nodes),
+            "gangs": len(self._snapshot.gangs),
+        }
+
+    # --- who leads, who is away ------------------------------------------------------
+
+    @property
+    def _ready(self) -> bool:
+        return len(self._synced) == len(STREAMS)
+
+    async def lead(self, stop: asyncio.Event) -> None:
+        """Hold the epoch, or wait for it; pages are stored before the first claim."""
+        while not stop.is_set():
+            if self._ready:
+                try:
+                    await self._tend()
+                except BusUnavailableError as error:
+                    log.warning("lease.unsure", reason=str(error))
+            await _sleep(stop, min(self._config.lease_s / 3, 1.0))
+        if self._leadership.leads:
+            await self._leadership.resign()
+
+    async def _tend(self) -> None:
+        if not self._leadership.leads:
+            await self._ledger.store_pages(self._snapshot.inventory.pages)
+        if await self._leadership.tend():
+            self._unfinished = True
+            log.info("epoch.claimed", epoch=self._leadership.epoch, **self._sizes())
+            self._wake.set()
+
+    async def presence(self, stop: asyncio.Event) -> None:
+        """Notice nodes that fall silent, and those that come back."""
+        while not stop.is_set():
+            now = monotonic()
+            if self._bus.connection != self._connection[0] or not self._bus.connected:
+                self._connection = (self._bus.connection, now)
+            if self._ready:
+                self._judge_presence(now)
+            await _sleep(stop, 1.0)
+
+    def _judge_presence(self, now: float) -> None:
+        nodes = self._snapshot.inventory.nodes
+        announced = {
+            name: state.away for name, state in nodes.items() if state.announced
+        }
+        changed = list(
+            judge_presence(
+                self._seen,
+                announced,
+                connected_since=self._connection[1],
+                now=now,
+                grace_s=self._config.heartbeat_grace_s,
+            )
+        )
+        for node, away in changed:
+            message = NodePresence(node=node, away=away)
+            self._snapshot = apply(self._snapshot, message)
+            log.warning("node.lost" if away else "node.returned", node=node)
+        if changed:
+            self._wake.set()
+
+    # --- decisions out -----------------------------------------------------------------
+
+    async def decide(self, stop: asyncio.Event) -> None:
+        """Decide whatever waits, for as long as we lead."""
+        while not stop.is_set():
+            self._wake.clear()
+            try:
+                worked = self._leadership.leads and await self._step()
+            except PublishRefusedError as error:
+                log.warning("epoch.lost", reason=str(error))
+                worked = False
+            except BusUnavailableError as error:
+                log.warning("decision.delayed", reason=str(error))
+                worked = False
+            if not worked:
+                await _wait(self._wake, stop, 1.0)
+
+    async def _step(self) -> bool:
+        """Do the next thing; False: there is nothing to do."""
+        if not self._leadership.caught_up:
+            return False
+        if self._unfinished:
+            for opened in await self._ledger.open_solves():
+                self._apply(await self._decider.finish(self._snapshot, opened))
+            self._unfinished = False
+            return True
+        if self._refused or len(self._snapshot.ending):
+            await self._end()
+            return True
+        limits = BatchLimits(
+            gangs=self._config.batch_gangs, pods=self._config.batch_pods
+        )
+        batch = choose_batch(self._snapshot, limits)
+        if not batch:
+            self._ledger.forget(self._snapshot.inventory.pages)
+            return False
+        self._apply(await self._decider.decide(self._snapshot, batch))
+        return True
+
+    async def _end(self) -> None:
+        """Reject what cannot be read, release what is done or not wanted any more."""
+        cluster, epoch = self._config.cluster, self._leadership.epoch
+        found: list[DecisionMessage] = []
+        for (namespace, uid), refused in list(self._refused.items())[:ENDINGS]:
+            record = self._snapshot.gangs.get(uid)
+            if record is None or record.decision is None:
+                reasons = (refused.reason,)
+                found.append(rejection(namespace, uid, "", reasons, (cluster, epoch)))
+            else:
+                del self._refused[namespace, uid]
+        for record in list(self._snapshot.ending.values())[:ENDINGS]:
+            if record.ending is not None:
+                message = release(record, record.ending, cluster=cluster, epoch=epoch)
+                found.append(message)
+        if not found:
+            return
+        first = await self._leadership.publish([outgoing(m) for m in found])
+        self._apply([(message, first + i) for i, message in enumerate(found)])
+        for message in found:
+            self._refused.pop((message.namespace, message.uid), None)
+        log.info("gangs.ended", gangs=len(found))
+
+    def _apply(self, changes: list[tuple[DecisionMessage | GangTried, int]]) -> None:
+        for message, sequence in changes:
+            self._snapshot = apply(self._snapshot, message, sequence=sequence)
+
+
+async def _sleep(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        return
+
+
+async def _wait(wake: asyncio.Event, stop: asyncio.Event, seconds: float) -> None:
+    if not stop.is_set():
+        try:
+            async with asyncio.timeout(seconds):
+                await wake.wait()
+        except TimeoutError:
+            return
+
+
+@asynccontextmanager
+async def open_service(
+    config: SolverConfig, stop: asyncio.Event
+) -> AsyncIterator[dict[str, Task]]:
+    """Open the bus, the sandbox and the worker; close them in reverse."""
+    holder = config.name or f"{socket.gethostname()}-{os.getpid()}"
+    settings = BusSettings(
+        servers=config.servers, name=f"solver-{holder}", replicas=config.replicas
+    )
+    worker = SolveWorker(
+        memory_bytes=config.worker_memory_bytes, guard_s=config.guard_s
+    )
+    async with Bus.open(settings) as bus:
+        await bus.wait_connected()
+        await bus.ensure_streams()
+        worker.start()
+        with SelectorEvaluator() as evaluator:
+            ledger = Ledger(bus, config.cluster)
+            leadership = Leadership(bus, config.cluster, holder, config.lease_s)
+            decider = Decider(config, ledger, leadership, evaluator, worker)
+            service = SolverService(config, bus, decider, ledger, leadership)
+            try:
+                yield service.tasks()
+            finally:
+                worker.stop()

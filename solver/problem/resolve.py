@@ -18,7 +18,7 @@ from contracts.claim import (
     ResourceClaimSpec,
     ResourceClaimTemplate,
 )
-from contracts.defaults import with_defaults
+from contracts.defaults import default_claim_spec, default_gang
 from contracts.gang import Gang, Member, MemberClaim
 from contracts.ids import DeviceClassName, GangUID, Namespace
 from contracts.meta import ObjectMeta
@@ -58,6 +58,7 @@ def resolve(uid: GangUID, gang: Gang, lookup: Lookup) -> GangPart:
     refused: tuple[Reason, ...] = ()
     rejected = False
     try:
+        gang = default_gang(gang)
         _check(gang)
         members = tuple(_member(gang, member, lookup) for member in gang.spec.members)
     except RefusedError as error:
@@ -159,14 +160,14 @@ def _claim_spec(
         if claim.spec is None:
             if known is None:
                 raise _unknown(Rule.UNKNOWN_CLAIM, subject, claim.claim_name)
-            return with_defaults(known.spec), uid
+            return default_claim_spec(known.spec), uid
     if claim.spec is not None:
-        return with_defaults(claim.spec), uid
+        return default_claim_spec(claim.spec), uid
     name = claim.template_name or ""
     template = lookup.template(f"{namespace}/{name}")
     if template is None:
         raise _unknown(Rule.UNKNOWN_TEMPLATE, subject, name)
-    return with_defaults(template.spec.spec), ""
+    return default_claim_spec(template.spec.spec), ""
 
 
 def _requests(

@@ -14,10 +14,10 @@ from time import perf_counter
 import structlog
 
 from contracts.allocation import Reason, Rule
+from contracts.errors import DecodeError
 from contracts.ids import SolveID
 from contracts.messages import DecisionMessage, SolveOpened
 from contracts.process.errors import BlobCorruptedError, BlobMissingError
-from contracts.errors import DecodeError
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
 from solver.errors import RecordError
@@ -73,7 +73,7 @@ class Decider:
         except WorkerLostError as error:
             return await self._decide_halves(snapshot, batch, opened, error)
         except WorkerFailedError as error:
-            log.error("solve.failed", solve=opened.solve, reason=error.reason)
+            log.warning("solve.failed", solve=opened.solve, reason=error.reason)
             return await self._publish_unproven(snapshot, batch, opened, error.reason)
         seconds = perf_counter() - started
         decision = DECISION.decode(data)

@@ -1,0 +1,114 @@
+"""Problems for tests, through the real path: messages, Snapshot, resolve, assemble.
+
+Selectors are judged by a few Python predicates instead of the sandbox, so a test of
+the models starts no process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from contracts.allocation import AllocationResult, DeviceAllocationResult
+from contracts.claim import ResourceClaimStatus
+from contracts.codec import to_builtins
+from contracts.device import Device, DeviceTaint, ResourcePool
+from contracts.gang import Gang
+from contracts.ids import ClusterName, DeviceID, GangUID, NodeName
+from contracts.kubernetes import to_kubernetes
+from contracts.messages import (
+    DeviceHealth,
+    DevicesAnnounced,
+    HealthJudged,
+    ObjectObserved,
+    SubmitGang,
+)
+from msgspec import structs
+from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.problem import Parameters, Problem
+from solver.problem.selectors import SelectorTable, Verdict
+from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.snapshot.snapshot import NodePresence, Snapshot, apply
+
+from tests.builders import DEVICE_CLASS, claim, device_class, result
+
+CLUSTER = ClusterName("test")
+PARAMETERS = Parameters(version="test")
+_EQUALS = re.compile(r'device\.attributes\["([^"]+)"\]\.(\w+) == "([^"]*)"')
+_DRIVER = re.compile(r'device\.driver == "([^"]*)"')
+
+
+def evaluate(expression: str, driver: str, device: Device) -> Verdict:
+    """Judge the two forms of selector that these tests use."""
+    if expression == "true":
+        return Verdict(value=True)
+    found = _DRIVER.fullmatch(expression)
+    if found is not None:
+        return Verdict(value=driver == found[1])
+    equals = _EQUALS.fullmatch(expression)
+    if equals is None:
+        return Verdict(error=f"CEL compile error: {expression}")
+    domain, name, text = equals.groups()
+    attribute = device.attributes.get(f"{domain}/{name}")
+    if attribute is None and domain == driver:
+        attribute = device.attributes.get(name)
+    if attribute is None:
+        return Verdict(error=f"CEL runtime error: no such key: {name}")
+    return Verdict(value=attribute.string_value == text)
+
+
+def snapshot_of(
+    nodes: Mapping[str, Sequence[ResourcePool]],
+    gangs: Iterable[Gang] = (),
+    *,
+    taken: Iterable[DeviceID] = (),
+    taints: Mapping[DeviceID, DeviceTaint] | None = None,
+    away: Iterable[str] = (),
+    classes: Mapping[str, Sequence[str]] | None = None,
+) -> Snapshot:
+    """Believe in nodes with pools, gangs in the order of their age, and who holds what."""
+    snapshot = Snapshot()
+    for name, selectors in (classes or {DEVICE_CLASS: ("true",)}).items():
+        snapshot = _observe(snapshot, name, device_class(name, *selectors))
+    for node, pools in nodes.items():
+        announced = DevicesAnnounced(
+            cluster=CLUSTER, node=NodeName(node), pools=tuple(pools)
+        )
+        snapshot = apply(snapshot, announced)
+        sick = tuple(
+            DeviceHealth(device=name, verdict="Unhealthy", taints=(taint,))
+            for name, taint in (taints or {}).items()
+            if name.pool in {pool.name for pool in pools}
+        )
+        health = HealthJudged(cluster=CLUSTER, node=NodeName(node), devices=sick)
+        snapshot = apply(snapshot, health)
+    for node in away:
+        snapshot = apply(snapshot, NodePresence(node=NodeName(node), away=True))
+    held = tuple(result(d.device, pool=d.pool, driver=d.driver) for d in taken)
+    if held:
+        allocation = AllocationResult(devices=DeviceAllocationResult(results=held))
+        holder = structs.replace(
+            claim(name="holder"), status=ResourceClaimStatus(allocation=allocation)
+        )
+        snapshot = _observe(snapshot, "default/holder", holder)
+    for age, gang in enumerate(gangs, start=1):
+        uid = GangUID(gang.metadata.uid)
+        message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
+        snapshot = apply(snapshot, message, sequence=age)
+    return snapshot
+
+
+def _observe(snapshot: Snapshot, key: str, value: object) -> Snapshot:
+    raw = to_builtins(to_kubernetes(value))
+    message = ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
+    return apply(snapshot, message)
+
+
+def problem_of(snapshot: Snapshot, parameters: Parameters = PARAMETERS) -> Problem:
+    """Make the Problem of everything that waits."""
+    batch = choose_batch(snapshot, BatchLimits(gangs=10_000, pods=1_000_000))
+    gangs = resolve_gangs(snapshot, batch)
+    table = SelectorTable()
+    while wanted := wanted_verdicts(snapshot, gangs, table):
+        table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])
+    return assemble(snapshot, gangs, table, parameters)

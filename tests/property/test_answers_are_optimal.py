@@ -1,0 +1,150 @@
+"""The models say what trying everything says: verdict and value, on tiny problems."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from contracts.gang import Gang
+from contracts.ids import DeviceID
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from solver.allocate import allocate
+from solver.decision import DECISION, Status
+from solver.problem.problem import Problem
+
+from tests.brute import Brute
+from tests.builders import (
+    DRIVER,
+    constraint,
+    device,
+    gang,
+    member,
+    member_claim,
+    pool,
+    request,
+    taint,
+    toleration,
+)
+from tests.problems import problem_of, snapshot_of
+
+ROOT, NUMA = "resource.kubernetes.io/pcieRoot", f"{DRIVER}/numa"
+MODEL = f'device.attributes["{DRIVER}"].model == "big"'
+SEEN: Counter[str] = Counter()
+
+
+@st.composite
+def pools(draw: st.DrawFn, node: str) -> tuple[object, ...]:
+    """One or two pools of a node; few values, so that much is equal."""
+    found = []
+    for index in range(draw(st.integers(1, 2))):
+        content = []
+        for number in range(draw(st.integers(1, 4 - index * 2))):
+            attributes: dict[str, str | int] = {
+                "model": draw(st.sampled_from(["big", "small"]))
+            }
+            if draw(st.integers(0, 9)):
+                attributes[ROOT] = draw(st.sampled_from(["pci0", "pci1"]))
+            if draw(st.integers(0, 9)):
+                attributes["numa"] = draw(st.integers(0, 1))
+            taints = (taint(),) if draw(st.integers(0, 5)) == 0 else ()
+            content.append(device(f"d{number}", attributes=attributes, taints=taints))
+        found.append(pool(*content, name=f"{node}-{index}"))
+    return tuple(found)
+
+
+@st.composite
+def requests(draw: st.DrawFn, name: str) -> object:
+    """A request for a few devices, or for all."""
+    fields: dict[str, object] = {"name": name}
+    if draw(st.integers(0, 7)) == 0:
+        fields["mode"] = "All"
+    else:
+        fields["count"] = draw(st.integers(1, 3))
+    if draw(st.booleans()):
+        fields["select"] = (MODEL,)
+    if draw(st.integers(0, 3)) == 0:
+        fields["tolerations"] = (toleration(),)
+    return request(**fields)  # type: ignore[arg-type]  # fields of one builder
+
+
+@st.composite
+def claims(draw: st.DrawFn, name: str) -> object:
+    """A claim of one or two requests, with up to two constraints."""
+    names = ["one", "two"][: draw(st.integers(1, 2))]
+    constraints = []
+    for _ in range(draw(st.integers(0, 2))):
+        scope = draw(st.sampled_from([(), ("one",), tuple(names)]))
+        attribute = draw(st.sampled_from([ROOT, NUMA]))
+        if draw(st.integers(0, 2)):
+            constraints.append(constraint(attribute, *scope))
+        else:
+            constraints.append(constraint(None, *scope, distinct=attribute))
+    made = [draw(requests(item)) for item in names]
+    return member_claim(*made, name=name, constraints=constraints)  # type: ignore[arg-type]  # drawn from builders
+
+
+@st.composite
+def gangs(draw: st.DrawFn, index: int) -> Gang:
+    """A gang of one or two kinds of pods."""
+    members = [
+        member(
+            draw(claims("c")),  # type: ignore[arg-type]  # drawn from builders
+            name=f"m{number}",
+            count=draw(st.integers(1, 2)),
+        )
+        for number in range(draw(st.integers(1, 2)))
+    ]
+    return gang(
+        *members,
+        name=f"g{index}",
+        uid=f"00000000-0000-4000-8000-{index:012}",
+        priority=draw(st.sampled_from([0, 0, 5])),
+    )
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    """A few nodes, some devices taken, some gangs that want them."""
+    nodes = {f"n{i}": draw(pools(f"n{i}")) for i in range(draw(st.integers(1, 3)))}
+    names = [
+        DeviceID(item.driver, item.name, d.name)  # type: ignore[attr-defined]  # pools
+        for found in nodes.values()
+        for item in found
+        for d in item.devices  # type: ignore[attr-defined]  # pools
+    ]
+    taken = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
+    away = ["n0"] if draw(st.integers(0, 9)) == 0 else []
+    wanted = [draw(gangs(i)) for i in range(draw(st.integers(1, 3)))]
+    return problem_of(snapshot_of(nodes, wanted, taken=taken, away=away))  # type: ignore[arg-type]  # drawn from builders
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(problems())
+def test_value_is_that_of_brute_force(problem: Problem) -> None:
+    """Tier 1 equals the best of all answers, and is proven; the judge has agreed."""
+    decision = allocate(problem)
+    brute = Brute(problem)
+    best = brute.value()
+    SEEN[
+        "all"
+        if all(g.members for g in decision.gangs)
+        else "some"
+        if any(g.members for g in decision.gangs)
+        else "none"
+    ] += 1
+    assert decision.status is Status.OPTIMAL
+    assert (
+        tuple(tier.value for tier in decision.objective)
+        == best[: len(decision.objective)]
+    )
+    assert all(tier.bound == tier.value for tier in decision.objective)
+    assert DECISION.decode(DECISION.encode(decision)) == decision
+
+
+def test_both_verdicts_were_met() -> None:
+    """The law above is about problems that fit, fit in part, and do not fit."""
+    assert min(SEEN[key] for key in ("all", "some", "none")) >= 15, SEEN

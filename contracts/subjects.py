@@ -111,6 +111,11 @@ def blob(sha256: str, chunk: int) -> str:
     return f"blob.v1.{token(sha256)}.{chunk}"
 
 
+def blob_mark(sha256: str) -> str:
+    """Where it is said that all chunks are there; written last."""
+    return f"blob.v1.{token(sha256)}.ok"
+
+
 def wildcard(entity: str, cluster: ClusterName, *tokens: str) -> str:
     """All subjects of an entity in a cluster, below the given names."""
     parts = [entity, "v1", token(cluster), *(token(name) for name in tokens), ">"]
@@ -136,6 +141,8 @@ class Stream(Struct, frozen=True, kw_only=True):
     republish: str = ""
     """Prefix under which core subscribers get every stored message."""
     compressed: bool = True
+    duplicate_window_s: int = 1
+    """How long message ids are remembered; long only where one sender uses them."""
 
 
 DAY_S = 86_400

@@ -7,38 +7,49 @@ client library stops below, in `connection.py`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Literal
 
-from contracts.process.wire import BusSettings, Outgoing, Page, Received
+from contracts.process import blobs, jetstream, publishing, reader
+from contracts.process.connection import Connection, Delivery
+from contracts.process.errors import MessageError
+from contracts.process.log import get_logger
+from contracts.process.reader import Start
+from contracts.process.streams import ensure_streams as create_streams
+from contracts.process.wire import BusSettings, Outgoing, Page, Received, republished
 from contracts.subjects import STREAMS, Stream
 
 __all__ = ["Bus", "BusSettings", "Outgoing", "Page", "Received", "Start"]
 
-Start = Literal["last_per_subject", "all", "new"] | int
-"""Where a follower begins; a number is a stream sequence."""
+_SUBSCRIBED_MESSAGES = 65_536
+"""Kept for a slow reader of a subscription; more are dropped, and it is logged."""
+
+log = get_logger(__name__)
 
 
 class Bus:
     """One supervised connection and what can be done with it."""
 
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: BusSettings) -> AsyncIterator[Bus]:
         """Connect in the background, for ever; returns before the connection stands."""
-        raise NotImplementedError
-        yield cls()
+        connection = Connection(settings)
+        async with connection.running():
+            yield cls(connection)
 
     @property
     def connected(self) -> bool:
         """Whether the connection stands now."""
-        raise NotImplementedError
+        return self._connection.connected
 
     @property
     def connection(self) -> int:
         """How many connections there were: it grows with each reconnect."""
-        raise NotImplementedError
+        return self._connection.count
 
     async def wait_connected(self, timeout_s: float | None = None) -> None:
         """Return once connected.
@@ -46,7 +57,8 @@ class Bus:
         Raises:
             BusUnavailableError: not within `timeout_s`.
         """
-        raise NotImplementedError
+        limit_s = float("inf") if timeout_s is None else timeout_s
+        await self._connection.wait_up("connect", limit_s)
 
     async def ensure_streams(self, streams: Sequence[Stream] = STREAMS) -> None:
         """Create what is missing; idempotent, also when several processes do it.
@@ -54,7 +66,8 @@ class Bus:
         Raises:
             StreamDiffersError: a stream exists with other settings.
         """
-        raise NotImplementedError
+        replicas = self._connection.settings.replicas
+        await create_streams(self._connection, streams, replicas)
 
     async def publish(self, message: Outgoing) -> int:
         """Store a message and give its sequence; retried until it is acknowledged.
@@ -63,13 +76,13 @@ class Bus:
             PublishRefusedError: `exists`, `stale` or `other`; nothing was stored.
             BusUnavailableError: the retry budget is spent.
         """
-        raise NotImplementedError
+        return await publishing.publish(self._connection, message)
 
     async def publish_many(
         self, messages: Sequence[Outgoing], window_bytes: int = 16 << 20
     ) -> None:
         """Store messages, many in flight; a retried one may come after later ones."""
-        raise NotImplementedError
+        await publishing.publish_many(self._connection, messages, window_bytes)
 
     async def publish_batch(self, messages: Sequence[Outgoing]) -> int:
         """Store up to 1,000 messages of one stream, all or none.
@@ -79,15 +92,15 @@ class Bus:
         Raises:
             PublishRefusedError: nothing was stored; `stale` when a fence is not ours.
         """
-        raise NotImplementedError
+        return await publishing.publish_batch(self._connection, messages)
 
     async def last(self, stream: str, subject: str) -> Received | None:
         """Read the last message of a subject from the leader: own writes are seen."""
-        raise NotImplementedError
+        return await jetstream.last(self._connection, stream, subject)
 
     async def purge(self, stream: str, subject: str) -> None:
         """Remove all messages of a subject (or wildcard)."""
-        raise NotImplementedError
+        await jetstream.purge(self._connection, stream, subject)
 
     def follow(
         self,
@@ -103,7 +116,7 @@ class Bus:
         restarts; a message may come twice. A quiet stream gives an empty page at least
         every second.
         """
-        raise NotImplementedError
+        return reader.follow(self._connection, stream, subjects, stop, start)
 
     async def subscribe(
         self, subject: str, stop: asyncio.Event
@@ -113,11 +126,24 @@ class Bus:
         The subscription stands when this returns. What is published while the
         connection is away is missed.
         """
-        raise NotImplementedError
+        queue: asyncio.Queue[Received] = asyncio.Queue(_SUBSCRIBED_MESSAGES)
+
+        def receive(delivery: Delivery) -> None:
+            try:
+                queue.put_nowait(
+                    republished(delivery.subject, delivery.data, delivery.headers)
+                )
+            except MessageError as error:
+                log.error("message.refused", reason=str(error))  # noqa: TRY400 # the reason is the whole story
+            except asyncio.QueueFull:
+                log.error("message.dropped", subject=delivery.subject)  # noqa: TRY400 # the same
+
+        subscription = await self._connection.subscribe(subject, receive)
+        return _until(stop, queue, lambda: self._connection.unsubscribe(subscription))
 
     async def put_blob(self, data: bytes) -> str:
         """Keep bytes and give their sha256; writes nothing when a young copy exists."""
-        raise NotImplementedError
+        return await blobs.put(self._connection, data)
 
     async def get_blob(self, sha256: str) -> bytes:
         """Read bytes back, digest checked.
@@ -126,4 +152,25 @@ class Bus:
             BlobMissingError: they are not there, or not all.
             BlobCorruptedError: they are not what the digest says.
         """
-        raise NotImplementedError
+        return await blobs.get(self._connection, sha256)
+
+
+async def _until(
+    stop: asyncio.Event,
+    queue: asyncio.Queue[Received],
+    end: Callable[[], Awaitable[None]],
+) -> AsyncIterator[Received]:
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        while not stop.is_set():
+            taking = asyncio.create_task(queue.get())
+            await asyncio.wait((stopping, taking), return_when=asyncio.FIRST_COMPLETED)
+            if not taking.done():
+                taking.cancel()
+                return
+            yield taking.result()
+            while not queue.empty():
+                yield queue.get_nowait()
+    finally:
+        stopping.cancel()
+        await end()

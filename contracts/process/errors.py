@@ -56,9 +56,15 @@ class PublishRefusedError(BusError):
     """
 
     def __init__(
-        self, subject: str, kind: RefusalKind, reason: str, code: int = 0
+        self,
+        subject: str,
+        kind: RefusalKind,
+        reason: str,
+        code: int = 0,
+        stream: str = "",
     ) -> None:
         self.subject = subject
+        self.stream = stream
         self.kind: RefusalKind = kind
         self.reason = reason
         self.code = code

@@ -7,6 +7,7 @@ not know the client library.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -18,6 +19,7 @@ from contracts.process.errors import MessageError
 MAX_DECODED_BYTES = 64 << 20
 """A compressed message that would unpack to more is refused."""
 _ZSTD_LEVEL = 3
+_NANOSECONDS = re.compile(r"(\.\d{6})\d+")
 
 ENCODING = "Content-Encoding"
 MESSAGE_ID = "Nats-Msg-Id"
@@ -34,6 +36,8 @@ class BusSettings(Struct, frozen=True, kw_only=True):
     """Shown by the server's monitoring."""
     replicas: int = 1
     """Copies of each stream; 3 on a cluster of servers."""
+    inbox_prefix: str = "_INBOX"
+    """Where answers come; a node's own, so that nobody else reads them."""
     request_timeout_s: float = 5.0
     """One attempt; attempts are repeated (retry.py)."""
 
@@ -110,6 +114,24 @@ def unpack(
     )
 
 
+def republished(subject: str, body: bytes, headers: Mapping[str, str]) -> Received:
+    """Read a message that came without a consumer.
+
+    The headers of a republish, where there are any, name its subject and sequence.
+
+    Raises:
+        MessageError: as `unpack`.
+    """
+    stored_at = headers.get("Nats-Time-Stamp")
+    return unpack(
+        headers.get("Nats-Subject", subject),
+        body,
+        headers,
+        int(headers.get("Nats-Sequence", "0")),
+        seconds(stored_at) if stored_at else 0.0,
+    )
+
+
 def _decoded(subject: str, body: bytes, encoding: str) -> bytes:
     if encoding == "":
         return body
@@ -127,9 +149,5 @@ def _decoded(subject: str, body: bytes, encoding: str) -> bytes:
 
 
 def seconds(timestamp: str) -> float:
-    """Read a server's RFC 3339 time, nanoseconds included."""
-    whole, _, rest = timestamp.partition(".")
-    fraction = rest.rstrip("Z0123456789") and rest or rest.rstrip("Z")
-    digits = "".join(char for char in fraction if char.isdigit())[:9]
-    base = datetime.fromisoformat(whole.rstrip("Z") + "+00:00").timestamp()
-    return base + (int(digits) / 10 ** len(digits) if digits else 0.0)
+    """Read a server's RFC 3339 time; microseconds are kept."""
+    return datetime.fromisoformat(_NANOSECONDS.sub(r"\1", timestamp)).timestamp()

@@ -1,0 +1,51 @@
+"""Logs: JSON lines on stdout, or readable lines where a person watches.
+
+Decides only how lines look. What is bound with `structlog.contextvars` is on every
+line of that task.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+from structlog.typing import FilteringBoundLogger, Processor
+
+
+def get_logger(name: str) -> FilteringBoundLogger:
+    """Give the logger of a module."""
+    logger: FilteringBoundLogger = structlog.get_logger(module=name)
+    return logger
+
+
+def configure_logging(service: str, *, level: str = "info") -> None:
+    """Set up the process's logs; the first thing that a service does."""
+    readable = sys.stdout.isatty()
+    last: Processor = (
+        structlog.dev.ConsoleRenderer()
+        if readable
+        else structlog.processors.JSONRenderer(default=str)
+    )
+    errors: list[Processor] = [] if readable else [structlog.processors.dict_tracebacks]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *errors,
+            last,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[level.upper()]
+        ),
+        logger_factory=structlog.PrintLoggerFactory(sys.stdout),
+        cache_logger_on_first_use=False,
+    )
+    bind_facts(service=service)
+
+
+def bind_facts(**facts: Any) -> None:
+    """Put facts, such as ids, on every further line of this task."""
+    structlog.contextvars.bind_contextvars(**facts)

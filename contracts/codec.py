@@ -44,7 +44,7 @@ def encode(value: Any) -> bytes:
 
 def to_builtins(value: Any) -> Any:
     """Turn Structs into dicts and lists, as JSON or YAML writers want them."""
-    return msgspec.to_builtins(value, enc_hook=_to_wire, order="deterministic")
+    return msgspec.json.decode(_ENCODER.encode(value))
 
 
 def convert(value: Any, kind: type[T], what: str) -> T:

@@ -124,7 +124,7 @@ def resource_slice(
         spec["node_name"] = NodeName(node)
     pool = pool or node
     return ResourceSlice(
-        metadata=ObjectMeta(name=name or f"{pool}-{driver}"),
+        metadata=ObjectMeta(name=name or f"{pool.replace('/', '-')}-{driver}"),
         spec=ResourceSliceSpec(
             driver=DriverName(driver),
             pool=SlicePool(

@@ -61,5 +61,6 @@ def _list_attribute(values: Sequence[int | bool | str | Version]) -> DeviceAttri
         Version: "version_values",
         str: "string_values",
     }
-    lists: dict[str, Any] = {fields[type(values[0])]: tuple(values)}
+    plain = [str(item) if isinstance(item, Version) else item for item in values]
+    lists: dict[str, Any] = {fields[type(values[0])]: tuple(plain)}
     return DeviceAttribute(**lists)

@@ -1,0 +1,119 @@
+"""decode(encode(value)) == value, for everything that travels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from contracts import allocation, claim, device, gang, ids, messages, meta, workload
+from contracts.codec import Codec, convert, to_builtins
+from contracts.kubernetes import V1, V1BETA1, V1BETA2, decode_object, to_kubernetes
+from contracts.structs import KubernetesExcerpt, KubernetesStruct
+from tests import builders, strategies
+
+FEW = settings(max_examples=20, deadline=None)
+"""There are many types, and each field is independent."""
+MODULES = (allocation, claim, device, gang, ids, messages, meta, workload)
+BASES = (Struct, KubernetesStruct, KubernetesExcerpt, messages.Message)
+STRUCTS = sorted(
+    {
+        kind
+        for module in MODULES
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Struct) and kind not in BASES
+    },
+    key=lambda kind: kind.__name__,
+)
+CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
+    "inventory": (messages.INVENTORY, (messages.DevicesAnnounced,)),
+    "health": (messages.HEALTH, (messages.HealthJudged,)),
+    "heartbeat": (messages.HEARTBEAT, (messages.NodeSeen,)),
+    "state": (messages.STATE, (messages.ObjectObserved, messages.ObjectGone)),
+    "submission": (messages.SUBMISSION, (messages.SubmitGang,)),
+    "command": (messages.COMMAND, (messages.CancelGang, messages.ReleaseGang)),
+    "decision": (
+        messages.DECISION,
+        (
+            messages.GangAllocated,
+            messages.GangPending,
+            messages.GangRejected,
+            messages.GangReleased,
+        ),
+    ),
+    "solved": (messages.SOLVED, (messages.BatchSolved,)),
+    "solve": (messages.SOLVE, (messages.SolveOpened, messages.SolveDecided)),
+    "confirmation": (
+        messages.CONFIRMATION,
+        (
+            messages.AllocationWritten,
+            messages.AllocationRefused,
+            messages.AllocationLost,
+            messages.ClaimsReleased,
+        ),
+    ),
+    "fence": (messages.FENCE, (messages.EpochClaimed,)),
+}
+
+
+@pytest.mark.parametrize("kind", STRUCTS, ids=lambda kind: kind.__name__)
+@FEW
+@given(data=st.data())
+def test_every_struct_survives_json(kind: type[Struct], data: st.DataObject) -> None:
+    codec: Codec[Struct] = Codec(kind, kind.__name__)
+    value = data.draw(strategies.of(kind))
+
+    assert codec.decode(codec.encode(value)) == value
+    assert convert(to_builtins(value), kind, kind.__name__) == value
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@FEW
+@given(data=st.data())
+def test_every_message_survives_its_subject(channel: str, data: st.DataObject) -> None:
+    codec, kinds = CHANNELS[channel]
+    value = data.draw(st.one_of([strategies.of(kind) for kind in kinds]))
+
+    assert codec.decode(codec.encode(value)) == value
+
+
+def test_every_message_type_has_a_channel() -> None:
+    sent = {kind for _, kinds in CHANNELS.values() for kind in kinds}
+    known = {kind for kind in STRUCTS if issubclass(kind, messages.Message)}
+
+    assert sent == known
+
+
+@pytest.mark.parametrize("version", [V1, V1BETA2, V1BETA1])
+@FEW
+@given(
+    value=strategies.resource_slices()
+    | strategies.claims()
+    | strategies.device_classes()
+)
+def test_every_version_of_kubernetes_holds_the_same_object(
+    version: str, value: Any
+) -> None:
+    written = to_kubernetes(value, version)
+    read = decode_object(written)
+
+    assert read.value == value
+    assert read.unknown == ()
+    assert written["apiVersion"] == version
+    assert written["kind"] == type(value).__name__
+
+
+@FEW
+@given(value=strategies.request_lists().map(lambda r: builders.claim_template(*r)))
+def test_templates_survive_every_version(value: Any) -> None:
+    for version in (V1, V1BETA2, V1BETA1):
+        assert decode_object(to_kubernetes(value, version)).value == value
+
+
+@FEW
+@given(value=strategies.gangs())
+def test_gangs_survive_kubernetes(value: gang.Gang) -> None:
+    assert decode_object(to_kubernetes(value)).value == value

@@ -1,0 +1,57 @@
+"""What the strategies call valid, the validators accept."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from contracts.claim import DeviceClass, ResourceClaim
+from contracts.defaults import default_claim, default_gang
+from contracts.device import ResourceSlice
+from contracts.gang import Gang
+from contracts.validate import validate
+from tests import strategies
+
+SOME = settings(max_examples=40, deadline=None)
+
+
+@SOME
+@given(value=strategies.resource_slices() | strategies.device_classes())
+def test_valid_slices_and_classes_are_accepted(
+    value: ResourceSlice | DeviceClass,
+) -> None:
+    assert validate(value) == ()
+
+
+@SOME
+@given(value=strategies.claims())
+def test_valid_claims_are_accepted_and_have_all_defaults(value: ResourceClaim) -> None:
+    assert validate(value) == ()
+    assert default_claim(value) == value
+
+
+@SOME
+@given(value=strategies.gangs())
+def test_valid_gangs_are_accepted_and_have_all_defaults(value: Gang) -> None:
+    assert validate(value) == ()
+    assert default_gang(value) == value
+
+
+@SOME
+@given(value=strategies.of(ResourceSlice))
+def test_any_slice_can_be_judged(value: ResourceSlice) -> None:
+    for violation in validate(value):
+        assert str(violation).startswith(f"{violation.field}: {violation.rule}")
+
+
+@SOME
+@given(value=strategies.of(ResourceClaim))
+def test_any_claim_can_be_judged(value: ResourceClaim) -> None:
+    for violation in validate(value):
+        assert str(violation).startswith(f"{violation.field}: {violation.rule}")
+
+
+@SOME
+@given(value=strategies.of(Gang))
+def test_any_gang_can_be_judged(value: Gang) -> None:
+    for violation in validate(value):
+        assert str(violation).startswith(f"{violation.field}: {violation.rule}")

@@ -1,0 +1,103 @@
+"""Pods that an object will make are found by shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.errors import DecodeError, UnknownKindError
+from contracts.kubernetes import decode_object
+from contracts.workload import Workload
+
+TEMPLATE = {
+    "metadata": {"labels": {"app": "x"}},
+    "spec": {
+        "containers": [{"name": "main"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}],
+    },
+}
+
+
+def decode(kind: str, spec: dict[str, Any], api_version: str = "apps/v1") -> Workload:
+    raw = {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "w", "namespace": "team-a"},
+        "spec": spec,
+    }
+    value = decode_object(raw).value
+    assert isinstance(value, Workload)
+    assert value.metadata.name == "w"
+    return value
+
+
+def counts(workload: Workload) -> list[tuple[str, int]]:
+    return [(item.name, item.count) for item in workload.templates]
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "count"),
+    [
+        ("Deployment", {"replicas": 3}, 3),
+        ("Deployment", {}, 1),
+        ("StatefulSet", {"replicas": 0}, 0),
+        ("ReplicaSet", {"replicas": None}, 1),
+        ("Job", {}, 1),
+        ("Job", {"parallelism": 4}, 4),
+        ("Job", {"parallelism": 4, "completions": 2}, 2),
+        ("Job", {"completions": 8}, 1),
+    ],
+)
+def test_one_template_counts_its_pods(
+    kind: str, spec: dict[str, Any], count: int
+) -> None:
+    workload = decode(kind, {**spec, "template": TEMPLATE})
+
+    assert counts(workload) == [("", count)]
+    template = workload.templates[0].template
+    assert template.metadata.labels == {"app": "x"}
+    assert template.spec.resource_claims[0].resource_claim_template_name == "t"
+
+
+def test_replica_specs_are_named_by_their_key() -> None:
+    launcher: dict[str, Any] = {"replicas": 1, "template": TEMPLATE}
+    worker: dict[str, Any] = {"replicas": 8, "template": TEMPLATE}
+    spec = {"mpiReplicaSpecs": {"Launcher": launcher, "Worker": worker}}
+
+    workload = decode("MPIJob", spec, "kubeflow.org/v2beta1")
+
+    assert counts(workload) == [("launcher", 1), ("worker", 8)]
+
+
+def test_replicated_jobs_multiply() -> None:
+    job = {"parallelism": 4, "completions": 4, "template": TEMPLATE}
+    jobs = [
+        {"name": "driver", "template": {"spec": {**job, "parallelism": 1}}},
+        {"name": "workers", "replicas": 3, "template": {"spec": job}},
+    ]
+
+    workload = decode("JobSet", {"replicatedJobs": jobs}, "jobset.x-k8s.io/v1alpha2")
+
+    assert counts(workload) == [("driver", 1), ("workers", 12)]
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "PodTemplate"])
+def test_what_does_not_say_how_many_is_refused(kind: str) -> None:
+    with pytest.raises(UnknownKindError):
+        decode(kind, {"template": TEMPLATE})
+
+
+@pytest.mark.parametrize("replicas", [-1, "3", True, 1.5])
+def test_replicas_that_are_no_count_are_refused(replicas: Any) -> None:
+    with pytest.raises(DecodeError, match=r"Deployment team-a/w: spec\.replicas"):
+        decode("Deployment", {"replicas": replicas, "template": TEMPLATE})
+
+
+def test_errors_inside_a_template_have_the_whole_path() -> None:
+    broken = {"spec": {"containers": [{"name": 1}]}}
+
+    with pytest.raises(DecodeError) as raised:
+        decode("Job", {"template": broken})
+
+    assert raised.value.field == "spec.template.spec.containers[0].name"

@@ -1,0 +1,95 @@
+"""Quantities against exact decimal arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.quantity import NANO, Quantity, QuantityError
+
+FACTORS = {
+    "": Fraction(1),
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    **{suffix: Fraction(10 ** (3 * (i + 1))) for i, suffix in enumerate("kMGTPE")},
+    **{f"{s}i": Fraction(1024 ** (i + 1)) for i, s in enumerate("KMGTPE")},
+    "e3": Fraction(1000),
+    "E-3": Fraction(1, 1000),
+    "e+2": Fraction(100),
+}
+DIGITS = st.from_regex(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}", fullmatch=True)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["", "+", "-"]), DIGITS, st.sampled_from(sorted(FACTORS)))
+def test_parsing_is_exact_and_rounds_away_from_zero(
+    sign: str, digits: str, suffix: str
+) -> None:
+    text = f"{sign}{digits}{suffix}"
+    whole, _, fraction = digits.partition(".")
+    value = Fraction(int((whole + fraction) or "0"), 10 ** len(fraction))
+    nano = ceil(value * FACTORS[suffix] * NANO)
+
+    quantity = Quantity.parse(text)
+
+    assert quantity.nano == (-nano if sign == "-" else nano)
+    assert str(quantity) == text
+
+
+@settings(deadline=None)
+@given(st.integers(-(10**12), 10**12), st.integers(-(10**12), 10**12))
+def test_quantities_order_like_numbers(a: int, b: int) -> None:
+    left, right = Quantity.of(a), Quantity.parse(f"{b}000m")
+
+    assert (left < right) == (a < b)
+    assert (left >= right) == (a >= b)
+    assert (left == right) == (a == b)
+    assert left != right or hash(left) == hash(right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("1Gi", "1073741824"),
+        ("1.5", "1500m"),
+        ("1e3", "1k"),
+        ("0.1n", "1n"),
+        (".5", "0.5"),
+    ],
+)
+def test_notation_does_not_matter(left: str, right: str) -> None:
+    assert Quantity.parse(left) == Quantity.parse(right)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "1 Gi",
+        "1gi",
+        "1K",
+        "Gi",
+        "1.2.3",
+        "--1",
+        "1e",
+        "0x1",
+        "1,5",
+        "٣",
+        "NaN",
+        "1\n",
+    ],
+)
+def test_what_is_no_quantity_is_refused(text: str) -> None:
+    with pytest.raises(QuantityError, match="is no quantity"):
+        Quantity.parse(text)
+
+
+def test_a_quantity_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Quantity.of(1).nano = 2

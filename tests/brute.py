@@ -15,7 +15,6 @@ from contracts.device import Device, DeviceTaint
 from contracts.ids import DeviceID
 from solver.problem.problem import ClaimPart, GangPart, MemberPart, Problem, RequestPart
 from solver.snapshot.parts import NodePart, PoolPart, UsePart
-
 from tests.problems import evaluate
 
 Used = frozenset[DeviceID]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import structs
+
 from contracts.allocation import AllocationResult, DeviceAllocationResult
 from contracts.claim import ResourceClaimStatus
 from contracts.codec import to_builtins
@@ -23,13 +25,11 @@ from contracts.messages import (
     ObjectObserved,
     SubmitGang,
 )
-from msgspec import structs
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import Parameters, Problem
 from solver.problem.selectors import SelectorTable, Verdict
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
-
 from tests.builders import DEVICE_CLASS, claim, device_class, result
 
 CLUSTER = ClusterName("test")
@@ -66,10 +66,10 @@ def snapshot_of(
     away: Iterable[str] = (),
     classes: Mapping[str, Sequence[str]] | None = None,
 ) -> Snapshot:
-    """Believe in nodes with pools, gangs in the order of their age, and who holds what."""
+    """Believe in nodes, gangs in the order of their age, and who holds what."""
     snapshot = Snapshot()
     for name, selectors in (classes or {DEVICE_CLASS: ("true",)}).items():
-        snapshot = _observe(snapshot, name, device_class(name, *selectors))
+        snapshot = observe(snapshot, name, device_class(name, *selectors))
     for node, pools in nodes.items():
         announced = DevicesAnnounced(
             cluster=CLUSTER, node=NodeName(node), pools=tuple(pools)
@@ -90,7 +90,7 @@ def snapshot_of(
         holder = structs.replace(
             claim(name="holder"), status=ResourceClaimStatus(allocation=allocation)
         )
-        snapshot = _observe(snapshot, "default/holder", holder)
+        snapshot = observe(snapshot, "default/holder", holder)
     for age, gang in enumerate(gangs, start=1):
         uid = GangUID(gang.metadata.uid)
         message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
@@ -98,7 +98,7 @@ def snapshot_of(
     return snapshot
 
 
-def _observe(snapshot: Snapshot, key: str, value: object) -> Snapshot:
+def observe(snapshot: Snapshot, key: str, value: object) -> Snapshot:
     raw = to_builtins(to_kubernetes(value))
     message = ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
     return apply(snapshot, message)

@@ -11,13 +11,12 @@ import asyncio
 from collections.abc import Sequence
 from time import perf_counter
 
-import structlog
-
 from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
 from contracts.ids import SolveID
 from contracts.messages import DecisionMessage, SolveOpened
 from contracts.process.errors import BlobCorruptedError, BlobMissingError
+from contracts.process.log import get_logger
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
 from solver.errors import RecordError
@@ -34,7 +33,7 @@ from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import GangTried, Snapshot, apply
 from solver.versions import VERSION
 
-log = structlog.get_logger()
+log = get_logger(__name__)
 
 
 class Decider:

@@ -7,6 +7,8 @@ submission is remembered, so that its sender gets an answer.
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
 from contracts import messages
@@ -60,7 +62,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 Intake = SnapshotMessage | Refused | RefusedSubmission | Seen | None
-_CODECS: dict[str, Codec[SnapshotMessage | NodeSeen]] = {
+_CODECS: dict[str, Codec[Any]] = {
     "inv": messages.INVENTORY,
     "health": messages.HEALTH,
     "hb": messages.HEARTBEAT,
@@ -82,7 +84,7 @@ def read_message(received: Received, cluster: ClusterName) -> Intake:
     if received.gone or codec is None:
         return None
     try:
-        message = codec.decode(received.data)
+        message: SnapshotMessage | NodeSeen = codec.decode(received.data)
         _check(message, cluster, names)
     except (ContractsError, ValueError) as error:
         if entity == "submit" and len(names) == 3:

@@ -11,11 +11,9 @@ import asyncio
 import os
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
-
-import structlog
 
 from contracts import messages, subjects
 from contracts.errors import ContractsError
@@ -23,6 +21,8 @@ from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import DecisionMessage
 from contracts.process.bus import Bus
 from contracts.process.errors import BusUnavailableError, PublishRefusedError
+from contracts.process.log import get_logger
+from contracts.process.run import Task
 from contracts.process.wire import BusSettings, Received
 from solver.cel.evaluator import SelectorEvaluator
 from solver.service.config import SolverConfig
@@ -47,7 +47,7 @@ from solver.snapshot.snapshot import (
     apply,
 )
 
-log = structlog.get_logger()
+log = get_logger(__name__)
 STREAMS = {
     "INV": "inv",
     "HEALTH": "health",
@@ -61,7 +61,6 @@ STREAMS = {
 """What is followed: stream -> entity."""
 ENDINGS = 500
 """Gangs released in one batch."""
-Task = Callable[[asyncio.Event], Awaitable[None]]
 
 
 class SolverService:
@@ -228,7 +227,7 @@ class SolverService:
         if changed:
             self._wake.set()
 
-    # --- decisions out -----------------------------------------------------------------
+    # --- decisions out ---------------------------------------------------------------
 
     async def decide(self, stop: asyncio.Event) -> None:
         """Decide whatever waits, for as long as we lead."""
@@ -280,14 +279,14 @@ class SolverService:
                 del self._refused[namespace, uid]
         for record in list(self._snapshot.ending.values())[:ENDINGS]:
             if record.ending is not None:
-                message = release(record, record.ending, cluster=cluster, epoch=epoch)
-                found.append(message)
+                outcome = record.ending
+                found.append(release(record, outcome, cluster=cluster, epoch=epoch))
         if not found:
             return
         first = await self._leadership.publish([outgoing(m) for m in found])
         self._apply([(message, first + i) for i, message in enumerate(found)])
-        for message in found:
-            self._refused.pop((message.namespace, message.uid), None)
+        for ended in found:
+            self._refused.pop((ended.namespace, ended.uid), None)
         log.info("gangs.ended", gangs=len(found))
 
     def _apply(self, changes: list[tuple[DecisionMessage | GangTried, int]]) -> None:
@@ -313,9 +312,7 @@ async def _wait(wake: asyncio.Event, stop: asyncio.Event, seconds: float) -> Non
 
 
 @asynccontextmanager
-async def open_service(
-    config: SolverConfig, stop: asyncio.Event
-) -> AsyncIterator[dict[str, Task]]:
+async def open_service(config: SolverConfig) -> AsyncIterator[dict[str, Task]]:
     """Open the bus, the sandbox and the worker; close them in reverse."""
     holder = config.name or f"{socket.gethostname()}-{os.getpid()}"
     settings = BusSettings(

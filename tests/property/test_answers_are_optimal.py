@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from contracts.gang import Gang
-from contracts.ids import DeviceID
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from contracts.gang import Gang
+from contracts.ids import DeviceID
 from solver.allocate import allocate
 from solver.decision import DECISION, Status
 from solver.problem.problem import Problem
-
 from tests.brute import Brute
 from tests.builders import (
     DRIVER,

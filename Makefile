@@ -1,0 +1,40 @@
+# The commands of the project. `make demo` and `make test` each work first on a machine
+# that has only Python 3.11+ and make: whatever is missing they set up.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+ifdef CI
+RESULTS := --color=no
+endif
+
+.PHONY: help setup demo test lint bench bench-full soak clean
+
+help: ## Show what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Create .venv with everything the project needs
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup.sh
+	@bash scripts/setup.sh "$(VENV)"
+
+demo: $(STAMP) ## Run the main job on this machine; ends by itself
+	@$(BIN)/moorings demo
+
+lint: $(STAMP) ## Format, lint, import rules, types
+	@bash scripts/check.sh lint
+
+test: $(STAMP) ## Everything that must hold: lint, then all tests
+	@bash scripts/check.sh all
+
+bench: $(STAMP) ## Benchmarks, small sizes
+	@bash scripts/bench.sh small
+
+bench-full: $(STAMP) ## Benchmarks, all sizes
+	@bash scripts/bench.sh full
+
+soak: $(STAMP) ## The long forms of the tests: hundreds of kills, thousands of cases
+	@MOORINGS_SOAK=1 $(BIN)/pytest -q -m "soak or not soak" tests/property tests/integration tests/e2e
+
+clean: ## Remove what was built
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache

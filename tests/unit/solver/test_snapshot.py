@@ -1,0 +1,156 @@
+"""What is believed, message by message."""
+
+from __future__ import annotations
+
+from contracts.ids import (
+    DeviceID,
+    DeviceName,
+    DriverName,
+    NodeName,
+    PoolName,
+)
+from contracts.messages import DevicesAnnounced
+from solver.snapshot.parts import PoolPart, UsePart, pool_key, use_key
+from solver.snapshot.snapshot import NodePresence, Snapshot, apply
+from tests.builders import (
+    DRIVER,
+    device,
+    devices,
+    pool,
+    resource_slice,
+    taint,
+    taint_rule,
+)
+from tests.problems import CLUSTER, observe, snapshot_of
+
+
+def part_of(snapshot: Snapshot, node: str, name: str) -> PoolPart | None:
+    part = snapshot.inventory.pages.get(
+        node, pool_key(DriverName(DRIVER), PoolName(name))
+    )
+    assert part is None or isinstance(part, PoolPart)
+    return part
+
+
+def use_of(snapshot: Snapshot, node: str, name: str) -> UsePart:
+    part = snapshot.inventory.pages.get(
+        node, use_key(DriverName(DRIVER), PoolName(name))
+    )
+    assert isinstance(part, UsePart)
+    return part
+
+
+def announced(node: str, *pools: object) -> DevicesAnnounced:
+    return DevicesAnnounced(cluster=CLUSTER, node=NodeName(node), pools=pools)  # type: ignore[arg-type]  # pools
+
+
+def test_a_message_applied_twice_changes_nothing() -> None:
+    snapshot = snapshot_of({"a": [pool(*devices(2), name="a")]})
+    again = apply(snapshot, announced("a", pool(*devices(2), name="a")))
+    assert again is snapshot
+
+
+def test_a_changed_node_changes_one_page() -> None:
+    nodes = {f"n{i}": [pool(*devices(2), name=f"n{i}")] for i in range(50)}
+    before = snapshot_of(nodes)
+    after = apply(before, announced("n7", pool(*devices(1), name="n7")))
+    old, new = list(before.inventory.pages), list(after.inventory.pages)
+    assert sum(x is not y for x, y in zip(old, new, strict=True)) == 1
+
+
+def test_an_announcement_replaces_all_that_was_said_before() -> None:
+    snapshot = snapshot_of({"a": [pool(name="a-0"), pool(name="a-1")]})
+    snapshot = apply(snapshot, announced("a", pool(name="a-1")))
+    assert part_of(snapshot, "a", "a-0") is None
+    assert part_of(snapshot, "a", "a-1") is not None
+
+
+def test_a_pool_of_two_agents_is_out_until_one_stops() -> None:
+    snapshot = snapshot_of({"a": [pool(name="p")], "b": [pool(name="p")]})
+    part = part_of(snapshot, "", "p")
+    assert part is not None
+    assert part.invalid == "announced by several nodes: a, b"
+    snapshot = apply(snapshot, announced("b"))
+    assert part_of(snapshot, "", "p") is None
+    healed = part_of(snapshot, "a", "p")
+    assert healed is not None
+    assert healed.invalid == ""
+
+
+def test_an_agent_comes_before_slices() -> None:
+    snapshot = observe(Snapshot(), "s", resource_slice(*devices(3), node="a", pool="p"))
+    assert len(getattr(part_of(snapshot, "a", "p"), "devices", ())) == 3
+    snapshot = apply(snapshot, announced("a", pool(name="p")))
+    assert len(getattr(part_of(snapshot, "a", "p"), "devices", ())) == 1
+    snapshot = apply(snapshot, announced("a"))
+    assert len(getattr(part_of(snapshot, "a", "p"), "devices", ())) == 3
+
+
+def test_a_pool_lacking_slices_is_incomplete() -> None:
+    one = resource_slice(device("x"), name="s1", node="a", pool="p", slice_count=2)
+    two = resource_slice(device("y"), name="s2", node="a", pool="p", slice_count=2)
+    snapshot = observe(Snapshot(), "s1", one)
+    assert getattr(part_of(snapshot, "a", "p"), "incomplete", None) is True
+    snapshot = observe(snapshot, "s2", two)
+    part = part_of(snapshot, "a", "p")
+    assert part is not None
+    assert not part.incomplete
+    assert [item.name for item in part.devices] == ["x", "y"]
+
+
+def test_only_the_newest_generation_counts() -> None:
+    old = resource_slice(device("x"), name="s1", node="a", pool="p", generation=1)
+    new = resource_slice(device("y"), name="s2", node="a", pool="p", generation=2)
+    snapshot = observe(observe(Snapshot(), "s1", old), "s2", new)
+    part = part_of(snapshot, "a", "p")
+    assert part is not None
+    assert [item.name for item in part.devices] == ["y"]
+
+
+def test_taken_devices_are_given_back() -> None:
+    name = DeviceID(DriverName(DRIVER), PoolName("a"), DeviceName("gpu-1"))
+    nodes = {"a": [pool(*devices(2), name="a")]}
+    snapshot = snapshot_of(nodes, taken=[name])
+    assert use_of(snapshot, "a", "a").taken == ("gpu-1",)
+    from contracts.messages import ObjectGone
+
+    growth = snapshot.growth
+    gone = ObjectGone(cluster=CLUSTER, kind="ResourceClaim", key="default/holder")
+    snapshot = apply(snapshot, gone)
+    assert use_of(snapshot, "a", "a").taken == ()
+    assert snapshot.growth > growth
+
+
+def test_a_claim_before_its_pool_still_takes_its_devices() -> None:
+    name = DeviceID(DriverName(DRIVER), PoolName("a"), DeviceName("gpu-0"))
+    snapshot = snapshot_of({}, taken=[name])
+    snapshot = apply(snapshot, announced("a", pool(*devices(2), name="a")))
+    assert use_of(snapshot, "a", "a").taken == ("gpu-0",)
+
+
+def test_taint_rules_taint_what_they_select() -> None:
+    snapshot = snapshot_of({"a": [pool(*devices(2), name="a")]})
+    rule = taint_rule(driver=DRIVER, pool="a", device="gpu-1")
+    snapshot = observe(snapshot, "r", rule)
+    assert [name for name, _ in use_of(snapshot, "a", "a").taints] == ["gpu-1"]
+
+
+def test_health_taints_and_heals() -> None:
+    name = DeviceID(DriverName(DRIVER), PoolName("a"), DeviceName("gpu-0"))
+    nodes = {"a": [pool(*devices(2), name="a")]}
+    sick = snapshot_of(nodes, taints={name: taint()})
+    assert [d for d, _ in use_of(sick, "a", "a").taints] == ["gpu-0"]
+    from contracts.messages import HealthJudged
+
+    healed = apply(sick, HealthJudged(cluster=CLUSTER, node=NodeName("a")))
+    assert use_of(healed, "a", "a").taints == ()
+    assert healed.growth > sick.growth
+
+
+def test_presence_makes_a_node_unavailable_and_back() -> None:
+    snapshot = snapshot_of({"a": [pool(name="a")]}, away=["a"])
+    away = snapshot.inventory.pages.get("a", "node/a")
+    assert getattr(away, "unavailable", None) == "away"
+    back = apply(snapshot, NodePresence(node=NodeName("a"), away=False))
+    part = back.inventory.pages.get("a", "node/a")
+    assert getattr(part, "unavailable", None) == ""

@@ -1,5 +1,8 @@
 """Request policies: which amounts of a shareable capacity may be asked for.
 
+Judges a policy against its own capacity, in exact arithmetic; what a request asks for
+is not known here.
+
 Source: KEP-5075.
 """
 

@@ -1,4 +1,6 @@
-"""Node selectors and the ways to say which nodes something is for.
+"""Node selectors, as slices, devices and allocations have them.
+
+Judges form alone: which nodes match is not known here.
 
 Source: k8s.io/kubernetes/pkg/apis/core/validation, ValidateNodeSelector.
 """

@@ -1,4 +1,8 @@
-"""Device taints, tolerations and DeviceTaintRules (KEP-5055)."""
+"""Device taints, tolerations and DeviceTaintRules (KEP-5055).
+
+Stands apart because slices, claims, allocations and gangs all hold one or the other;
+whom a taint keeps out is not known here.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,261 @@
+"""Slices, devices and taint rules: every rule, broken one at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from contracts.device import (
+    Device,
+    DeviceAttribute,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
+from contracts.ids import NodeName
+from contracts.validate import Validated
+from tests.builders import (
+    DRIVER,
+    Version,
+    counter_set,
+    device,
+    devices,
+    resource_slice,
+    taint,
+    taint_rule,
+)
+from tests.violations import assert_broken
+
+
+@pytest.mark.parametrize(
+    ("change", "beginning"),
+    [
+        ({"driver": ""}, "spec.driver: Required value"),
+        ({"driver": "a" * 64}, "spec.driver: Too long: may not be more than 63 bytes"),
+        ({"driver": "gpu_1"}, 'spec.driver: Invalid value: "gpu_1"'),
+        ({"pool": "a//b"}, 'spec.pool.name: Invalid value: ""'),
+        ({"pool": "A"}, 'spec.pool.name: Invalid value: "A"'),
+        ({"pool": "a/" * 126 + "abc"}, "spec.pool.name: Too long"),
+        ({"generation": -1}, "spec.pool.generation: Invalid value: -1"),
+        ({"slice_count": 0}, "spec.pool.resourceSliceCount: Invalid value: 0"),
+        ({"name": "Slice"}, 'metadata.name: Invalid value: "Slice"'),
+        ({"node": "Node_1"}, 'spec.nodeName: Invalid value: "Node_1"'),
+        ({"skip_node_operations": ("Sleep",)}, "spec.skipNodeOperations[0]: Unsupp"),
+        (
+            {"skip_node_operations": ("NodePrepareResources",)},
+            "spec.skipNodeOperations: Invalid value",
+        ),
+        ({"partition_type_attribute": "a/b"}, "spec.partitionTypeAttribute: Invalid"),
+    ],
+)
+def test_a_slice_with_a_broken_field_is_refused(
+    change: dict[str, Any], beginning: str
+) -> None:
+    fields: dict[str, Any] = {"pool": "node-1", "name": "slice-1", **change}
+
+    assert_broken(resource_slice(**fields), beginning)
+
+
+@pytest.mark.parametrize(
+    ("places", "beginnings"),
+    [
+        ({"node_name": None}, ["spec: Required value: exactly one of"]),
+        (
+            {"node_name": NodeName("a"), "all_nodes": True},
+            ['spec: Invalid value: "`nodeName`, `allNodes`": exactly one of'],
+        ),
+        (
+            {"node_name": NodeName("")},
+            ["spec.nodeName: Invalid value", "spec: Required value"],
+        ),
+        (
+            {"all_nodes": False},
+            ["spec.allNodes: Invalid value: false", "spec: Required value"],
+        ),
+        (
+            {"node_selector": NodeSelector()},
+            [
+                "spec.nodeSelector.nodeSelectorTerms: Required value",
+                "spec.nodeSelector.nodeSelectorTerms: Invalid value: 0",
+            ],
+        ),
+    ],
+)
+def test_a_slice_says_its_nodes_in_exactly_one_way(
+    places: dict[str, Any], beginnings: list[str]
+) -> None:
+    assert_broken(resource_slice(**places), *beginnings)
+
+
+def test_devices_say_their_nodes_exactly_if_the_slice_leaves_it_to_them() -> None:
+    silent = resource_slice(device(), per_device_node_selection=True)
+    both = device(node_name=NodeName("a"), all_nodes=True)
+    twice = resource_slice(both, per_device_node_selection=True)
+    unasked = resource_slice(device(all_nodes=True))
+
+    assert_broken(silent, "spec.devices[0]: Required value")
+    assert_broken(twice, "spec.devices[0]: Invalid value")
+    assert_broken(unasked, 'spec.devices[0]: Invalid value: "`allNodes`"')
+
+
+def test_devices_with_features_are_limited_to_64() -> None:
+    limit = "spec.devices: Too many: 65: must have at most 64 items"
+
+    assert_broken(resource_slice(*devices(65, taints=(taint(),))), limit)
+    assert_broken(resource_slice(*devices(65, attributes={"a": [1]})), limit)
+    assert_broken(resource_slice(*devices(65, consumes={"c": {"m": 1}})), limit)
+
+
+def test_counter_sets_live_in_their_own_slices() -> None:
+    shared = resource_slice(device(), counters=[counter_set()])
+    many = resource_slice(counters=[counter_set(f"c{i}") for i in range(9)])
+    twice = resource_slice(counters=[counter_set("a"), counter_set("a")])
+    counters = {f"c{i}": 1 for i in range(33)}
+    big = resource_slice(counters=[counter_set("a", **counters)])
+    empty = resource_slice(counters=[replace(counter_set("a"), counters={})])
+
+    assert_broken(shared, 'spec: Invalid value: "": only one of')
+    assert_broken(many, "spec.sharedCounters: Too many: 9")
+    assert_broken(twice, 'spec.sharedCounters[1]: Duplicate value: "a"')
+    assert_broken(big, "spec.sharedCounters[0].counters: Too many: 33")
+    assert_broken(empty, "spec.sharedCounters[0].counters: Required value")
+
+
+@pytest.mark.parametrize(
+    ("broken", "beginning"),
+    [
+        (device("GPU"), '.name: Invalid value: "GPU"'),
+        (device("g" * 64), ".name: Invalid value"),
+        (device(""), ".name: Required value"),
+        (device(attributes={"a/b/c": 1}), '.attributes: Invalid value: "a/b/c"'),
+        (device(attributes={"/b": 1}), '.attributes: Invalid value: "/b"'),
+        (device(attributes={"a/": 1}), '.attributes: Invalid value: "a/"'),
+        (device(attributes={"a-b": 1}), '.attributes: Invalid value: "a-b"'),
+        (device(attributes={"a" * 33: 1}), ".attributes: Too long: may not be more th"),
+        (device(attributes={"s": "x" * 65}), ".attributes[s].string: Too long"),
+        (device(attributes={"s": "é" * 33}), ".attributes[s].string: Too long"),
+        (device(attributes={"v": Version("1.0")}), ".attributes[v].version: Invalid v"),
+        (device(attributes={"v": Version("01.0.0")}), ".attributes[v].version: Inv"),
+        (device(attributes={"v": [Version("x")]}), ".attributes[v].versions[0]: Inv"),
+        (device(attributes={"i": 2**63}), ".attributes[i].int: Invalid value"),
+        (device(attributes={f"a{i}": i for i in range(33)}), ": Invalid value: 33"),
+        (device(attributes={"a": list(range(49))}), ": Invalid value: 49"),
+        (
+            device(capacity={f"c{i}": 1 for i in range(33)}),
+            ": Invalid value: 33: the total number of attributes and capacities",
+        ),
+        (device(taints=(taint(),) * 17), ".taints: Too many: 17"),
+        (device(taints=(taint(key=""),)), '.taints[0].key: Invalid value: ""'),
+        (device(taints=(taint(value="a b"),)), ".taints[0].value: Invalid value"),
+        (device(taints=(taint(effect=""),)), ".taints[0].effect: Required value"),
+        (
+            device(consumes={f"c{i}": {"m": 1} for i in range(3)}),
+            ".consumesCounters: Too many: 3",
+        ),
+        (device(consumes={"c": {}}), ".consumesCounters[0].counters: Required value"),
+        (device(consumes={"c": {"M": 1}}), ".consumesCounters[0].counters: Invalid"),
+        (device(binding_conditions=("A",)), ".bindingFailureConditions: Invalid value"),
+        (
+            device(
+                binding_conditions=tuple("abcde"), binding_failure_conditions=("F",)
+            ),
+            ".bindingConditions: Too many: 5",
+        ),
+        (
+            device(binding_conditions=("A",), binding_failure_conditions=("A",)),
+            '.bindingFailureConditions[0]: Invalid value: "A": must not overlap',
+        ),
+    ],
+)
+def test_a_broken_device_is_refused(broken: Device, beginning: str) -> None:
+    assert_broken(resource_slice(broken), f"spec.devices[0]{beginning}")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "beginning"),
+    [
+        (DeviceAttribute(), 'x]: Invalid value: "": exactly one value'),
+        (DeviceAttribute(int_value=1, bool_value=True), 'x]: Invalid value: "int, boo'),
+        (DeviceAttribute(int_values=()), 'x].ints: Invalid value: "[]": must not be'),
+    ],
+)
+def test_an_attribute_has_exactly_one_value(
+    attribute: DeviceAttribute, beginning: str
+) -> None:
+    broken = replace(device(), attributes={"x": attribute})
+
+    assert_broken(resource_slice(broken), f"spec.devices[0].attributes[{beginning}")
+
+
+def test_a_partition_type_is_a_string_of_each_device_with_counters() -> None:
+    def judged(**attributes: Any) -> Validated:
+        part = device("a", consumes={"c": {"m": 1}}, attributes=attributes)
+        name = f"{DRIVER}/profile"
+        return resource_slice(part, device("b"), partition_type_attribute=name)
+
+    place = f"spec.devices[0].attributes[{DRIVER}/profile]"
+    assert_broken(judged(profile="1g"))
+    assert_broken(judged(), f"{place}: Required value")
+    assert_broken(judged(profile=1), f"{place}: Invalid value")
+
+
+def requirement(key: str, operator: str, *items: str) -> NodeSelectorRequirement:
+    return NodeSelectorRequirement(key=key, operator=operator, values=items)
+
+
+@pytest.mark.parametrize(
+    ("term", "beginning"),
+    [
+        (
+            {"match_expressions": (requirement("a", "In"),)},
+            "Expressions[0].values: Req",
+        ),
+        (
+            {"match_expressions": (requirement("a", "Exists", "b"),)},
+            "Expressions[0].val",
+        ),
+        (
+            {"match_expressions": (requirement("a", "Gt", "1", "2"),)},
+            "Expressions[0].v",
+        ),
+        (
+            {"match_expressions": (requirement("a", "Is", "b"),)},
+            "Expressions[0].operat",
+        ),
+        ({"match_expressions": (requirement("a b", "Exists"),)}, "Expressions[0].key"),
+        (
+            {"match_expressions": (requirement("a", "In", "-"),)},
+            "Expressions[0].values[",
+        ),
+        ({"match_fields": (requirement("a", "In", "b"),)}, "Fields[0].key: Invalid"),
+        (
+            {"match_fields": (requirement("metadata.name", "In", "a", "b"),)},
+            "Fields[0].values: Required",
+        ),
+        (
+            {"match_fields": (requirement("metadata.name", "Exists"),)},
+            "Fields[0].operator: Invalid",
+        ),
+    ],
+)
+def test_a_node_selector_that_cannot_be_evaluated_is_refused(
+    term: dict[str, Any], beginning: str
+) -> None:
+    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(**term),))
+    path = "spec.nodeSelector.nodeSelectorTerms[0].match"
+
+    assert_broken(resource_slice(node_selector=selector), f"{path}{beginning}")
+
+
+def test_a_taint_rule_selects_by_valid_names() -> None:
+    broken = taint_rule(taint(key="a b"), driver="A B", pool="", device="X")
+
+    assert_broken(
+        broken,
+        "spec.deviceSelector.driver: Invalid value",
+        "spec.deviceSelector.pool: Required value",
+        "spec.deviceSelector.device: Invalid value",
+        "spec.taint.key: Invalid value",
+    )

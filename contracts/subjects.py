@@ -137,7 +137,11 @@ class Stream(Struct, frozen=True, kw_only=True):
     max_bytes: int = -1
     atomic: bool = False
     ttl: bool = False
-    """A message may carry a time to live; its end leaves a marker."""
+    """A message may carry a time to live; its end leaves a marker.
+
+    The server then allows rollups too: one sender can remove the messages of all, and
+    no marker follows. So a marker may speed a conclusion up, but age must suffice.
+    """
     republish: str = ""
     """Prefix under which core subscribers get every stored message."""
     compressed: bool = True

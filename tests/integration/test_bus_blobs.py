@@ -1,0 +1,64 @@
+"""Content-addressed bytes on a real nats-server."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+import pytest
+
+from contracts import subjects
+from contracts.process.blobs import CHUNK_BYTES
+from contracts.process.bus import Bus, Outgoing
+from contracts.process.errors import BlobCorruptedError, BlobMissingError
+
+LARGE = 20 << 20
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, LARGE], ids=str)
+async def test_a_blob_comes_back(bus: Bus, size: int) -> None:
+    """Whatever its size, under its digest."""
+    data = random.Random(7).randbytes(size)  # noqa: S311 # bytes that do not compress
+
+    sha256 = await bus.put_blob(data)
+
+    assert sha256 == hashlib.sha256(data).hexdigest()
+    assert await bus.get_blob(sha256) == data
+
+
+async def test_a_blob_is_written_once(bus: Bus) -> None:
+    """A second put finds the first and writes nothing."""
+    sha256 = await bus.put_blob(b"same")
+    before = await bus.last("BLOB", subjects.blob_mark(sha256))
+
+    assert await bus.put_blob(b"same") == sha256
+
+    after = await bus.last("BLOB", subjects.blob_mark(sha256))
+    assert before is not None
+    assert after == before
+
+
+async def test_a_blob_without_all_chunks_is_missing(bus: Bus) -> None:
+    """A digest nobody wrote, and one whose chunk expired."""
+    with pytest.raises(BlobMissingError):
+        await bus.get_blob("0" * 64)
+
+    sha256 = await bus.put_blob(bytes(3 * CHUNK_BYTES))
+    await bus.purge("BLOB", subjects.blob(sha256, 1))
+
+    with pytest.raises(BlobMissingError):
+        await bus.get_blob(sha256)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Encoding": "zstd"}])
+async def test_other_bytes_under_a_digest_are_refused(
+    bus: Bus, headers: dict[str, str]
+) -> None:
+    """Readable or not: they are not what the digest says."""
+    sha256 = await bus.put_blob(bytes(2 * CHUNK_BYTES))
+    await bus.publish(
+        Outgoing(subject=subjects.blob(sha256, 1), data=b"other", headers=headers)
+    )
+
+    with pytest.raises(BlobCorruptedError):
+        await bus.get_blob(sha256)

@@ -33,6 +33,9 @@ _NS = 1_000_000_000
 _ACK_TOKENS = 9
 """`$JS.ACK.<stream>.<consumer>.<...>`; longer ones have a domain and an account."""
 
+_FILLED = ("Batch Completed", "MaxBytes")
+"""A pull that brought as much as it was allowed to, in the server's words."""
+
 
 class Position(NamedTuple):
     """What the server says about a delivered message."""
@@ -48,6 +51,11 @@ def position(reply: str) -> Position:
     tokens = reply.split(".")
     at = 5 if len(tokens) == _ACK_TOKENS else 7
     return Position(int(tokens[at]), int(tokens[at + 1]), int(tokens[at + 2]) / _NS)
+
+
+def _filled(status: Delivery) -> bool:
+    description = status.headers.get("Description", "")
+    return status.status == "409" and any(text in description for text in _FILLED)
 
 
 class Consumer:
@@ -73,13 +81,15 @@ class Consumer:
 
     @property
     def usable(self) -> bool:
-        """Whether nothing speaks against waiting for more."""
+        """Whether something is there to take, or nothing speaks against waiting."""
+        if self._buffer:
+            return True
         silent_s = asyncio.get_running_loop().time() - self._heard_s
         return (
             not self._broken
             and self._made_with == self._connection.count
             and self._connection.connected
-            and (silent_s < _SILENCE_S or bool(self._buffer))
+            and silent_s < _SILENCE_S
         )
 
     @property
@@ -175,10 +185,7 @@ class Consumer:
             return
         if delivery.status == "100" or not delivery.subject.endswith(f".{self._pull}"):
             return
-        full = delivery.status == "409" and "MaxBytes" in delivery.headers.get(
-            "Description", ""
-        )
-        if delivery.status in ("404", "408") or full:
+        if delivery.status in ("404", "408") or _filled(delivery):
             self._expected = 0
         else:
             self._broken = True

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from contracts.process import blobs, jetstream, publishing, reader
 from contracts.process.connection import Connection, Delivery
-from contracts.process.errors import MessageError
+from contracts.process.errors import BusError, MessageError
 from contracts.process.log import get_logger
 from contracts.process.reader import Start
 from contracts.process.streams import ensure_streams as create_streams
@@ -32,6 +32,7 @@ class Bus:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._ensured: dict[str, Stream] = {}
 
     @classmethod
     @asynccontextmanager
@@ -39,7 +40,13 @@ class Bus:
         """Connect in the background, for ever; returns before the connection stands."""
         connection = Connection(settings)
         async with connection.running():
-            yield cls(connection)
+            bus = cls(connection)
+            keeping = asyncio.create_task(bus._keep_streams(), name="bus streams")
+            try:
+                yield bus
+            finally:
+                keeping.cancel()
+                await asyncio.wait((keeping,))
 
     @property
     def connected(self) -> bool:
@@ -63,11 +70,15 @@ class Bus:
     async def ensure_streams(self, streams: Sequence[Stream] = STREAMS) -> None:
         """Create what is missing; idempotent, also when several processes do it.
 
+        From then on they are made anew after every reconnect: a server that stands
+        alone forgets streams in memory when it restarts.
+
         Raises:
             StreamDiffersError: a stream exists with other settings.
         """
         replicas = self._connection.settings.replicas
         await create_streams(self._connection, streams, replicas)
+        self._ensured.update({stream.name: stream for stream in streams})
 
     async def publish(self, message: Outgoing) -> int:
         """Store a message and give its sequence; retried until it is acknowledged.
@@ -153,6 +164,18 @@ class Bus:
             BlobCorruptedError: they are not what the digest says.
         """
         return await blobs.get(self._connection, sha256)
+
+    async def _keep_streams(self) -> None:
+        changed = asyncio.Event()
+        self._connection.listeners.add(changed.set)
+        while await changed.wait():
+            changed.clear()
+            if not (self._ensured and self.connected):
+                continue
+            try:
+                await self.ensure_streams(tuple(self._ensured.values()))
+            except BusError as error:
+                log.error("stream.missed", reason=str(error))  # noqa: TRY400 # the reason is the whole story
 
 
 async def _until(

@@ -78,6 +78,9 @@ class Quantity:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Quantity is frozen: cannot set {name}")
 
+    def __reduce__(self) -> tuple[type[Quantity], tuple[int, str]]:
+        return (Quantity, (self.nano, self.text))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quantity) and self.nano == other.nano
 

@@ -39,11 +39,7 @@ def reads(expression: str) -> Reads:
     """Find what an expression can see of a device."""
     if _TRIPLE.search(expression):
         return EVERYTHING
-    tokens = [
-        (match.lastgroup or "", match.group())
-        for match in _TOKEN.finditer(expression)
-        if match.lastgroup != "comment"
-    ]
+    tokens = _tokens(expression)
     found: dict[str, set[tuple[str, str]]] = {"attributes": set(), "capacity": set()}
     multiple = False
     for index, token in enumerate(tokens):
@@ -111,3 +107,55 @@ def _read(tokens: Tokens, device: int, after: int) -> tuple[str, str] | None:
     if member is not None and identifier is None and _texts(tokens, end, 1) != ["["]:
         return name, member
     return name, ""
+
+
+@lru_cache(maxsize=8192)
+def named_domains(expression: str) -> tuple[str, ...]:
+    """List the domains that an expression may look up: each of its plain strings.
+
+    An unknown domain reads as an empty map, so the evaluator offers one for each.
+    """
+    found = {
+        text.lstrip("rR")[1:-1]
+        for kind, text in _tokens(expression)
+        if kind == "string" and "\\" not in text
+    }
+    found |= {text for kind, text in _tokens(expression) if kind == "name"}
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=8192)
+def bare_maps(expression: str) -> str:
+    """Rename `device.attributes` and `device.capacity` where no domain is selected.
+
+    `"d" in device.attributes` and macros over the map must see real domains only.
+    """
+    if _TRIPLE.search(expression):
+        return expression
+    pieces, position = [], 0
+    matches = [
+        match for match in _TOKEN.finditer(expression) if match.lastgroup != "comment"
+    ]
+    for index in range(len(matches) - 2):
+        texts = [match.group() for match in matches[index : index + 4]]
+        if texts[:2] != ["device", "."] or texts[2] not in ("attributes", "capacity"):
+            continue
+        following = texts[3] if len(texts) > 3 else ""
+        macro = following == "." and _is_call(matches, index + 4)
+        if following not in ("[", ".") or macro:
+            end = matches[index + 2].end()
+            pieces.append(expression[position:end] + "__seen")
+            position = end
+    return "".join(pieces) + expression[position:]
+
+
+def _is_call(matches: list[re.Match[str]], index: int) -> bool:
+    return index + 1 < len(matches) and matches[index + 1].group() == "("
+
+
+def _tokens(expression: str) -> Tokens:
+    return [
+        (match.lastgroup or "", match.group())
+        for match in _TOKEN.finditer(expression)
+        if match.lastgroup != "comment"
+    ]

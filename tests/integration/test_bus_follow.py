@@ -211,7 +211,9 @@ async def test_a_follower_survives_crashes_of_the_server(
         while len(order) < seen + 500:
             await asyncio.wait((follower,), timeout=0.02)
         nats_server.kill()
-        nats_server.start()
+        await asyncio.wait((follower,), timeout=0.1)
+        nats_server.spawn()
+        await asyncio.to_thread(nats_server.wait_healthy)
     seen = len(order)
     while len(order) < seen + 500:
         await asyncio.wait((follower,), timeout=0.02)

@@ -1,0 +1,132 @@
+"""Messages as they travel."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.process.consumer import Position, position
+from contracts.process.errors import MessageError
+from contracts.process.publishing import _windows
+from contracts.process.streams import configuration, differences
+from contracts.process.wire import Outgoing, pack, republished, seconds, unpack
+from contracts.subjects import STREAMS, Stream
+
+
+def test_every_option_becomes_a_header() -> None:
+    """And none where nothing is asked for."""
+    assert pack(Outgoing(subject="s", data=b"x")) == (b"x", {})
+    _, headers = pack(
+        Outgoing(
+            subject="s",
+            data=b"",
+            headers={"Own": "1"},
+            message_id="m",
+            ttl_s=20,
+            expected_last_subject_sequence=0,
+        )
+    )
+    assert headers == {
+        "Own": "1",
+        "Nats-Msg-Id": "m",
+        "Nats-TTL": "20",
+        "Nats-Expected-Last-Subject-Sequence": "0",
+    }
+
+
+def test_compressed_bytes_come_back() -> None:
+    """`unpack` undoes `pack`, and small is small."""
+    body, headers = pack(Outgoing(subject="s", data=bytes(100_000), zstd=True))
+
+    assert len(body) < 100
+    assert unpack("s", body, headers, 7, 1.5).data == bytes(100_000)
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"), [(b"x", "gzip"), (b"no frame", "zstd"), (b"", "zstd")]
+)
+def test_what_cannot_be_unpacked_is_refused(body: bytes, encoding: str) -> None:
+    """With the subject in the message."""
+    with pytest.raises(MessageError, match="subject"):
+        unpack("subject", body, {"Content-Encoding": encoding}, 1, 0.0)
+
+
+def test_trailing_bytes_are_refused() -> None:
+    """A frame with something hidden behind it."""
+    body, headers = pack(Outgoing(subject="s", data=b"abc", zstd=True))
+
+    with pytest.raises(MessageError):
+        unpack("s", body + b"more", headers, 1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1970-01-01T00:00:01Z", 1.0),
+        ("1970-01-01T00:00:01.5Z", 1.5),
+        ("1970-01-01T00:00:01.123456789Z", 1.123456),
+        ("1970-01-01T02:00:00+02:00", 0.0),
+    ],
+)
+def test_server_times_are_read(text: str, expected: float) -> None:
+    """With any number of digits."""
+    assert seconds(text) == expected
+
+
+def test_a_republished_message_names_its_origin() -> None:
+    """Its headers do; without them it is what it is."""
+    headers = {
+        "Nats-Subject": "dec.v1.c.n.u",
+        "Nats-Sequence": "9",
+        "Nats-Time-Stamp": "1970-01-01T00:00:01Z",
+    }
+    message = republished("evt.dec.v1.c.n.u", b"", headers)
+    assert (message.subject, message.sequence, message.time_s) == (
+        "dec.v1.c.n.u",
+        9,
+        1.0,
+    )
+    assert republished("plain", b"", {}).subject == "plain"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "$JS.ACK.STATE.name.1.42.7.1500000000.3",
+        "$JS.ACK.hub.account.STATE.name.1.42.7.1500000000.3",
+        "$JS.ACK.hub.account.STATE.name.1.42.7.1500000000.3.token",
+    ],
+)
+def test_both_forms_of_reply_subjects_are_read(reply: str) -> None:
+    """With and without domain and account."""
+    assert position(reply) == Position(sequence=42, number=7, time_s=1.5)
+
+
+def test_windows_hold_no_more_than_their_bytes() -> None:
+    """In order, nothing lost, and one message at least."""
+    messages = [Outgoing(subject=str(n), data=bytes(n)) for n in (3, 3, 9, 1, 2, 3)]
+
+    windows = list(_windows(messages, 6))
+
+    assert [[len(m.data) for m in window] for window in windows] == [
+        [3, 3],
+        [9],
+        [1, 2, 3],
+    ]
+
+
+def test_no_stream_allows_rollups_and_all_are_small_in_duplicates() -> None:
+    """What the server would default to is written out."""
+    for stream in STREAMS:
+        config = configuration(stream, replicas=3)
+        assert "allow_rollup_hdrs" not in config
+        assert config["duplicate_window"] <= 120_000_000_000
+        assert config["num_replicas"] == 3
+
+
+def test_only_what_we_want_is_compared() -> None:
+    """The server adds fields and leaves out empty ones."""
+    wanted = configuration(Stream(name="S", subjects=("s.>",)), 1)
+    found = {k: v for k, v in wanted.items() if v} | {"metadata": {"_nats": "1"}}
+
+    assert differences(wanted, found) == ()
+    assert differences(wanted, found | {"max_age": 5}) == ("max_age",)

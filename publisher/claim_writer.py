@@ -1,0 +1,308 @@
+"""Decisions in, ResourceClaims and confirmations out.
+
+A gang's newest decision is carried out by one worker at a time: plan, write, confirm.
+Nothing is confirmed before it is durable, and everything can be done twice, so the
+process may end at any line. Knows no slices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import assert_never
+
+from contracts import messages, subjects
+from contracts.claim import ResourceClaim
+from contracts.errors import ContractsError
+from contracts.ids import GangUID
+from contracts.messages import (
+    AllocationLost,
+    AllocationRefused,
+    AllocationWritten,
+    ClaimsReleased,
+    ConfirmationMessage,
+    DecisionMessage,
+    GangAllocated,
+    GangPending,
+    GangRejected,
+    GangReleased,
+)
+from contracts.process.bus import Bus
+from contracts.process.errors import BusError
+from contracts.process.log import get_logger
+from contracts.process.retry import retry
+from contracts.process.run import Task
+from contracts.process.wire import Outgoing, Received
+from publisher.config import PublisherConfig
+from publisher.errors import ClaimRefusedError, FolderError, PublisherError
+from publisher.folder import Folder
+from publisher.known_claims import KnownClaims
+from publisher.latest_queue import LatestQueue
+from publisher.lookup import fetch_sources
+from publisher.manifests import claims_of
+from publisher.plan_claims import is_written, plan_claims
+from publisher.steps import Step, key_of
+
+_PAUSE_S = 1.0
+_SHOWN = 500
+
+log = get_logger(__name__)
+
+
+class ClaimWriter:
+    """What is decided, what is written and what was said of it."""
+
+    def __init__(
+        self,
+        config: PublisherConfig,
+        bus: Bus,
+        folder: Folder,
+        known: KnownClaims,
+        now: Callable[[], str],
+    ) -> None:
+        self._config = config
+        self._bus = bus
+        self._folder = folder
+        self._known = known
+        self._now = now
+        self._confirmations: dict[GangUID, ConfirmationMessage] = {}
+        self._decisions: LatestQueue[GangUID, DecisionMessage] = LatestQueue()
+        self.counts: Counter[str] = Counter()
+        """Messages taken in and refused, by entity."""
+
+    def tasks(self) -> dict[str, Task]:
+        """Name what runs for as long as the service does."""
+        workers: dict[str, Task] = {
+            f"claims-{index}": self._work for index in range(self._config.workers)
+        }
+        return {"decisions": self._follow, **workers}
+
+    # --- messages in ---------------------------------------------------------------
+
+    async def _follow(self, stop: asyncio.Event) -> None:
+        """Take decisions in, once it is known what was confirmed before."""
+        cluster = self._config.cluster
+        decided: set[GangUID] | None = set()
+        try:
+            await self._read_confirmations(stop)
+            wanted = [subjects.wildcard("dec", cluster)]
+            async for page in self._bus.follow("DEC", wanted, stop):
+                for received in page.messages:
+                    decision = self._read(received)
+                    if decision is not None:
+                        await self._decisions.put(decision.uid, decision)
+                        if decided is not None:
+                            decided.add(decision.uid)
+                if page.synced and decided is not None:
+                    orphans = self._known.gangs() - decided
+                    log.info("stream.synced", stream="DEC", gangs=len(decided))
+                    for gang in sorted(orphans):
+                        log.warning("claims.orphaned", gang_uid=gang)
+                    decided = None
+        finally:
+            await self._decisions.close()
+
+    async def _read_confirmations(self, stop: asyncio.Event) -> None:
+        """Read what was confirmed; from then on only we confirm."""
+        wanted = [subjects.wildcard("conf", self._config.cluster)]
+        enough = asyncio.Event()
+        async for page in self._bus.follow("CONF", wanted, enough):
+            for received in page.messages:
+                self._take_confirmation(received)
+            if page.synced or stop.is_set():
+                enough.set()
+
+    def _take_confirmation(self, received: Received) -> None:
+        if received.gone:
+            return
+        try:
+            message = messages.CONFIRMATION.decode(received.data)
+        except ContractsError as error:
+            self._refuse(received, "conf", str(error))
+            return
+        self._confirmations[message.uid] = message
+
+    def _read(self, received: Received) -> DecisionMessage | None:
+        """Read a decision; one that contradicts its subject is no decision."""
+        if received.gone:
+            return None
+        try:
+            decision = messages.DECISION.decode(received.data)
+            ids = (decision.cluster, decision.namespace, decision.uid)
+            matches = received.subject == subjects.decision(*ids)
+        except ContractsError as error:
+            self._refuse(received, "dec", str(error))
+            return None
+        if not matches:
+            self._refuse(received, "dec", f"is about gang {decision.uid}")
+            return None
+        self.counts["dec"] += 1
+        return decision
+
+    def _refuse(self, received: Received, entity: str, reason: str) -> None:
+        self.counts[f"{entity}.refused"] += 1
+        log.error("message.refused", subject=received.subject, reason=reason[:_SHOWN])
+
+    # --- one gang at a time ----------------------------------------------------------
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        while (item := await self._decisions.take()) is not None:
+            gang, decision = item
+            again: DecisionMessage | None = None
+            try:
+                await self._settle(decision)
+            except (BusError, FolderError) as error:
+                log.warning("gang.delayed", gang_uid=gang, reason=str(error))
+                again = decision
+                await _pause(stop)
+            await self._decisions.done(gang, again)
+        await stop.wait()
+
+    async def _settle(self, decision: DecisionMessage) -> None:
+        """Make the sink agree with a decision, then say so.
+
+        Raises:
+            BusError: nothing could be said or asked.
+            FolderError: what is not wanted any more could not be removed.
+        """
+        confirmed = self._confirmations.get(decision.uid)
+        match decision:
+            case GangAllocated():
+                if _is_void(decision, confirmed):
+                    await self._remove(decision.uid)
+                else:
+                    await self._settle_allocation(decision)
+            case GangReleased():
+                await self._remove(decision.uid)
+                if not isinstance(confirmed, ClaimsReleased):
+                    await self._confirm(
+                        ClaimsReleased(
+                            cluster=decision.cluster,
+                            namespace=decision.namespace,
+                            uid=decision.uid,
+                        )
+                    )
+            case GangPending() | GangRejected():
+                await self._remove(decision.uid)
+            case _:
+                assert_never(decision)
+
+    async def _settle_allocation(self, decision: GangAllocated) -> None:
+        began = monotonic()
+        written = AllocationWritten(
+            cluster=decision.cluster,
+            namespace=decision.namespace,
+            uid=decision.uid,
+            attempt=decision.attempt,
+        )
+        try:
+            claims = await self._write(decision)
+        except PublisherError as error:
+            await self._give_up(decision, str(error))
+            return
+        if self._confirmations.get(decision.uid) != written:
+            await self._confirm(written)
+        if claims:
+            log.info(
+                "claims.written",
+                gang_uid=decision.uid,
+                gang=f"{decision.namespace}/{decision.name}",
+                attempt=decision.attempt,
+                claims=claims,
+                write_ms=round((monotonic() - began) * 1000),
+            )
+
+    async def _write(self, decision: GangAllocated) -> int:
+        """Write all claims of a gang; gives how many steps that took.
+
+        Raises:
+            PublisherError: it cannot be written, or not within the budget.
+        """
+        if is_written(decision, self._known.of_gang(decision.uid)):
+            return 0
+        sources = await fetch_sources(self._bus, decision)
+        claims = claims_of(decision, sources, self._now())
+        return await self._reach(decision.uid, claims)
+
+    async def _remove(self, gang: GangUID) -> None:
+        """Give up whatever the gang has.
+
+        Raises:
+            FolderError: not within the budget.
+        """
+        removed = await self._reach(gang, ())
+        if removed:
+            log.info("claims.removed", gang_uid=gang, claims=removed)
+
+    async def _give_up(self, decision: GangAllocated, reason: str) -> None:
+        """Leave nothing of an attempt behind and have the gang decided again."""
+        try:
+            await self._remove(decision.uid)
+        except FolderError as error:
+            log.error("claims.stranded", gang_uid=decision.uid, reason=str(error))  # noqa: TRY400 # the reason is the whole story
+        log.error(
+            "allocation.refused",
+            gang_uid=decision.uid,
+            attempt=decision.attempt,
+            reason=reason[:_SHOWN],
+        )
+        await self._confirm(
+            AllocationRefused(
+                cluster=decision.cluster,
+                namespace=decision.namespace,
+                uid=decision.uid,
+                attempt=decision.attempt,
+                reason=reason[:_SHOWN],
+            )
+        )
+
+    async def _reach(self, gang: GangUID, claims: Sequence[ResourceClaim]) -> int:
+        """Plan and write, and after a failed write look and plan again."""
+        keys = [key_of(claim) for claim in claims]
+
+        async def attempt() -> int:
+            plan = plan_claims(claims, self._known.of_gang(gang, keys), gang)
+            if plan.refusals:
+                raise ClaimRefusedError(plan.refusals)
+            await self._carry_out(plan.steps)
+            return len(plan.steps)
+
+        budget_s = self._config.write_budget_s
+        return await retry("claims", attempt, on=FolderError, budget_s=budget_s)
+
+    async def _carry_out(self, steps: Sequence[Step]) -> None:
+        if not steps:
+            return
+        try:
+            await asyncio.to_thread(self._folder.carry_out, steps)
+        except FolderError:
+            keys = [key_of(step.object) for step in steps]
+            found = await asyncio.to_thread(self._folder.read_objects, keys)
+            self._known.refresh(keys, found)
+            raise
+        self._known.apply(steps)
+
+    async def _confirm(self, message: ConfirmationMessage) -> None:
+        subject = subjects.confirmation(message.cluster, message.namespace, message.uid)
+        data = messages.CONFIRMATION.encode(message)
+        await self._bus.publish(Outgoing(subject=subject, data=data))
+        self._confirmations[message.uid] = message
+        self.counts["conf"] += 1
+
+
+def _is_void(decision: GangAllocated, confirmed: ConfirmationMessage | None) -> bool:
+    """Whether this very attempt was given up before."""
+    return (
+        isinstance(confirmed, AllocationRefused | AllocationLost)
+        and confirmed.attempt == decision.attempt
+    )
+
+
+async def _pause(stop: asyncio.Event) -> None:
+    try:
+        async with asyncio.timeout(_PAUSE_S):
+            await stop.wait()
+    except TimeoutError:
+        return

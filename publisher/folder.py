@@ -1,0 +1,231 @@
+"""The bus-only sink: one JSON file an object, durable before anybody is told.
+
+A file is written beside its name, flushed and renamed, so that a reader and a crash
+see the old object or the new one. Leftovers of a crash are removed and damaged files
+set aside when the folder is opened. Knows neither gangs nor the bus.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import itertools
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import assert_never
+
+import msgspec
+from msgspec import Struct
+
+from contracts.claim import ResourceClaim
+from contracts.codec import encode
+from contracts.device import ResourceSlice
+from contracts.errors import ContractsError
+from contracts.kubernetes import decode_object
+from publisher.errors import FolderError
+from publisher.manifests import document
+from publisher.steps import Create, Delete, ObjectKey, Published, Step, Update, key_of
+
+DIRECTORIES = {"ResourceClaim": "resourceclaims", "ResourceSlice": "resourceslices"}
+SUFFIX = ".json"
+DAMAGED_SUFFIX = ".damaged"
+_TEMPORARY_SUFFIX = ".tmp"
+_LOCK = ".lock"
+_SAFE = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_LONGEST = 200
+_DIGEST = 16
+
+
+class Damaged(Struct, frozen=True, kw_only=True):
+    """A file that is not the object that its name says."""
+
+    path: str
+    reason: str
+
+
+class Contents(Struct, frozen=True, kw_only=True):
+    """What was found in a folder."""
+
+    objects: tuple[Published, ...] = ()
+    damaged: tuple[Damaged, ...] = ()
+    """Set aside: renamed, and written anew if somebody wants them."""
+    leftovers: int = 0
+    """Temporary files of a crash; removed."""
+
+
+class Folder:
+    """Files of ours below one directory; blocking, so call it in a thread."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._numbers = itertools.count()
+
+    @contextmanager
+    def opened(self) -> Iterator[Contents]:
+        """Take the folder for this process alone and read what is there.
+
+        Raises:
+            FolderError: it cannot be read or made, or another publisher has it.
+        """
+        with _named(self._root):
+            self._root.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self._root / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            with _named(self._root):
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    reason = "another publisher writes here"
+                    raise FolderError(str(self._root), reason) from None
+                contents = self._read()
+            yield contents
+        finally:
+            os.close(lock)
+
+    def read_objects(self, keys: Iterable[ObjectKey]) -> tuple[Published, ...]:
+        """Read single objects; what is not there, or damaged, is left out."""
+        found = []
+        for key in keys:
+            path = self._path(key)
+            with _named(path), suppress(FileNotFoundError):
+                item = _parse(path.read_bytes(), path, self._root)
+                if not isinstance(item, Damaged):
+                    found.append(item)
+        return tuple(found)
+
+    def carry_out(self, steps: Sequence[Step]) -> None:
+        """Carry out the steps; when this returns, a power failure undoes none.
+
+        Nothing is changed before every new file is flushed.
+
+        Raises:
+            FolderError: some steps may have been carried out, each wholly.
+        """
+        directories: set[Path] = set()
+        renames: list[tuple[Path, Path]] = []
+        removed: list[Path] = []
+        try:
+            for step in steps:
+                path = self._path(key_of(step.object))
+                directories.add(path.parent)
+                match step:
+                    case Create() | Update():
+                        temporary = path.parent / self._temporary_name()
+                        renames.append((temporary, path))
+                        with _named(path):
+                            directories.update(_make_directory(path.parent))
+                            temporary.write_bytes(_bytes(step.object))
+                    case Delete():
+                        removed.append(path)
+                    case _:
+                        assert_never(step)
+            for temporary, path in renames:
+                with _named(path):
+                    _flush(temporary)
+            for path in removed:
+                with _named(path):
+                    path.unlink(missing_ok=True)
+            for temporary, path in renames:
+                with _named(path):
+                    temporary.replace(path)
+            for directory in sorted(directories):
+                with _named(directory), suppress(FileNotFoundError):
+                    _flush(directory)
+        finally:
+            for temporary, _ in renames:
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+
+    def _temporary_name(self) -> str:
+        """Give a name that no other thread uses now."""
+        return f".{next(self._numbers)}{_TEMPORARY_SUFFIX}"
+
+    def _path(self, key: ObjectKey) -> Path:
+        """Give an object's file; no name leads out of the folder.
+
+        Raises:
+            FolderError: the name or namespace is none that Kubernetes allows.
+        """
+        for name in filter(None, (key.name, key.namespace)):
+            if not _SAFE.fullmatch(name):
+                raise FolderError(str(self._root), f"{name!r} is no safe file name")
+        directory = self._root / DIRECTORIES[key.kind] / key.namespace
+        return directory / f"{_file_stem(key.name)}{SUFFIX}"
+
+    def _read(self) -> Contents:
+        objects: list[Published] = []
+        damaged: list[Damaged] = []
+        leftovers = 0
+        for kind in DIRECTORIES.values():
+            for path in sorted((self._root / kind).rglob("*")):
+                if path.suffix == _TEMPORARY_SUFFIX and path.name.startswith("."):
+                    path.unlink()
+                    leftovers += 1
+                elif path.suffix == SUFFIX and path.is_file():
+                    item = _parse(path.read_bytes(), path, self._root)
+                    if isinstance(item, Damaged):
+                        path.replace(path.with_name(path.name + DAMAGED_SUFFIX))
+                        damaged.append(item)
+                    else:
+                        objects.append(item)
+        return Contents(
+            objects=tuple(objects), damaged=tuple(damaged), leftovers=leftovers
+        )
+
+
+def _file_stem(name: str) -> str:
+    """Shorten names that no file may have; `~` is in no name of Kubernetes."""
+    if len(name) <= _LONGEST:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]
+    return f"{name[:_LONGEST]}~{digest}"
+
+
+def _bytes(item: Published) -> bytes:
+    return msgspec.json.format(encode(document(item)), indent=2) + b"\n"
+
+
+def _parse(data: bytes, path: Path, root: Path) -> Published | Damaged:
+    try:
+        item = decode_object(msgspec.json.decode(data)).value
+    except (msgspec.DecodeError, ValueError, RecursionError, ContractsError) as error:
+        return Damaged(path=str(path), reason=str(error))
+    if not isinstance(item, ResourceClaim | ResourceSlice):
+        reason = f"holds a {type(item).__name__}"
+        return Damaged(path=str(path), reason=reason)
+    key = key_of(item)
+    expected = Path(DIRECTORIES[key.kind], key.namespace, _file_stem(key.name) + SUFFIX)
+    if path.relative_to(root) != expected:
+        return Damaged(path=str(path), reason=f"holds {key.kind} {key}")
+    return item
+
+
+def _make_directory(path: Path) -> list[Path]:
+    """Make a directory; gives the parents whose entries are new."""
+    changed: list[Path] = []
+    missing = path
+    while not missing.exists():
+        missing = missing.parent
+        changed.append(missing)
+    path.mkdir(parents=True, exist_ok=True)
+    return changed
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Turn an error of the operating system into one that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise FolderError(str(path), error.strerror or str(error)) from error

@@ -1,0 +1,154 @@
+"""A decision -> the ResourceClaims that Kubernetes should hold, and their JSON.
+
+Decides which facts of a decision become labels and annotations and how a claim looks
+whose spec is not known. Stands alone so that every sink writes the same objects; must
+not know what is already there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from contracts.claim import ResourceClaim, ResourceClaimSpec, ResourceClaimStatus
+from contracts.defaults import default_claim_spec
+from contracts.ids import ClaimUID
+from contracts.kubernetes import to_kubernetes
+from contracts.messages import ClaimAllocated, GangAllocated, MemberAllocated
+from contracts.meta import ObjectMeta
+from contracts.validate import validate
+from contracts.validate.names import label_value, object_name
+from publisher.errors import DecisionError
+from publisher.sources import UNKNOWN, ClaimSource, ClaimSources
+from publisher.steps import ObjectKey, Published, key_of
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+"""Without it no controller frees the claim, and it may vanish while in use."""
+GANG = "moorings.dev/gang"
+"""Label: the gang's name, where it is short enough for a label."""
+GANG_UID = "moorings.dev/gang-uid"
+MEMBER = "moorings.dev/member"
+INDEX = "moorings.dev/index"
+ATTEMPT = "moorings.dev/attempt"
+SOLVE = "moorings.dev/solve"
+CLAIM_UID = "moorings.dev/claim-uid"
+"""The uid that decisions use for a claim that Kubernetes has not made yet."""
+SPEC_FROM = "moorings.dev/spec-from"
+"""Where the spec is from when the submission does not hold it."""
+SPEC_OMITTED = "moorings.dev/spec-omitted"
+"""`true`: nobody on the bus knows the spec; the object must exist to be applied."""
+_DERIVED_VERSION = 5
+"""Of UUIDs made from names; Kubernetes draws its own at random."""
+
+
+def claims_of(
+    decision: GangAllocated, sources: ClaimSources, now: str
+) -> tuple[ResourceClaim, ...]:
+    """Write down every claim of a gang, in the order of the decision.
+
+    `now` is RFC 3339, whole seconds, UTC. No sources at all: the submission is lost.
+
+    Raises:
+        DecisionError: the decision does not fit its gang, or is no valid object.
+    """
+    claims: dict[ObjectKey, ResourceClaim] = {}
+    for member in decision.members:
+        for allocated in member.claims:
+            source = _source_of(decision, member, allocated, sources)
+            claim = _claim(decision, member, allocated, source, now)
+            known = claims.setdefault(key_of(claim), claim)
+            if known.status != claim.status:
+                reason = f"{allocated.ref}: two different allocations"
+                raise DecisionError(decision.uid, reason)
+    for claim in claims.values():
+        _check(decision, claim)
+    return tuple(claims.values())
+
+
+def document(item: Published) -> dict[str, Any]:
+    """Write an object as one JSON document, its status included."""
+    body = to_kubernetes(item)
+    if item.metadata.annotations.get(SPEC_OMITTED):
+        del body["spec"]
+    return body
+
+
+def _source_of(
+    decision: GangAllocated,
+    member: MemberAllocated,
+    allocated: ClaimAllocated,
+    sources: ClaimSources,
+) -> ClaimSource:
+    if not sources:
+        return ClaimSource(spec=None, origin=UNKNOWN)
+    source = sources.get((member.member, allocated.claim))
+    if source is None:
+        reason = f"the gang has no claim {member.member}/{allocated.claim}"
+        raise DecisionError(decision.uid, reason)
+    return source
+
+
+def _claim(
+    decision: GangAllocated,
+    member: MemberAllocated,
+    allocated: ClaimAllocated,
+    source: ClaimSource,
+    now: str,
+) -> ResourceClaim:
+    ref = allocated.ref
+    derived = _is_derived(ref.uid)
+    annotations = {
+        GANG_UID: decision.uid,
+        MEMBER: member.member,
+        INDEX: str(member.index),
+        ATTEMPT: str(decision.attempt),
+        SOLVE: decision.solve,
+    }
+    if derived:
+        annotations[CLAIM_UID] = ref.uid
+    if source.origin:
+        annotations[SPEC_FROM] = source.origin
+    if source.spec is None:
+        annotations[SPEC_OMITTED] = "true"
+    spec = source.spec or ResourceClaimSpec()
+    labelled = not any(label_value(decision.name, GANG))
+    return ResourceClaim(
+        metadata=ObjectMeta(
+            name=ref.name,
+            namespace=ref.namespace,
+            uid="" if derived else ref.uid,
+            labels={GANG: decision.name} if labelled else {},
+            annotations=annotations,
+            finalizers=(FINALIZER,),
+        ),
+        spec=default_claim_spec(spec),
+        status=ResourceClaimStatus(
+            allocation=replace(allocated.allocation, allocation_timestamp=now)
+        ),
+    )
+
+
+def _check(decision: GangAllocated, claim: ResourceClaim) -> None:
+    """Refuse what the API server would refuse; an unknown spec is not judged."""
+    metadata, status = claim.metadata, claim.status
+    if metadata.namespace != decision.namespace:
+        reason = f"claim in namespace {metadata.namespace!r}"
+        raise DecisionError(decision.uid, reason)
+    if claim.metadata.annotations.get(SPEC_OMITTED):
+        allocation = None if status is None else status.allocation
+        wrong = [*object_name(metadata), *(validate(allocation) if allocation else ())]
+    else:
+        wrong = list(validate(claim))
+    if wrong:
+        name = f"{metadata.namespace}/{metadata.name}"
+        raise DecisionError(decision.uid, f"ResourceClaim {name}: {wrong[0]}")
+
+
+def _is_derived(uid: ClaimUID) -> bool:
+    """Tell uids that the solver made from names from those of Kubernetes."""
+    try:
+        return UUID(uid).version == _DERIVED_VERSION
+    except ValueError:
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -9,6 +10,15 @@ import pytest
 
 from contracts.process.bus import Bus, BusSettings
 from moorings.nats import LocalServer
+
+
+def pytest_configure() -> None:
+    """Say that there is no event loop yet.
+
+    Otherwise pytest-asyncio asks for the current one, which makes a loop that nobody
+    closes and a warning in whatever test comes next (Python < 3.14).
+    """
+    asyncio.set_event_loop(None)
 
 
 @pytest.fixture(scope="session")

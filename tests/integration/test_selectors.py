@@ -7,11 +7,11 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+
 from contracts.device import Device, DeviceAttribute
 from solver.cel.evaluator import SelectorEvaluator
 from solver.cel.sandbox import Sandbox
 from solver.problem.selectors import Verdict
-
 from tests.builders import DRIVER, Version, device
 
 GPU = device(
@@ -47,8 +47,10 @@ TRUE = [
     '!("nope.example.com" in device.attributes)',
     '"net.example.com" in device.attributes',
     'device.attributes["nope.example.com"].size() == 0',
-    '"a.example.com" in device.attributes ? false : '
-    'device.attributes["a.example.com"].size() == 0',
+    (
+        '"a.example.com" in device.attributes ? false : '
+        'device.attributes["a.example.com"].size() == 0'
+    ),
     "device.attributes.exists(d, d == 'net.example.com')",
     "device.attributes.all(d, d != 'nope.example.com')",
     f'{C}.memory.compareTo(quantity("40Gi")) == 0',
@@ -142,11 +144,13 @@ def test_an_attribute_without_value_fails_any_selector(
 @pytest.mark.parametrize(
     "attack",
     [
-        "[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, "
-        "[1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, "
-        "[1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, true))))))",
+        (
+            "[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, "
+            "[1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, "
+            "[1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, true))))))"
+        ),
         "cel.bind(a, 'xxxxxxxxxxxxxxxx', "
-        + "".join(f"cel.bind(a, a + a + a + a + a + a + a + a, " for _ in range(12))
+        + "".join("cel.bind(a, a + a + a + a + a + a + a + a, " for _ in range(12))
         + "a.size() > 0"
         + ")" * 13,
         "(" * 300 + "true" + ")" * 300,

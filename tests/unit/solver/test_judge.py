@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec import structs
+
 from contracts.allocation import AllocationResult, Reason, Rule
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import MemberAllocated
-from msgspec import structs
 from solver.allocate import allocate
 from solver.decision import Decision, GangDecision
 from solver.judge.rules import judge
 from solver.problem.problem import Problem
-
 from tests.builders import (
     DRIVER,
     constraint,

@@ -1,0 +1,144 @@
+"""Services as processes of their own, to be started, stopped and killed by tests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from contracts import messages, subjects
+from contracts.codec import to_builtins
+from contracts.gang import Gang
+from contracts.ids import ClusterName, GangUID, Namespace, NodeName
+from contracts.kubernetes import to_kubernetes
+from contracts.messages import (
+    DecisionMessage,
+    DevicesAnnounced,
+    ObjectObserved,
+    SubmitGang,
+)
+from contracts.process.bus import Bus, Outgoing
+from tests.builders import device_class
+
+CLUSTER = ClusterName("local")
+
+
+class Process:
+    """One service process; its log goes to a file."""
+
+    def __init__(self, module: str, log: Path, **variables: str) -> None:
+        self._module = module
+        self._log = log
+        self._variables = variables
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it, or start it again."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", self._module],
+                env={**os.environ, **self._variables},
+                stdout=log,
+                stderr=log,
+            )
+
+    def kill(self) -> None:
+        """End it by SIGKILL."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> int:
+        """End it by SIGTERM; gives its exit code."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(timeout=20)
+
+    def close(self) -> None:
+        """End it in whatever state it is."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    def log(self) -> str:
+        """Read its log."""
+        return self._log.read_text()
+
+
+@asynccontextmanager
+async def running(*processes: Process) -> AsyncIterator[None]:
+    """Run processes while the block runs."""
+    for process in processes:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.close()
+
+
+def solver(url: str, folder: Path, name: str = "one", **more: str) -> Process:
+    """Make a solver with a short lease."""
+    variables = {"SOLVER_SERVERS": url, "SOLVER_NAME": name, "SOLVER_LEASE_S": "2"}
+    return Process("solver", folder / f"solver-{name}.log", **variables, **more)
+
+
+async def announce(bus: Bus, *inventories: DevicesAnnounced) -> None:
+    """Put inventories on the bus, as node agents do."""
+    for message in inventories:
+        subject = subjects.inventory(CLUSTER, NodeName(message.node))
+        data = messages.INVENTORY.encode(message)
+        await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
+
+
+async def observe_class(bus: Bus) -> None:
+    """Put the default DeviceClass on the bus, as the publisher does."""
+    item = device_class()
+    name = item.metadata.name
+    message = ObjectObserved(
+        cluster=CLUSTER,
+        kind="DeviceClass",
+        key=name,
+        object=to_builtins(to_kubernetes(item)),
+    )
+    subject = subjects.state(CLUSTER, "DeviceClass", name)
+    data = messages.STATE.encode(message)
+    await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
+
+
+async def submit(bus: Bus, gang: Gang) -> None:
+    """Submit a gang under its own uid."""
+    uid, namespace = GangUID(gang.metadata.uid), Namespace(gang.metadata.namespace)
+    message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
+    subject = subjects.submit(CLUSTER, namespace, uid)
+    await bus.publish(
+        Outgoing(subject=subject, data=messages.SUBMISSION.encode(message))
+    )
+
+
+async def decision_on(bus: Bus, gang: Gang) -> DecisionMessage | None:
+    """Read the last decision about a gang."""
+    uid, namespace = GangUID(gang.metadata.uid), Namespace(gang.metadata.namespace)
+    found = await bus.last("DEC", subjects.decision(CLUSTER, namespace, uid))
+    return None if found is None else messages.DECISION.decode(found.data)
+
+
+async def eventually(
+    ask: Callable[[], Awaitable[object]], what: str, within_s: float = 20.0
+) -> None:
+    """Wait until something holds; fails with its name."""
+    deadline = time.monotonic() + within_s
+    while not await ask():
+        assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
+        await asyncio.sleep(0.02)

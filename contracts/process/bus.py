@@ -124,8 +124,9 @@ class Bus:
         """Read the stream's messages on these subjects until `stop` is set.
 
         `async for page in bus.follow(...)`: nothing is lost over reconnects and
-        restarts; a message may come twice. A quiet stream gives an empty page at least
-        every second.
+        restarts; a message may come twice. A quiet stream gives an empty page about
+        every second. When the stream itself was made anew, or its memory was lost,
+        `synced` begins again.
         """
         return reader.follow(self._connection, stream, subjects, stop, start)
 

@@ -27,7 +27,7 @@ from contracts.process.wire import BusSettings
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _PROBE_S = 5.0
-_STABLE_S = 5.0
+_STABLE_S = 1.0
 _CLOSE_S = 2.0
 _BUFFER_BYTES = 8 << 20
 _SUBSCRIPTION_BYTES = 128 << 20

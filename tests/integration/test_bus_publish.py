@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 import zstandard
@@ -38,7 +39,7 @@ async def test_what_was_published_is_read_back(bus: Bus) -> None:
     assert stored is not None
     assert (stored.data, stored.sequence, stored.gone) == (b"a" * 9000, sequence, "")
     assert stored.headers["Kind"] == "x"
-    assert abs(stored.time_s - asyncio.get_running_loop().time()) > 0
+    assert abs(stored.time_s - time.time()) < 60
     assert await bus.last("STATE", "state.v1.c.node.b") is None
 
 

@@ -1,0 +1,196 @@
+"""Same Problem, same bytes: in one process, in fresh ones, under any hash seed."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contracts.ids import SolveID
+from contracts.messages import SolveDecided, SolveOpened
+from solver.allocate import allocate
+from solver.decision import DECISION
+from solver.errors import RecordError
+from solver.problem.problem import Problem
+from solver.record import PartCache, Recorded, dump_export, load_export, sha_of
+from solver.replay import replay
+from solver.versions import VERSION, dependency_versions, platform_tag
+from tests.builders import (
+    DRIVER,
+    constraint,
+    device,
+    gang,
+    member,
+    member_claim,
+    pool,
+    request,
+)
+from tests.problems import CLUSTER, problem_of, snapshot_of
+
+ROOT = "resource.kubernetes.io/pcieRoot"
+REPLAY = """
+import sys
+from pathlib import Path
+from solver.record import load_export
+from solver.replay import replay
+result, _ = replay(load_export(Path(sys.argv[1]).read_bytes()))
+print(result.same_bytes, result.replayed_decision)
+"""
+
+
+def crowded(seed: int = 7) -> Problem:
+    """More gangs than fit, on nodes with PCIe roots, at three priorities."""
+    draw = random.Random(seed)
+    nodes = {}
+    for index in range(20):
+        name = f"node-{index:02}"
+        content = [
+            device(
+                f"gpu-{number}",
+                attributes={
+                    "model": draw.choice(["big", "small"]),
+                    ROOT: f"pci{number // 2}-{name}",
+                },
+            )
+            for number in range(8)
+        ]
+        nodes[name] = [pool(*content, name=name)]
+    gangs = []
+    for index in range(40):
+        select = (f'device.attributes["{DRIVER}"].model == "big"',)
+        claim = member_claim(
+            request(count=draw.choice([1, 1, 2]), select=draw.choice([(), select])),
+            constraints=draw.choice([(), (constraint(ROOT),)]),
+        )
+        gangs.append(
+            gang(
+                member(claim, count=draw.randint(1, 5)),
+                name=f"g{index}",
+                uid=f"00000000-0000-4000-8000-{index:012}",
+                priority=draw.choice([0, 0, 10]),
+            )
+        )
+    return problem_of(snapshot_of(nodes, gangs))
+
+
+def recorded(problem: Problem) -> Recorded:
+    """Record a Problem and its answer, as the service does."""
+    data = DECISION.encode(allocate(problem))
+    solve = SolveID(problem.hash[:32])
+    return Recorded(
+        opened=SolveOpened(
+            cluster=CLUSTER,
+            solve=solve,
+            problem=problem.hash,
+            version=VERSION,
+            platform=platform_tag(),
+            dependencies=dependency_versions(),
+            epoch=1,
+            opened_at="2026-01-01T00:00:00Z",
+        ),
+        decided=SolveDecided(
+            cluster=CLUSTER,
+            solve=solve,
+            problem=problem.hash,
+            decision=sha_of(data),
+            status="Optimal",
+            allocated=0,
+            pending=0,
+            rejected=0,
+            solve_seconds=0.0,
+        ),
+        root=problem.data,
+        pages={page.sha: page.data for page in problem.pages},
+        decision=data,
+    )
+
+
+def test_200_repeats_in_one_process_give_the_same_bytes() -> None:
+    problem = crowded()
+    cache = PartCache()
+    pages = {page.sha: page.data for page in problem.pages}
+    first = DECISION.encode(allocate(problem))
+    assert b'"members":[{' in first
+    assert b'"reasons":[{' in first
+    for _ in range(200):
+        again = allocate(cache.problem(problem.data, pages))
+        assert DECISION.encode(again) == first
+
+
+def test_the_problem_does_not_depend_on_how_it_came_about() -> None:
+    """The same beliefs, reached in another order of messages, are the same Problem."""
+    content = [pool(device("a"), device("b"), name="n"), pool(device("c"), name="m")]
+    asked = [gang()]
+    one = problem_of(snapshot_of({"n": content[:1], "m": content[1:]}, asked))
+    two = problem_of(snapshot_of({"m": content[1:], "n": content[:1]}, asked))
+    assert one.hash == two.hash
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "4242"])
+def test_a_fresh_interpreter_gives_the_same_bytes(seed: str, tmp_path: Path) -> None:
+    record = recorded(crowded())
+    file = tmp_path / "solve"
+    file.write_bytes(dump_export(record))
+    printed = subprocess.run(
+        [sys.executable, "-c", REPLAY, str(file)],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed.split() == ["True", sha_of(record.decision)]
+
+
+def test_an_export_reads_back_as_it_was_written() -> None:
+    record = recorded(crowded())
+    assert load_export(dump_export(record)) == record
+
+
+@pytest.mark.parametrize("part", ["root", "pages", "decision"])
+def test_a_changed_byte_is_said_plainly(part: str) -> None:
+    record = recorded(crowded())
+    match part:
+        case "root":
+            changed = record.root.replace(b'"count":2', b'"count":1', 1)
+            broken = Recorded(**{**_fields(record), "root": changed})
+        case "pages":
+            sha, data = next(iter(record.pages.items()))
+            pages = {**record.pages, sha: data.replace(b"gpu-0", b"gpu-9", 1)}
+            broken = Recorded(**{**_fields(record), "pages": pages})
+        case _:
+            changed = record.decision + b" "
+            broken = Recorded(**{**_fields(record), "decision": changed})
+    with pytest.raises(RecordError, match="was changed"):
+        replay(broken)
+
+
+def test_another_answer_is_described() -> None:
+    """A record of other code: the bytes differ, and what differs is named."""
+    record = recorded(crowded())
+    decision = DECISION.decode(record.decision)
+    from msgspec import structs
+
+    gangs = tuple(reversed(decision.gangs))
+    data = DECISION.encode(structs.replace(decision, gangs=gangs))
+    assert record.decided is not None
+    decided = structs.replace(record.decided, decision=sha_of(data))
+    opened = structs.replace(record.opened, version="0.0.1")
+    fields = {**_fields(record), "decision": data, "decided": decided, "opened": opened}
+    result, _ = replay(Recorded(**fields))
+    assert result.same_bytes is False
+    assert result.same_versions is False
+    assert any(line.startswith("gang ") for line in result.differences)
+
+
+@pytest.mark.parametrize("data", [b"", b"moorings-solve-1\nxx", b"PK\x03\x04"])
+def test_a_file_that_is_no_export_is_refused(data: bytes) -> None:
+    with pytest.raises(RecordError):
+        load_export(data)
+
+
+def _fields(record: Recorded) -> dict[str, object]:
+    return {name: getattr(record, name) for name in record.__struct_fields__}

@@ -3,9 +3,7 @@
 # Usage: scripts/bench.sh small|full
 set -euo pipefail
 mkdir -p build/benchmarks
-for file in benchmarks/*.py; do
-  name=$(basename "$file" .py)
-  [ "$name" = __init__ ] && continue
+for name in decisions incremental; do
   echo "== $name"
-  .venv/bin/python "$file" --size "$1" --json "build/benchmarks/$name.json"
+  .venv/bin/python -m "benchmarks.$name" --size "$1" --json "build/benchmarks/$name.json"
 done

@@ -1,0 +1,1 @@
+"""Benchmarks: each a command that prints a table and writes JSON."""

@@ -1,0 +1,103 @@
+"""What one changed node costs: apply, then the Problem of a waiting gang.
+
+For 100 and 1,523 nodes: a node's inventory changes, and the Problem (selectors known,
+hashed, new pages encoded) is made again. The peer is the first Problem, where all
+pages are new. A cost that follows the cluster would show as the ratio of the rows.
+
+    python -m benchmarks.incremental [--size full] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from msgspec import structs
+
+from benchmarks.report import Row, arguments, percentile, report
+from benchmarks.worlds import inventories, observed_class, submission
+from contracts.messages import DevicesAnnounced
+from solver.cel.evaluator import SelectorEvaluator
+from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.problem import Parameters, Problem
+from solver.problem.selectors import SelectorTable
+from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.snapshot.snapshot import Snapshot, apply
+
+PARAMETERS = Parameters(version="benchmark")
+
+
+def changed(message: DevicesAnnounced, draw: random.Random) -> DevicesAnnounced:
+    """Take one device away from a node, or give all back."""
+    pools = tuple(
+        structs.replace(
+            pool,
+            generation=pool.generation + draw.randint(1, 1_000_000),
+            devices=pool.devices[: max(1, len(pool.devices) - draw.randint(0, 1))],
+        )
+        for pool in message.pools
+    )
+    return structs.replace(message, pools=pools)
+
+
+def problem_of(
+    snapshot: Snapshot, table: SelectorTable, evaluator: SelectorEvaluator
+) -> tuple[Problem, SelectorTable]:
+    """Make the Problem of all that waits, as the service does."""
+    batch = choose_batch(snapshot, BatchLimits())
+    gangs = resolve_gangs(snapshot, batch)
+    while wanted := wanted_verdicts(snapshot, gangs, table):
+        table = table.with_verdicts(wanted, evaluator.evaluate(wanted))
+    problem = assemble(snapshot, gangs, table, PARAMETERS)
+    assert problem.hash
+    return problem, table
+
+
+def run(gpu_nodes: int | None, repeats: int, seed: int) -> Row:
+    """Measure one size of cluster."""
+    draw = random.Random(seed)
+    fleet = inventories(gpu_nodes)
+    snapshot = Snapshot()
+    started = time.perf_counter()
+    for message in fleet:
+        snapshot = apply(snapshot, message)
+    applied = time.perf_counter() - started
+    snapshot = apply(snapshot, observed_class())
+    snapshot = apply(snapshot, submission(1, draw), sequence=1)
+    with SelectorEvaluator() as evaluator:
+        started = time.perf_counter()
+        problem, table = problem_of(snapshot, SelectorTable(), evaluator)
+        first = time.perf_counter() - started
+        known = {page.sha for page in problem.pages}
+        seconds, pages = [], []
+        with_devices = [message for message in fleet if message.pools]
+        for _ in range(repeats):
+            message = changed(draw.choice(with_devices), draw)
+            started = time.perf_counter()
+            snapshot = apply(snapshot, message)
+            problem, table = problem_of(snapshot, table, evaluator)
+            seconds.append(time.perf_counter() - started)
+            now = {page.sha for page in problem.pages}
+            pages.append(len(now - known))
+            known = now
+    return {
+        "nodes": len(fleet),
+        "apply all ms": applied * 1000,
+        "first problem ms": first * 1000,
+        "after a change p50 ms": percentile(seconds, 0.5) * 1000,
+        "after a change p99 ms": percentile(seconds, 0.99) * 1000,
+        "pages made anew": max(pages),
+        "pages": len(problem.pages),
+    }
+
+
+def main() -> None:
+    """Measure both sizes."""
+    options = arguments(__doc__ or "")
+    repeats = 200 if options.size == "small" else 2000
+    rows = [run(nodes, repeats, options.seed) for nodes in (100, None)]
+    report("incremental", options, rows)
+
+
+if __name__ == "__main__":
+    main()

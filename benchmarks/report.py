@@ -1,0 +1,66 @@
+"""What every benchmark prints and writes: a table, and JSON with the machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from solver.versions import VERSION, dependency_versions
+
+Row = Mapping[str, str | float | int]
+
+
+def arguments(what: str) -> argparse.Namespace:
+    """Read `--size small|full`, `--seed N` and `--json FILE`."""
+    parser = argparse.ArgumentParser(description=what)
+    parser.add_argument("--size", choices=("small", "full"), default="small")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="write the rows here, too")
+    return parser.parse_args()
+
+
+def report(name: str, options: argparse.Namespace, rows: Sequence[Row]) -> None:
+    """Print the rows as a table, and write them as JSON if asked."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [columns, *([_text(row.get(key, "")) for key in columns] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join(cells).rstrip())
+    if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(_record(name, options, rows), indent=2))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Take the value that this share of the values does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def _text(value: str | float) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _record(
+    name: str, options: argparse.Namespace, rows: Sequence[Row]
+) -> dict[str, object]:
+    return {
+        "benchmark": name,
+        "command": " ".join(["python", *sys.argv]),
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seed": options.seed,
+        "machine": {
+            "cores": os.cpu_count(),
+            "platform": platform.platform(),
+            "python": platform.python_version(),
+        },
+        "versions": {"moorings": VERSION, **dependency_versions()},
+        "rows": [dict(row) for row in rows],
+    }

@@ -86,11 +86,11 @@ class Folder:
             os.close(lock)
 
     def read_objects(self, keys: Iterable[ObjectKey]) -> tuple[Published, ...]:
-        """Read single objects; what is not there, or damaged, is left out."""
+        """Read single objects; what is not there, or cannot be read, is left out."""
         found = []
         for key in keys:
             path = self._path(key)
-            with _named(path), suppress(FileNotFoundError):
+            with suppress(OSError):
                 item = _parse(path.read_bytes(), path, self._root)
                 if not isinstance(item, Damaged):
                     found.append(item)

@@ -90,6 +90,7 @@ class SliceWriter:
                 log.info("stream.synced", stream=stream)
             if page.messages or page.synced:
                 self._wake.set()
+        self._wake.set()
 
     def _take(self, received: Received, entity: str, codec: Codec[Any]) -> None:
         node = NodeName(untoken(received.subject.rpartition(".")[2]))

@@ -1,0 +1,370 @@
+"""The publisher on a real bus and a real folder: write, confirm, restart, release."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts import messages, subjects
+from contracts.device import ResourcePool
+from contracts.gang import Gang
+from contracts.ids import DeviceID, DeviceName, GangUID, Namespace, NodeName
+from contracts.messages import (
+    AllocationRefused,
+    AllocationWritten,
+    ClaimsReleased,
+    ConfirmationMessage,
+    DecisionMessage,
+    DeviceHealth,
+    DevicesAnnounced,
+    HealthJudged,
+    ObjectObserved,
+    SubmitGang,
+)
+from contracts.process.bus import Bus, Outgoing
+from contracts.process.run import serve
+from moorings.nats import LocalServer
+from publisher.config import PublisherConfig
+from publisher.service import open_service
+from tests import builders
+from tests.builders import decisions
+from tests.builders.decisions import CLUSTER
+
+NAMESPACE = Namespace(builders.NAMESPACE)
+WAIT_S = 10.0
+
+
+@asynccontextmanager
+async def publisher(
+    server: LocalServer, folder: Path, **fields: Any
+) -> AsyncIterator[None]:
+    """Run a publisher while the block runs; it must stop as asked."""
+    config = PublisherConfig(
+        cluster=CLUSTER, servers=(server.url,), folder=str(folder), **fields
+    )
+    stop = asyncio.Event()
+    running = asyncio.create_task(
+        serve("publisher", lambda: open_service(config), stop)
+    )
+    try:
+        yield
+    finally:
+        stop.set()
+        assert await running == 0
+
+
+async def submit(bus: Bus, gang: Gang, uid: str = builders.UID) -> None:
+    message = SubmitGang(cluster=CLUSTER, uid=GangUID(uid), gang=gang)
+    subject = subjects.submit(CLUSTER, NAMESPACE, GangUID(uid))
+    data = messages.SUBMISSION.encode(message)
+    await bus.publish(Outgoing(subject=subject, data=data))
+
+
+async def decide(bus: Bus, decision: DecisionMessage) -> None:
+    subject = subjects.decision(CLUSTER, NAMESPACE, decision.uid)
+    data = messages.DECISION.encode(decision)
+    await bus.publish(Outgoing(subject=subject, data=data))
+
+
+async def confirmed(
+    bus: Bus, wanted: type[ConfirmationMessage] | ConfirmationMessage, uid: str = ""
+) -> ConfirmationMessage:
+    """Wait until the last confirmation about a gang is this one, or of this type."""
+    subject = subjects.confirmation(CLUSTER, NAMESPACE, GangUID(uid or builders.UID))
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            received = await bus.last("CONF", subject)
+            if received is not None:
+                message = messages.CONFIRMATION.decode(received.data)
+                if message == wanted or type(message) is wanted:
+                    return message
+            await asyncio.sleep(0.01)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something that happens in files has happened."""
+    async with asyncio.timeout(WAIT_S):
+        while not holds():  # noqa: ASYNC110 # files tell nobody
+            await asyncio.sleep(0.002)
+
+
+async def confirmations(bus: Bus) -> list[ConfirmationMessage]:
+    """Read every confirmation that is stored."""
+    stop = asyncio.Event()
+    found: list[ConfirmationMessage] = []
+    subject = subjects.wildcard("conf", CLUSTER)
+    async for page in bus.follow("CONF", [subject], stop, start="all"):
+        found += [messages.CONFIRMATION.decode(item.data) for item in page.messages]
+        if page.synced:
+            stop.set()
+    return found
+
+
+def written(attempt: int = 1, uid: str = builders.UID) -> AllocationWritten:
+    return AllocationWritten(
+        cluster=CLUSTER, namespace=NAMESPACE, uid=GangUID(uid), attempt=attempt
+    )
+
+
+def manifests(folder: Path, kind: str = "resourceclaims") -> dict[str, Any]:
+    """Read all manifests by file name."""
+    return {
+        path.name: json.loads(path.read_bytes())
+        for path in sorted((folder / kind).rglob("*.json"))
+    }
+
+
+def pods(count: int) -> Gang:
+    return builders.gang(builders.member(count=count))
+
+
+async def test_allocation_is_written_then_confirmed_then_released(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "manifests"
+    async with publisher(nats_server, folder):
+        await submit(bus, pods(3))
+        await decide(bus, decisions.gang_allocated(pods=3))
+        await confirmed(bus, written())
+        found = manifests(folder)
+        assert list(found) == [f"train-worker-{index}-gpus.json" for index in range(3)]
+        for index, body in enumerate(found.values()):
+            (result,) = body["status"]["allocation"]["devices"]["results"]
+            assert result["device"] == f"gpu-{index}"
+            assert body["spec"]["devices"]["requests"][0]["name"] == "gpu"
+        await decide(bus, decisions.gang_released())
+        await confirmed(bus, ClaimsReleased)
+        assert manifests(folder) == {}
+
+
+async def test_restart_completes_what_is_missing_and_repeats_nothing(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "manifests"
+    await submit(bus, pods(4))
+    await submit(bus, pods(1), uid="second")
+    async with publisher(nats_server, folder):
+        await decide(bus, decisions.gang_allocated(pods=4))
+        await confirmed(bus, written())
+    files = sorted((folder / "resourceclaims").rglob("*.json"))
+    files[0].unlink()
+    files[1].write_bytes(b'{"kind": "Resou')
+    untouched = (files[2].stat().st_ino, files[2].stat().st_mtime_ns)
+    second = decisions.member_allocated(gang="other")
+    await decide(bus, decisions.gang_allocated(second, name="other", uid="second"))
+    async with publisher(nats_server, folder):
+        await confirmed(bus, written(uid="second"), uid="second")
+        await until(lambda: len(manifests(folder)) == 5)
+    assert (files[2].stat().st_ino, files[2].stat().st_mtime_ns) == untouched
+    assert files[1].with_name(files[1].name + ".damaged").exists()
+    assert await confirmations(bus) == [written(), written(uid="second")]
+
+
+async def test_new_attempt_replaces_and_pending_removes(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "manifests"
+    await submit(bus, pods(2))
+    async with publisher(nats_server, folder):
+        await decide(bus, decisions.gang_allocated(pods=2))
+        await confirmed(bus, written())
+        member = decisions.member_allocated(device="gpu-7")
+        await decide(bus, decisions.gang_allocated(member, attempt=2))
+        await confirmed(bus, written(attempt=2))
+        (body,) = manifests(folder).values()
+        (result,) = body["status"]["allocation"]["devices"]["results"]
+        assert result["device"] == "gpu-7"
+        await decide(bus, decisions.gang_pending())
+        await until(lambda: not manifests(folder))
+    assert await confirmations(bus) == [written(), written(attempt=2)]
+
+
+async def test_malformed_decisions_are_refused_and_the_service_goes_on(
+    bus: Bus,
+    nats_server: LocalServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "manifests"
+    await submit(bus, pods(1))
+    async with publisher(nats_server, folder):
+        for uid, data in {
+            "no-json": b"{",
+            "no-decision": b'{"type": "GangAllocated"}',
+            "another": messages.DECISION.encode(decisions.gang_allocated()),
+        }.items():
+            subject = subjects.decision(CLUSTER, NAMESPACE, GangUID(uid))
+            await bus.publish(Outgoing(subject=subject, data=data))
+        await decide(bus, decisions.gang_allocated())
+        await confirmed(bus, written())
+    assert len(manifests(folder)) == 1
+    assert capsys.readouterr().out.count("message.refused") == 3
+
+
+async def test_decision_that_kubernetes_would_refuse_is_void(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "manifests"
+    await submit(bus, pods(2))
+    async with publisher(nats_server, folder):
+        await decide(bus, decisions.gang_allocated(pods=2))
+        await confirmed(bus, written())
+        bad = decisions.member_allocated(claim="disks")
+        await decide(bus, decisions.gang_allocated(bad, attempt=2))
+        refused = await confirmed(bus, AllocationRefused)
+    assert isinstance(refused, AllocationRefused)
+    assert refused.attempt == 2
+    assert "no claim worker/disks" in refused.reason
+    assert manifests(folder) == {}
+
+
+async def test_failing_disk_voids_one_gang_and_leaves_nothing_of_it(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "manifests"
+    blocked = folder / "resourceclaims" / NAMESPACE / "train-worker-1-gpus.json"
+    (blocked / "in-the-way").mkdir(parents=True)
+    await submit(bus, pods(2))
+    await submit(bus, pods(1), uid="second")
+    async with publisher(nats_server, folder, write_budget_s=0.5, workers=2):
+        await decide(bus, decisions.gang_allocated(pods=2))
+        second = decisions.member_allocated(gang="other")
+        await decide(bus, decisions.gang_allocated(second, name="other", uid="second"))
+        await confirmed(bus, written(uid="second"), uid="second")
+        refused = await confirmed(bus, AllocationRefused)
+    assert isinstance(refused, AllocationRefused)
+    assert "train-worker-1-gpus.json" in refused.reason
+    (blocked / "in-the-way").rmdir()
+    blocked.rmdir()
+    assert list(manifests(folder)) == ["other-worker-0-gpus.json"]
+
+
+async def test_template_on_the_bus_gives_the_spec(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "manifests"
+    name = f"{NAMESPACE}/template-1"
+    state = ObjectObserved(
+        cluster=CLUSTER,
+        kind="ResourceClaimTemplate",
+        key=name,
+        object={
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": "template-1", "namespace": NAMESPACE},
+            "spec": {
+                "spec": {
+                    "devices": {
+                        "requests": [
+                            {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+                        ]
+                    }
+                }
+            },
+        },
+    )
+    subject = subjects.state(CLUSTER, "ResourceClaimTemplate", name)
+    await bus.publish(Outgoing(subject=subject, data=messages.STATE.encode(state)))
+    claim = builders.member_claim(template="template-1")
+    await submit(bus, builders.gang(builders.member(claim)))
+    async with publisher(nats_server, folder):
+        await decide(bus, decisions.gang_allocated())
+        await confirmed(bus, written())
+    (body,) = manifests(folder).values()
+    (request,) = body["spec"]["devices"]["requests"]
+    assert request["exactly"]["deviceClassName"] == "gpu"
+
+
+async def announce(bus: Bus, *pools: ResourcePool) -> None:
+    node = NodeName(builders.NODE)
+    message = DevicesAnnounced(cluster=CLUSTER, node=node, pools=pools)
+    data = messages.INVENTORY.encode(message)
+    subject = subjects.inventory(CLUSTER, node)
+    await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
+
+
+async def slices(folder: Path, count: int, taints: int = 0) -> list[dict[str, Any]]:
+    """Wait until so many slices with so many taints are there."""
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            found = list(manifests(folder, "resourceslices").values())
+            devices = [device for body in found for device in body["spec"]["devices"]]
+            tainted = sum(len(device.get("taints", ())) for device in devices)
+            if len(found) == count and tainted == taints:
+                return found
+            await asyncio.sleep(0.01)
+
+
+async def test_slices_follow_inventory_and_health_over_restarts(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "manifests"
+    node = NodeName(builders.NODE)
+    pool = builders.pool(*builders.devices(8))
+    device = DeviceID(pool.driver, pool.name, DeviceName("gpu-3"))
+    async with publisher(nats_server, folder):
+        await announce(bus, pool)
+        (body,) = await slices(folder, 1)
+        assert body["spec"]["nodeName"] == node
+        item = DeviceHealth(
+            device=device, verdict="Unhealthy", taints=(builders.taint(),)
+        )
+        health = HealthJudged(cluster=CLUSTER, node=node, devices=(item,))
+        data = messages.HEALTH.encode(health)
+        subject = subjects.health(CLUSTER, node)
+        await bus.publish(Outgoing(subject=subject, data=data))
+        (tainted,) = await slices(folder, 1, taints=1)
+        assert tainted["spec"]["pool"] == body["spec"]["pool"]
+    await announce(bus, builders.pool(*builders.devices(100)))
+    async with publisher(nats_server, folder):
+        grown = await slices(folder, 2, taints=1)
+        assert grown[0]["spec"]["devices"][3] == tainted["spec"]["devices"][3]
+        assert {body["spec"]["pool"]["generation"] for body in grown} == {2}
+        await announce(bus)
+        await slices(folder, 0)
+
+
+async def test_killed_publisher_leaves_gangs_that_the_next_one_completes(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    """Kill -9 at arbitrary moments; in the end every gang is whole and confirmed."""
+    folder = tmp_path / "manifests"
+    uids = [f"gang-{index}" for index in range(24)]
+    for uid in uids:
+        await submit(bus, pods(16), uid=uid)
+        members = [
+            decisions.member_allocated(gang=uid, index=index) for index in range(16)
+        ]
+        await decide(bus, decisions.gang_allocated(*members, name=uid, uid=uid))
+    environ = {
+        **os.environ,
+        "PUBLISHER_CLUSTER": CLUSTER,
+        "PUBLISHER_SERVERS": nats_server.url,
+        "PUBLISHER_FOLDER": str(folder),
+        "PUBLISHER_WORKERS": "2",
+    }
+    command = [sys.executable, "-m", "publisher"]
+    for files in (1, 100, 200, 300):
+        process = await asyncio.create_subprocess_exec(
+            *command, env=environ, stdout=subprocess.DEVNULL
+        )
+        await until(lambda: len(list(folder.rglob("*.json"))) >= files)  # noqa: B023 # awaited inside the loop
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+    async with publisher(nats_server, folder):
+        for uid in uids:
+            await confirmed(bus, written(uid=uid), uid=uid)
+    found = manifests(folder)
+    assert len(found) == 24 * 16
+    assert all("allocation" in body["status"] for body in found.values())
+    assert not list(folder.rglob("*.tmp"))

@@ -1,0 +1,140 @@
+"""A plan over its own result is empty, and slices hold every device exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from contracts.claim import ResourceClaim
+from contracts.device import Device, ResourcePool, ResourceSlice
+from contracts.ids import GangUID, NodeName
+from contracts.messages import GangAllocated
+from contracts.validate import validate
+from publisher.manifests import claims_of
+from publisher.plan_claims import is_written, plan_claims
+from publisher.plan_slices import plan_slices
+from publisher.slices import wanted_pool
+from publisher.sources import sources_of
+from publisher.steps import Create, ObjectKey, Published, Update, after, key_of
+from tests import builders
+from tests.builders import decisions
+
+NODE = NodeName(builders.NODE)
+COUNTERS = {"set-0": {"memory": 1}}
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> ResourcePool:
+    """Draw pools around the limits of a slice, with and without features."""
+    count = draw(st.sampled_from([0, 1, 2, 63, 64, 65, 127, 128, 129, 200, 257]))
+    featured = draw(st.sets(st.integers(0, max(count - 1, 0)), max_size=2))
+    sets = draw(st.sampled_from([0, 1, 8, 9, 17]))
+    devices = [_device(index, index in featured, sets > 0) for index in range(count)]
+    pool = builders.pool(
+        builders.device(),
+        generation=draw(st.integers(0, 5)),
+        counters=[
+            builders.counter_set(f"set-{index}", memory=8) for index in range(sets)
+        ],
+    )
+    return ResourcePool(
+        driver=pool.driver,
+        name=pool.name,
+        generation=pool.generation,
+        devices=tuple(devices),
+        shared_counters=pool.shared_counters,
+    )
+
+
+def _device(index: int, featured: bool, counted: bool) -> Device:
+    return builders.device(
+        f"gpu-{index}",
+        taints=(builders.taint(),) if featured else (),
+        consumes=COUNTERS if featured and counted else None,
+    )
+
+
+@given(st.lists(st.none() | pools(), min_size=1, max_size=4))
+def test_slices_settle_in_one_plan(history: Sequence[ResourcePool | None]) -> None:
+    there: dict[ObjectKey, Published] = {}
+    for time, pool in enumerate(history):
+        wanted = None if pool is None else wanted_pool(pool, NODE, {}, owned=False)
+        slices = [item for item in there.values() if isinstance(item, ResourceSlice)]
+        now = f"2026-11-20T12:00:0{time}Z"
+        steps = plan_slices(wanted, slices, now=now)
+        kinds = [("Delete", "Update", "Create").index(type(s).__name__) for s in steps]
+        assert kinds == sorted(kinds)
+        there = after(there, steps)
+        slices = [item for item in there.values() if isinstance(item, ResourceSlice)]
+        assert plan_slices(wanted, slices, now="later") == ()
+        slices.sort(key=lambda item: item.metadata.name)
+        assert all(validate(item) == () for item in slices)
+        devices = [device.name for item in slices for device in item.spec.devices]
+        assert devices == [device.name for device in (pool.devices if pool else ())]
+        assert len({item.spec.pool.generation for item in slices}) <= 1
+        counts = {item.spec.pool.resource_slice_count for item in slices}
+        assert counts == ({len(slices)} if pool else set())
+
+
+@given(st.lists(pools(), min_size=2, max_size=2))
+def test_readers_never_see_two_versions_of_one_generation(
+    pair: Sequence[ResourcePool],
+) -> None:
+    """Unless one slice alone changes, everything written has a new generation."""
+    first, second = (wanted_pool(pool, NODE, {}, owned=False) for pool in pair)
+    there = after({}, plan_slices(first, (), now="now"))
+    before = [item for item in there.values() if isinstance(item, ResourceSlice)]
+    steps = plan_slices(second, before, now="now")
+    old = {item.spec.pool.generation for item in before}
+    new = {
+        step.object.spec.pool.generation
+        for step in steps
+        if isinstance(step, Create | Update) and isinstance(step.object, ResourceSlice)
+    }
+    assert len(steps) <= 1 or not old or min(new) > max(old)
+
+
+def attempts() -> SearchStrategy[GangAllocated]:
+    """Draw decisions about one gang: other pods, devices and attempts."""
+    members = st.lists(
+        st.builds(
+            lambda index, device: decisions.member_allocated(
+                index=index, device=f"gpu-{device}"
+            ),
+            st.integers(0, 5),
+            st.integers(0, 1),
+        ),
+        min_size=1,
+        max_size=4,
+        unique_by=lambda member: member.index,
+    )
+    return st.builds(
+        lambda items, attempt: decisions.gang_allocated(*items, attempt=attempt),
+        members,
+        st.integers(1, 3),
+    )
+
+
+@given(st.lists(st.none() | attempts(), min_size=1, max_size=5))
+def test_claims_settle_in_one_plan(history: Sequence[GangAllocated | None]) -> None:
+    gang = GangUID(builders.UID)
+    submission = decisions.submission(builders.gang(builders.member(count=8)))
+    sources = sources_of(submission, {})
+    taken = builders.claim(name="train-worker-5-gpus", uid="of-kubernetes")
+    there: dict[ObjectKey, Published] = {key_of(taken): taken}
+    for time, decision in enumerate(history):
+        now = f"2026-11-20T12:00:0{time}Z"
+        claims = claims_of(decision, sources, now) if decision else ()
+        found = [item for item in there.values() if isinstance(item, ResourceClaim)]
+        there = after(there, plan_claims(claims, found, gang).steps)
+        found = [item for item in there.values() if isinstance(item, ResourceClaim)]
+        later = claims_of(decision, sources, "later") if decision else ()
+        assert plan_claims(later, found, gang).steps == ()
+        if decision is None:
+            assert found == [taken]
+        else:
+            ours = [item for item in found if item.status is not None]
+            assert is_written(decision, ours)

@@ -14,6 +14,7 @@ from typing import Any
 from cel_expr_python import cel
 
 from contracts.device import Device, DeviceAttribute
+from solver.cel.rewrite import bare_maps, named_domains
 from solver.cel.values import (
     POOL,
     QUANTITY_TYPE,
@@ -21,7 +22,6 @@ from solver.cel.values import (
     quantity_value,
     semver_value,
 )
-from solver.problem.reads import bare_maps, named_domains
 from solver.problem.selectors import Verdict, is_broken
 
 MAX_EXPRESSION = 10 * 1024

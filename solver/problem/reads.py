@@ -7,20 +7,20 @@ work, never a wrong answer. Works on tokens, knows no CEL engine and never raise
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from msgspec import Struct
 
-_TOKEN = re.compile(
-    r"""(?P<string>[rR]?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))"""
-    r"""|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<comment>//[^\n]*)|(?P<mark>\S)"""
-)
-_TRIPLE = re.compile("\"\"\"|'''")
+from solver.problem.tokens import Token, literal, tokens_of
+
+MAX_EXPRESSION_BYTES = 10 * 1024
+"""Longer ones are refused unread (DRA: CELSelectorExpressionMaxLength)."""
+WHOLE = ""
+"""In place of an identifier: the whole domain."""
 
 
-class Reads(Struct, frozen=True):
-    """What an expression can see; `everything` includes all else."""
+class Reads(Struct, frozen=True, cache_hash=True):
+    """What an expression can see besides the driver; `everything` includes all else."""
 
     attributes: tuple[tuple[str, str], ...] = ()
     """(domain, identifier); an empty identifier is all of the domain."""
@@ -32,130 +32,96 @@ class Reads(Struct, frozen=True):
 
 
 EVERYTHING = Reads(everything=True)
+NOTHING = Reads()
+_MAPS = ("attributes", "capacity")
+_FIELDS = frozenset({*_MAPS, "driver", "allowMultipleAllocations"})
+# Tokens between which `"x" in m` is a whole operand: nothing binds tighter outside.
+_BEFORE = frozenset({"(", "[", "{", ",", "?", ":", "&&", "||"})
+_AFTER = frozenset({")", "]", "}", ",", "?", ":", "&&", "||", "==", "!="})
 
 
 @lru_cache(maxsize=8192)
 def reads(expression: str) -> Reads:
     """Find what an expression can see of a device."""
-    if _TRIPLE.search(expression):
+    if is_too_long(expression):
+        return NOTHING
+    tokens = tokens_of(expression)
+    if tokens is None:
         return EVERYTHING
-    tokens = _tokens(expression)
-    found: dict[str, set[tuple[str, str]]] = {"attributes": set(), "capacity": set()}
+    found: dict[str, set[tuple[str, str]]] = {name: set() for name in _MAPS}
     multiple = False
     for index, token in enumerate(tokens):
-        if token != ("name", "device") or _texts(tokens, index - 1, 1) == ["."]:
+        if token.text not in ("device", "`device`"):
             continue
-        field = _selection(tokens, index + 1)
-        if field is None or field[0] not in _FIELDS:
+        field = _name_after_dot(tokens, index + 1)
+        if field not in _FIELDS:
             return EVERYTHING
-        multiple = multiple or field[0] == "allowMultipleAllocations"
-        if field[0] in found:
-            read = _read(tokens, index, field[1])
+        multiple = multiple or field == "allowMultipleAllocations"
+        if field in found:
+            read = _read(tokens, index)
             if read is None:
                 return EVERYTHING
-            found[field[0]].add(read)
+            found[field].add(read)
     return Reads(
         tuple(sorted(found["attributes"])), tuple(sorted(found["capacity"])), multiple
     )
 
 
-_FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
-Tokens = list[tuple[str, str]]
+def is_too_long(expression: str) -> bool:
+    """Say whether an expression is refused before anyone parses it."""
+    return (
+        len(expression) > MAX_EXPRESSION_BYTES
+        or len(expression.encode(errors="replace")) > MAX_EXPRESSION_BYTES
+    )
 
 
-def _texts(tokens: Tokens, start: int, count: int) -> list[str]:
-    return [text for _, text in tokens[max(start, 0) : max(start + count, 0)]]
-
-
-def _selection(tokens: Tokens, index: int) -> tuple[str, int] | None:
-    """Read `.name`, `.?name`, `["name"]` or `[?"name"]`; gives the name and the end."""
-    match _texts(tokens, index, 4):
-        case [".", "?", _, *_] if tokens[index + 2][0] == "name":
-            return tokens[index + 2][1], index + 3
-        case [".", _, *_] if tokens[index + 1][0] == "name":
-            return tokens[index + 1][1], index + 2
-        case ["[", "?", _, "]"] if tokens[index + 2][0] == "string":
-            return _quoted(tokens[index + 2][1], index + 4)
-        case ["[", _, "]", *_] if tokens[index + 1][0] == "string":
-            return _quoted(tokens[index + 1][1], index + 3)
-        case _:
-            return None
-
-
-def _quoted(text: str, end: int) -> tuple[str, int] | None:
-    return None if "\\" in text else (text.lstrip("rR")[1:-1], end)
-
-
-def _read(tokens: Tokens, device: int, after: int) -> tuple[str, str] | None:
-    """Read which domain and identifier follow `device.attributes`; None: unclear."""
-    member = None
-    if _texts(tokens, device - 1, 1) == ["in"] and device >= 2:
-        kind, text = tokens[device - 2]
-        quoted = _quoted(text, 0) if kind == "string" else None
-        member = quoted[0] if quoted is not None else None
-    domain = _selection(tokens, after)
+def _read(tokens: tuple[Token, ...], device: int) -> tuple[str, str] | None:
+    """Find what is read of the map at `device.attributes`; None: who knows."""
+    domain = _key(tokens, device + 3)
+    member = _member(tokens, device)
     if domain is None:
-        is_member = member is not None and _texts(tokens, after, 1) not in (
-            ["["],
-            ["."],
-        )
-        return (member, "") if is_member and member is not None else None
+        alone = member is not None and _text(tokens, device + 3) in _AFTER
+        return (member, WHOLE) if alone and member is not None else None
     name, end = domain
-    identifier = _selection(tokens, end)
-    if identifier is not None and _texts(tokens, identifier[1], 1) != ["("]:
+    identifier = _key(tokens, end)
+    if identifier is not None:
         return name, identifier[0]
-    if member is not None and identifier is None and _texts(tokens, end, 1) != ["["]:
+    if member is not None and _text(tokens, end) in _AFTER:
         return name, member
-    return name, ""
+    return name, WHOLE
 
 
-@lru_cache(maxsize=8192)
-def named_domains(expression: str) -> tuple[str, ...]:
-    """List the domains that an expression may look up: each of its plain strings.
-
-    An unknown domain reads as an empty map, so the evaluator offers one for each.
-    """
-    found = {
-        text.lstrip("rR")[1:-1]
-        for kind, text in _tokens(expression)
-        if kind == "string" and "\\" not in text
-    }
-    found |= {text for kind, text in _tokens(expression) if kind == "name"}
-    return tuple(sorted(found))
+def _member(tokens: tuple[Token, ...], device: int) -> str | None:
+    """Read the `x` of `"x" in device...`; None: not written so."""
+    if device < 2 or tokens[device - 1].text != "in":
+        return None
+    before = tokens[device - 3].text if device > 2 else "("
+    return literal(tokens[device - 2]) if before in _BEFORE else None
 
 
-@lru_cache(maxsize=8192)
-def bare_maps(expression: str) -> str:
-    """Rename `device.attributes` and `device.capacity` where no domain is selected.
-
-    `"d" in device.attributes` and macros over the map must see real domains only.
-    """
-    if _TRIPLE.search(expression):
-        return expression
-    pieces, position = [], 0
-    matches = [
-        match for match in _TOKEN.finditer(expression) if match.lastgroup != "comment"
-    ]
-    for index in range(len(matches) - 2):
-        texts = [match.group() for match in matches[index : index + 4]]
-        if texts[:2] != ["device", "."] or texts[2] not in ("attributes", "capacity"):
-            continue
-        following = texts[3] if len(texts) > 3 else ""
-        macro = following == "." and _is_call(matches, index + 4)
-        if following not in ("[", ".") or macro:
-            end = matches[index + 2].end()
-            pieces.append(expression[position:end] + "__seen")
-            position = end
-    return "".join(pieces) + expression[position:]
+def _key(tokens: tuple[Token, ...], index: int) -> tuple[str, int] | None:
+    """Read `.name`, `.?name`, `["name"]` or `[?"name"]`: the name and its end."""
+    mark = _text(tokens, index)
+    if mark not in (".", "["):
+        return None
+    index += 2 if _text(tokens, index + 1) == "?" else 1
+    if index >= len(tokens):
+        return None
+    if mark == ".":
+        is_call = _text(tokens, index + 1) == "("
+        if tokens[index].kind != "name" or is_call:
+            return None
+        return tokens[index].text, index + 1
+    name = literal(tokens[index])
+    if not name or _text(tokens, index + 1) != "]":
+        return None
+    return name, index + 2
 
 
-def _is_call(matches: list[re.Match[str]], index: int) -> bool:
-    return index + 1 < len(matches) and matches[index + 1].group() == "("
+def _name_after_dot(tokens: tuple[Token, ...], index: int) -> str:
+    return _text(tokens, index + 1) if _text(tokens, index) == "." else WHOLE
 
 
-def _tokens(expression: str) -> Tokens:
-    return [
-        (match.lastgroup or "", match.group())
-        for match in _TOKEN.finditer(expression)
-        if match.lastgroup != "comment"
-    ]
+def _text(tokens: tuple[Token, ...], index: int) -> str:
+    """Read a token's text; past the end an expression reads as closed."""
+    return tokens[index].text if index < len(tokens) else ")"

@@ -368,3 +368,38 @@ async def test_killed_publisher_leaves_gangs_that_the_next_one_completes(
     assert len(found) == 24 * 16
     assert all("allocation" in body["status"] for body in found.values())
     assert not list(folder.rglob("*.tmp"))
+
+
+async def test_gang_of_512_pods_is_written_whole(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "manifests"
+    await submit(bus, pods(512))
+    async with publisher(nats_server, folder, publish_slices=False):
+        await decide(bus, decisions.gang_allocated(pods=512))
+        await confirmed(bus, written())
+        assert len(manifests(folder)) == 512
+
+
+@pytest.mark.parametrize(
+    ("variables", "code", "said"),
+    [
+        ({}, 2, "PUBLISHER_FOLDER: is missing"),
+        ({"PUBLISHER_FOLDR": "x", "PUBLISHER_FOLDER": "x"}, 2, "PUBLISHER_FOLDR"),
+        ({"PUBLISHER_FOLDER": "/dev/null/x"}, 1, "PUBLISHER_FOLDER: /dev/null/x"),
+    ],
+)
+def test_wrong_configuration_is_said_without_a_traceback(
+    variables: dict[str, str], code: int, said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "publisher"],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr

@@ -61,8 +61,10 @@ def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
         b"\xff\xfe",
         b"{}",
         b'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "claim-1"}}',
-        (b'{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",'
-        b' "metadata": {"name": "other", "namespace": "team-a"}}'),
+        (
+            b'{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",'
+            b' "metadata": {"name": "other", "namespace": "team-a"}}'
+        ),
     ],
 )
 def test_damaged_file_is_named_set_aside_and_written_anew(

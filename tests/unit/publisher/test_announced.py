@@ -1,0 +1,77 @@
+"""A pool is what its one node says, and stays as it was while that is in doubt."""
+
+from __future__ import annotations
+
+from contracts.device import ResourcePool
+from contracts.ids import DeviceID, DeviceName, NodeName, PoolID
+from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
+from publisher.announced import Announced
+from publisher.slices import WantedPool
+from tests import builders
+from tests.builders.decisions import CLUSTER
+
+NODE = NodeName("node-1")
+OTHER = NodeName("node-2")
+POOL = builders.pool(*builders.devices(2))
+POOL_ID = PoolID(POOL.driver, POOL.name)
+
+
+def announced(*pools: ResourcePool, node: NodeName = NODE) -> DevicesAnnounced:
+    return DevicesAnnounced(cluster=CLUSTER, node=node, pools=pools)
+
+
+def unhealthy(device: str) -> HealthJudged:
+    identity = DeviceID(POOL.driver, POOL.name, DeviceName(device))
+    item = DeviceHealth(
+        device=identity, verdict="Unhealthy", taints=(builders.taint(),)
+    )
+    return HealthJudged(cluster=CLUSTER, node=NODE, devices=(item,))
+
+
+def tainted(wanted: object) -> list[str]:
+    """Name the devices with taints."""
+    assert isinstance(wanted, WantedPool)
+    devices = [device for item in wanted.slices for device in item.devices]
+    return [device.name for device in devices if device.taints]
+
+
+def test_pool_is_wanted_until_its_node_leaves_it_out() -> None:
+    state = Announced()
+    assert state.wanted(POOL_ID) is None
+    assert state.announce(NODE, announced(POOL)) == {POOL_ID}
+    assert state.announce(NODE, announced(POOL)) == frozenset()
+    assert isinstance(state.wanted(POOL_ID), WantedPool)
+    assert state.announce(NODE, announced()) == {POOL_ID}
+    assert state.wanted(POOL_ID) is None
+
+
+def test_health_comes_and_goes_before_or_after_the_inventory() -> None:
+    state = Announced()
+    assert state.judge(NODE, unhealthy("gpu-1")) == {POOL_ID}
+    state.announce(NODE, announced(POOL))
+    assert tainted(state.wanted(POOL_ID)) == ["gpu-1"]
+    assert state.judge(NODE, unhealthy("gpu-1")) == frozenset()
+    assert state.judge(NODE, None) == {POOL_ID}
+    assert tainted(state.wanted(POOL_ID)) == []
+
+
+def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
+    state = Announced()
+    state.announce(NODE, announced(POOL))
+    state.announce(OTHER, announced(POOL, node=OTHER))
+    assert state.wanted(POOL_ID) == "announced by several nodes: node-1, node-2"
+    assert state.announce(NODE, None) == {POOL_ID}
+    wanted = state.wanted(POOL_ID)
+    assert isinstance(wanted, WantedPool)
+    assert wanted.node == OTHER
+
+
+def test_pool_that_kubernetes_would_refuse_says_why() -> None:
+    state = Announced()
+    twice = builders.pool(builders.device(), builders.device())
+    state.announce(NODE, announced(twice))
+    assert state.wanted(POOL_ID) == "two devices of one name"
+    state.announce(NODE, announced(builders.pool(builders.device("Bad Name"))))
+    refused = state.wanted(POOL_ID)
+    assert isinstance(refused, str)
+    assert "spec.devices[0].name" in refused

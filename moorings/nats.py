@@ -32,7 +32,7 @@ _CONFIG = """\
 server_name: "moorings-local"
 listen: "127.0.0.1:{port}"
 http: "127.0.0.1:{monitor_port}"
-max_payload: 2MB
+max_payload: 8MB
 ping_interval: "20s"
 write_deadline: "10s"
 jetstream {{

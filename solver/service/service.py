@@ -18,7 +18,7 @@ from time import monotonic
 from contracts import messages, subjects
 from contracts.errors import ContractsError
 from contracts.ids import GangUID, Namespace, NodeName
-from contracts.messages import DecisionMessage
+from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
 from contracts.process.bus import Bus
 from contracts.process.errors import BusUnavailableError, PublishRefusedError
 from contracts.process.log import get_logger
@@ -59,6 +59,9 @@ STREAMS = {
     "DEC": "dec",
 }
 """What is followed: stream -> entity."""
+REST_S = 0.1
+"""How long a gang rests after its first decision came back; doubled each time."""
+MAX_REST_S = 60.0
 ENDINGS = 500
 """Gangs released in one batch."""
 
@@ -86,6 +89,8 @@ class SolverService:
         self._refused: dict[tuple[Namespace, GangUID], RefusedSubmission] = {}
         self.counts: Counter[str] = Counter()
         """Messages taken in and refused, by entity."""
+        self._rests: dict[GangUID, float] = {}
+        """Until when a gang rests whose decision could not be written."""
         self._wake = asyncio.Event()
         self._unfinished = True
         """Whether a former leader may have left open solves."""
@@ -149,6 +154,9 @@ class SolverService:
         try:
             self._snapshot = apply(self._snapshot, message, sequence=received.sequence)
             self.counts[entity] += 1
+            if isinstance(message, AllocationRefused | AllocationLost):
+                pause = min(REST_S * 2**message.attempt, MAX_REST_S)
+                self._rests[message.uid] = monotonic() + pause
         except ContractsError as error:
             self._refuse(received.subject, entity, str(error))
 
@@ -259,7 +267,9 @@ class SolverService:
         limits = BatchLimits(
             gangs=self._config.batch_gangs, pods=self._config.batch_pods
         )
-        batch = choose_batch(self._snapshot, limits)
+        now = monotonic()
+        self._rests = {uid: end for uid, end in self._rests.items() if end > now}
+        batch = choose_batch(self._snapshot, limits, resting=self._rests)
         if not batch:
             self._ledger.forget(self._snapshot.inventory.pages)
             return False

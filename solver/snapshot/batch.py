@@ -7,8 +7,11 @@ keeps the bus waiting for one answer. Knows no devices.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from msgspec import Struct
 
+from contracts.ids import GangUID
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import Snapshot
 
@@ -21,13 +24,21 @@ class BatchLimits(Struct, frozen=True, kw_only=True):
     """A single gang may have more."""
 
 
-def choose_batch(snapshot: Snapshot, limits: BatchLimits) -> tuple[GangRecord, ...]:
-    """Choose the gangs of the next solve, most urgent first; empty: nothing to do."""
+def choose_batch(
+    snapshot: Snapshot,
+    limits: BatchLimits,
+    *,
+    resting: Container[GangUID] = frozenset(),
+) -> tuple[GangRecord, ...]:
+    """Choose the gangs of the next solve, most urgent first; empty: nothing to do.
+
+    `resting` gangs are left out: their last decision could not be written just now.
+    """
     ready = sorted(
         (
             record
             for record in snapshot.waiting.values()
-            if record.tried < snapshot.growth
+            if record.tried < snapshot.growth and record.uid not in resting
         ),
         key=urgency,
     )

@@ -1,0 +1,152 @@
+"""A platform's side of the bus: submit, command, and read what became of gangs.
+
+Reads the streams that say what was asked and decided, and joins them as the solver
+does. Knows nothing of how anything is shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID, uuid4
+
+from msgspec import structs
+
+from contracts import messages, subjects
+from contracts.errors import ContractsError
+from contracts.gang import Gang
+from contracts.ids import ClusterName, GangUID, Namespace
+from contracts.messages import CommandMessage, SubmitGang
+from contracts.process.bus import Bus
+from contracts.process.errors import PublishRefusedError
+from contracts.process.wire import BusSettings, Outgoing
+from contracts.validate import validate
+from moorings.errors import InputError, NotFoundError
+from solver.service.intake import Refused, RefusedSubmission, Seen, read_message
+from solver.snapshot.gangs import GangRecord
+from solver.snapshot.snapshot import Snapshot, apply
+
+STREAMS = {"SUBMIT": "submit", "CMD": "cmd", "CONF": "conf", "DEC": "dec"}
+"""What says how gangs are: stream -> entity."""
+CONNECT_S = 10.0
+
+
+class Client:
+    """One connection of a platform or a person."""
+
+    def __init__(self, bus: Bus, cluster: ClusterName) -> None:
+        self.bus = bus
+        self.cluster = cluster
+
+    async def submit(self, gang: Gang) -> tuple[GangUID, bool]:
+        """Submit a gang; gives its uid, and whether it was accepted just now.
+
+        A gang without a uid gets one. The same uid sent twice is one submission.
+
+        Raises:
+            InputError: the gang is not valid.
+        """
+        name = gang.metadata.name or "gang"
+        violations = validate(gang)
+        if violations:
+            raise InputError(f"Gang {name}", "; ".join(v.message for v in violations))
+        uid = GangUID(gang.metadata.uid or str(uuid4()))
+        namespace = Namespace(gang.metadata.namespace or "default")
+        metadata = structs.replace(gang.metadata, uid=uid, namespace=namespace)
+        try:
+            message = SubmitGang(
+                cluster=self.cluster,
+                uid=uid,
+                gang=structs.replace(gang, metadata=metadata),
+            )
+        except ValueError as error:
+            raise InputError(f"Gang {name}", str(error)) from error
+        subject = subjects.submit(self.cluster, namespace, uid)
+        data = messages.SUBMISSION.encode(message)
+        try:
+            await self.bus.publish(Outgoing(subject=subject, data=data))
+        except PublishRefusedError as error:
+            if error.kind == "exists":
+                return uid, False
+            raise
+        return uid, True
+
+    async def command(self, message: CommandMessage) -> None:
+        """Cancel or release a gang."""
+        subject = subjects.command(self.cluster, message.namespace, message.uid)
+        data = messages.COMMAND.encode(message)
+        await self.bus.publish(Outgoing(subject=subject, data=data))
+
+    async def gangs(self) -> list[GangRecord]:
+        """Read how all gangs are now, oldest first."""
+        snapshot = Snapshot()
+        for stream, entity in STREAMS.items():
+            snapshot = await self._joined(snapshot, stream, entity)
+        found = [record for record in snapshot.gangs.values() if record.submission]
+        return sorted(found, key=lambda record: record.order)
+
+    async def _joined(self, snapshot: Snapshot, stream: str, entity: str) -> Snapshot:
+        stop = asyncio.Event()
+        wanted = [subjects.wildcard(entity, self.cluster)]
+        async for page in self.bus.follow(stream, wanted, stop):
+            for received in page.messages:
+                message = read_message(received, self.cluster)
+                if not isinstance(message, Refused | RefusedSubmission | Seen | None):
+                    snapshot = apply(snapshot, message, sequence=received.sequence)
+            if page.synced:
+                break
+        return snapshot
+
+    async def gang(self, name: str, namespace: str | None = None) -> GangRecord:
+        """Find one gang by name, `namespace/name` or uid.
+
+        Raises:
+            NotFoundError: there is none, or more than one.
+        """
+        found = await self.gangs()
+        if namespace is None and "/" in name:
+            namespace, _, name = name.partition("/")
+        matches = [
+            record
+            for record in found
+            if record.uid == name
+            or (record.name == name and namespace in (None, record.namespace))
+        ]
+        living = [record for record in matches if not record.phase.is_terminal]
+        chosen = living or matches[-1:]
+        if len(chosen) == 1:
+            return chosen[0]
+        if chosen:
+            uids = [f"{r.namespace}/{r.name} ({r.uid})" for r in chosen]
+            raise NotFoundError("single gang", name, uids)
+        near = difflib.get_close_matches(name, [record.name for record in found])
+        raise NotFoundError("gang", name, near)
+
+
+def is_uuid(text: str) -> bool:
+    """Say whether a text is a UUID."""
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+@asynccontextmanager
+async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
+    """Connect, or say within a few seconds that nobody answers.
+
+    Raises:
+        BusUnavailableError: nobody answers there.
+        InputError: the cluster's name cannot be part of a subject.
+    """
+    try:
+        subjects.token(cluster)
+    except ContractsError as error:
+        raise InputError("--cluster", str(error)) from error
+    settings = BusSettings(servers=(server,), name="moorings")
+    async with Bus.open(settings) as bus:
+        await bus.wait_connected(CONNECT_S)
+        yield Client(bus, ClusterName(cluster))

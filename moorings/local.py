@@ -1,0 +1,266 @@
+"""The whole stack on this machine: nats-server, node agent, solver, publisher.
+
+Owns child processes, a state folder and a state file by which the command line finds
+the stack. Ports are chosen freely and everything binds to loopback. A component that
+ends is started again a few times; what it last said is shown when it does not stay up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from contracts import messages, subjects
+from contracts.codec import to_builtins
+from contracts.ids import ClusterName
+from contracts.kubernetes import to_kubernetes
+from contracts.messages import DevicesAnnounced, ObjectObserved
+from contracts.process.wire import Outgoing
+from moorings.client import Client, open_client
+from moorings.errors import LocalStackError
+from moorings.fleet_classes import classes_of
+from moorings.nats import local_nats
+
+RESTARTS = 3
+READY_S = 60.0
+STATE_FILE = "stack.json"
+FLEETS = Path(__file__).parent / "fleets"
+_PR_SET_PDEATHSIG = 1
+
+
+def state_home() -> Path:
+    """Where stacks keep their state unless told otherwise."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "moorings"
+
+
+def running_server(folder: Path | None = None) -> str | None:
+    """Find the server of a running stack."""
+    file = (folder or state_home()) / STATE_FILE
+    try:
+        state = json.loads(file.read_text())
+        os.kill(int(state["pid"]), 0)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return str(state["server"])
+
+
+def fleet_file(name: str) -> Path:
+    """Find a fleet: one of ours by name, or a file.
+
+    Raises:
+        LocalStackError: there is no such fleet.
+    """
+    ours = FLEETS / f"{name}.yaml"
+    file = ours if ours.is_file() else Path(name)
+    if not file.is_file():
+        known = ", ".join(sorted(path.stem for path in FLEETS.glob("*.yaml")))
+        raise LocalStackError("fleet", f"no file {name!r}, and ours are: {known}")
+    return file
+
+
+class Component:
+    """One child process of the stack; its log goes to a file."""
+
+    def __init__(self, name: str, module: str, folder: Path) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self._module = module
+        self._variables: dict[str, str] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._restarts = 0
+
+    def start(self, variables: Mapping[str, str]) -> None:
+        """Start the process."""
+        self._variables = dict(variables)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603  # our own module
+                [sys.executable, "-m", self._module],
+                env={**_clean_environment(), **self._variables},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509  # one call, no threads
+            )
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid if self._process is not None else 0
+
+    def tend(self) -> bool:
+        """Start it again if it ended; True: it had.
+
+        Raises:
+            LocalStackError: it ended too often.
+        """
+        if self._process is None or self._process.poll() is None:
+            return False
+        if self._restarts >= RESTARTS:
+            raise LocalStackError(self.name, f"ended too often\n{self.last_words()}")
+        self._restarts += 1
+        self.start(self._variables)
+        return True
+
+    def last_words(self, lines: int = 5) -> str:
+        """Read the end of its log."""
+        with contextlib.suppress(OSError):
+            return "\n".join(self.log.read_text().splitlines()[-lines:])
+        return ""
+
+    def stop(self) -> None:
+        """End it: asked first, forced after five seconds."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class LocalStack:
+    """What runs, where, and how to reach it."""
+
+    def __init__(self, folder: Path, manifests: Path, fleet: Path) -> None:
+        self.folder = folder
+        self.manifests = manifests
+        self.faults = folder / "faults.yaml"
+        self._fleet = fleet
+        self.server = ""
+        self.agent = Component("nodeagent", "nodeagent", folder)
+        self.solver = Component("solver", "solver", folder)
+        self.publisher = Component("publisher", "publisher", folder)
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """Every process of ours, in the order of their start."""
+        return (self.agent, self.publisher, self.solver)
+
+    def start(self, server: str) -> None:
+        """Start all components against a server."""
+        self.server = server
+        self.faults.write_text("faults: []\n")
+        self.agent.start(
+            {
+                "NODEAGENT_SERVERS": server,
+                "NODEAGENT_FLEET": str(self._fleet),
+                "NODEAGENT_FAULTS_FILE": str(self.faults),
+            }
+        )
+        self.publisher.start(
+            {"PUBLISHER_SERVERS": server, "PUBLISHER_FOLDER": str(self.manifests)}
+        )
+        self.solver.start(
+            {"SOLVER_SERVERS": server, "SOLVER_NAME": "local", "SOLVER_LEASE_S": "5"}
+        )
+        state = {"server": server, "pid": os.getpid(), "folder": str(self.manifests)}
+        (self.folder / STATE_FILE).write_text(json.dumps(state))
+
+    def stop(self) -> None:
+        """Stop all components."""
+        for component in reversed(self.components):
+            component.stop()
+        (self.folder / STATE_FILE).unlink(missing_ok=True)
+
+    async def tend(self, stop: asyncio.Event) -> AsyncIterator[str]:
+        """Watch over the components until `stop`; yields the names of those restarted.
+
+        Raises:
+            LocalStackError: one does not stay up.
+        """
+        while not stop.is_set():
+            for component in self.components:
+                if component.tend():
+                    yield component.name
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await stop.wait()
+
+
+@asynccontextmanager
+async def open_stack(
+    folder: Path, manifests: Path, fleet: str
+) -> AsyncIterator[tuple[LocalStack, Client]]:
+    """Run the stack while the block runs; ready when this yields.
+
+    Raises:
+        LocalStackError: a component does not start, or not in time.
+        LocalServerError: the nats-server does not start.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    file = fleet_file(fleet)
+    if running_server(folder) is not None:
+        raise LocalStackError("stack", f"one runs already with its state in {folder}")
+    stack = LocalStack(folder, manifests, file)
+    async with local_nats(folder / "nats") as server:
+        try:
+            stack.start(server)
+            async with open_client(server, "local") as client:
+                await client.bus.ensure_streams()
+                await _publish_classes(client, file)
+                await _ready(stack, client)
+                yield stack, client
+        finally:
+            await asyncio.to_thread(stack.stop)
+
+
+async def _publish_classes(client: Client, fleet: Path) -> None:
+    """Put a DeviceClass for each driver of the fleet on the bus, as an admin would."""
+    for item in classes_of(fleet):
+        name = item.metadata.name
+        seen = ObjectObserved(
+            cluster=client.cluster,
+            kind="DeviceClass",
+            key=name,
+            object=to_builtins(to_kubernetes(item)),
+        )
+        subject = subjects.state(client.cluster, seen.kind, name)
+        data = messages.STATE.encode(seen)
+        await client.bus.publish(Outgoing(subject=subject, data=data, zstd=True))
+
+
+async def _ready(stack: LocalStack, client: Client) -> None:
+    """Wait until the solver leads and knows every node of the fleet."""
+    deadline = asyncio.get_running_loop().time() + READY_S
+    while await client.bus.last("DEC", subjects.fence(client.cluster)) is None:
+        for component in stack.components:
+            if component.tend():
+                continue
+        if asyncio.get_running_loop().time() > deadline:
+            words = stack.solver.last_words()
+            raise LocalStackError("solver", f"not ready in {READY_S:g} s\n{words}")
+        await asyncio.sleep(0.05)
+
+
+async def inventories(client: Client) -> dict[str, DevicesAnnounced]:
+    """Read what the agents announced, by node."""
+    stop, found = asyncio.Event(), {}
+    wanted = [subjects.wildcard("inv", ClusterName(client.cluster))]
+    async for page in client.bus.follow("INV", wanted, stop):
+        for received in page.messages:
+            message = messages.INVENTORY.decode(received.data)
+            found[str(message.node)] = message
+        if page.synced:
+            break
+    return found
+
+
+def _clean_environment() -> dict[str, str]:
+    prefixes = ("NODEAGENT_", "SOLVER_", "PUBLISHER_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(prefixes)}
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -199,7 +199,7 @@ async def open_stack(
         LocalStackError: a component does not start, or not in time.
         LocalServerError: the nats-server does not start.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     file = fleet_file(fleet)
     if running_server(folder) is not None:
         raise LocalStackError("stack", f"one runs already with its state in {folder}")

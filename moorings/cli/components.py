@@ -1,0 +1,75 @@
+"""Commands that run something: the whole stack, or one component."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moorings.cli.output import ExitCode, console, notice, progress
+from moorings.local import open_stack, state_home
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    app.command()(up)
+    for name, module, what in (
+        ("agent", "nodeagent", "the node agent (variables NODEAGENT_*)"),
+        ("solver", "solver", "the solver (variables SOLVER_*)"),
+        ("publisher", "publisher", "the publisher (variables PUBLISHER_*)"),
+    ):
+        app.command(name, help=f"Run {what} in this process until SIGTERM.")(
+            _component(module)
+        )
+
+
+def _component(module: str) -> Callable[[], None]:
+    def run() -> None:
+        os.execv(sys.executable, [sys.executable, "-m", module])  # noqa: S606  # our own module
+
+    return run
+
+
+def up(
+    fleet: Annotated[
+        str, typer.Option(help="`small`, `openb`, `faulty`, or a fleet file.")
+    ] = "small",
+    state_dir: Annotated[
+        Path | None, typer.Option(help="Where the stack keeps its state and logs.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where manifests of decisions are written.")
+    ] = None,
+) -> None:
+    """Run the whole stack on this machine until Ctrl-C."""
+
+    async def run() -> int:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        state = state_dir or state_home()
+        manifests = folder or state / "manifests"
+        with progress("starting"):
+            stack = open_stack(state, manifests, fleet)
+            started, _ = await stack.__aenter__()
+        try:
+            console.print(f"ready: {started.server}, fleet {fleet}")
+            console.print(f"  manifests {manifests}")
+            console.print(f"  faults    {started.faults}")
+            console.print(f"  logs      {state}")
+            console.print("  next      moorings submit -f GANG.yaml --wait")
+            async for name in started.tend(stop):
+                notice(f"{name} ended and was started again")
+        finally:
+            await stack.__aexit__(None, None, None)
+        console.print("stopped")
+        return ExitCode.YES
+
+    raise typer.Exit(asyncio.run(run()))

@@ -1,0 +1,79 @@
+"""The executable `moorings`: all commands, and one way to say what went wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version as installed_version
+
+import click
+import typer
+
+from contracts.errors import ContractsError
+from contracts.process.errors import ProcessError
+from moorings.cli import components, gangs, solves
+from moorings.cli.output import ExitCode, Format, console, notice, show
+from moorings.errors import MooringsError, UsageError
+from nodeagent.errors import NodeAgentError
+from solver.errors import SolverError
+from solver.versions import dependency_versions, platform_tag
+
+app = typer.Typer(
+    name="moorings",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Joint allocation of devices to gangs of pods (Kubernetes DRA). Exit code: 0 "
+    "when the answer is yes for everything asked, 1 no, 2 usage, 3 error.",
+)
+for module in (gangs, solves, components):
+    module.register(app)
+
+
+@app.command()
+def version(
+    output: Format = typer.Option(Format.TABLE, "--output", "-o", help="How to print."),
+) -> None:
+    """Show the versions that an answer's bytes depend on."""
+    found = {
+        "moorings": installed_version("moorings"),
+        **dependency_versions(),
+        "platform": platform_tag(),
+    }
+    show(found, output, ("what", "version"), found.items())
+
+
+KNOWN = (ContractsError, ProcessError, MooringsError, NodeAgentError, SolverError)
+
+
+def main() -> None:
+    """Run the command line; never shows a traceback unless MOORINGS_DEBUG is set."""
+    try:
+        code = app(standalone_mode=False)
+    except click.exceptions.Abort:
+        notice("aborted")
+        code = ExitCode.ERROR
+    except click.exceptions.Exit as request:
+        code = request.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except UsageError as error:
+        notice(f"error: {error}")
+        code = ExitCode.USAGE
+    except KNOWN as error:
+        notice(f"error: {error}")
+        code = ExitCode.ERROR
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.ERROR
+    except KeyboardInterrupt:
+        code = 130
+    except Exception as error:
+        if os.environ.get("MOORINGS_DEBUG"):
+            raise
+        kind = type(error).__name__
+        notice(f"error: {kind}: {error} (MOORINGS_DEBUG=1 shows where)")
+        code = ExitCode.ERROR
+    console.file.flush()
+    sys.exit(code if isinstance(code, int) else ExitCode.YES)

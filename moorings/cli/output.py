@@ -1,0 +1,91 @@
+"""How answers look: tables for people, JSON or YAML for machines; errors on one line.
+
+Colours and progress only where a terminal is. Knows nothing of what is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from contracts.codec import to_builtins
+
+console = Console(highlight=False, soft_wrap=True)
+notices = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class Format(StrEnum):
+    """How to print."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class ExitCode:
+    """What the exit code says."""
+
+    YES = 0
+    NO = 1
+    USAGE = 2
+    ERROR = 3
+
+
+def show(
+    value: Any, form: Format, columns: Sequence[str], rows: Iterable[Sequence[object]]
+) -> None:
+    """Print a value as JSON or YAML, or its rows as a table."""
+    match form:
+        case Format.JSON:
+            sys.stdout.write(json.dumps(to_builtins(value), indent=2) + "\n")
+        case Format.YAML:
+            sys.stdout.write(yaml.safe_dump(to_builtins(value), sort_keys=False))
+        case Format.TABLE:
+            show_table(columns, rows)
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows under column names; nothing but the names when there are none."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for column in columns:
+        table.add_column(column.upper(), no_wrap=column != "reason", overflow="fold")
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    console.print(table)
+
+
+def notice(text: str) -> None:
+    """Say something beside the answer."""
+    notices.print(text, markup=False)
+
+
+@contextmanager
+def progress(text: str) -> Iterator[None]:
+    """Show that something takes its time, on a terminal only."""
+    if notices.is_terminal:
+        with notices.status(text):
+            yield
+    else:
+        yield
+
+
+def age(seconds: float) -> str:
+    """Write an age as kubectl does: the two largest units at most."""
+    whole = max(0, int(seconds))
+    if whole < 120:
+        return f"{whole}s"
+    minutes = whole // 60
+    if minutes < 120:
+        return f"{minutes}m"
+    hours = minutes // 60
+    if hours < 48:
+        return f"{hours}h{minutes % 60}m"
+    return f"{hours // 24}d{hours % 24}h"

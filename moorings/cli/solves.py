@@ -1,0 +1,158 @@
+"""Commands about recorded solves: list, show, export, and replay."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moorings.cli.options import Cluster, Output, Server, server_of
+from moorings.cli.output import ExitCode, Format, console, progress, show
+from moorings.client import open_client
+from moorings.errors import InputError
+from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
+from solver.decision import DECISION
+from solver.record import Recorded, dump_export, load_export
+from solver.replay import ReplayResult, replay
+
+solves = typer.Typer(no_args_is_help=True, help="Recorded solves: the input of each.")
+SolveName = Annotated[
+    str, typer.Argument(help="Id of a solve, or its beginning.", show_default=False)
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    app.add_typer(solves, name="solves")
+    app.command("replay")(replay_command)
+
+
+@solves.command("list")
+def list_command(
+    server: Server = "", cluster: Cluster = "local", output: Output = Format.TABLE
+) -> None:
+    """List the recorded solves, oldest first."""
+
+    async def run() -> int:
+        async with open_client(server_of(server), cluster) as client:
+            found = await list_solves(client)
+        columns = ("solve", "at", "status", "gangs", "in", "waiting", "ms")
+        show(found, output, columns, (_row(entry) for entry in found))
+        return ExitCode.YES
+
+    raise typer.Exit(asyncio.run(run()))
+
+
+def _row(entry: SolveEntry) -> tuple[object, ...]:
+    opened, decided = entry.opened, entry.decided
+    head = (opened.solve[:16], opened.opened_at[:19])
+    if decided is None:
+        return (*head, "open", len(opened.gangs), "", "", "")
+    milliseconds = round(decided.solve_seconds * 1000, 1)
+    counts = (len(opened.gangs), decided.allocated, decided.pending)
+    return (*head, decided.status, *counts, milliseconds)
+
+
+@solves.command("show")
+def show_command(
+    solve: SolveName,
+    server: Server = "",
+    cluster: Cluster = "local",
+    output: Output = Format.JSON,
+) -> None:
+    """Show what was asked and decided in one solve."""
+
+    async def run() -> int:
+        async with open_client(server_of(server), cluster) as client:
+            entry = await find_solve(client, solve)
+            recorded = await fetch_solve(client, entry)
+        problem = recorded.problem()
+        value = {
+            "opened": entry.opened,
+            "decided": entry.decided,
+            "gangs": problem.gangs,
+            "parameters": problem.parameters,
+            "pages": len(problem.pages),
+            "decision": DECISION.decode(recorded.decision)
+            if recorded.decision
+            else None,
+        }
+        rows = [(gang.namespace, gang.name, gang.pods) for gang in problem.gangs]
+        show(value, output, ("namespace", "gang", "pods"), rows)
+        return ExitCode.YES
+
+    raise typer.Exit(asyncio.run(run()))
+
+
+@solves.command("export")
+def export_command(
+    solve: SolveName,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="Where to; by default <solve>.moorings."),
+    ] = None,
+    server: Server = "",
+    cluster: Cluster = "local",
+) -> None:
+    """Write one solve to a single file that `moorings replay` reads anywhere."""
+
+    async def run() -> int:
+        async with open_client(server_of(server), cluster) as client:
+            recorded = await fetch_solve(client, await find_solve(client, solve))
+        target = file or Path(f"{recorded.opened.solve[:16]}.moorings")
+        try:
+            target.write_bytes(dump_export(recorded))  # nothing else runs
+        except OSError as error:
+            raise InputError(str(target), str(error.strerror)) from error
+        console.print(f"wrote {target}")
+        return ExitCode.YES
+
+    raise typer.Exit(asyncio.run(run()))
+
+
+def replay_command(
+    solve: Annotated[
+        str,
+        typer.Argument(help="A file from `solves export`, or a solve's id."),
+    ],
+    server: Server = "",
+    cluster: Cluster = "local",
+    output: Output = Format.TABLE,
+) -> None:
+    """Solve a recorded input again and compare bytes; exit 0 only when they agree."""
+    recorded = asyncio.run(_recorded(solve, server, cluster))
+    with progress("solving again"):
+        result, decision = replay(recorded)
+    if output is Format.TABLE:
+        print_replay(result)
+        console.print(f"gangs: {len(decision.gangs)}, status: {decision.status}")
+    else:
+        show(result, output, (), ())
+    raise typer.Exit(ExitCode.NO if result.same_bytes is False else ExitCode.YES)
+
+
+async def _recorded(solve: str, server: str, cluster: str) -> Recorded:
+    path = Path(solve)
+    if path.is_file():  # noqa: ASYNC240  # nothing else runs
+        return load_export(path.read_bytes())  # noqa: ASYNC240  # nothing else runs
+    async with open_client(server_of(server), cluster) as client:
+        return await fetch_solve(client, await find_solve(client, solve))
+
+
+def print_replay(result: ReplayResult) -> None:
+    """Say what solving again showed, for people."""
+    verdict = {
+        True: "same bytes",
+        False: "OTHER bytes",
+        None: "no answer was recorded to compare with",
+    }[result.same_bytes]
+    console.print(f"solve {result.solve}: {verdict}")
+    console.print(f"  decision {result.replayed_decision}")
+    if not result.same_versions:
+        console.print("  solved by other versions: bytes may differ, objectives not")
+    if not result.same_platform:
+        console.print("  solved on another platform: bytes may differ")
+    for line in result.differences:
+        console.print(f"  {line}", markup=False)

@@ -7,49 +7,43 @@ abort the process. What Kubernetes offers and this does not is listed in docs/ce
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from cel_expr_python import cel
 
 from contracts.device import Device, DeviceAttribute
-from solver.cel.rewrite import bare_maps, named_domains
-from solver.cel.values import (
-    POOL,
-    QUANTITY_TYPE,
-    functions,
-    quantity_value,
-    semver_value,
-)
-from solver.problem.selectors import Verdict, is_broken
+from solver.cel import lists, network, standard, text, values
+from solver.cel.messages import POOL, QUANTITY_TYPE
+from solver.cel.refusals import compile_error, runtime_error
+from solver.cel.rewrite import rewritten
+from solver.cel.values import quantity_value, semver_value
+from solver.problem.reads import MAX_EXPRESSION_BYTES, is_too_long
+from solver.problem.selectors import Verdict, fault_of
 
-MAX_EXPRESSION = 10 * 1024
-"""Bytes of one expression (DRA: CELSelectorExpressionMaxLength)."""
 _LIBRARIES = """\
 name: moorings
-stdlib: {}
+stdlib:
+  exclude_functions: [{excluded}]
 extensions:
 - name: optional
 - name: strings
+  version: 2
 - name: sets
 - name: lists
 - name: bindings
 - name: two-var-comprehensions
-"""
-_MAP = cel.Type.Map(cel.Type.STRING, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
-_AMOUNTS = cel.Type.Map(cel.Type.STRING, cel.Type.Map(cel.Type.STRING, QUANTITY_TYPE))
+""".format(excluded=", ".join(f"{{name: '{n}'}}" for n in standard.REDECLARED))
 _VARIABLES = {
     "device.driver": cel.Type.STRING,
-    "device.attributes": _MAP,
-    "device.capacity": _AMOUNTS,
+    "device.attributes": cel.Type.Map(
+        cel.Type.STRING, cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+    ),
+    "device.capacity": cel.Type.Map(
+        cel.Type.STRING, cel.Type.Map(cel.Type.STRING, QUANTITY_TYPE)
+    ),
     "device.allowMultipleAllocations": cel.Type.BOOL,
-    # The maps with real domains only: an unknown domain reads as an empty map, but
-    # whoever looks at the map as a whole must not see it. See `bare_maps`.
-    "device.attributes__seen": _MAP,
-    "device.capacity__seen": _AMOUNTS,
 }
-_KEY = re.compile(r'Key not found in map : "([^"]*)"')
 _TRUE, _FALSE = 1, 2
 
 
@@ -61,119 +55,106 @@ class Engine:
             POOL,
             config=cel.NewEnvConfigFromYaml(_LIBRARIES),
             variables=_VARIABLES,
-            functions=functions(),
+            functions=[
+                declared
+                for library in (standard, values, lists, text, network)
+                for declared in library.functions()
+            ],
         )
 
     def evaluate(
         self, expression: str, devices: Iterable[tuple[str, Device]]
     ) -> list[Verdict]:
         """Judge (driver, device) pairs by one expression."""
-        devices = list(devices)
         compiled = self._compile(expression)
         if isinstance(compiled, Verdict):
-            return [compiled] * len(devices)
-        domains = named_domains(expression)
-        return [_judge(compiled, domains, driver, d) for driver, d in devices]
+            return [compiled for _ in devices]
+        return [_judge(compiled, driver, device) for driver, device in devices]
 
     def _compile(self, expression: str) -> Any:
         """Compile so that the value is never null, which would abort the process."""
-        if len(expression.encode()) > MAX_EXPRESSION:
-            limit = f"longer than {MAX_EXPRESSION} bytes"
-            return Verdict(error=f"CEL compile error: {limit}")
+        if is_too_long(expression):
+            return compile_error(f"longer than {MAX_EXPRESSION_BYTES} bytes")
+        code = rewritten(expression)
         try:
-            text = bare_maps(expression)
-            compiled = self._env.compile(text)
+            compiled = self._env.compile(code)
             kind = compiled.return_type().name()
             if kind == "BOOL":
                 return compiled
             if kind != "DYN":
-                message = "must evaluate to bool or the unknown type"
-                return Verdict(error=f"CEL compile error: {message}, not {kind}")
-            inner = f"(\n{text}\n)"
+                return compile_error(
+                    f"must evaluate to bool or the unknown type, not {kind}"
+                )
             return self._env.compile(
-                f"{inner} == true ? {_TRUE} : {inner} == false ? {_FALSE} : 0"
+                f"cel.bind(value__, (\n{code}\n), "
+                f"value__ == true ? {_TRUE} : value__ == false ? {_FALSE} : 0)"
             )
-        except RuntimeError as error:
-            return Verdict(error=f"CEL compile error: {_plain(str(error))}")
+        except (RuntimeError, ValueError, MemoryError) as error:
+            return compile_error(str(error))
 
 
-def _judge(
-    compiled: Any, domains: tuple[str, ...], driver: str, device: Device
-) -> Verdict:
-    if is_broken(device):
-        return Verdict(error="CEL runtime error: unsupported attribute value")
-    attributes = _by_domain(
-        driver, ((name, _value(a)) for name, a in device.attributes.items())
-    )
-    capacity = _by_domain(
-        driver,
-        ((n, quantity_value(c.value.nano)) for n, c in device.capacity.items()),
-    )
-    unknown: dict[str, dict[str, Any]] = {domain: {} for domain in domains}
+def _judge(compiled: Any, driver: str, device: Device) -> Verdict:
+    fault = fault_of(device)
+    if fault:
+        return runtime_error(fault)
     try:
-        result = compiled.eval(
-            data={
-                "device.driver": driver,
-                "device.attributes": {**unknown, **attributes},
-                "device.capacity": {**unknown, **capacity},
-                "device.allowMultipleAllocations": bool(
-                    device.allow_multiple_allocations
-                ),
-                "device.attributes__seen": attributes,
-                "device.capacity__seen": capacity,
-            }
-        )
+        result = compiled.eval(data=_activation(driver, device))
         kind, value = result.type().name(), result.value()
-    except (RuntimeError, ValueError) as error:
-        return Verdict(error=f"CEL runtime error: {_plain(str(error))}")
+    except (RuntimeError, ValueError, TypeError, MemoryError) as error:
+        return runtime_error(str(error))
     if kind == "BOOL":
         return Verdict(value=bool(value))
     if kind == "INT" and value in (_TRUE, _FALSE):
         return Verdict(value=value == _TRUE)
     if kind == "INT":
-        return Verdict(
-            error="CEL runtime error: result of CEL expression could not be "
-            "converted to bool"
-        )
-    return Verdict(error=f"CEL runtime error: {_plain(str(value))}")
+        return runtime_error("result of CEL expression could not be converted to bool")
+    return runtime_error(str(value))
+
+
+def _activation(driver: str, device: Device) -> dict[str, Any]:
+    return {
+        "device.driver": driver,
+        "device.attributes": _by_domain(
+            driver, ((name, _value(a)) for name, a in device.attributes.items())
+        ),
+        "device.capacity": _by_domain(
+            driver,
+            ((n, quantity_value(c.value.nano)) for n, c in device.capacity.items()),
+        ),
+        "device.allowMultipleAllocations": bool(device.allow_multiple_allocations),
+    }
 
 
 def _by_domain(
     driver: str, items: Iterable[tuple[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Group qualified names; a bare one is of the driver's domain."""
+    """Group qualified names; a bare one is of the driver's domain, and yields."""
     found: dict[str, dict[str, Any]] = {}
     for name, value in items:
-        domain, slash, identifier = name.rpartition("/")
-        found.setdefault(domain if slash else driver, {})[identifier] = value
+        domain, slash, identifier = name.partition("/")
+        if slash:
+            found.setdefault(domain, {})[identifier] = value
+        else:
+            found.setdefault(driver, {}).setdefault(name, value)
     return found
 
 
 def _value(attribute: DeviceAttribute) -> Any:
     """Turn an attribute into a CEL value; lists come first, as upstream reads them."""
-    if attribute.int_values is not None:
-        return list(attribute.int_values)
-    if attribute.bool_values is not None:
-        return list(attribute.bool_values)
-    if attribute.string_values is not None:
-        return list(attribute.string_values)
+    for listed in (
+        attribute.int_values,
+        attribute.bool_values,
+        attribute.string_values,
+    ):
+        if listed is not None:
+            return list(listed)
     if attribute.version_values is not None:
-        return [semver_value(text) for text in attribute.version_values]
-    if attribute.int_value is not None:
-        return attribute.int_value
-    if attribute.bool_value is not None:
-        return attribute.bool_value
-    if attribute.string_value is not None:
-        return attribute.string_value
+        return [semver_value(version) for version in attribute.version_values]
+    for single in (
+        attribute.int_value,
+        attribute.bool_value,
+        attribute.string_value,
+    ):
+        if single is not None:
+            return single
     return semver_value(attribute.version_value or "")
-
-
-def _plain(text: str) -> str:
-    """Keep the first line of an engine's message, in Kubernetes' words."""
-    found = _KEY.search(text)
-    if found is not None:
-        return f"no such key: {found[1]}"
-    line = text.splitlines()[0] if text else "unknown error"
-    line = re.sub(r"^[A-Z_]+: ", "", line)
-    line = re.sub(r" \[[A-Z_]+\]$", "", line)
-    return re.sub(r"^ERROR: <input>:", "", line)[:500]

@@ -1,70 +1,89 @@
-"""An expression as the engine must see it, so that an unknown domain is an empty map.
+"""Turns what Kubernetes' CEL means into what the engine offers, token by token.
 
-The library copies maps and has no hook for missing keys. So the evaluator offers an
-empty map for every domain that an expression may look up, and the few places that
-look at the map of domains as a whole are renamed to one with real domains only.
+The engine has no maps with a default, no functions that give optionals and no second
+owner of a function's name. Each is written another way here, before compiling. Works
+on text alone, so that it can be read and tested without an engine.
 """
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+from solver.problem.tokens import Token, closing, tokens_of
 
-_TOKEN = re.compile(
-    r"""(?P<string>[rR]?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))"""
-    r"""|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<comment>//[^\n]*)|(?P<mark>\S)"""
-)
-_TRIPLE = re.compile("\"\"\"|'''")
-Tokens = list[tuple[str, str]]
-
-
-@lru_cache(maxsize=8192)
-def named_domains(expression: str) -> tuple[str, ...]:
-    """List the domains that an expression may look up: each of its plain strings.
-
-    An unknown domain reads as an empty map, so the evaluator offers one for each.
-    """
-    found = {
-        text.lstrip("rR")[1:-1]
-        for kind, text in _tokens(expression)
-        if kind == "string" and "\\" not in text
-    }
-    found |= {text for kind, text in _tokens(expression) if kind == "name"}
-    return tuple(sorted(found))
+SHARED_NAMES = frozenset({"indexOf", "lastIndexOf"})
+"""Methods of strings in the engine, of lists too in Kubernetes: we own both."""
+OPTIONAL_RESULTS = {"validate": "errors", "named": "format"}
+"""Methods that give an optional: ours give a map with that key, or without it."""
+_MAPS = ("attributes", "capacity")
+_FIELDS = frozenset({*_MAPS, "driver", "allowMultipleAllocations"})
+Edit = tuple[int, int, str]
+"""(start, end, text that replaces what is between)."""
 
 
-@lru_cache(maxsize=8192)
-def bare_maps(expression: str) -> str:
-    """Rename `device.attributes` and `device.capacity` where no domain is selected.
-
-    `"d" in device.attributes` and macros over the map must see real domains only.
-    """
-    if _TRIPLE.search(expression):
+def rewritten(expression: str) -> str:
+    """Write an expression as the engine understands it; what is no CEL stays."""
+    tokens = tokens_of(expression)
+    if tokens is None:
         return expression
+    edits: list[Edit] = []
+    for index, token in enumerate(tokens):
+        if token.text == "device":
+            edits += _device(tokens, index)
+        elif _text(tokens, index - 1) == "." and _text(tokens, index + 1) == "(":
+            edits += _method(tokens, index)
+    return _edited(expression, edits)
+
+
+def _device(tokens: tuple[Token, ...], index: int) -> list[Edit]:
+    """Make an unknown domain an empty map, and `has(device.field)` true."""
+    field, after = _text(tokens, index + 2), index + 3
+    if _text(tokens, index + 1) != "." or field not in _FIELDS:
+        return []
+    is_tested = _text(tokens, index - 2) == "has" and _text(tokens, index - 1) == "("
+    if is_tested and _text(tokens, after) == ")":
+        return [(tokens[index - 2].start, tokens[after].end, "true")]
+    if field not in _MAPS:
+        return []
+    if _text(tokens, after) == ".":
+        return _domain_by_name(tokens, after)
+    end = closing(tokens, after) if _text(tokens, after) == "[" else None
+    if end is None:
+        return []
+    last = tokens[end].end
+    if _text(tokens, after + 1) == "?":
+        start = tokens[index - 1 if _text(tokens, index - 1) == "." else index].start
+        return [(start, start, "optional.of("), (last, last, ".orValue({}))")]
+    first = tokens[after].end
+    return [(first, first, "?"), (last, last, ".orValue({})")]
+
+
+def _domain_by_name(tokens: tuple[Token, ...], dot: int) -> list[Edit]:
+    """Write `device.attributes.domain.x` with brackets; calls and `has` stay."""
+    if _text(tokens, dot + 2) not in (".", "[") or tokens[dot + 1].kind != "name":
+        return []
+    name = tokens[dot + 1]
+    return [(tokens[dot].start, name.end, f'[?"{name.text}"].orValue({{}})')]
+
+
+def _method(tokens: tuple[Token, ...], index: int) -> list[Edit]:
+    token = tokens[index]
+    if token.text in SHARED_NAMES:
+        return [(token.end, token.end, "__")]
+    key = OPTIONAL_RESULTS.get(token.text)
+    end = closing(tokens, index + 1)
+    if key is None or end is None:
+        return []
+    last = tokens[end].end
+    return [(token.end, token.end, "__"), (last, last, f'[?"{key}"]')]
+
+
+def _text(tokens: tuple[Token, ...], index: int) -> str:
+    return tokens[index].text if 0 <= index < len(tokens) else ""
+
+
+def _edited(text: str, edits: list[Edit]) -> str:
+    """Apply edits that do not overlap; at one place, the first made comes first."""
     pieces, position = [], 0
-    matches = [
-        match for match in _TOKEN.finditer(expression) if match.lastgroup != "comment"
-    ]
-    for index in range(len(matches) - 2):
-        texts = [match.group() for match in matches[index : index + 4]]
-        if texts[:2] != ["device", "."] or texts[2] not in ("attributes", "capacity"):
-            continue
-        following = texts[3] if len(texts) > 3 else ""
-        macro = following == "." and _is_call(matches, index + 4)
-        if following not in ("[", ".") or macro:
-            end = matches[index + 2].end()
-            pieces.append(expression[position:end] + "__seen")
-            position = end
-    return "".join(pieces) + expression[position:]
-
-
-def _is_call(matches: list[re.Match[str]], index: int) -> bool:
-    return index + 1 < len(matches) and matches[index + 1].group() == "("
-
-
-def _tokens(expression: str) -> Tokens:
-    return [
-        (match.lastgroup or "", match.group())
-        for match in _TOKEN.finditer(expression)
-        if match.lastgroup != "comment"
-    ]
+    for start, end, new in sorted(edits, key=lambda edit: edit[0]):
+        pieces += [text[position:start], new]
+        position = end
+    return "".join(pieces) + text[position:]

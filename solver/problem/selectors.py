@@ -7,27 +7,20 @@ verdicts is part of the Problem; nothing here evaluates anything.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NewType
+from typing import Any, NewType
 
 from msgspec import Struct
 
-from contracts.device import Device, DeviceAttribute
-from solver.problem.reads import Reads, reads
+from contracts.device import Device, DeviceAttribute, DeviceCapacity
+from solver.problem.reads import WHOLE, Reads, reads
+from solver.problem.semver import is_semver
 
 Look = NewType("Look", str)
 """What an expression can see of a device."""
-BROKEN = Look("!")
-"""The look of a device on which any evaluation fails: see `is_broken`."""
-_SEMVER = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
-    r"(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
-    r"(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?"
-    r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
-    re.ASCII,
-)
+_KNOWN_LOOKS = 65_536
+_INT64 = 2**63
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
@@ -100,67 +93,92 @@ class SelectorTable:
 
 
 def look(seen: Reads, driver: str, device: Device) -> Look:
-    """Project a device to what an expression can see of it."""
-    if is_broken(device):
-        return BROKEN
-    if seen.everything:
-        return Look("\n".join([driver, *_everything(device)]))
-    parts = [driver]
-    for domain, identifier in seen.attributes:
-        if not identifier:
-            parts.extend(_domain(driver, device, domain))
-            continue
-        found = device.attributes.get(f"{domain}/{identifier}")
-        if found is None and domain == driver:
-            found = device.attributes.get(identifier)
-        parts.append("-" if found is None else _text(found))
-    for domain, identifier in seen.capacity:
-        if not identifier:
-            parts.extend(_capacities(driver, device, domain))
-            continue
-        amount = device.capacity.get(f"{domain}/{identifier}")
-        if amount is None and domain == driver:
-            amount = device.capacity.get(identifier)
-        parts.append("-" if amount is None else str(amount.value.nano))
-    if seen.multiple:
+    """Project a device to what an expression can see of it: about a microsecond."""
+    return _projection(seen, driver)(device)
+
+
+@lru_cache(maxsize=16384)
+def _projection(seen: Reads, driver: str) -> Callable[[Device], Look]:
+    """Make the projection of one driver's devices; it remembers what it has written."""
+    attributes = _names(driver, seen.attributes)
+    capacity = _names(driver, seen.capacity)
+    multiple = seen.multiple
+    whole = seen.everything or any(
+        identifier == WHOLE for _, identifier in seen.attributes + seen.capacity
+    )
+    known: dict[object, Look] = {}
+
+    def project(device: Device) -> Look:
+        fault = _last_fault(device)
+        if fault:
+            return Look("!" + fault)
+        if whole:
+            return _written(seen, driver, device)
+        raw = (
+            tuple([device.attributes.get(name) for name in attributes]),
+            tuple([device.capacity.get(name) for name in capacity]),
+            multiple and bool(device.allow_multiple_allocations),
+        )
+        found = known.get(raw)
+        if found is None:
+            if len(known) >= _KNOWN_LOOKS:
+                known.clear()
+            found = known[raw] = _written(seen, driver, device)
+        return found
+
+    return project
+
+
+def _names(driver: str, seen: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """List the names that devices may use for what is seen."""
+    found = [f"{domain}/{identifier}" for domain, identifier in seen]
+    return (*found, *(identifier for domain, identifier in seen if domain == driver))
+
+
+def _written(seen: Reads, driver: str, device: Device) -> Look:
+    attributes = _full(driver, device.attributes)
+    capacity = _full(driver, device.capacity)
+    parts = [
+        _sized(driver),
+        *_parts(attributes, None if seen.everything else seen.attributes, _attribute),
+        *_parts(capacity, None if seen.everything else seen.capacity, _amount),
+    ]
+    if seen.multiple or seen.everything:
         parts.append(str(bool(device.allow_multiple_allocations)))
-    return Look("\n".join(parts))
+    return Look(" ".join(parts))
 
 
-def is_broken(device: Device) -> bool:
-    """Say whether any selector fails on a device: an attribute without a valid value.
-
-    Source: kubernetes/dynamic-resource-allocation, cel.Device conversion.
-    """
-    for found in device.attributes.values():
-        if found.string_value is not None or found.int_value is not None:
-            continue
-        if found.version_value is not None:
-            if not is_semver(found.version_value):
-                return True
-        elif found.version_values is not None:
-            if not all(is_semver(value) for value in found.version_values):
-                return True
-        elif (
-            found.bool_value is None
-            and found.string_values is None
-            and found.int_values is None
-            and found.bool_values is None
-        ):
-            return True
-    return False
+def _full(driver: str, items: Mapping[str, Any]) -> dict[str, Any]:
+    """Give bare names their domain; the full name wins over a bare one."""
+    bare = {f"{driver}/{name}": v for name, v in items.items() if "/" not in name}
+    return bare | {name: v for name, v in items.items() if "/" in name}
 
 
-@lru_cache(maxsize=65536)
-def is_semver(text: str) -> bool:
-    """Say whether a text is a Semantic Version 2.0.0, strictly."""
-    return _SEMVER.fullmatch(text) is not None
+def _parts(
+    items: Mapping[str, Any],
+    seen: tuple[tuple[str, str], ...] | None,
+    write: Callable[[Any], str],
+) -> Iterable[str]:
+    """Write what is seen of a map; None: all of it."""
+    if seen is None:
+        yield _several(items, "", write)
+        return
+    for domain, identifier in seen:
+        if identifier == WHOLE:
+            yield _several(items, f"{domain}/", write)
+        else:
+            found = items.get(f"{domain}/{identifier}")
+            yield "-" if found is None else write(found)
 
 
-def _text(found: DeviceAttribute) -> str:
+def _several(items: Mapping[str, Any], prefix: str, write: Callable[[Any], str]) -> str:
+    names = sorted(name for name in items if name.startswith(prefix))
+    written = (f"{_sized(name)}={write(items[name])}" for name in names)
+    return f"{len(names)}({','.join(written)})"
+
+
+def _attribute(found: DeviceAttribute) -> str:
     """Write an attribute's value with its type; lists first, as CEL sees them."""
-    if found.string_value is not None and found.string_values is None:
-        return _of("s", found.string_value)
     for kind, values in (
         ("I", found.int_values),
         ("B", found.bool_values),
@@ -168,47 +186,61 @@ def _text(found: DeviceAttribute) -> str:
         ("V", found.version_values),
     ):
         if values is not None:
-            return kind + "[" + ",".join(_of("", str(value)) for value in values) + "]"
+            return kind + "[" + ",".join(_sized(str(value)) for value in values) + "]"
     if found.int_value is not None:
         return f"i{found.int_value}"
     if found.bool_value is not None:
         return f"b{found.bool_value}"
-    return _of("v", found.version_value or "")
+    if found.string_value is not None:
+        return "s" + _sized(found.string_value)
+    return "v" + _sized(found.version_value or "")
 
 
-def _of(kind: str, text: str) -> str:
+def _amount(found: DeviceCapacity) -> str:
+    return str(found.value.nano)
+
+
+def _sized(text: str) -> str:
     """Write a text so that nothing after it can be mistaken for a part of it."""
-    return f"{kind}{len(text)}:{text}"
+    return f"{len(text)}:{text}"
 
 
-def _domain(driver: str, device: Device, domain: str) -> list[str]:
-    found = {
-        key: f"{key}={_text(value)}"
-        for name, value in device.attributes.items()
-        if (key := _full(driver, name)).startswith(domain + "/")
-    }
-    return [f"{domain}({len(found)})", *(found[key] for key in sorted(found))]
+class _LastFault:
+    """The device asked about last: projections of one device come in a row."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Device | None, str] = (None, "")
+
+    def __call__(self, device: Device) -> str:
+        last, fault = self._last
+        if last is not device:
+            fault = fault_of(device)
+            self._last = (device, fault)
+        return fault
 
 
-def _capacities(driver: str, device: Device, domain: str) -> list[str]:
-    found = {
-        key: f"{key}={value.value.nano}"
-        for name, value in device.capacity.items()
-        if (key := _full(driver, name)).startswith(domain + "/")
-    }
-    return [f"{domain}({len(found)})", *(found[key] for key in sorted(found))]
+_last_fault = _LastFault()
 
 
-def _full(driver: str, name: str) -> str:
-    return name if "/" in name else f"{driver}/{name}"
+def fault_of(device: Device) -> str:
+    """Say why any selector fails on a device; empty: none does for that.
+
+    Source: k8s.io/dynamic-resource-allocation/cel, getAttributeValue.
+    """
+    faulty = [name for name, a in device.attributes.items() if not _is_valid(a)]
+    return f"attribute {min(faulty)}: unsupported attribute value" if faulty else ""
 
 
-def _everything(device: Device) -> list[str]:
-    attributes = {n: f"{n}={_text(v)}" for n, v in device.attributes.items()}
-    capacity = {n: f"{n}={v.value.nano}" for n, v in device.capacity.items()}
-    return [
-        *(attributes[name] for name in sorted(attributes)),
-        "/",
-        *(capacity[name] for name in sorted(capacity)),
-        str(bool(device.allow_multiple_allocations)),
-    ]
+def _is_valid(found: DeviceAttribute) -> bool:
+    """Say whether an attribute has a value that CEL can hold, in upstream's order."""
+    if found.int_values is not None:
+        return all(-_INT64 <= value < _INT64 for value in found.int_values)
+    if found.bool_values is not None or found.string_values is not None:
+        return True
+    if found.version_values is not None:
+        return all(map(is_semver, found.version_values))
+    if found.int_value is not None:
+        return -_INT64 <= found.int_value < _INT64
+    if found.bool_value is not None or found.string_value is not None:
+        return True
+    return found.version_value is not None and is_semver(found.version_value)

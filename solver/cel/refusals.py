@@ -1,0 +1,55 @@
+"""The engine's complaints in the words that Kubernetes uses for them.
+
+People who debug a selector search for those words. Limits that are ours alone say so,
+so that nobody takes them for a mismatch.
+"""
+
+from __future__ import annotations
+
+import re
+
+from solver.problem.selectors import Verdict
+
+MAX_TEXT = 500
+"""Characters of an error that are kept; an expression may be 10 KiB."""
+_OURS = "(a limit of this allocator)"
+_WORDS = (
+    (re.compile(r'Key not found in map : "(.*)"', re.DOTALL), r"no such key: \1"),
+    (re.compile(r"Key not found in map : (.*)", re.DOTALL), r"no such key: \1"),
+    (re.compile(r"No matching overloads found.*", re.DOTALL), "no such overload"),
+    (re.compile(r"Index error: index=(-?\d+).*"), r"index out of bounds: \1"),
+    (re.compile(r"divide by zero"), "division by zero"),
+    (
+        re.compile(r"Iteration budget exceeded.*"),
+        f"more than 10000 steps of a comprehension {_OURS}",
+    ),
+    (
+        re.compile(
+            r"(?:Exceeded max|Expression) recursion (?:limit|depth).*", re.DOTALL
+        ),
+        f"nested deeper than 32 levels {_OURS}",
+    ),
+)
+_STATUS = re.compile(r"^(?:[A-Z_]+: )?(?:ERROR: <input>:(?:-?\d+:-?\d+: )?)?")
+_STATUS_END = re.compile(r" \[[A-Z_]+\]$")
+
+
+def compile_error(text: str) -> Verdict:
+    """Say that an expression is no selector."""
+    return Verdict(error=f"CEL compile error: {in_our_words(text)}")
+
+
+def runtime_error(text: str) -> Verdict:
+    """Say that an expression fails on a device."""
+    return Verdict(error=f"CEL runtime error: {in_our_words(text)}")
+
+
+def in_our_words(text: str) -> str:
+    """Drop codes and drawings; use the words of Kubernetes where they differ."""
+    text = _STATUS_END.sub("", _STATUS.sub("", text.strip()))
+    for pattern, words in _WORDS:
+        match = pattern.search(text)
+        if match is not None:
+            return match.expand(words)[:MAX_TEXT]
+    line = text.splitlines()[0] if text else "unknown error"
+    return line[:MAX_TEXT]

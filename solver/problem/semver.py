@@ -1,0 +1,57 @@
+"""Semantic Versions as Kubernetes reads them: strict, and what normalising mends.
+
+Stands alone because a malformed version makes a device fail every selector, which the
+core must know, and because the sandbox compares versions.
+
+Source: semver.org 2.0.0; github.com/blang/semver/v4, Parse and its callers.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_IDENTIFIER = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_SEMVER = re.compile(
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
+    rf"(?:-({_IDENTIFIER}(?:\.{_IDENTIFIER})*))?"
+    r"(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?",
+    re.ASCII,
+)
+_CORE = re.compile(r"[0-9.]*")
+_UINT64 = 2**64
+
+Precedence = tuple[tuple[int, int, int], tuple[tuple[int, int, str], ...]]
+"""Orders versions; a release has one part that no pre-release reaches."""
+_RELEASE = ((2, 0, ""),)
+
+
+@lru_cache(maxsize=65536)
+def precedence(text: str) -> Precedence | None:
+    """Say where a version stands among others; None: it is none."""
+    found = _SEMVER.fullmatch(text)
+    if found is None:
+        return None
+    numbers = (int(found[1]), int(found[2]), int(found[3]))
+    parts = found[4].split(".") if found[4] else ()
+    pre = tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
+    if max(*numbers, *(part[1] for part in pre)) >= _UINT64:
+        return None
+    return numbers, pre or _RELEASE
+
+
+def is_semver(text: str) -> bool:
+    """Say whether a text is a Semantic Version 2.0.0, strictly."""
+    return precedence(text) is not None
+
+
+def normalized(text: str) -> str:
+    """Strip a `v` and leading zeros, and pad missing parts."""
+    text = text.removeprefix("v")
+    core = _CORE.match(text)
+    end = core.end() if core is not None else 0
+    numbers = text[:end].split(".")
+    if len(numbers) > 3 or not all(numbers):
+        return text
+    padded = [*numbers, "0", "0"][:3]
+    return ".".join(part.lstrip("0") or "0" for part in padded) + text[end:]

@@ -93,7 +93,14 @@ def faults_at(spans: Iterable[FaultSpan], elapsed_s: float) -> FaultState:
                 silent = _looks(span, Symptom.SILENT)
                 looks[span.node] = silent | looks.get(span.node, {})
     return FaultState(
-        readings={node: tuple(found.values()) for node, found in looks.items()},
+        readings={
+            node: tuple(
+                look
+                for device, look in found.items()
+                if device not in removed.get(node, frozenset())
+            )
+            for node, found in looks.items()
+        },
         removed=removed,
         away=frozenset(away),
     )

@@ -1,0 +1,35 @@
+"""Says whose turn it is when many nodes do something once an interval, spread evenly.
+
+Pure: the shell says which span of time has passed. Each node comes exactly once an
+interval, however unevenly the shell asks.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from math import floor
+
+
+def turns(
+    count: int, interval_s: float, phase: float, since_s: float, now_s: float
+) -> tuple[int, ...]:
+    """List the indices, of `count`, whose moment lies in (since, now].
+
+    After a span longer than the interval everybody comes once. `phase`, from 0 to 1,
+    shifts everybody, so that processes with equal intervals do not beat together.
+    """
+    if count == 0 or now_s <= since_s:
+        return ()
+    first = _position(count, interval_s, phase, since_s) + 1
+    last = _position(count, interval_s, phase, now_s)
+    first = max(first, last - count + 1)
+    return tuple(position % count for position in range(first, last + 1))
+
+
+def phase_of(name: str) -> float:
+    """Give a name its own phase, the same in every run."""
+    return int.from_bytes(sha256(name.encode()).digest()[:6]) / 2**48
+
+
+def _position(count: int, interval_s: float, phase: float, at_s: float) -> int:
+    return floor((at_s / interval_s - phase) * count)

@@ -1,0 +1,71 @@
+"""The node agent as a process: devices in, announcements and heartbeats out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from contracts.process.bus import Bus
+from contracts.process.errors import ConfigError
+from contracts.process.run import Task
+from contracts.process.wire import BusSettings
+from nodeagent.announce import Announcer, Pace
+from nodeagent.book import Book
+from nodeagent.config import NodeAgentConfig
+from nodeagent.errors import FleetError
+from nodeagent.health import HealthPolicy, Moment
+from nodeagent.sources.simulated import SimulatedSource, open_simulated
+
+
+@asynccontextmanager
+async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]]:
+    """Open the source and the bus; close them in reverse.
+
+    Raises:
+        ConfigError: the fleet or faults file cannot be used.
+        BusError: the streams are not as they should be.
+    """
+    source = _source(config)
+    settings = BusSettings(
+        servers=config.servers,
+        name=f"nodeagent-{config.node or 'fleet'}",
+        replicas=config.replicas,
+    )
+    async with Bus.open(settings) as bus:
+        announcer = Announcer(
+            bus,
+            source,
+            Book(config.cluster, source.nodes, HealthPolicy()),
+            config.cluster,
+            pace=Pace(
+                read_s=config.read_s,
+                heartbeat_s=config.heartbeat_s,
+                heartbeat_ttl_s=config.heartbeat_ttl_s,
+                repeat_s=config.repeat_s,
+                create_streams=config.create_streams,
+            ),
+            incarnation=str(uuid4()),
+            clock=_now,
+        )
+        yield {
+            "watch-devices": announcer.watch_devices,
+            "publish-changes": announcer.publish_changes,
+            "publish-heartbeats": announcer.publish_heartbeats,
+        }
+
+
+def _source(config: NodeAgentConfig) -> SimulatedSource:
+    faults = Path(config.faults_file) if config.faults_file else None
+    try:
+        return open_simulated(Path(config.fleet), faults, config.node or None)
+    except FleetError as error:
+        raise ConfigError("NODEAGENT_FLEET", str(error)) from error
+
+
+def _now() -> Moment:
+    wall = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Moment(time.monotonic(), wall)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from importlib.metadata import version as installed_version
 
 import click
+import structlog
 import typer
 
 from contracts.errors import ContractsError
 from contracts.process.errors import ProcessError
-from moorings.cli import components, gangs, solves
+from moorings.cli import components, demo, gangs, solves
 from moorings.cli.output import ExitCode, Format, console, notice, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
@@ -26,7 +28,7 @@ app = typer.Typer(
     help="Joint allocation of devices to gangs of pods (Kubernetes DRA). Exit code: 0 "
     "when the answer is yes for everything asked, 1 no, 2 usage, 3 error.",
 )
-for module in (gangs, solves, components):
+for module in (demo, gangs, solves, components):
     module.register(app)
 
 
@@ -48,6 +50,8 @@ KNOWN = (ContractsError, ProcessError, MooringsError, NodeAgentError, SolverErro
 
 def main() -> None:
     """Run the command line; never shows a traceback unless MOORINGS_DEBUG is set."""
+    quiet = logging.INFO if os.environ.get("MOORINGS_DEBUG") else logging.ERROR
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(quiet))
     try:
         code = app(standalone_mode=False)
     except click.exceptions.Abort:

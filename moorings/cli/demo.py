@@ -1,0 +1,73 @@
+"""`moorings demo`: the whole job on this machine, told step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from moorings.cli.options import Output
+from moorings.cli.output import ExitCode, Format, console, show
+from moorings.demo import Demo, DemoOptions
+from moorings.local import open_stack
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the app."""
+    app.command()(demo)
+
+
+def demo(
+    fleet: Annotated[str, typer.Option(help="`openb`, `small` or a fleet file.")] = (
+        "openb"
+    ),
+    seed: Annotated[int, typer.Option(help="Draws the work.")] = 1,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the real openb trace, instead of drawn work."),
+    ] = None,
+    load: Annotated[
+        float, typer.Option(help="GPUs asked for, as a share of the fleet.", min=0.01)
+    ] = 1.2,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the folder with logs and manifests.")
+    ] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Stack up, gangs submitted, decided, written, explained, replayed, stack down."""
+    options = DemoOptions(fleet=fleet, seed=seed, trace=trace, load=load)
+    folder = Path(tempfile.mkdtemp(prefix="moorings-demo-"))
+    try:
+        summary = asyncio.run(_run(options, folder, quiet=output is not Format.TABLE))
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if output is not Format.TABLE:
+        show(summary, output, (), ())
+    elif keep:
+        console.print(f"kept     {folder}")
+    good = summary["sameBytes"] is True and summary["avoided"]
+    raise typer.Exit(ExitCode.YES if good else ExitCode.NO)
+
+
+async def _run(options: DemoOptions, folder: Path, *, quiet: bool) -> dict[str, Any]:
+    started = time.perf_counter()
+
+    def say(text: str) -> None:
+        if not quiet:
+            seconds = time.perf_counter() - started
+            console.print(f"{seconds:6.2f}s  {text}", markup=False)
+
+    say("stack    nats-server, node agent, solver and publisher start on loopback")
+    async with open_stack(folder, folder / "manifests", options.fleet) as opened:
+        stack, client = opened
+        say(f"         ready at {stack.server}")
+        summary = await Demo(options, stack, client, say).run()
+    say("stack    stopped")
+    summary["seconds"] = round(time.perf_counter() - started, 2)
+    return summary

@@ -2,6 +2,8 @@
 
 SolverError
 |-- VerdictMissingError   a Problem whose selector table is incomplete
+|-- SandboxUnavailableError  no process to evaluate selectors in: an installation
+|                            without the CEL engine
 |-- ModelInvalidError     CP-SAT refused the model: our bug
 |-- JudgedWrongError      the judge refused our own answer: our bug
 `-- RecordError           a recorded solve that cannot be read back
@@ -20,6 +22,17 @@ class VerdictMissingError(SolverError):
     def __init__(self, expression: str) -> None:
         self.expression = expression
         super().__init__(f"the selector table lacks a verdict on {expression!r}")
+
+
+class SandboxUnavailableError(SolverError):
+    """The process that evaluates selectors ends before it is ready."""
+
+    def __init__(self, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(
+            f"selectors cannot be evaluated: the sandbox ended with {exit_code} at its "
+            "start (is moorings[solver] installed?)"
+        )
 
 
 class ModelInvalidError(SolverError):

@@ -61,15 +61,17 @@ class Engine:
                 for declared in library.functions()
             ],
         )
+        self._env.compile("true").eval(data={})  # the first one builds the libraries
+        self._last: tuple[str, Any] | None = None
 
-    def evaluate(
-        self, expression: str, devices: Iterable[tuple[str, Device]]
-    ) -> list[Verdict]:
-        """Judge (driver, device) pairs by one expression."""
-        compiled = self._compile(expression)
+    def evaluate(self, expression: str, driver: str, device: Device) -> Verdict:
+        """Judge a device by an expression; the last expression stays compiled."""
+        if self._last is None or self._last[0] != expression:
+            self._last = (expression, self._compile(expression))
+        compiled = self._last[1]
         if isinstance(compiled, Verdict):
-            return [compiled for _ in devices]
-        return [_judge(compiled, driver, device) for driver, device in devices]
+            return compiled
+        return _judge(compiled, driver, device)
 
     def _compile(self, expression: str) -> Any:
         """Compile so that the value is never null, which would abort the process."""
@@ -77,6 +79,7 @@ class Engine:
             return compile_error(f"longer than {MAX_EXPRESSION_BYTES} bytes")
         code = rewritten(expression)
         try:
+            code.encode()  # the engine aborts on what is no text
             compiled = self._env.compile(code)
             kind = compiled.return_type().name()
             if kind == "BOOL":

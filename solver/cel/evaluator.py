@@ -8,16 +8,26 @@ from types import TracebackType
 from typing import Self
 
 from contracts.device import Device
-from solver.cel.sandbox import Sandbox
-from solver.problem.selectors import Verdict
+from solver.cel.sandbox import KILLED, Sandbox
+from solver.problem.reads import reads
+from solver.problem.selectors import Look, Verdict, look
+
+KEPT = 200_000
+"""Verdicts that are remembered."""
 
 
 class SelectorEvaluator:
-    """Evaluates in a sandbox; may be used from any thread, one call at a time."""
+    """Evaluates in a sandbox, an expression once a look; usable from any thread."""
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox or Sandbox()
+        self._known: dict[tuple[str, Look], Verdict] = {}
         self._lock = Lock()
+
+    @property
+    def evaluations(self) -> int:
+        """Count the evaluations so far that were not remembered."""
+        return self._sandbox.evaluations
 
     def __enter__(self) -> Self:
         """Start the sandbox ahead of the first call."""
@@ -36,19 +46,40 @@ class SelectorEvaluator:
     def evaluate(self, wanted: Sequence[tuple[str, str, Device]]) -> list[Verdict]:
         """Judge (expression, driver, device) rows; never raises for an expression.
 
-        Rows of one expression are evaluated together. The caller asks once a look:
-        see `SelectorTable`.
+        Rows of one device in a row are fastest.
+
+        Raises:
+            SandboxUnavailableError: no selector can be evaluated here.
         """
-        by_expression: dict[str, list[int]] = {}
-        for index, (expression, _, _) in enumerate(wanted):
-            by_expression.setdefault(expression, []).append(index)
-        found: dict[int, Verdict] = {}
+        rows = [
+            (expression, look(reads(expression), driver, device))
+            for expression, driver, device in wanted
+        ]
         with self._lock:
-            for expression, indices in by_expression.items():
-                devices = [wanted[index][1:] for index in indices]
-                verdicts = self._sandbox.evaluate(expression, devices)
-                found.update(zip(indices, verdicts, strict=True))
-        return [found[index] for index in range(len(wanted))]
+            if len(self._known) > KEPT:
+                self._known.clear()
+            missing: dict[str, dict[Look, tuple[str, Device]]] = {}
+            for row, (_, driver, device) in zip(rows, wanted, strict=True):
+                if row not in self._known:
+                    expression, seen = row
+                    missing.setdefault(expression, {})[seen] = (driver, device)
+            for expression, devices in missing.items():
+                self._judge(expression, devices)
+            found = [self._known[row] for row in rows]
+            self._forget(missing)
+        return found
+
+    def _judge(self, expression: str, devices: dict[Look, tuple[str, Device]]) -> None:
+        verdicts = self._sandbox.evaluate(expression, list(devices.values()))
+        for seen, verdict in zip(devices, verdicts, strict=True):
+            self._known[expression, seen] = verdict
+
+    def _forget(self, asked: dict[str, dict[Look, tuple[str, Device]]]) -> None:
+        """Ask again next time about what was killed through no fault of its own."""
+        for expression, devices in asked.items():
+            for seen in devices:
+                if self._known[expression, seen] == KILLED:
+                    del self._known[expression, seen]
 
     def close(self) -> None:
         """End the sandbox."""

@@ -8,7 +8,7 @@ Source: Kubernetes' CEL library `lists`; KEP-5491 for `includes`.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -42,6 +42,8 @@ _MESSAGES = {
     "ip": IP_TYPE,
     "cidr": CIDR_TYPE,
 }
+_RETURNABLE = (int, float, bool, str, bytes)
+"""Of these a Python function may give any; of durations and messages it may not."""
 _DYN_LIST = cel.Type.List(cel.Type.DYN)
 
 
@@ -137,49 +139,34 @@ def _is_included(items: list[Any], wanted: Any) -> bool:
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    _expect_one_kind(items)
+    _expect_one_kind(items, (*_RETURNABLE, datetime, timedelta))
     return all(left <= right for left, right in pairwise(items))
 
 
 def _sum(items: list[Any]) -> Any:
-    _expect_one_kind(items)
-    if not items:
-        return 0
-    if not isinstance(items[0], (int, float, timedelta)) or items[0] in (True, False):
-        _expect_numbers(items)
-    total = items[0]
-    for item in items[1:]:
-        total += item
+    _expect_one_kind(items, (int, float))
+    total = sum(items)
     if isinstance(total, int) and not -(2**63) <= total < 2**63:
         raise InputError("integer overflow")
     return total
 
 
-def _expect_numbers(items: list[Any]) -> None:
-    if any(isinstance(item, bool) for item in items) or not isinstance(items[0], int):
-        raise InputError("no such overload")
-
-
 def _min(items: list[Any]) -> Any:
-    return min(_some(items, "min"))
+    _expect_one_kind(items, _RETURNABLE)
+    if not items:
+        raise InputError("min called on empty list")
+    return min(items)
 
 
 def _max(items: list[Any]) -> Any:
-    return max(_some(items, "max"))
-
-
-def _some(items: list[Any], name: str) -> list[Any]:
+    _expect_one_kind(items, _RETURNABLE)
     if not items:
-        raise InputError(f"{name} called on empty list")
-    _expect_one_kind(items)
-    return items
+        raise InputError("max called on empty list")
+    return max(items)
 
 
-def _expect_one_kind(items: list[Any]) -> None:
-    """Refuse what has no order among itself."""
-    kinds = {type(item) for item in items}
-    plain = {int, float, bool, str, bytes}
-    if len(kinds) > 1 and not kinds <= {int, float}:
-        raise InputError("no such overload")
-    if any(kind not in plain and not hasattr(kind, "__lt__") for kind in kinds):
+def _expect_one_kind(items: list[Any], kinds: tuple[type, ...]) -> None:
+    """Refuse what has no order among itself, or no way back to the engine."""
+    found = {type(item) for item in items}
+    if not found <= set(kinds) or (len(found) > 1 and found != {int, float}):
         raise InputError("no such overload")

@@ -1,42 +1,45 @@
 """A process that evaluates selectors and may die of it.
 
 Expressions are untrusted: they may loop, eat memory or hit a bug of the engine. So
-they run in a process with limits on memory and time; whoever kills it costs one
-expression, and the next one gets a fresh process. It is also replaced after so many
-evaluations, because the engine leaks with every call of a Python function.
+they run in a process with limits on memory and time. Whoever kills it costs one
+verdict, and the next device gets a fresh process; who kills several is given up.
 """
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
 import os
-import resource
 import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 
 from contracts.device import Device
+from contracts.errors import DecodeError
+from solver.cel.refusals import runtime_error
+from solver.cel.wire import REPLY, Limits, Work
+from solver.errors import SandboxUnavailableError
 from solver.problem.selectors import Verdict
 
-MEMORY_BYTES = 1 << 30
-"""Address space of the process."""
-LIMIT_S = 5.0
-"""Seconds for one expression over one list of devices."""
-RECYCLE = 50_000
-"""Evaluations after which the process is replaced."""
+BATCH = 256
+"""Devices that are sent at once."""
+MAX_REPLY_BYTES = 1 << 16
+KILLED = runtime_error("the evaluation was killed from outside")
+"""Says nothing of the expression: worth asking again later."""
 
 
 class Sandbox:
-    """At most one process, started when it is needed."""
+    """At most one process, started when it is needed; for one thread at a time."""
 
-    def __init__(self, *, limit_s: float = LIMIT_S, recycle: int = RECYCLE) -> None:
-        self._limit_s = limit_s
-        self._recycle = recycle
-        self._evaluations = 0
-        self._process: BaseProcess | None = None
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._served = 0
+        self._is_ready = False
+        self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self.evaluations = 0
+        """Verdicts asked of any process so far."""
 
     @property
     def pid(self) -> int | None:
@@ -44,73 +47,115 @@ class Sandbox:
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start the process ahead of the first expression."""
-        if self._process is not None and self._process.is_alive():
+        """Start the process ahead of the first expression; does not wait for it."""
+        if self._process is not None and self._process.poll() is None:
             return
         self.close()
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(
-            target=_serve, args=(theirs, os.getpid()), daemon=True
-        )
-        process.start()
-        theirs.close()
-        self._process, self._connection, self._evaluations = process, ours, 0
+        ours, theirs = socket.socketpair()
+        path = os.pathsep.join(entry for entry in sys.path if entry)
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603  # our own module
+                [sys.executable, "-P", "-m", "solver.cel.worker", str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"PYTHONPATH": path},
+            )
+        self._connection = Connection(ours.detach())
+        self._connection.send(self._limits)
+        self._served = 0
+        self._is_ready = False
 
     def evaluate(
         self, expression: str, devices: Sequence[tuple[str, Device]]
     ) -> list[Verdict]:
-        """Judge (driver, device) pairs by one expression, whatever it does."""
-        if self._evaluations > self._recycle:
-            self.close()
-        self.start()
-        try:
-            verdicts = self._exchange(expression, devices)
-        except (EOFError, OSError):
-            self.close()
-            return _failed("ended its process (out of memory?)", len(devices))
-        if verdicts is None:
-            self.close()
-            return _failed(f"did not end within {self._limit_s:g} s", len(devices))
-        self._evaluations += len(devices)
+        """Judge (driver, device) pairs by one expression, whatever it does.
+
+        Raises:
+            SandboxUnavailableError: no process can be started here.
+        """
+        verdicts: list[Verdict] = []
+        losses = 0
+        was_killed = False
+        while len(verdicts) < len(devices):
+            if losses >= self._limits.losses:
+                return verdicts + verdicts[-1:] * (len(devices) - len(verdicts))
+            first = len(verdicts)
+            batch = tuple(devices[first : first + BATCH])
+            verdicts += self._replies(Work(expression, batch))
+            if len(verdicts) < min(first + BATCH, len(devices)) and self.pid:
+                loss = self._bury()
+                if loss == KILLED and not was_killed:
+                    was_killed = True
+                    continue
+                losses += 1
+                verdicts.append(loss)
         return verdicts
 
-    def _exchange(
-        self, expression: str, devices: Sequence[tuple[str, Device]]
-    ) -> list[Verdict] | None:
-        """Ask the process; None: no answer in time."""
+    def _replies(self, work: Work) -> list[Verdict]:
+        """Ask the process; fewer replies than devices and a process left: it died."""
+        found: list[Verdict] = []
+        self.start()
+        try:
+            if not self._is_ready:
+                self._receive()
+                self._is_ready = True
+            self._send(work)
+            for _ in work.devices:
+                reply = REPLY.decode(self._receive())
+                found.append(reply.verdict)
+                self._served += 1
+                self.evaluations += 1
+                if reply.is_tired or self._served >= self._limits.evaluations:
+                    self.close()
+                    break
+        except (EOFError, OSError, DecodeError):
+            return found
+        return found
+
+    def _send(self, work: Work) -> None:
         if self._connection is None:
             raise EOFError
-        self._connection.send((expression, devices))
-        if not self._connection.poll(self._limit_s):
-            return None
-        verdicts: list[Verdict] = self._connection.recv()
-        return verdicts
+        self._connection.send(work)
+
+    def _receive(self) -> bytes:
+        if self._connection is None or not self._connection.poll(self._limits.wall_s):
+            raise EOFError
+        return self._connection.recv_bytes(MAX_REPLY_BYTES)
+
+    def _bury(self) -> Verdict:
+        """End a process that did not answer, and say what became of it."""
+        process = self._process
+        code = 0
+        if process is not None:
+            try:
+                code = process.wait(timeout=1.0)
+            except subprocess.TimeoutExpired:
+                code = -signal.SIGALRM
+        is_ready = self._is_ready
+        self.close()
+        if code > 0 and not is_ready:
+            raise SandboxUnavailableError(code)
+        limits = self._limits
+        match -code:
+            case signal.SIGPROF:
+                return runtime_error(f"takes more than {limits.cpu_s:g} s of CPU time")
+            case signal.SIGALRM:
+                return runtime_error(f"gave no answer within {limits.wall_s:g} s")
+            case signal.SIGKILL:
+                return KILLED
+            case _:
+                return runtime_error(
+                    f"crashes the evaluation (it may use {limits.memory_bytes >> 20} "
+                    "MiB of memory)"
+                )
 
     def close(self) -> None:
         """End the process at once."""
         if self._process is not None:
             self._process.kill()
-            self._process.join()
+            self._process.wait()
         if self._connection is not None:
             self._connection.close()
         self._process = self._connection = None
-
-
-def _failed(why: str, count: int) -> list[Verdict]:
-    verdict = Verdict(error=f"CEL runtime error: evaluation {why}")
-    return [verdict] * count
-
-
-def _serve(connection: Connection, parent: int) -> None:
-    """Evaluate what comes until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from solver.cel.engine import Engine  # noqa: PLC0415  # only the sandbox needs it
-
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    engine = Engine()
-    with contextlib.suppress(EOFError, OSError):
-        while os.getppid() == parent:
-            expression, devices = connection.recv()
-            connection.send(engine.evaluate(expression, devices))

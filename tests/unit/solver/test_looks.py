@@ -1,0 +1,137 @@
+"""Looks: equal for what an expression cannot tell apart, different for the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.codec import Codec, encode
+from contracts.device import Device, DeviceAttribute
+from solver.problem.reads import reads
+from solver.problem.selectors import (
+    Look,
+    SelectorRows,
+    SelectorTable,
+    Verdict,
+    look,
+)
+from tests.builders import DRIVER, Version, attribute, device
+from tests.builders.values import Value
+
+X = f'device.attributes["{DRIVER}"].x == 1'
+
+
+def seen(expression: str, found: Device, driver: str = DRIVER) -> Look:
+    return look(reads(expression), driver, found)
+
+
+def test_an_unread_attribute_does_not_show() -> None:
+    first = device("gpu-0", attributes={"x": 1, "uuid": "a"}, capacity={"m": 1})
+    second = device("gpu-1", attributes={"x": 1, "uuid": "b"}, capacity={"m": 2})
+    assert seen(X, first) == seen(X, second)
+
+
+VALUES: list[Value] = [
+    1,
+    True,
+    "1",
+    Version("1.0.0"),
+    "1.0.0",
+    (1,),
+    (True,),
+    ("1",),
+    (1, 1),
+    ("1,1",),
+    ("1", "1"),
+    2,
+    False,
+    0,
+    "",
+    "-",
+    "i1",
+]
+
+
+@pytest.mark.parametrize(
+    "expression", [X, "device", f'size(device.attributes["{DRIVER}"]) == 1']
+)
+def test_values_of_different_types_look_different(expression: str) -> None:
+    """In Python, True is 1 and 1 is 1.0; in CEL they are not."""
+    looks = {seen(expression, device(attributes={"x": value})) for value in VALUES}
+    assert len(looks | {seen(expression, device())}) == len(VALUES) + 1
+
+
+def test_an_empty_list_is_not_an_absent_attribute() -> None:
+    empty = Device(name=device().name, attributes={"x": DeviceAttribute(int_values=())})
+    assert seen(X, empty) != seen(X, device())
+
+
+def test_a_bare_name_belongs_to_the_drivers_domain() -> None:
+    bare = device(attributes={"x": 1})
+    full = device(attributes={f"{DRIVER}/x": 1})
+    other = device(attributes={"other.io/x": 1})
+    assert seen(X, bare) == seen(X, full) != seen(X, other)
+    assert seen(X, bare, "other.io") != seen(X, bare)
+
+
+def test_the_full_name_wins_over_a_bare_one() -> None:
+    both = device(attributes={"x": 2, f"{DRIVER}/x": 1})
+    assert seen(X, both) == seen(X, device(attributes={f"{DRIVER}/x": 1}))
+
+
+def test_capacity_shows_by_value_not_by_spelling() -> None:
+    expression = f'device.capacity["{DRIVER}"].m.isInteger()'
+    looks = {
+        seen(expression, device(capacity={"m": amount}))
+        for amount in ("1Gi", "1024Mi", 1073741824)
+    }
+    assert len(looks) == 1
+    assert seen(expression, device(capacity={"m": "1G"})) not in looks
+
+
+def test_sharing_shows_only_to_those_who_ask() -> None:
+    shared, plain = device(allow_multiple_allocations=True), device()
+    asked = "device.allowMultipleAllocations"
+    assert seen(asked, shared) != seen(asked, plain)
+    assert seen(X, shared) == seen(X, plain)
+    assert seen(asked, device(allow_multiple_allocations=False)) == seen(asked, plain)
+
+
+@pytest.mark.parametrize(
+    "faulty",
+    [
+        DeviceAttribute(),
+        attribute(Version("1.2")),
+        attribute(Version("01.2.3")),
+        DeviceAttribute(version_values=("1.0.0", "x")),
+        DeviceAttribute(int_value=2**63),
+        DeviceAttribute(int_values=(-(2**63) - 1,)),
+    ],
+)
+def test_an_invalid_attribute_shows_to_every_expression(
+    faulty: DeviceAttribute,
+) -> None:
+    broken = Device(name=device().name, attributes={"zzz": faulty})
+    assert "attribute zzz: unsupported attribute value" in seen("true", broken)
+    assert seen("true", broken) == seen(X, broken)
+    assert seen("true", broken) != seen("true", device())
+
+
+def test_a_table_survives_recording() -> None:
+    rows = [(X, DRIVER, device(attributes={"x": value})) for value in (1, 2, "a")]
+    verdicts = [Verdict(value=True), Verdict(value=False), Verdict(error="no")]
+    table = SelectorTable().with_verdicts(rows, verdicts)
+    codec: Codec[tuple[SelectorRows, ...]] = Codec(tuple[SelectorRows, ...], "rows")
+    data = encode(table.rows())
+    restored = SelectorTable.of_rows(codec.decode(data))
+    assert encode(restored.rows()) == data
+    for (expression, driver, found), verdict in zip(rows, verdicts, strict=True):
+        assert restored.get(expression, seen(expression, found, driver)) == verdict
+    assert restored.get(X, seen(X, device())) is None
+
+
+def test_a_restricted_table_forgets_the_rest() -> None:
+    rows = [(X, DRIVER, device(attributes={"x": value})) for value in (1, 2)]
+    table = SelectorTable().with_verdicts(rows, [Verdict(value=True)] * 2)
+    kept = (X, seen(X, rows[0][2]))
+    assert len(table.restricted([kept])) == 1
+    assert table.restricted([kept]).get(*kept) == Verdict(value=True)

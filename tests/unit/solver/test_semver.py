@@ -1,0 +1,67 @@
+"""Semantic versions: what is one, and which is greater."""
+
+from __future__ import annotations
+
+import pytest
+
+from solver.problem.semver import is_semver, normalized, precedence
+
+ASCENDING = [
+    "0.0.1",
+    "1.0.0-0",
+    "1.0.0-9",
+    "1.0.0-10",
+    "1.0.0-alpha",
+    "1.0.0-alpha.1",
+    "1.0.0-alpha.beta",
+    "1.0.0-beta",
+    "1.0.0-rc.1",
+    "1.0.0",
+    "1.0.1",
+    "1.9.0",
+    "1.10.0",
+    "10.0.0",
+]
+
+
+def test_precedence_follows_the_specification() -> None:
+    ranks = [precedence(text) for text in ASCENDING]
+    assert all(rank is not None for rank in ranks)
+    assert sorted(ranks, key=lambda rank: rank or ()) == ranks
+    assert len(set(ranks)) == len(ASCENDING)
+
+
+def test_build_metadata_does_not_count() -> None:
+    assert precedence("1.0.0+a.b") == precedence("1.0.0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1", "1.2", "01.0.0", "1.0.0-01", "v1.0.0", "1.0.0-", "1.0.0+", "1.0.0\n"],
+)
+def test_a_malformed_version_is_none(text: str) -> None:
+    assert not is_semver(text)
+
+
+def test_numbers_fit_64_bits() -> None:
+    assert is_semver(f"{2**64 - 1}.0.0")
+    assert not is_semver(f"{2**64}.0.0")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("v1.2", "1.2.0"),
+        ("1", "1.0.0"),
+        ("01.02.003-rc.1", "1.2.3-rc.1"),
+        ("0.00.0", "0.0.0"),
+        ("v1.0.0+b", "1.0.0+b"),
+    ],
+)
+def test_normalising_mends_what_is_common(text: str, expected: str) -> None:
+    assert normalized(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "v", "a", "1.2.3.4", "1..2", ".1"])
+def test_normalising_mends_no_nonsense(text: str) -> None:
+    assert not is_semver(normalized(text))

@@ -63,3 +63,8 @@ class ClaimRef(Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def object_key(namespace: str, name: str) -> str:
+    """Name an object of a namespace; none means `default`, as kubectl has it."""
+    return f"{namespace or 'default'}/{name}"

@@ -14,7 +14,6 @@ from typing import Any
 
 import yaml
 from rich.console import Console
-from rich.table import Table
 
 from contracts.codec import to_builtins
 
@@ -53,13 +52,14 @@ def show(
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under column names; nothing but the names when there are none."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for column in columns:
-        table.add_column(column.upper(), no_wrap=column != "reason", overflow="fold")
-    for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    console.print(table)
+    """Print rows under column names, nothing cut off, as kubectl does."""
+    lines = [[str(cell) for cell in row] for row in rows]
+    lines.insert(0, [column.upper() for column in columns])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    for number, line in enumerate(lines):
+        cells = zip(line, widths, strict=True)
+        text = "   ".join(cell.ljust(width) for cell, width in cells).rstrip()
+        console.print(text, markup=False, style="bold" if number == 0 else None)
 
 
 def notice(text: str) -> None:

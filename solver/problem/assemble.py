@@ -47,12 +47,12 @@ class SnapshotLookup:
 
 
 def resolve_gangs(
-    snapshot: Snapshot, records: Iterable[GangRecord]
+    snapshot: Snapshot, records: Iterable[GangRecord], *, lenient: bool = False
 ) -> tuple[GangPart, ...]:
-    """Make submitted gangs ready to be decided."""
+    """Make submitted gangs ready to be decided; `lenient` as in `resolve`."""
     lookup = SnapshotLookup(snapshot)
     return tuple(
-        resolve(record.uid, record.submission.gang, lookup)
+        resolve(record.uid, record.submission.gang, lookup, lenient=lenient)
         for record in records
         if record.submission is not None
     )

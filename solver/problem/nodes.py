@@ -184,18 +184,20 @@ def _mark(masks: list[int], bits: int, mark: int) -> None:
 
 
 def _value(device: Device, driver: str, name: str) -> object:
-    """Read a compared attribute: None when missing, else (type, value)."""
     found = attribute_of(device, driver, name)
-    if found is None:
-        return None
-    if found.int_value is not None:
-        return ("int", found.int_value)
-    if found.bool_value is not None:
-        return ("bool", found.bool_value)
-    if found.string_value is not None:
-        return ("string", found.string_value)
-    if found.version_value is not None:
-        return ("version", found.version_value)
+    return None if found is None else attribute_value(found)
+
+
+def attribute_value(found: DeviceAttribute) -> tuple[str, object] | None:
+    """Read the value that constraints compare, with its type; None: it has none."""
+    for kind, value in (
+        ("int", found.int_value),
+        ("bool", found.bool_value),
+        ("string", found.string_value),
+        ("version", found.version_value),
+    ):
+        if value is not None:
+            return (kind, value)
     return None
 
 

@@ -20,7 +20,7 @@ from contracts.claim import (
 )
 from contracts.defaults import default_claim_spec, default_gang
 from contracts.gang import Gang, Member, MemberClaim
-from contracts.ids import DeviceClassName, GangUID, Namespace
+from contracts.ids import DeviceClassName, GangUID, Namespace, object_key
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
 from solver.problem.problem import ClaimPart, GangPart, MemberPart, RequestPart
@@ -52,15 +52,26 @@ class RefusedError(Exception):
         super().__init__(str(reason))
 
 
-def resolve(uid: GangUID, gang: Gang, lookup: Lookup) -> GangPart:
-    """Make a gang ready to be decided, or say why it is not tried."""
+def resolve(
+    uid: GangUID, gang: Gang, lookup: Lookup, *, lenient: bool = False
+) -> GangPart:
+    """Make a gang ready to be decided, or say why it is not tried.
+
+    `lenient` neither fills in defaults nor validates, as kube-scheduler's allocator
+    does not; what it cannot work with is refused in its words.
+    """
     members: tuple[MemberPart, ...] = ()
     refused: tuple[Reason, ...] = ()
     rejected = False
     try:
-        gang = default_gang(gang)
+        if not lenient:
+            gang = default_gang(gang)
+            _validate(gang.metadata.name, gang)
         _check(gang)
-        members = tuple(_member(gang, member, lookup) for member in gang.spec.members)
+        members = tuple(
+            _member(gang, member, lookup, lenient=lenient)
+            for member in gang.spec.members
+        )
     except RefusedError as error:
         refused, rejected = (error.reason,), error.rejected
     return GangPart(
@@ -88,9 +99,12 @@ def _weight(gang: Gang, members: Iterable[MemberPart]) -> int:
     return max(asked, 1)
 
 
+def _validate(subject: str, value: Gang | ResourceClaim) -> None:
+    for violation in validate(value):
+        raise _invalid(subject, violation.field, violation.message)
+
+
 def _check(gang: Gang) -> None:
-    for violation in validate(gang):
-        raise _invalid(gang.metadata.name, violation.field, violation.message)
     spec = gang.spec
     if spec.constraints:
         raise _not_modelled("", "spec.constraints")
@@ -107,22 +121,30 @@ def _check(gang: Gang) -> None:
                 raise _not_modelled(member.name, f"spec.members[].node.{field}")
 
 
-def _member(gang: Gang, member: Member, lookup: Lookup) -> MemberPart:
+def _member(gang: Gang, member: Member, lookup: Lookup, *, lenient: bool) -> MemberPart:
     return MemberPart(
         name=member.name,
         count=member.count,
-        claims=tuple(_claim(gang, member, claim, lookup) for claim in member.claims),
+        claims=tuple(
+            _claim(gang, member, claim, lookup, lenient=lenient)
+            for claim in member.claims
+        ),
     )
 
 
-def _claim(gang: Gang, member: Member, claim: MemberClaim, lookup: Lookup) -> ClaimPart:
+def _claim(
+    gang: Gang, member: Member, claim: MemberClaim, lookup: Lookup, *, lenient: bool
+) -> ClaimPart:
     subject = f"{member.name}/{claim.name}"
     if claim.claim_name and member.count > 1:
         raise _not_modelled(subject, "spec.members[].claims[].claimName of many pods")
     spec, claim_uid = _claim_spec(gang, claim, subject, lookup)
-    named = ResourceClaim(metadata=ObjectMeta(name="claim"), spec=spec)
-    for violation in validate(named):
-        raise _invalid(subject, violation.field, violation.message)
+    if lenient:
+        _refuse_as_upstream(spec, subject)
+    else:
+        spec = default_claim_spec(spec)
+        claim_object = ResourceClaim(metadata=ObjectMeta(name="claim"), spec=spec)
+        _validate(subject, claim_object)
     for constraint in spec.devices.constraints:
         if any("/" in name for name in constraint.requests):
             raise _not_modelled(subject, "constraints[].requests of subrequests")
@@ -153,21 +175,39 @@ def _claim_spec(
     namespace = gang.metadata.namespace
     uid = ""
     if claim.claim_name:
-        known = lookup.claim(f"{namespace}/{claim.claim_name}")
+        known = lookup.claim(object_key(namespace, claim.claim_name))
         uid = known.metadata.uid if known is not None else ""
         if known is not None and known.status and known.status.allocation:
             raise _not_modelled(subject, "claimName of an allocated claim")
         if claim.spec is None:
             if known is None:
                 raise _unknown(Rule.UNKNOWN_CLAIM, subject, claim.claim_name)
-            return default_claim_spec(known.spec), uid
+            return known.spec, uid
     if claim.spec is not None:
-        return default_claim_spec(claim.spec), uid
+        return claim.spec, uid
     name = claim.template_name or ""
-    template = lookup.template(f"{namespace}/{name}")
+    template = lookup.template(object_key(namespace, name))
     if template is None:
         raise _unknown(Rule.UNKNOWN_TEMPLATE, subject, name)
-    return default_claim_spec(template.spec.spec), ""
+    return template.spec.spec, ""
+
+
+def _refuse_as_upstream(spec: ResourceClaimSpec, subject: str) -> None:
+    """Refuse what kube-scheduler's allocator cannot work with, in its words."""
+    for request in spec.devices.requests:
+        path = f"{subject}/{request.name}"
+        if request.exactly is None:
+            continue
+        mode = request.exactly.allocation_mode
+        if mode not in ("ExactCount", "All"):
+            raise _invalid(path, "allocationMode", f"unsupported count mode {mode}")
+        if any(selector.cel is None for selector in request.exactly.selectors):
+            message = "CEL expression empty (unsupported selector type?)"
+            raise _invalid(path, "selectors", message)
+    for constraint in spec.devices.constraints:
+        if not constraint.match_attribute and not constraint.distinct_attribute:
+            message = "empty constraint (unsupported constraint type?)"
+            raise _invalid(subject, "constraints", message)
 
 
 def _requests(

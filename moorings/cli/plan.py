@@ -1,0 +1,144 @@
+"""`moorings plan`: Kubernetes objects in, allocations out; no server needed."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from contracts.codec import to_builtins
+from moorings.cli.documents import read_documents
+from moorings.cli.options import Output
+from moorings.cli.output import ExitCode, Format, console, notice, progress, show
+from moorings.errors import InputError, UsageError
+from moorings.plan.decide import Planner, PlanOptions
+from moorings.plan.gates import read_gates
+from moorings.plan.lines import plan_lines
+from moorings.plan.plan import Plan
+from moorings.plan.reading import Reader
+from moorings.plan.work import PlanObject
+from solver.cel.evaluator import SelectorEvaluator
+
+
+class Order(StrEnum):
+    """In which order to decide."""
+
+    OPTIMAL = "optimal"
+    UPSTREAM = "upstream"
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the app."""
+    app.command()(plan)
+
+
+def plan(
+    filename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            help="File, folder or - (standard input); may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(help="All undecided claims together, on this node alone."),
+    ] = None,
+    order: Annotated[
+        Order, typer.Option(help="Jointly best, or as kube-scheduler would.")
+    ] = Order.OPTIMAL,
+    feature_gates: Annotated[
+        str, typer.Option(help="Kubernetes' gates: Name=true,...")
+    ] = "",
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="A case a line in, a Plan a line out.")
+    ] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Decide offline what the pods, claims and gangs of some objects would get.
+
+    Reads ResourceSlices, DeviceClasses, claims, templates, taint rules, Nodes, Pods,
+    Gangs and whatever embeds pod templates. Exit 0 only when all of it is allocated.
+
+    moorings plan -f cluster/ -f job.yaml
+
+    kubectl get resourceslices,deviceclasses -o yaml | moorings plan -f - -f gang.yaml
+    """
+    read_gates(feature_gates)
+    if jsonl == bool(filename):
+        raise UsageError("plan needs either -f FILE or --jsonl")
+    with SelectorEvaluator() as evaluator:
+        planner = Planner(evaluator)
+        if jsonl:
+            for line in plan_lines(sys.stdin.buffer, planner):
+                sys.stdout.buffer.write(line)
+                sys.stdout.buffer.flush()
+            raise typer.Exit(ExitCode.YES)
+        objects, failed = _objects(filename or [])
+        with progress("planning"):
+            found = planner.plan(objects, PlanOptions(node=node, order=str(order)))
+    if output is Format.TABLE:
+        _print(found)
+    else:
+        show(found, output, (), ())
+    raise typer.Exit(_exit_code(found, failed=failed))
+
+
+def _objects(names: list[str]) -> tuple[list[PlanObject], bool]:
+    """Read all that can be read; the rest is named on standard error."""
+    reader, found, failed = Reader(notice), list[PlanObject](), False
+    for name in names:
+        try:
+            found.extend(reader.read(read_documents([name])))
+        except InputError as error:
+            notice(f"error: {error}")
+            failed = True
+    return found, failed or reader.refused > 0
+
+
+def _exit_code(found: Plan, *, failed: bool) -> int:
+    if failed or found.has_errors:
+        return ExitCode.ERROR
+    return ExitCode.YES if found.is_yes else ExitCode.NO
+
+
+def _print(found: Plan) -> None:
+    if found.error is not None:
+        notice(f"error: {found.error}")
+        return
+    rows = [_row(to_builtins(claim)) for claim in found.claims]
+    columns = ("gang", "pod", "claim", "verdict", "node", "devices")
+    show(found, Format.TABLE, columns, rows)
+    said: set[tuple[str, str]] = set()
+    for gang in found.gangs:
+        for reason in gang.reasons:
+            if (gang.name, str(reason)) not in said:
+                said.add((gang.name, str(reason)))
+                console.print(f"{gang.name}: {reason}", markup=False)
+    verdicts = Counter(gang.verdict for gang in found.gangs)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    stats = found.stats
+    console.print(
+        f"{found.status}: {counts or 'nothing to decide'}; {stats.devices} devices on "
+        f"{stats.nodes} nodes, {stats.total_seconds:.3f} s",
+        markup=False,
+    )
+
+
+def _row(claim: dict[str, Any]) -> tuple[str, ...]:
+    """Show one claim: its devices by request."""
+    results = claim.get("allocation", {}).get("devices", {}).get("results", [])
+    by_request: dict[str, list[str]] = {}
+    for result in results:
+        by_request.setdefault(result["request"], []).append(result["device"])
+    devices = "  ".join(
+        f"{request}: {', '.join(names)}" for request, names in by_request.items()
+    )
+    pod = f"{claim['member']}/{claim['index']}"
+    node = claim.get("node") or ""
+    return (claim["gang"], pod, claim["claim"], claim["verdict"], node, devices)

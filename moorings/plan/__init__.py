@@ -1,0 +1,1 @@
+"""Offline plans: Kubernetes objects in, allocations out; no server needed."""

@@ -1,0 +1,122 @@
+"""From a Decision to the Plan that is printed, in the order of the input. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from contracts.claim import ResourceClaimConsumerReference
+from contracts.ids import object_key
+from contracts.messages import MemberAllocated
+from moorings.plan.plan import ClaimPlan, GangPlan, Plan, PlanStatistics, PodPlan
+from moorings.plan.work import Work
+from solver.decision import Decision, GangDecision
+from solver.problem.problem import GangPart, Problem
+from solver.results import claim_ref
+from solver.snapshot.parts import NodePart, PoolPart
+
+
+def plan_of(
+    work: Work,
+    problem: Problem,
+    decision: Decision,
+    *,
+    evaluations: int,
+    seconds: tuple[float, float],
+) -> Plan:
+    """Write the answer down; `seconds` are those of the solve and of everything."""
+    decided = {gang.uid: gang for gang in decision.gangs}
+    parts = {gang.uid: gang for gang in problem.gangs}
+    uids = [gang.metadata.uid for gang in work.gangs]
+    pairs = [(parts[uid], decided[uid]) for uid in uids]  # type: ignore[index]  # uids of this work
+    values = [part.value for page in problem.pages for part in page.parts.values()]
+    pools = [value for value in values if isinstance(value, PoolPart)]
+    nodes = {value.name for value in values if isinstance(value, NodePart)}
+    statistics = decision.statistics
+    return Plan(
+        status=str(decision.status),
+        objective=decision.objective,
+        claims=tuple(
+            claim for part, gang in pairs for claim in _claims(work, part, gang)
+        ),
+        gangs=tuple(_gang(gang) for _, gang in pairs),
+        stats=PlanStatistics(
+            devices=sum(len(pool.devices) for pool in pools),
+            nodes=len(nodes | {pool.node for pool in pools if pool.node}),
+            device_kinds=statistics.device_kinds,
+            node_kinds=statistics.node_kinds,
+            selector_evaluations=evaluations,
+            solve_seconds=round(seconds[0], 6),
+            total_seconds=round(seconds[1], 6),
+        ),
+        problem_hash=problem.hash,
+    )
+
+
+def _gang(gang: GangDecision) -> GangPlan:
+    return GangPlan(
+        namespace=gang.namespace,
+        name=gang.name,
+        uid=gang.uid,
+        verdict=gang.verdict,
+        members=tuple(
+            PodPlan(name=member.member, index=member.index, node=member.node)
+            for member in gang.members
+        ),
+        reasons=gang.reasons,
+    )
+
+
+def _claims(work: Work, part: GangPart, gang: GangDecision) -> Iterator[ClaimPlan]:
+    if gang.members:
+        for member in gang.members:
+            yield from _allocated(work, gang, member)
+        return
+    error = str(gang.reasons[0]) if gang.verdict == "error" else None
+    asked = next(g for g in work.gangs if g.metadata.uid == part.uid)
+    known = {member.name: member for member in part.members}
+    for wanted in asked.spec.members:
+        for index in range(wanted.count):
+            for claim in wanted.claims:
+                name, uid = claim.claim_name or "", ""
+                resolved = known.get(wanted.name)
+                for item in resolved.claims if resolved is not None else ():
+                    if item.name == claim.name and resolved is not None:
+                        ref = claim_ref(part, resolved, index, item)
+                        name, uid = ref.name, ref.uid
+                yield ClaimPlan(
+                    namespace=gang.namespace,
+                    name=name or f"{gang.name}-{wanted.name}-{index}-{claim.name}",
+                    uid=uid,
+                    gang=gang.name,
+                    member=wanted.name,
+                    index=index,
+                    claim=claim.name,
+                    node=None,
+                    verdict=gang.verdict,
+                    error_scope="cluster" if error is not None else None,
+                    error=error,
+                    reasons=gang.reasons,
+                )
+
+
+def _allocated(
+    work: Work, gang: GangDecision, member: MemberAllocated
+) -> Iterator[ClaimPlan]:
+    for claim in member.claims:
+        ref = claim.ref
+        consumers: tuple[ResourceClaimConsumerReference, ...] = work.consumers.get(
+            object_key(ref.namespace, ref.name), ()
+        )
+        yield ClaimPlan(
+            namespace=ref.namespace,
+            name=ref.name,
+            uid=ref.uid,
+            gang=gang.name,
+            member=member.member,
+            index=member.index,
+            claim=claim.claim,
+            node=member.node,
+            verdict="allocated",
+            allocation=claim.allocation,
+            reserved_for=consumers,
+        )

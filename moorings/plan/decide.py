@@ -1,0 +1,79 @@
+"""One plan from objects to answer: the same pipeline as the service's, in process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from contracts.errors import ContractsError
+from moorings.plan.answer import plan_of
+from moorings.plan.plan import Plan
+from moorings.plan.work import PlanObject, Work, work_of
+from solver.allocate import allocate
+from solver.cel.evaluator import SelectorEvaluator
+from solver.decision import Decision
+from solver.errors import SolverError
+from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.problem import Parameters, Problem
+from solver.problem.selectors import SelectorTable
+from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.upstream import allocate_upstream
+from solver.versions import VERSION
+
+_ALL = BatchLimits(gangs=1_000_000, pods=1_000_000_000)
+
+
+class PlanOptions(Struct, frozen=True, kw_only=True):
+    """How to plan."""
+
+    node: str | None = None
+    order: str = "optimal"
+    """`optimal` or `upstream`."""
+
+
+class Planner:
+    """Plans, with one sandbox and one memory of verdicts for all of them."""
+
+    def __init__(self, evaluator: SelectorEvaluator) -> None:
+        self._evaluator = evaluator
+        self._table = SelectorTable()
+        self._evaluations = 0
+
+    def plan(self, objects: Iterable[PlanObject], options: PlanOptions) -> Plan:
+        """Answer one plan; what cannot be decided is in the answer."""
+        started = time.perf_counter()
+        before = self._evaluations
+        try:
+            work = work_of(objects, options.node)
+            problem = self._problem(work, options)
+            solving = time.perf_counter()
+            decision = _decide(problem, options)
+        except (ContractsError, SolverError, ValueError) as error:
+            return Plan(status="Error", error=str(error))
+        ended = time.perf_counter()
+        return plan_of(
+            work,
+            problem,
+            decision,
+            evaluations=self._evaluations - before,
+            seconds=(ended - solving, ended - started),
+        )
+
+    def _problem(self, work: Work, options: PlanOptions) -> Problem:
+        batch = choose_batch(work.snapshot, _ALL)
+        lenient = options.order == "upstream"
+        gangs = resolve_gangs(work.snapshot, batch, lenient=lenient)
+        while wanted := wanted_verdicts(work.snapshot, gangs, self._table):
+            self._evaluations += len(wanted)
+            verdicts = self._evaluator.evaluate(wanted)
+            self._table = self._table.with_verdicts(wanted, verdicts)
+        parameters = Parameters(version=VERSION)
+        return assemble(work.snapshot, gangs, self._table, parameters)
+
+
+def _decide(problem: Problem, options: PlanOptions) -> Decision:
+    if options.order == "upstream":
+        return allocate_upstream(problem)
+    return allocate(problem)

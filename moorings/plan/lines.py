@@ -1,0 +1,64 @@
+"""`plan --jsonl`: a case a line in, its Plan a line out, in order, flushed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, structs
+
+from contracts.codec import Codec, encode
+from contracts.errors import ContractsError
+from moorings.errors import UsageError
+from moorings.plan.decide import Planner, PlanOptions
+from moorings.plan.gates import check_gates
+from moorings.plan.plan import Plan
+from moorings.plan.reading import Reader
+
+
+class Case(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One line of input."""
+
+    id: Any = None
+    objects: list[Any]
+    node: str | None = None
+    order: Literal["optimal", "upstream"] = "optimal"
+    feature_gates: dict[str, bool] = {}
+    timeout_seconds: float | None = None
+    """Accepted; limits are work units, so that answers do not depend on the machine."""
+
+
+_CASE: Codec[Case] = Codec(Case, "line")
+
+
+def plan_lines(lines: Iterable[bytes], planner: Planner) -> Iterator[bytes]:
+    """Answer each line; a bad one gets status Error and the next goes on."""
+    for line in lines:
+        if line.strip():
+            yield encode(_plan_line(line, planner)) + b"\n"
+
+
+def _plan_line(line: bytes, planner: Planner) -> Plan:
+    try:
+        case = _CASE.decode(line)
+        check_gates(case.feature_gates)
+        messages: list[str] = []
+        reader = Reader(messages.append)
+        objects = reader.read_list(case.objects)
+    except (ContractsError, UsageError, ValueError) as error:
+        return Plan(id=_id_of(line), status="Error", error=str(error))
+    if reader.refused:
+        errors = "; ".join(text for text in messages if text.startswith("error: "))
+        return Plan(id=case.id, status="Error", error=errors.removeprefix("error: "))
+    plan = planner.plan(objects, PlanOptions(node=case.node, order=case.order))
+    return structs.replace(plan, id=case.id)
+
+
+def _id_of(line: bytes) -> Any:
+    """Find the id even of a line that is wrong otherwise."""
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return found.get("id") if isinstance(found, dict) else None

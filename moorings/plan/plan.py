@@ -1,0 +1,97 @@
+"""What `moorings plan -o json` prints: the contract that others test against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.allocation import AllocationResult, Reason
+from contracts.claim import ResourceClaimConsumerReference
+from solver.decision import TierValue
+
+
+class PlanPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A part of a Plan; fields at their default are left out."""
+
+
+class ClaimPlan(PlanPart, frozen=True, kw_only=True):
+    """What one claim gets, or why not."""
+
+    namespace: str
+    name: str
+    uid: str
+    gang: str
+    member: str
+    index: int
+    claim: str
+    """Its name in the member."""
+    node: str | None
+    verdict: str
+    """`allocated`, `none` or `error`."""
+    error_scope: str | None = None
+    """`node`, `cluster` or `aborted`."""
+    error: str | None = None
+    allocation: AllocationResult | None = None
+    reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+
+class PodPlan(PlanPart, frozen=True, kw_only=True):
+    """Where one pod of a gang goes."""
+
+    name: str
+    """Of the member."""
+    index: int
+    node: str
+
+
+class GangPlan(PlanPart, frozen=True, kw_only=True):
+    """What one gang gets, or why not."""
+
+    namespace: str
+    name: str
+    uid: str
+    verdict: str
+    members: tuple[PodPlan, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+
+class PlanStatistics(PlanPart, frozen=True, kw_only=True):
+    """How large it was and how long it took."""
+
+    devices: int = 0
+    nodes: int = 0
+    device_kinds: int = 0
+    node_kinds: int = 0
+    patterns: int = 0
+    selector_evaluations: int = 0
+    solve_seconds: float = 0.0
+    total_seconds: float = 0.0
+
+
+class Plan(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer to one plan."""
+
+    id: Any = None
+    kind: str = "Plan"
+    status: str
+    """`Optimal`, `Feasible`, `NotProven` or `Error`."""
+    error: str | None = None
+    objective: tuple[TierValue, ...] = ()
+    claims: tuple[ClaimPlan, ...] = ()
+    gangs: tuple[GangPlan, ...] = ()
+    stats: PlanStatistics = PlanStatistics()
+    problem_hash: str = ""
+
+    @property
+    def is_yes(self) -> bool:
+        """Whether everything asked is allocated."""
+        verdicts = [gang.verdict for gang in self.gangs]
+        return self.status != "Error" and all(v == "allocated" for v in verdicts)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether anything could not even be decided."""
+        verdicts = [gang.verdict for gang in self.gangs]
+        return self.status == "Error" or "error" in verdicts

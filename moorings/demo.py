@@ -211,8 +211,7 @@ class Demo:
 
     async def _latency(self) -> None:
         """Measure single gangs on an idle bus, in place of gangs that are done."""
-        for gang in self._admitted[:60]:
-            await self._release(gang)
+        await self._release(*self._admitted[:60])
         seconds = []
         for _ in range(50):
             gang = self._gang(1, 1)
@@ -243,7 +242,8 @@ class Demo:
         self.summary["explained"] = [str(reason.rule) for reason in reasons]
         self._say(f"explain  why does {largest.metadata.name} wait?")
         for reason in reasons:
-            self._say(f"         {reason.rule} ({reason.subject}): {reason.message}")
+            where = f" ({reason.subject})" if reason.subject else ""
+            self._say(f"         {reason.rule}{where}: {reason.message}")
             facts = ", ".join(f"{key} {value:,}" for key, value in reason.facts.items())
             self._say(f"         counted: {facts}")
 
@@ -266,26 +266,32 @@ class Demo:
             f"         {holder.metadata.name} holds it and keeps it: nothing is moved "
             "silently"
         )
-        await self._release(holder)
-        probe = self._gang(holder.spec.members[0].count, _gpus_each(holder))
+        probe = self._gang(1, 1, priority=1000)
         await self._submit([probe])
+        await self._release(holder)
         uid = GangUID(probe.metadata.uid)
-        await self._until(lambda: uid in self._decisions, "decision")
-        taken = _devices(self._decision(probe))
-        avoided = sick not in taken
-        self.summary |= {"faultMs": round(milliseconds, 1), "avoided": avoided}
-        word = "avoids" if avoided else "GOT"
+        await self._until(
+            lambda: (
+                uid in self._decisions
+                and isinstance(self._decision(probe), GangAllocated)
+            ),
+            "allocation of the probe",
+        )
+        holders = [m for m, _ in self._decisions.values() if sick in _devices(m)]
+        got = min(_devices(self._decision(probe)))
+        self.summary |= {"faultMs": round(milliseconds, 1), "avoided": not holders}
+        word = "nobody gets" if not holders else "SOMEBODY GOT"
         self._say(
-            f"         {holder.metadata.name} is released; {probe.metadata.name} asks "
-            f"for the same, gets {len(taken)} GPUs and {word} the sick one"
+            f"         {holder.metadata.name} is released; {probe.metadata.name}, "
+            f"first in line, gets {got}; {word} the sick one"
         )
 
     def _held(self) -> tuple[Gang, GangAllocated]:
         for gang in reversed(self._admitted):
             decision = self._decision(gang)
-            if isinstance(decision, GangAllocated):
+            if isinstance(decision, GangAllocated) and _devices_of(decision) > 1:
                 return gang, decision
-        raise LocalStackError("solver", "no gang of the demo holds a device")
+        raise LocalStackError("solver", "no gang of the demo holds two devices")
 
     async def _tainted(self, node: str, sick: DeviceID) -> str:
         subject = subjects.health(self._client.cluster, NodeName(node))
@@ -322,9 +328,9 @@ class Demo:
 
     # --- what the steps share --------------------------------------------------------
 
-    def _gang(self, pods: int, gpus: int) -> Gang:
+    def _gang(self, pods: int, gpus: int, *, priority: int = 0) -> Gang:
         self._numbers += 1
-        return gang_of(self._numbers, pods, gpus, self._class)
+        return gang_of(self._numbers, pods, gpus, self._class, priority)
 
     async def _submit(self, gangs: list[Gang]) -> None:
         cluster, outgoing = self._client.cluster, []
@@ -339,15 +345,17 @@ class Demo:
         self._sent |= {GangUID(gang.metadata.uid): now for gang in gangs}
         await self._client.bus.publish_many(outgoing)
 
-    async def _release(self, gang: Gang) -> None:
-        uid = GangUID(gang.metadata.uid)
-        namespace = Namespace(gang.metadata.namespace)
-        cluster = self._client.cluster
-        await self._client.command(
-            ReleaseGang(cluster=cluster, namespace=namespace, uid=uid)
-        )
+    async def _release(self, *gangs: Gang) -> None:
+        uids = [GangUID(gang.metadata.uid) for gang in gangs]
+        for gang, uid in zip(gangs, uids, strict=True):
+            namespace = Namespace(gang.metadata.namespace)
+            cluster = self._client.cluster
+            await self._client.command(
+                ReleaseGang(cluster=cluster, namespace=namespace, uid=uid)
+            )
         await self._until(
-            lambda: isinstance(self._decisions[uid][0], GangReleased), "release"
+            lambda: all(isinstance(self._decisions[u][0], GangReleased) for u in uids),
+            "release",
         )
 
     def _decision(self, gang: Gang) -> DecisionMessage:

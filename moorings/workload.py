@@ -75,7 +75,9 @@ def grouped(pods: Iterable[int], seed: int) -> Iterator[tuple[int, int]]:
             yield len(chunk), gpus
 
 
-def gang_of(number: int, pods: int, gpus: int, device_class: str) -> Gang:
+def gang_of(
+    number: int, pods: int, gpus: int, device_class: str, priority: int
+) -> Gang:
     """Write a gang of equal pods with so many GPUs each."""
     request = ExactDeviceRequest(
         device_class_name=DeviceClassName(device_class),
@@ -89,5 +91,8 @@ def gang_of(number: int, pods: int, gpus: int, device_class: str) -> Gang:
     name = f"train-{number:04}"
     return Gang(
         metadata=ObjectMeta(name=name, namespace="demo", uid=str(uuid5(_UUIDS, name))),
-        spec=GangSpec(members=(Member(name="worker", count=pods, claims=(claim,)),)),
+        spec=GangSpec(
+            priority=priority,
+            members=(Member(name="worker", count=pods, claims=(claim,)),),
+        ),
     )

@@ -13,10 +13,11 @@ from msgspec import Struct
 from solver import cpsat
 from solver.decision import Statistics, Status, TierValue
 from solver.direct.build import build, demand_everything
-from solver.direct.extract import Placed, extract
+from solver.direct.extract import extract
 from solver.direct.objective import priorities, weight_in
 from solver.direct.restrict import all_needed, enough
 from solver.direct.variables import Placements
+from solver.places import Placed
 from solver.problem.capacity import pods_at_most
 from solver.problem.demand import Demand
 from solver.problem.nodes import NodeKind, NodeView, node_kinds

@@ -32,7 +32,7 @@ from contracts.ids import (
     NodeName,
 )
 from contracts.messages import ClaimAllocated, MemberAllocated
-from solver.direct.extract import Place, Placed
+from solver.places import Place, Placed
 from solver.problem.problem import ClaimPart, GangPart, MemberPart, RequestPart
 
 ClassConfigs = Mapping[DeviceClassName, tuple[DeviceConfiguration, ...]]

@@ -20,8 +20,8 @@ from contracts.claim import DeviceConfiguration, DeviceConstraint
 from contracts.device import Device
 from contracts.ids import DeviceClassName, DeviceID, NodeName
 from solver.decision import Decision, GangDecision, Statistics, Status
-from solver.direct.extract import Place, Placed
 from solver.errors import SolverError
+from solver.places import Place, Placed
 from solver.problem.candidates import free, pool_of, selected, tolerated
 from solver.problem.nodes import NodePools, attribute_of, attribute_value, nodes_of
 from solver.problem.problem import ClaimPart, GangPart, Problem

@@ -17,7 +17,7 @@ from contracts.codec import to_builtins
 from contracts.device import Device, DeviceTaint, ResourcePool
 from contracts.gang import Gang
 from contracts.ids import ClusterName, DeviceID, GangUID, NodeName
-from contracts.kubernetes import to_kubernetes
+from contracts.kubernetes import WritableObject, to_kubernetes
 from contracts.messages import (
     DeviceHealth,
     DevicesAnnounced,
@@ -98,7 +98,7 @@ def snapshot_of(
     return snapshot
 
 
-def observe(snapshot: Snapshot, key: str, value: object) -> Snapshot:
+def observe(snapshot: Snapshot, key: str, value: WritableObject) -> Snapshot:
     raw = to_builtins(to_kubernetes(value))
     message = ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
     return apply(snapshot, message)

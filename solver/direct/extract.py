@@ -9,29 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
-
-from contracts.ids import DeviceID, NodeName
+from contracts.ids import DeviceID
 from solver.cpsat import Solved
 from solver.direct.variables import Lot, Placements
+from solver.places import Place, Placed
 from solver.problem.demand import Demand, MemberKind
-
-
-class Place(Struct, frozen=True):
-    """Where one pod goes, and the devices of each of its requests."""
-
-    node: NodeName
-    devices: tuple[tuple[DeviceID, ...], ...]
-    """By request of the member kind."""
-
-
-class Placed(Struct, frozen=True):
-    """The places of a gang's pods."""
-
-    gang: int
-    """Index into `Demand.gangs`."""
-    members: tuple[tuple[Place, ...], ...]
-    """By member, by index."""
 
 
 def extract(x: Placements, solved: Solved) -> tuple[Placed, ...]:

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,5 +193,5 @@ def test_a_file_that_is_no_export_is_refused(data: bytes) -> None:
         load_export(data)
 
 
-def _fields(record: Recorded) -> dict[str, object]:
+def _fields(record: Recorded) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__struct_fields__}

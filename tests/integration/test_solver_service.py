@@ -19,6 +19,7 @@ from contracts.messages import (
     GangReleased,
     ReleaseGang,
     SolveDecided,
+    SolveMessage,
 )
 from contracts.process.bus import Bus, Outgoing
 from contracts.process.errors import PublishRefusedError
@@ -234,12 +235,12 @@ async def test_a_recorded_solve_replays_to_the_same_bytes(
 async def recorded_solve(bus: Bus, subject: str) -> Recorded:
     """Read both messages of a solve and its blobs."""
     stop = asyncio.Event()
-    found = []
+    found: list[SolveMessage] = []
     async for page in bus.follow("SOLVE", [subject], stop, start="all"):
         found.extend(messages.SOLVE.decode(item.data) for item in page.messages)
         if page.synced:
             break
-    opened, decided = found
+    opened, decided = found[0], found[1]
     assert isinstance(opened, messages.SolveOpened)
     assert isinstance(decided, SolveDecided)
     recorded = await Ledger(bus, CLUSTER).fetch(opened)

@@ -99,7 +99,7 @@ def test_phase_follows_from_the_messages(
 
 def test_order_between_streams_does_not_matter() -> None:
     """After a restart each stream is read on its own."""
-    streams = (SUBMIT, allocated(2), written(2), RELEASE)
+    streams: tuple[SnapshotMessage, ...] = (SUBMIT, allocated(2), written(2), RELEASE)
     found = set()
     for order in permutations(enumerate(streams)):
         snapshot = Snapshot()

@@ -34,7 +34,7 @@ bench-full: $(STAMP) ## Benchmarks, all sizes
 	@bash scripts/bench.sh full
 
 soak: $(STAMP) ## The long forms of the tests: hundreds of kills, thousands of cases
-	@MOORINGS_SOAK=1 $(BIN)/pytest -q -m "soak or not soak" tests/property tests/integration tests/e2e
+	@MOORINGS_SOAK=1 $(BIN)/pytest -q tests/property tests/integration
 
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache

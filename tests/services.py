@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from contracts import messages, subjects
+from contracts.claim import DeviceClass
 from contracts.codec import to_builtins
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID, Namespace, NodeName
@@ -104,7 +105,11 @@ async def announce(bus: Bus, *inventories: DevicesAnnounced) -> None:
 
 async def observe_class(bus: Bus) -> None:
     """Put the default DeviceClass on the bus, as the publisher does."""
-    item = device_class()
+    await observe(bus, device_class())
+
+
+async def observe(bus: Bus, item: DeviceClass) -> None:
+    """Put a DeviceClass on the bus."""
     name = item.metadata.name
     message = ObjectObserved(
         cluster=CLUSTER,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
@@ -30,6 +31,7 @@ from tests.problems import problem_of, snapshot_of
 ROOT, NUMA = "resource.kubernetes.io/pcieRoot", f"{DRIVER}/numa"
 MODEL = f'device.attributes["{DRIVER}"].model == "big"'
 SEEN: Counter[str] = Counter()
+EXAMPLES = 10_000 if os.environ.get("MOORINGS_SOAK") else 300
 
 
 @st.composite
@@ -119,7 +121,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 
 @settings(
-    max_examples=300,
+    max_examples=EXAMPLES,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -12,8 +12,9 @@ from solver.cel.sandbox import KILLED, Sandbox
 from solver.problem.reads import reads
 from solver.problem.selectors import Look, Verdict, look
 
-KEPT = 200_000
-"""Verdicts that are remembered."""
+KEPT_EXPRESSIONS = 4096
+KEPT_LOOKS = 65_536
+"""How much is remembered: expressions, and looks of each."""
 
 
 class SelectorEvaluator:
@@ -21,7 +22,7 @@ class SelectorEvaluator:
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox or Sandbox()
-        self._known: dict[tuple[str, Look], Verdict] = {}
+        self._known: dict[str, dict[Look, Verdict]] = {}
         self._lock = Lock()
 
     @property
@@ -51,35 +52,36 @@ class SelectorEvaluator:
         Raises:
             SandboxUnavailableError: no selector can be evaluated here.
         """
-        rows = [
-            (expression, look(reads(expression), driver, device))
-            for expression, driver, device in wanted
-        ]
         with self._lock:
-            if len(self._known) > KEPT:
-                self._known.clear()
-            missing: dict[str, dict[Look, tuple[str, Device]]] = {}
-            for row, (_, driver, device) in zip(rows, wanted, strict=True):
-                if row not in self._known:
-                    expression, seen = row
-                    missing.setdefault(expression, {})[seen] = (driver, device)
-            for expression, devices in missing.items():
-                self._judge(expression, devices)
-            found = [self._known[row] for row in rows]
-            self._forget(missing)
-        return found
+            found: list[Verdict | None] = []
+            missing: dict[str, dict[Look, list[int]]] = {}
+            for index, (expression, driver, device) in enumerate(wanted):
+                seen = look(reads(expression), driver, device)
+                known = self._known.get(expression)
+                verdict = None if known is None else known.get(seen)
+                if verdict is None:
+                    same = missing.setdefault(expression, {}).setdefault(seen, [])
+                    same.append(index)
+                found.append(verdict)
+            for expression, indices in missing.items():
+                firsts = [wanted[same[0]][1:] for same in indices.values()]
+                verdicts = self._sandbox.evaluate(expression, firsts)
+                self._remember(expression, dict(zip(indices, verdicts, strict=True)))
+                for same, judged in zip(indices.values(), verdicts, strict=True):
+                    for index in same:
+                        found[index] = judged
+        return [verdict for verdict in found if verdict is not None]
 
-    def _judge(self, expression: str, devices: dict[Look, tuple[str, Device]]) -> None:
-        verdicts = self._sandbox.evaluate(expression, list(devices.values()))
-        for seen, verdict in zip(devices, verdicts, strict=True):
-            self._known[expression, seen] = verdict
-
-    def _forget(self, asked: dict[str, dict[Look, tuple[str, Device]]]) -> None:
-        """Ask again next time about what was killed through no fault of its own."""
-        for expression, devices in asked.items():
-            for seen in devices:
-                if self._known[expression, seen] == KILLED:
-                    del self._known[expression, seen]
+    def _remember(self, expression: str, verdicts: dict[Look, Verdict]) -> None:
+        """Keep what the expression itself is the cause of."""
+        if len(self._known) >= KEPT_EXPRESSIONS:
+            self._known.clear()
+        known = self._known.setdefault(expression, {})
+        if len(known) >= KEPT_LOOKS:
+            known.clear()
+        known.update(
+            (seen, verdict) for seen, verdict in verdicts.items() if verdict != KILLED
+        )
 
     def close(self) -> None:
         """End the sandbox."""

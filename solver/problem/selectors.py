@@ -21,6 +21,8 @@ Look = NewType("Look", str)
 """What an expression can see of a device."""
 _KNOWN_LOOKS = 65_536
 _INT64 = 2**63
+_LAST: list[tuple[Device | None, str]] = [(None, "")]
+"""The device that was projected last and its fault: one is often asked in a row."""
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
@@ -102,23 +104,22 @@ def _projection(seen: Reads, driver: str) -> Callable[[Device], Look]:
     """Make the projection of one driver's devices; it remembers what it has written."""
     attributes = _names(driver, seen.attributes)
     capacity = _names(driver, seen.capacity)
-    multiple = seen.multiple
     whole = seen.everything or any(
         identifier == WHOLE for _, identifier in seen.attributes + seen.capacity
     )
+    read = _reader(attributes, capacity, multiple=seen.multiple)
     known: dict[object, Look] = {}
 
     def project(device: Device) -> Look:
-        fault = _last_fault(device)
+        last, fault = _LAST[0]
+        if last is not device:
+            fault = fault_of(device)
+            _LAST[0] = (device, fault)
         if fault:
             return Look("!" + fault)
         if whole:
             return _written(seen, driver, device)
-        raw = (
-            tuple([device.attributes.get(name) for name in attributes]),
-            tuple([device.capacity.get(name) for name in capacity]),
-            multiple and bool(device.allow_multiple_allocations),
-        )
+        raw = read(device)
         found = known.get(raw)
         if found is None:
             if len(known) >= _KNOWN_LOOKS:
@@ -127,6 +128,23 @@ def _projection(seen: Reads, driver: str) -> Callable[[Device], Look]:
         return found
 
     return project
+
+
+def _reader(
+    attributes: tuple[str, ...], capacity: tuple[str, ...], *, multiple: bool
+) -> Callable[[Device], object]:
+    """Read what is seen as it stands, as fast as can be: equal means equal looks."""
+    if multiple or (attributes and capacity):
+        return lambda device: (
+            tuple(map(device.attributes.get, attributes)),
+            tuple(map(device.capacity.get, capacity)),
+            device.allow_multiple_allocations,
+        )
+    if capacity:
+        return lambda device: tuple(map(device.capacity.get, capacity))
+    if attributes:
+        return lambda device: tuple(map(device.attributes.get, attributes))
+    return lambda _: None
 
 
 def _names(driver: str, seen: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
@@ -203,23 +221,6 @@ def _amount(found: DeviceCapacity) -> str:
 def _sized(text: str) -> str:
     """Write a text so that nothing after it can be mistaken for a part of it."""
     return f"{len(text)}:{text}"
-
-
-class _LastFault:
-    """The device asked about last: projections of one device come in a row."""
-
-    def __init__(self) -> None:
-        self._last: tuple[Device | None, str] = (None, "")
-
-    def __call__(self, device: Device) -> str:
-        last, fault = self._last
-        if last is not device:
-            fault = fault_of(device)
-            self._last = (device, fault)
-        return fault
-
-
-_last_fault = _LastFault()
 
 
 def fault_of(device: Device) -> str:

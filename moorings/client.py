@@ -15,12 +15,13 @@ from uuid import UUID, uuid4
 from msgspec import structs
 
 from contracts import messages, subjects
+from contracts.defaults import default_gang
 from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID, Namespace
 from contracts.messages import CommandMessage, SubmitGang
 from contracts.process.bus import Bus
-from contracts.process.errors import PublishRefusedError
+from contracts.process.errors import BusUnavailableError, PublishRefusedError
 from contracts.process.wire import BusSettings, Outgoing
 from contracts.validate import validate
 from moorings.errors import InputError, NotFoundError
@@ -30,7 +31,7 @@ from solver.snapshot.snapshot import Snapshot, apply
 
 STREAMS = {"SUBMIT": "submit", "CMD": "cmd", "CONF": "conf", "DEC": "dec"}
 """What says how gangs are: stream -> entity."""
-CONNECT_S = 10.0
+CONNECT_S = 5.0
 
 
 class Client:
@@ -49,9 +50,9 @@ class Client:
             InputError: the gang is not valid.
         """
         name = gang.metadata.name or "gang"
-        violations = validate(gang)
+        violations = validate(default_gang(gang))
         if violations:
-            raise InputError(f"Gang {name}", "; ".join(v.message for v in violations))
+            raise InputError(f"Gang {name}", "; ".join(map(str, violations)))
         uid = GangUID(gang.metadata.uid or str(uuid4()))
         namespace = Namespace(gang.metadata.namespace or "default")
         metadata = structs.replace(gang.metadata, uid=uid, namespace=namespace)
@@ -139,8 +140,7 @@ async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
     """Connect, or say within a few seconds that nobody answers.
 
     Raises:
-        BusUnavailableError: nobody answers there.
-        InputError: the cluster's name cannot be part of a subject.
+        InputError: nobody answers, or the cluster's name cannot be part of a subject.
     """
     try:
         subjects.token(cluster)
@@ -148,5 +148,8 @@ async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
         raise InputError("--cluster", str(error)) from error
     settings = BusSettings(servers=(server,), name="moorings")
     async with Bus.open(settings) as bus:
-        await bus.wait_connected(CONNECT_S)
+        try:
+            await bus.wait_connected(CONNECT_S)
+        except BusUnavailableError as error:
+            raise InputError(server, "nobody answers; is it running?") from error
         yield Client(bus, ClusterName(cluster))

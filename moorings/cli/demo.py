@@ -7,14 +7,16 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, show
-from moorings.demo import Demo, DemoOptions
 from moorings.local import open_stack
+
+if TYPE_CHECKING:
+    from moorings.demo import DemoOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +42,8 @@ def demo(
     output: Output = Format.TABLE,
 ) -> None:
     """Stack up, gangs submitted, decided, written, explained, replayed, stack down."""
+    from moorings.demo import DemoOptions  # noqa: PLC0415  # OR-Tools is slow to import
+
     options = DemoOptions(fleet=fleet, seed=seed, trace=trace, load=load)
     folder = Path(tempfile.mkdtemp(prefix="moorings-demo-"))
     try:
@@ -56,6 +60,8 @@ def demo(
 
 
 async def _run(options: DemoOptions, folder: Path, *, quiet: bool) -> dict[str, Any]:
+    from moorings.demo import Demo  # noqa: PLC0415  # OR-Tools is slow to import
+
     started = time.perf_counter()
 
     def say(text: str) -> None:

@@ -7,9 +7,9 @@ import os
 import sys
 from importlib.metadata import version as installed_version
 
-import click
 import structlog
 import typer
+from typer.exceptions import TyperException
 
 from contracts.errors import ContractsError
 from contracts.process.errors import ProcessError
@@ -54,14 +54,15 @@ def main() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(quiet))
     try:
         code = app(standalone_mode=False)
-    except click.exceptions.Abort:
+    except typer.Abort:
         notice("aborted")
         code = ExitCode.ERROR
-    except click.exceptions.Exit as request:
+    except typer.Exit as request:
         code = request.exit_code
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
+    except TyperException as error:
+        notice(f"error: {getattr(error, 'message', '') or error}")
+        notice("try: moorings --help")
+        code = ExitCode.USAGE
     except UsageError as error:
         notice(f"error: {error}")
         code = ExitCode.USAGE

@@ -14,9 +14,7 @@ from moorings.cli.documents import read_documents
 from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, notice, progress, show
 from moorings.errors import InputError, UsageError
-from moorings.plan.decide import Planner, PlanOptions
 from moorings.plan.gates import read_gates
-from moorings.plan.lines import plan_lines
 from moorings.plan.plan import Plan
 from moorings.plan.reading import Reader
 from moorings.plan.work import PlanObject
@@ -69,6 +67,9 @@ def plan(
 
     kubectl get resourceslices,deviceclasses -o yaml | moorings plan -f - -f gang.yaml
     """
+    from moorings.plan.decide import Planner, PlanOptions  # noqa: PLC0415  # OR-Tools
+    from moorings.plan.lines import plan_lines  # noqa: PLC0415  # is slow to import
+
     read_gates(feature_gates)
     if jsonl == bool(filename):
         raise UsageError("plan needs either -f FILE or --jsonl")

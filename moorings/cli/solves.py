@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,9 @@ from moorings.errors import InputError
 from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
 from solver.decision import DECISION
 from solver.record import Recorded, dump_export, load_export
-from solver.replay import ReplayResult, replay
+
+if TYPE_CHECKING:
+    from solver.replay import ReplayResult
 
 solves = typer.Typer(no_args_is_help=True, help="Recorded solves: the input of each.")
 SolveName = Annotated[
@@ -122,6 +124,8 @@ def replay_command(
     output: Output = Format.TABLE,
 ) -> None:
     """Solve a recorded input again and compare bytes; exit 0 only when they agree."""
+    from solver.replay import replay  # noqa: PLC0415  # OR-Tools is slow to import
+
     recorded = asyncio.run(_recorded(solve, server, cluster))
     with progress("solving again"):
         result, decision = replay(recorded)

@@ -101,7 +101,8 @@ def _weight(gang: Gang, members: Iterable[MemberPart]) -> int:
 
 def _validate(subject: str, value: Gang | ResourceClaim) -> None:
     for violation in validate(value):
-        raise _invalid(subject, violation.field, violation.message)
+        message = f"{violation.rule}: {violation.message}".rstrip(": ")
+        raise _invalid(subject, violation.field, message)
 
 
 def _check(gang: Gang) -> None:

@@ -114,8 +114,9 @@ class Demo:
         found = await inventories(self._client)
         devices = [
             device
-            for m in found.values()
-            for pool in m.pools
+            for message in found.values()
+            for pool in message.pools
+            if pool.driver == self._class
             for device in pool.devices
         ]
         models = {
@@ -232,11 +233,10 @@ class Demo:
         )
 
     async def _explain_one(self) -> None:
-        largest = max(
-            self._waiting or [self._gang(1000, 8)],
-            key=_asked,
-        )
-        if largest not in self._waiting:
+        waiting = [g for g in self._waiting if self._waits(g)]
+        largest = max(waiting, key=_asked, default=None)
+        if largest is None:
+            largest = self._gang(1000, 8)
             await self._submit([largest])
             uid = GangUID(largest.metadata.uid)
             await self._until(lambda: uid in self._decisions, "decision")
@@ -318,6 +318,9 @@ class Demo:
         }
         chosen = min(solves)
         entry = await find_solve(self._client, chosen)
+        while entry.decided is None:
+            await asyncio.sleep(0.05)
+            entry = await find_solve(self._client, chosen)
         recorded = await fetch_solve(self._client, entry)
         started = time.perf_counter()
         result, decision = await asyncio.to_thread(replay, recorded)
@@ -365,9 +368,12 @@ class Demo:
     def _decision(self, gang: Gang) -> DecisionMessage:
         return self._decisions[GangUID(gang.metadata.uid)][0]
 
+    def _waits(self, gang: Gang) -> bool:
+        return isinstance(self._decision(gang), GangPending)
+
     def _verdicts(self, gangs: list[Gang]) -> tuple[list[Gang], list[Gang]]:
         admitted = [g for g in gangs if isinstance(self._decision(g), GangAllocated)]
-        waiting = [g for g in gangs if isinstance(self._decision(g), GangPending)]
+        waiting = [g for g in gangs if self._waits(g)]
         return admitted, waiting
 
 

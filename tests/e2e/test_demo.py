@@ -22,7 +22,7 @@ def test_two_demos_side_by_side_do_the_whole_job() -> None:
     ]
     for process in processes:
         printed, errors = process.communicate(timeout=85)
-        assert process.returncode == 0, errors
+        assert process.returncode == 0, printed + errors
         summary = json.loads(printed)
         assert summary["sameBytes"] is True
         assert summary["avoided"] is True

@@ -1,9 +1,10 @@
 """Submit to decision over a real bus, idle, and what the solver costs meanwhile.
 
-For 100 and 1,213 GPU nodes of the openb fleet: the solver is a process of its own, on
-a real nats-server; gangs of 1-8 pods are submitted one at a time and released before
-the fleet fills. Also its start with the whole inventory on the bus (first fence
-claimed, all pages recorded), and its memory with the worker's.
+For 100 and 1,213 GPU nodes of the openb fleet, and for all of it: the solver is a
+process of its own, on a real nats-server; gangs of 1-8 pods are submitted one at a
+time. One gang for every 20 nodes stays; each later one is released after its decision.
+Also its start with the whole inventory on the bus (first fence claimed, all pages
+recorded), and its memory with the worker's.
 
     python -m benchmarks.decisions [--size full] [--json FILE]
 """
@@ -56,7 +57,7 @@ async def ready(bus: Bus) -> None:
 
 
 async def measure(
-    bus: Bus, count: int, seed: int
+    bus: Bus, count: int, kept: int, seed: int
 ) -> tuple[list[float], dict[str, int]]:
     """Submit gangs one at a time; seconds of each, and what was decided."""
     draw, stop = random.Random(seed), asyncio.Event()
@@ -87,7 +88,7 @@ async def measure(
         )
         subject = subjects.command(CLUSTER, NAMESPACE, asked.uid)
         data = messages.COMMAND.encode(command)
-        if number > count // 4 or not allocated:
+        if number > kept or not allocated:
             await bus.publish(Outgoing(subject=subject, data=data))
             released, _ = await decided.get()
             assert isinstance(released, GangReleased)
@@ -137,7 +138,9 @@ async def run(gpu_nodes: int | None, count: int, seed: int) -> Row:
                 try:
                     await ready(bus)
                     start = time.perf_counter() - started
-                    seconds, verdicts = await measure(bus, count, seed)
+                    seconds, verdicts = await measure(
+                        bus, count, len(fleet) // 20, seed
+                    )
                     memory = memory_mib(process.pid)
                 finally:
                     process.send_signal(signal.SIGTERM)

@@ -10,7 +10,8 @@ import asyncio
 import difflib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from uuid import UUID, uuid4
+from datetime import UTC, datetime
+from uuid import uuid4
 
 from msgspec import structs
 
@@ -61,6 +62,7 @@ class Client:
                 cluster=self.cluster,
                 uid=uid,
                 gang=structs.replace(gang, metadata=metadata),
+                submitted_at=datetime.now(UTC).isoformat(timespec="seconds"),
             )
         except ValueError as error:
             raise InputError(f"Gang {name}", str(error)) from error
@@ -124,15 +126,6 @@ class Client:
             raise NotFoundError("single gang", name, uids)
         near = difflib.get_close_matches(name, [record.name for record in found])
         raise NotFoundError("gang", name, near)
-
-
-def is_uuid(text: str) -> bool:
-    """Say whether a text is a UUID."""
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
 
 
 @asynccontextmanager

@@ -15,14 +15,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from contracts import messages, subjects
+from contracts.claim import ResourceClaimTemplate
 from contracts.codec import to_builtins
-from contracts.ids import ClusterName
-from contracts.kubernetes import to_kubernetes
+from contracts.ids import ClusterName, object_key
+from contracts.kubernetes import WritableObject, to_kubernetes
 from contracts.messages import DevicesAnnounced, ObjectObserved
 from contracts.process.wire import Outgoing
 from moorings.client import Client, open_client
@@ -191,9 +192,14 @@ class LocalStack:
 
 @asynccontextmanager
 async def open_stack(
-    folder: Path, manifests: Path, fleet: str
+    folder: Path,
+    manifests: Path,
+    fleet: str,
+    objects: Sequence[WritableObject] = (),
 ) -> AsyncIterator[tuple[LocalStack, Client]]:
     """Run the stack while the block runs; ready when this yields.
+
+    `objects` are what a cluster would hold: DeviceClasses, templates, taint rules.
 
     Raises:
         LocalStackError: a component does not start, or not in time.
@@ -209,24 +215,25 @@ async def open_stack(
             stack.start(server)
             async with open_client(server, "local") as client:
                 await client.bus.ensure_streams()
-                await _publish_classes(client, file)
+                await _observe(client, [*classes_of(file), *objects])
                 await _ready(stack, client)
                 yield stack, client
         finally:
             await asyncio.to_thread(stack.stop)
 
 
-async def _publish_classes(client: Client, fleet: Path) -> None:
-    """Put a DeviceClass for each driver of the fleet on the bus, as an admin would."""
-    for item in classes_of(fleet):
-        name = item.metadata.name
+async def _observe(client: Client, objects: Sequence[WritableObject]) -> None:
+    """Put objects on the bus, as the publisher of a cluster would."""
+    for item in objects:
+        raw = to_builtins(to_kubernetes(item))
+        meta = item.metadata
+        key = meta.name
+        if isinstance(item, ResourceClaimTemplate):
+            key = object_key(meta.namespace, meta.name)
         seen = ObjectObserved(
-            cluster=client.cluster,
-            kind="DeviceClass",
-            key=name,
-            object=to_builtins(to_kubernetes(item)),
+            cluster=client.cluster, kind=raw["kind"], key=key, object=raw
         )
-        subject = subjects.state(client.cluster, seen.kind, name)
+        subject = subjects.state(client.cluster, seen.kind, key)
         data = messages.STATE.encode(seen)
         await client.bus.publish(Outgoing(subject=subject, data=data, zstd=True))
 

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, console, notice, progress
 from moorings.local import open_stack, state_home
 
@@ -46,8 +47,20 @@ def up(
     folder: Annotated[
         Path | None, typer.Option(help="Where manifests of decisions are written.")
     ] = None,
+    filename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            help="DeviceClasses, templates and taint rules; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
-    """Run the whole stack on this machine until Ctrl-C."""
+    """Run the whole stack on this machine until Ctrl-C.
+
+    Each driver of the fleet has a DeviceClass of its name; -f adds others.
+    """
+    objects = read_state(filename or [])
 
     async def run() -> int:
         stop = asyncio.Event()
@@ -57,7 +70,7 @@ def up(
         state = state_dir or state_home()
         manifests = folder or state / "manifests"
         with progress("starting"):
-            stack = open_stack(state, manifests, fleet)
+            stack = open_stack(state, manifests, fleet, objects)
             started, _ = await stack.__aenter__()
         try:
             console.print(f"ready: {started.server}, fleet {fleet}")

@@ -9,9 +9,11 @@ from typing import Any
 
 import yaml
 
+from contracts.claim import DeviceClass, ResourceClaimTemplate
+from contracts.device import DeviceTaintRule
 from contracts.errors import ContractsError
 from contracts.gang import Gang
-from contracts.kubernetes import decode_object, flatten
+from contracts.kubernetes import WritableObject, decode_object, flatten
 from moorings.errors import InputError
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -84,3 +86,23 @@ def read_gangs(names: list[str]) -> list[tuple[str, Gang]]:
             raise InputError(source, f"expected a Gang, got {raw.get('kind')}")
         gangs.append((source, value))
     return gangs
+
+
+def read_state(names: list[str]) -> list[WritableObject]:
+    """Read what a cluster would hold: DeviceClasses, templates and taint rules.
+
+    Raises:
+        InputError: a document is none of these.
+    """
+    found: list[WritableObject] = []
+    for source, raw in read_documents(names):
+        try:
+            value = decode_object(raw).value
+        except ContractsError as error:
+            raise InputError(source, str(error)) from error
+        if not isinstance(value, DeviceClass | ResourceClaimTemplate | DeviceTaintRule):
+            kind = raw.get("kind")
+            wanted = "a DeviceClass, ResourceClaimTemplate or DeviceTaintRule"
+            raise InputError(source, f"expected {wanted}, got {kind}")
+        found.append(value)
+    return found

@@ -206,7 +206,7 @@ def watch(
         int, typer.Option(help="End after so many events; 0: never.", min=0)
     ] = 0,
 ) -> None:
-    """Follow decisions and what became of them, as they happen, until Ctrl-C."""
+    """Follow decisions as they happen, until Ctrl-C."""
 
     async def run() -> int:
         stop, seen = asyncio.Event(), 0

@@ -28,6 +28,12 @@ from contracts.messages import (
 )
 from contracts.process.wire import Outgoing
 from moorings.client import Client
+from moorings.demo_facts import (
+    count_files,
+    device_count,
+    devices_in,
+    gpus_asked,
+)
 from moorings.errors import LocalStackError
 from moorings.fleet_classes import classes_of
 from moorings.local import LocalStack, fleet_file, inventories
@@ -160,7 +166,7 @@ class Demo:
             await self._wave(gangs[number * step : (number + 1) * step], number)
         seconds = time.perf_counter() - started
         admitted, waiting = self._verdicts(gangs)
-        used = sum(_devices_of(self._decision(gang)) for gang in admitted)
+        used = sum(device_count(self._decision(gang)) for gang in admitted)
         self.summary |= {
             "gangs": len(gangs),
             "pods": pods,
@@ -206,7 +212,7 @@ class Demo:
                 words = self._stack.publisher.last_words()
                 raise LocalStackError("publisher", f"did not write all\n{words}")
             await asyncio.sleep(0.1)
-        files = await asyncio.to_thread(_count_files, self._stack.manifests)
+        files = await asyncio.to_thread(count_files, self._stack.manifests)
         self.summary["manifests"] = files
         self._say(
             f"written  {files:,} manifests, every gang confirmed by the publisher"
@@ -234,7 +240,7 @@ class Demo:
 
     async def _explain_one(self) -> None:
         waiting = [g for g in self._waiting if self._waits(g)]
-        largest = max(waiting, key=_asked, default=None)
+        largest = max(waiting, key=gpus_asked, default=None)
         if largest is None:
             largest = self._gang(1000, 8)
             await self._submit([largest])
@@ -281,8 +287,8 @@ class Demo:
             ),
             "allocation of the probe",
         )
-        holders = [m for m, _ in self._decisions.values() if sick in _devices(m)]
-        got = min(_devices(self._decision(probe)))
+        holders = [m for m, _ in self._decisions.values() if sick in devices_in(m)]
+        got = min(devices_in(self._decision(probe)))
         self.summary |= {"faultMs": round(milliseconds, 1), "avoided": not holders}
         word = "nobody gets" if not holders else "SOMEBODY GOT"
         self._say(
@@ -293,7 +299,7 @@ class Demo:
     def _held(self) -> tuple[Gang, GangAllocated]:
         for gang in reversed(self._admitted):
             decision = self._decision(gang)
-            if isinstance(decision, GangAllocated) and _devices_of(decision) > 1:
+            if isinstance(decision, GangAllocated) and device_count(decision) > 1:
                 return gang, decision
         raise LocalStackError("solver", "no gang of the demo holds two devices")
 
@@ -375,32 +381,3 @@ class Demo:
         admitted = [g for g in gangs if isinstance(self._decision(g), GangAllocated)]
         waiting = [g for g in gangs if self._waits(g)]
         return admitted, waiting
-
-
-def _devices(decision: DecisionMessage) -> set[DeviceID]:
-    if not isinstance(decision, GangAllocated):
-        return set()
-    return {
-        result.device_id
-        for member in decision.members
-        for claim in member.claims
-        for result in claim.allocation.devices.results
-    }
-
-
-def _devices_of(decision: DecisionMessage) -> int:
-    return len(_devices(decision))
-
-
-def _gpus_each(gang: Gang) -> int:
-    spec = gang.spec.members[0].claims[0].spec
-    exactly = spec.devices.requests[0].exactly if spec is not None else None
-    return exactly.count if exactly is not None else 1
-
-
-def _asked(gang: Gang) -> int:
-    return gang.spec.members[0].count * _gpus_each(gang)
-
-
-def _count_files(folder: Path) -> int:
-    return sum(1 for path in folder.rglob("*") if path.suffix in (".json", ".yaml"))

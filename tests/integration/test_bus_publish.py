@@ -136,7 +136,7 @@ async def test_many_name_the_refused_message(bus: Bus) -> None:
 async def test_an_oversized_message_costs_nobody_the_connection(bus: Bus) -> None:
     """It is refused here; the server would hang up."""
     with pytest.raises(PublishRefusedError, match="more than"):
-        await bus.publish(Outgoing(subject="state.v1.c.k.x", data=bytes(3 << 20)))
+        await bus.publish(Outgoing(subject="state.v1.c.k.x", data=bytes(9 << 20)))
 
     await bus.publish(Outgoing(subject="state.v1.c.k.x", data=bytes(1 << 20)))
     assert bus.connection == 1

@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,35 +31,14 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.process.bus import Bus, Outgoing
-from contracts.process.run import serve
 from moorings.nats import LocalServer
-from publisher.config import PublisherConfig
-from publisher.service import open_service
 from tests import builders
 from tests.builders import decisions
 from tests.builders.decisions import CLUSTER
+from tests.publishing import publisher
 
 NAMESPACE = Namespace(builders.NAMESPACE)
 WAIT_S = 10.0
-
-
-@asynccontextmanager
-async def publisher(
-    server: LocalServer, folder: Path, **fields: Any
-) -> AsyncIterator[None]:
-    """Run a publisher while the block runs; it must stop as asked."""
-    config = PublisherConfig(
-        cluster=CLUSTER, servers=(server.url,), folder=str(folder), **fields
-    )
-    stop = asyncio.Event()
-    running = asyncio.create_task(
-        serve("publisher", lambda: open_service(config), stop)
-    )
-    try:
-        yield
-    finally:
-        stop.set()
-        assert await running == 0
 
 
 async def submit(bus: Bus, gang: Gang, uid: str = builders.UID) -> None:

@@ -1,0 +1,34 @@
+"""A publisher inside the test's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from contracts.process.run import serve
+from moorings.nats import LocalServer
+from publisher.config import PublisherConfig
+from publisher.service import open_service
+from tests.builders.decisions import CLUSTER
+
+
+@asynccontextmanager
+async def publisher(
+    server: LocalServer, folder: Path, **fields: Any
+) -> AsyncIterator[None]:
+    """Run a publisher while the block runs; it must stop as asked."""
+    config = PublisherConfig(
+        cluster=CLUSTER, servers=(server.url,), folder=str(folder), **fields
+    )
+    stop = asyncio.Event()
+    running = asyncio.create_task(
+        serve("publisher", lambda: open_service(config), stop)
+    )
+    try:
+        yield
+    finally:
+        stop.set()
+        assert await running == 0

@@ -130,6 +130,9 @@ def get(
 
 def _show_gangs(records: Iterable[GangRecord], output: Format) -> None:
     views = [view_of(record) for record in records]
+    if not views and output is Format.TABLE:
+        notice("no gangs")
+        return
     columns = (
         "namespace",
         "name",

@@ -167,7 +167,7 @@ def view_of(record: GangRecord) -> dict[str, Any]:
 def _why(record: GangRecord) -> str:
     if record.decision is None:
         return WAITING
-    return "" if record.command is None else "ending"
+    return "ending" if record.ending is not None else ""
 
 
 def _age_s(record: GangRecord) -> float:

@@ -1,8 +1,8 @@
 """Tells the bus what the book says is due, and that the nodes are alive.
 
 Three tasks that share one book: look at the devices, send what changed, show that the
-nodes are here. Looking never waits for the bus. What the bus did
-not acknowledge is due again, and after a reconnect everything is.
+nodes are here. Looking never waits for the bus. What the bus did not acknowledge is due
+again, and after a reconnect everything is.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import structlog
 from msgspec import Struct
 
 from contracts import messages, subjects
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import NodeSeen
 from contracts.process.bus import Bus, Outgoing
-from contracts.process.errors import BusError
+from contracts.process.errors import BusError, StreamDiffersError
+from contracts.process.log import get_logger
 from nodeagent.book import AGAIN, DEVICES, Book, Due
 from nodeagent.errors import SourceError
 from nodeagent.health import HealthChange, Moment
@@ -25,13 +25,14 @@ from nodeagent.recall import recall
 from nodeagent.rota import phase_of, turns
 from nodeagent.sources.source import DeviceSource
 
-log = structlog.get_logger()
+log = get_logger(__name__)
 
 STREAMS = tuple(
     stream for stream in subjects.STREAMS if stream.name in {"INV", "HEALTH", "HB"}
 )
 _CHUNK_NODES = 64
 _HEARTBEAT_SLOTS = 20
+_RETRY_S = 1.0
 
 
 class Pace(Struct, frozen=True, kw_only=True):
@@ -103,7 +104,11 @@ class Announcer:
             )
 
     async def publish_changes(self, stop: asyncio.Event) -> None:
-        """Send what is due; everything again after each reconnect and now and then."""
+        """Send what is due; everything again after each reconnect and now and then.
+
+        Raises:
+            StreamDiffersError: trying again does not help, a person must look.
+        """
         repeated_s = self._clock().monotonic_s
         while not stop.is_set():
             if self._bus.connected:
@@ -111,9 +116,11 @@ class Announcer:
                 try:
                     await self._greet(stop)
                     await self._send_due(stop)
+                except StreamDiffersError:
+                    raise
                 except BusError as error:
                     log.warning("announcement.failed", reason=str(error))
-                    await _pause(stop, self._pace.read_s)
+                    await _pause(stop, _RETRY_S)
             await _either(stop, self._wake, self._pace.read_s)
             self._wake.clear()
 

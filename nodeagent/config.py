@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from contracts.ids import ClusterName, NodeName
+from nodeagent.health import HealthPolicy, TaintEffect
 
 
 class NodeAgentConfig(Struct, frozen=True, kw_only=True):
@@ -34,3 +35,31 @@ class NodeAgentConfig(Struct, frozen=True, kw_only=True):
     """How long a heartbeat lasts on the bus."""
     repeat_s: Annotated[float, Meta(gt=0)] = 600.0
     """How often everything is said again."""
+    bad_readings: Annotated[int, Meta(ge=1)] = 3
+    """Bad readings in a row that make a device Unhealthy."""
+    good_readings: Annotated[int, Meta(ge=1)] = 5
+    """Good readings in a row that make it Healthy again, if they also..."""
+    recovery_s: Annotated[float, Meta(ge=0)] = 10.0
+    """...span this long."""
+    unknown_after_s: Annotated[float, Meta(ge=0)] = 30.0
+    """Silence after which a healthy device becomes Unknown."""
+    unhealthy_effect: TaintEffect = TaintEffect.NO_EXECUTE
+    """Of the taint on an Unhealthy device: NoExecute ends the pods that use it."""
+    unknown_effect: TaintEffect = TaintEffect.NO_SCHEDULE
+    """Of the taint on an Unknown device."""
+
+    def __post_init__(self) -> None:
+        if self.heartbeat_ttl_s <= self.heartbeat_s:
+            raise ValueError("heartbeat_ttl_s must be longer than heartbeat_s")
+
+    @property
+    def health_policy(self) -> HealthPolicy:
+        """How much evidence changes a verdict."""
+        return HealthPolicy(
+            bad_readings=self.bad_readings,
+            good_readings=self.good_readings,
+            recovery_s=self.recovery_s,
+            unknown_after_s=self.unknown_after_s,
+            unhealthy_effect=self.unhealthy_effect,
+            unknown_effect=self.unknown_effect,
+        )

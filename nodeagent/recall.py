@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-import structlog
-
 from contracts import messages, subjects
 from contracts.errors import DecodeError
 from contracts.ids import ClusterName, NodeName
 from contracts.process.bus import Bus, Received
+from contracts.process.log import get_logger
 from nodeagent.book import Book
 
-log = structlog.get_logger()
+log = get_logger(__name__)
 
 
 async def recall(

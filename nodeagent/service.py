@@ -17,7 +17,7 @@ from nodeagent.announce import Announcer, Pace
 from nodeagent.book import Book
 from nodeagent.config import NodeAgentConfig
 from nodeagent.errors import FleetError
-from nodeagent.health import HealthPolicy, Moment
+from nodeagent.health import Moment
 from nodeagent.sources.simulated import SimulatedSource, open_simulated
 
 
@@ -39,7 +39,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
         announcer = Announcer(
             bus,
             source,
-            Book(config.cluster, source.nodes, HealthPolicy()),
+            Book(config.cluster, source.nodes, config.health_policy),
             config.cluster,
             pace=Pace(
                 read_s=config.read_s,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import structlog
 from msgspec import structs
 
 from contracts.ids import DeviceID, NodeName
+from contracts.process.log import get_logger
 from nodeagent.errors import FleetError, SourceError
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.expand import Nodes, expand
@@ -21,7 +21,7 @@ from nodeagent.sources.faults import FaultSpan, faults_at, plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
 from nodeagent.sources.source import Readings
 
-log = structlog.get_logger()
+log = get_logger(__name__)
 
 _Signature = tuple[int, int, int]
 

@@ -146,52 +146,61 @@ class Announcer:
             self._greeted = connection
             await _pause(stop, self._phase * self._pace.spread_s)
             self._book.make_all_due(AGAIN)
+            log.info("announcements.repeated", node_count=self._book.due_count)
         self._greeted = connection
 
     async def _send_due(self, stop: asyncio.Event) -> None:
-        nodes = sent = 0
+        nodes = news = 0
         undiscovered: set[NodeName] = set()
         while self._book.due_count and not stop.is_set():
             taken = self._book.take_due(_CHUNK_NODES)
             outgoing: list[Outgoing] = []
             for node, due in taken.items():
                 try:
-                    outgoing.extend(await self._messages(node, due))
+                    found, is_news = await self._messages(node, due)
                 except SourceError as error:
                     self._warn_once(node, error)
                     undiscovered.add(node)
+                else:
+                    outgoing.extend(found)
+                    news += is_news
             try:
                 await self._bus.publish_many(outgoing)
             except BusError:
                 for node in (*taken, *undiscovered):
                     self._book.make_due(node, AGAIN)
                 raise
-            nodes, sent = nodes + len(taken), sent + len(outgoing)
+            nodes += len(taken)
         for node in undiscovered:
             self._book.make_due(node, AGAIN)
         self._undiscovered &= undiscovered
-        if sent:
-            log.info("nodes.announced", node_count=nodes, message_count=sent)
+        if news:
+            log.info("nodes.announced", node_count=nodes, changed_count=news)
 
     def _warn_once(self, node: NodeName, error: SourceError) -> None:
         if node not in self._undiscovered:
             self._undiscovered.add(node)
             log.warning("devices.undiscovered", node=node, reason=error.reason)
 
-    async def _messages(self, node: NodeName, due: Due) -> list[Outgoing]:
+    async def _messages(self, node: NodeName, due: Due) -> tuple[list[Outgoing], bool]:
+        """Give what is to be sent about a node, and whether any of it is new."""
         found: list[Outgoing] = []
+        news = False
         if due.inventory:
             devices = await self._source.discover(node)
-            message = self._book.next_inventory(devices, due)
-            if message is not None:
+            inventory = self._book.next_inventory(devices, due)
+            if inventory is not None:
                 subject = subjects.inventory(self._cluster, node)
-                data = messages.INVENTORY.encode(message)
+                data = messages.INVENTORY.encode(inventory.message)
                 found.append(Outgoing(subject=subject, data=data, zstd=True))
+                news = inventory.news
         health = self._book.next_health(node, due)
         if health is not None:
             subject = subjects.health(self._cluster, node)
-            found.append(Outgoing(subject=subject, data=health))
-        return found
+            data = messages.HEALTH.encode(health.message)
+            found.append(Outgoing(subject=subject, data=data))
+            news = news or health.news
+        return found, news
 
     async def publish_heartbeats(self, stop: asyncio.Event) -> None:
         """Show that the nodes are alive, their beats spread over the interval."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from typing import Generic, TypeVar
 
 from msgspec import Struct, structs
 
@@ -25,6 +26,8 @@ from nodeagent.health import (
     Symptom,
 )
 from nodeagent.inventory import Announced, NodeDevices
+
+T = TypeVar("T")
 
 
 class NodeBelief(Struct, frozen=True, kw_only=True):
@@ -51,6 +54,13 @@ class Due(Struct, frozen=True):
             self.health or other.health,
             self.repeat or other.repeat,
         )
+
+
+class Saying(Struct, Generic[T], frozen=True):
+    """A message to send; `news`: it is not what was said last."""
+
+    message: T
+    news: bool
 
 
 ALL = Due(inventory=True, health=True)
@@ -136,7 +146,9 @@ class Book:
         taken = list(self._due)[:limit]
         return {node: self._due.pop(node) for node in taken}
 
-    def next_inventory(self, devices: NodeDevices, due: Due) -> DevicesAnnounced | None:
+    def next_inventory(
+        self, devices: NodeDevices, due: Due
+    ) -> Saying[DevicesAnnounced] | None:
         """Give the announcement to send, if one is; it counts as said from now on.
 
         A failed sending must be made due again with `repeat`: the bus may have it, so
@@ -154,18 +166,17 @@ class Book:
             announced=announced,
             health=health.known(belief.health, frozenset(ids)),
         )
-        return message if change is not None or due.repeat else None
+        news = change is not None
+        return Saying(message, news) if news or due.repeat else None
 
-    def next_health(self, node: NodeName, due: Due) -> bytes | None:
+    def next_health(self, node: NodeName, due: Due) -> Saying[HealthJudged] | None:
         """Give the health message to send, if one is; it counts as said from now on."""
         belief = self._beliefs[node]
         message = health.to_message(self._policy, self._cluster, node, belief.health)
-        data = messages.HEALTH.encode(message)
-        digest = _digest(data)
-        if digest == belief.health_said and not due.repeat:
-            return None
+        digest = _digest(messages.HEALTH.encode(message))
+        news = digest != belief.health_said
         self._beliefs[node] = structs.replace(belief, health_said=digest)
-        return data
+        return Saying(message, news) if news or due.repeat else None
 
 
 def _digest(data: bytes) -> bytes:

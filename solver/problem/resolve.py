@@ -19,7 +19,7 @@ from contracts.claim import (
     ResourceClaimTemplate,
 )
 from contracts.defaults import default_claim_spec, default_gang
-from contracts.gang import Gang, Member, MemberClaim
+from contracts.gang import Gang, Member, MemberClaim, MemberNode, NodeToleration
 from contracts.ids import DeviceClassName, GangUID, Namespace, object_key
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
@@ -117,9 +117,18 @@ def _check(gang: Gang) -> None:
             ("resources", node.resources),
             ("nodeSelector", node.node_selector),
             ("affinity", node.affinity),
+            ("tolerations", _tolerations(node)),
         ):
             if value:
                 raise _not_modelled(member.name, f"spec.members[].node.{field}")
+
+
+def _tolerations(node: MemberNode) -> list[NodeToleration]:
+    """List the tolerations that change which nodes will do.
+
+    Kubernetes gives every pod two that matter only once it runs.
+    """
+    return [t for t in node.tolerations if t.effect != "NoExecute" or not t.key]
 
 
 def _member(gang: Gang, member: Member, lookup: Lookup, *, lenient: bool) -> MemberPart:

@@ -213,6 +213,9 @@ def _with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
             unavailable = unavailable or "not ready"
         if state.node.spec.unschedulable:
             unavailable = unavailable or "unschedulable"
+        for taint in state.node.spec.taints:
+            if taint.effect in ("NoSchedule", "NoExecute"):
+                unavailable = unavailable or f"tainted with {taint.key}"
     part = NodePart(name=name, labels=labels, unavailable=unavailable)
     return _with_pages(inventory, inventory.pages.with_value(part))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from contracts.ids import (
     DeviceID,
     DeviceName,
@@ -10,12 +12,15 @@ from contracts.ids import (
     PoolName,
 )
 from contracts.messages import DevicesAnnounced
+from contracts.workload import Node, NodeTaint
+from solver.snapshot.inventory import with_node
 from solver.snapshot.parts import PoolPart, UsePart, pool_key, use_key
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from tests.builders import (
     DRIVER,
     device,
     devices,
+    node,
     pool,
     resource_slice,
     taint,
@@ -154,3 +159,23 @@ def test_presence_makes_a_node_unavailable_and_back() -> None:
     back = apply(snapshot, NodePresence(node=NodeName("a"), away=False))
     part = back.inventory.pages.get("a", "node/a")
     assert getattr(part, "unavailable", None) == ""
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        (node("a"), ""),
+        (node("a", ready=False), "not ready"),
+        (node("a", unschedulable=True), "unschedulable"),
+        (
+            node("a", taints=(NodeTaint(key="k", effect="NoSchedule"),)),
+            "tainted with k",
+        ),
+        (node("a", taints=(NodeTaint(key="k", effect="PreferNoSchedule"),)), ""),
+    ],
+)
+def test_a_node_says_whether_it_may_be_used(item: Node, why: str) -> None:
+    snapshot = snapshot_of({"a": [pool(name="a")]})
+    inventory = with_node(snapshot.inventory, NodeName("a"), item)
+    part = inventory.pages.get("a", "node/a")
+    assert getattr(part, "unavailable", None) == why

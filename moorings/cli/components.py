@@ -6,27 +6,45 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import NODEFAULT, Struct, structs
 
 from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, console, notice, progress
 from moorings.local import open_stack, state_home
+from nodeagent.config import NodeAgentConfig
+from publisher.config import PublisherConfig
+from solver.service.config import SolverConfig
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     app.command()(up)
-    for name, module, what in (
-        ("agent", "nodeagent", "the node agent (variables NODEAGENT_*)"),
-        ("solver", "solver", "the solver (variables SOLVER_*)"),
-        ("publisher", "publisher", "the publisher (variables PUBLISHER_*)"),
+    for name, module, config, what in (
+        ("agent", "nodeagent", NodeAgentConfig, "the node agent"),
+        ("solver", "solver", SolverConfig, "the solver"),
+        ("publisher", "publisher", PublisherConfig, "the publisher"),
     ):
-        app.command(name, help=f"Run {what} in this process until SIGTERM.")(
-            _component(module)
+        text = f"Run {what} in this process until SIGTERM; set up by variables."
+        variables = "\n\n".join(_variables(config, module.upper()))
+        app.command(name, help=text, epilog=variables)(_component(module))
+
+
+def _variables(config: type[Struct], prefix: str) -> Iterator[str]:
+    """List the variables of a service with their defaults."""
+    for field in structs.fields(config):
+        variable = f"{prefix}_{field.name.upper()}"
+        default = field.default
+        if isinstance(default, tuple):
+            default = ",".join(map(str, default))
+        yield (
+            f"{variable}={default}"
+            if default is not NODEFAULT
+            else f"{variable} (needed)"
         )
 
 

@@ -1,0 +1,89 @@
+"""Nodes made of a fleet file."""
+
+from __future__ import annotations
+
+from contracts.ids import NodeName
+from nodeagent.sources.expand import Nodes, expand
+from nodeagent.sources.fleet import read_fleet
+
+FLEET = """
+apiVersion: moorings.dev/v1alpha1
+kind: Fleet
+name: test
+topology:
+- {label: rack, value: "r{index:02}", nodes: 2}
+- {label: power, value: "p{index}", groups: 2}
+nodes:
+- shape: plain
+  count: 1
+- shape: gpu
+  count: 4
+  name: "{shape}{index:03}-{position}"
+  labels: {slot: "s{index}", rack: mine}
+  devices:
+  - driver: gpu.example.com
+    count: 6
+    name: "gpu-{index}"
+    pool: "{node}-pool"
+    uuidPrefix: GPU
+    attributes: {slot: "{numa}-{root:02x}-{rail}", busy: false, lanes: 16}
+    capacity: {memory: 80Gi}
+    numaNodes: 2
+    pcieRoots: 3
+    rails: 6
+"""
+
+
+def nodes() -> Nodes:
+    return expand(read_fleet(FLEET, "f"), "f")
+
+
+def test_names_follow_their_patterns() -> None:
+    assert list(nodes().places) == ["plain-0", *(f"gpu00{i}-{i + 1}" for i in range(4))]
+
+
+def test_nodes_without_devices_have_no_pools() -> None:
+    assert nodes().devices_of(NodeName("plain-0")).pools == ()
+
+
+def test_topology_groups_neighbours_or_deals_in_turn() -> None:
+    labels = [nodes().devices_of(node).labels for node in nodes().places]
+    assert [item["power"] for item in labels] == ["p0", "p1", "p0", "p1", "p0"]
+    assert labels[0]["rack"] == "r00"
+
+
+def test_a_shapes_own_label_wins_over_topology() -> None:
+    labels = nodes().devices_of(NodeName("gpu002-3")).labels
+    assert labels == {"rack": "mine", "power": "p1", "slot": "s2"}
+
+
+def test_devices_are_split_into_groups_in_order() -> None:
+    (pool,) = nodes().devices_of(NodeName("gpu000-1")).pools
+    slots = [device.attributes["slot"].string_value for device in pool.devices]
+    assert slots == ["0-00-0", "0-00-1", "0-01-2", "1-01-3", "1-02-4", "1-02-5"]
+    roots = [
+        device.attributes["resource.kubernetes.io/pcieRoot"].string_value
+        for device in pool.devices
+    ]
+    assert roots == [f"pci0000:0{index // 2}" for index in range(6)]
+
+
+def test_uuids_are_unique_and_the_same_in_every_run() -> None:
+    def uuids() -> list[str | None]:
+        made = nodes()
+        return [
+            device.attributes["uuid"].string_value
+            for node in made.places
+            for pool in made.devices_of(node).pools
+            for device in pool.devices
+        ]
+
+    assert uuids() == uuids()
+    assert len(set(uuids())) == 24
+    assert all((uuid or "").startswith("GPU-") for uuid in uuids())
+
+
+def test_ids_agree_with_the_devices_made() -> None:
+    made = nodes()
+    for node in made.places:
+        assert made.device_ids_of(node) == made.devices_of(node).device_ids

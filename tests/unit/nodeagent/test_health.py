@@ -1,0 +1,156 @@
+"""Hysteresis: how much evidence it takes to change a verdict."""
+
+from __future__ import annotations
+
+from contracts.ids import (
+    ClusterName,
+    DeviceID,
+    DeviceName,
+    DriverName,
+    NodeName,
+    PoolName,
+)
+from nodeagent.health import (
+    TAINT_KEY,
+    DeviceRecord,
+    HealthPolicy,
+    HealthState,
+    Moment,
+    Reading,
+    Symptom,
+    TaintEffect,
+    Verdict,
+    judge,
+    known,
+    recall,
+    to_message,
+)
+
+POLICY = HealthPolicy(
+    bad_readings=3, good_readings=2, recovery_s=5.0, unknown_after_s=10.0
+)
+DEVICE = DeviceID(DriverName("d.io"), PoolName("p"), DeviceName("gpu-0"))
+OTHER = DeviceID(DriverName("d.io"), PoolName("p"), DeviceName("gpu-1"))
+CLUSTER, NODE = ClusterName("c"), NodeName("n")
+
+
+def after(
+    looks: str, state: HealthState | None = None, start_s: int = 0
+) -> HealthState:
+    """Take one look a second: `b`ad, `g`ood or `s`ilent."""
+    readings = {
+        "b": (Reading(DEVICE, Symptom.BAD, "ECC error"),),
+        "s": (Reading(DEVICE, Symptom.SILENT),),
+        "g": (),
+    }
+    state = state or {}
+    for second, look in enumerate(looks, start_s):
+        state, _ = judge(POLICY, state, readings[look], moment(second))
+    return state
+
+
+def moment(second: float) -> Moment:
+    return Moment(float(second), f"at {second}")
+
+
+def verdict(state: HealthState) -> Verdict:
+    return state.get(DEVICE, DeviceRecord()).verdict
+
+
+def test_one_bad_reading_changes_no_verdict() -> None:
+    assert verdict(after("bb")) is Verdict.HEALTHY
+
+
+def test_bad_readings_in_a_row_make_a_device_unhealthy() -> None:
+    assert verdict(after("bbb")) is Verdict.UNHEALTHY
+
+
+def test_a_good_reading_between_starts_the_row_again() -> None:
+    assert verdict(after("bbgbb")) is Verdict.HEALTHY
+
+
+def test_silence_does_not_end_a_row_of_bad_readings() -> None:
+    assert verdict(after("bbsb")) is Verdict.UNHEALTHY
+
+
+def test_recovery_needs_readings_over_a_minimum_time() -> None:
+    assert verdict(after("bbb" + "ggggg")) is Verdict.UNHEALTHY
+    assert verdict(after("bbb" + "gggggg")) is Verdict.HEALTHY
+
+
+def test_recovery_needs_enough_readings_however_long_it_took() -> None:
+    state = after("bbb")
+    for second, expected in ((100, Verdict.UNHEALTHY), (200, Verdict.HEALTHY)):
+        state, _ = judge(POLICY, state, (), moment(second))
+        assert verdict(state) is expected
+
+
+def test_a_bad_reading_starts_recovery_again() -> None:
+    assert verdict(after("bbb" + "ggggg" + "b" + "ggggg")) is Verdict.UNHEALTHY
+
+
+def test_long_silence_makes_a_healthy_device_unknown() -> None:
+    assert verdict(after("s" * 10)) is Verdict.HEALTHY
+    assert verdict(after("s" * 11)) is Verdict.UNKNOWN
+
+
+def test_silence_does_not_excuse_an_unhealthy_device() -> None:
+    assert verdict(after("bbb" + "s" * 20)) is Verdict.UNHEALTHY
+
+
+def test_an_unknown_device_turns_unhealthy_by_bad_readings() -> None:
+    assert verdict(after("s" * 11 + "bbb")) is Verdict.UNHEALTHY
+
+
+def test_a_healthy_device_costs_no_memory() -> None:
+    assert after("bbb" + "gggggg") == {}
+
+
+def test_a_change_is_told_once() -> None:
+    state = after("bb")
+    reading = Reading(DEVICE, Symptom.BAD, "hot")
+    state, changes = judge(POLICY, state, [reading], moment(2))
+    assert [(c.before, c.after, c.message) for c in changes] == [
+        (Verdict.HEALTHY, Verdict.UNHEALTHY, "hot")
+    ]
+    assert judge(POLICY, state, [reading], moment(3))[1] == ()
+
+
+def test_taints_say_when_the_verdict_was_given() -> None:
+    (item,) = to_message(POLICY, CLUSTER, NODE, after("bbbbb")).devices
+    (taint,) = item.taints
+    assert (taint.key, taint.value) == (TAINT_KEY, "Unhealthy")
+    assert taint.time_added == "at 2"
+    assert item.message == "ECC error"
+
+
+def test_effects_follow_the_policy() -> None:
+    policy = HealthPolicy(unhealthy_effect=TaintEffect.NO_SCHEDULE)
+    for state, effect in (
+        (after("bbb"), "NoSchedule"),
+        (after("s" * 11), "NoSchedule"),
+    ):
+        (item,) = to_message(policy, CLUSTER, NODE, state).devices
+        assert item.taints[0].effect == effect
+    (item,) = to_message(POLICY, CLUSTER, NODE, after("bbb")).devices
+    assert item.taints[0].effect == "NoExecute"
+
+
+def test_suspicion_is_no_news() -> None:
+    assert to_message(POLICY, CLUSTER, NODE, after("bb")).devices == ()
+
+
+def test_what_was_said_before_a_restart_is_said_again() -> None:
+    for looks in ("bbb", "s" * 11):
+        message = to_message(POLICY, CLUSTER, NODE, after(looks))
+        assert to_message(POLICY, CLUSTER, NODE, recall(message)) == message
+
+
+def test_recalled_devices_recover_as_all_others() -> None:
+    recalled = recall(to_message(POLICY, CLUSTER, NODE, after("bbb")))
+    assert verdict(after("gggggg", recalled, start_s=50)) is Verdict.HEALTHY
+
+
+def test_devices_that_are_gone_are_forgotten() -> None:
+    state = {**after("bbb"), OTHER: DeviceRecord(verdict=Verdict.UNKNOWN)}
+    assert known(state, {OTHER}).keys() == {OTHER}

@@ -1,0 +1,105 @@
+"""The simulated source: a fleet, and faults put in while it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contracts.ids import NodeName
+from nodeagent.errors import FleetError, SourceError
+from nodeagent.sources.simulated import SimulatedSource, open_simulated
+
+FLEET = """
+apiVersion: moorings.dev/v1alpha1
+kind: Fleet
+name: test
+nodes:
+- shape: n
+  count: 2
+  devices:
+  - {driver: gpu.example.com, count: 2, name: "gpu-{index}"}
+faults:
+- {node: n-1, device: gpu-0, verdict: Unhealthy, at: 5s, for: 5s}
+"""
+N0, N1 = NodeName("n-0"), NodeName("n-1")
+START_S = 1000.0
+
+
+def opened(folder: Path, node: NodeName | None = None) -> SimulatedSource:
+    fleet = folder / "fleet.yaml"
+    fleet.write_text(FLEET)
+    return open_simulated(fleet, folder / "faults.yaml", node)
+
+
+def inject(folder: Path, text: str) -> None:
+    new = folder / "new.yaml"
+    new.write_text(text)
+    new.replace(folder / "faults.yaml")
+
+
+async def test_time_runs_from_the_first_reading(tmp_path: Path) -> None:
+    source = opened(tmp_path)
+    seen = [bool((await source.read(START_S + t)).symptoms) for t in (0, 4, 6, 11)]
+    assert seen == [False, False, True, False]
+
+
+async def test_injected_faults_run_from_when_they_are_read(tmp_path: Path) -> None:
+    source = opened(tmp_path)
+    await source.read(START_S)
+    inject(tmp_path, "faults: [{node: n-0, verdict: Unhealthy, at: 2s, for: 2s}]")
+    seen = [N0 in (await source.read(START_S + t)).symptoms for t in (50, 51, 53, 55)]
+    assert seen == [False, False, True, False]
+
+
+async def test_faults_end_with_their_file(tmp_path: Path) -> None:
+    source = opened(tmp_path)
+    inject(tmp_path, '{"faults": [{"node": "n-0", "verdict": "Away"}]}')
+    assert (await source.read(START_S)).away == {N0}
+    (tmp_path / "faults.yaml").unlink()
+    assert (await source.read(START_S + 1)).away == frozenset()
+
+
+async def test_a_refused_faults_file_changes_nothing(tmp_path: Path) -> None:
+    source = opened(tmp_path)
+    inject(tmp_path, "faults: [{node: n-0, verdict: Away}]")
+    assert (await source.read(START_S)).away == {N0}
+    inject(tmp_path, "faults: [{node: nobody, verdict: Away}]")
+    assert (await source.read(START_S + 1)).away == {N0}
+    inject(tmp_path, "")
+    assert (await source.read(START_S + 2)).away == frozenset()
+
+
+async def test_a_removed_device_leaves_and_returns(tmp_path: Path) -> None:
+    source = opened(tmp_path)
+    await source.read(START_S)
+    inject(tmp_path, "faults: [{node: n-0, device: gpu-1, verdict: Removed}]")
+    assert (await source.read(START_S + 1)).changed == {N0}
+    names = [id_.device for id_ in (await source.discover(N0)).device_ids]
+    assert names == ["gpu-0"]
+    assert (await source.read(START_S + 2)).changed == frozenset()
+    inject(tmp_path, "")
+    assert (await source.read(START_S + 3)).changed == {N0}
+    assert len((await source.discover(N0)).device_ids) == 2
+
+
+async def test_one_node_of_a_fleet_has_its_own_faults_alone(tmp_path: Path) -> None:
+    source = opened(tmp_path, N1)
+    assert source.nodes == (N1,)
+    inject(tmp_path, 'faults: [{node: "*", verdict: Unhealthy}]')
+    assert (await source.read(START_S)).symptoms.keys() == {N1}
+
+
+def test_a_node_that_the_fleet_has_not_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FleetError, match="no node is named 'n-9'"):
+        opened(tmp_path, NodeName("n-9"))
+
+
+async def test_discovering_a_stranger_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no node is named 'n-9'"):
+        await opened(tmp_path).discover(NodeName("n-9"))
+
+
+def test_a_missing_fleet_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FleetError, match="cannot be read"):
+        open_simulated(tmp_path / "none.yaml", None, None)

@@ -100,7 +100,7 @@ class Book:
         if belief is not None:
             self._beliefs[message.node] = structs.replace(
                 belief,
-                health={**health.recall(message), **belief.health},
+                health=health.recall(message, belief.health),
                 health_said=_digest(messages.HEALTH.encode(message)),
             )
 

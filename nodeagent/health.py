@@ -237,9 +237,12 @@ def _taint(policy: HealthPolicy, record: DeviceRecord) -> DeviceTaint:
     )
 
 
-def recall(message: HealthJudged) -> HealthState:
-    """Believe what was said before a restart, until readings say otherwise."""
-    return {
+def recall(message: HealthJudged, state: HealthState) -> HealthState:
+    """Believe what was said before a restart, unless a new verdict was given since.
+
+    Readings that changed no verdict yet do not clear a taint.
+    """
+    said = {
         item.device: DeviceRecord(
             verdict=Verdict(item.verdict),
             since_utc=next((t.time_added or "" for t in item.taints), ""),
@@ -248,3 +251,9 @@ def recall(message: HealthJudged) -> HealthState:
         for item in message.devices
         if item.verdict in {Verdict.UNHEALTHY.value, Verdict.UNKNOWN.value}
     }
+    judged = {
+        device: record
+        for device, record in state.items()
+        if record.verdict is not Verdict.HEALTHY or device not in said
+    }
+    return {**said, **judged}

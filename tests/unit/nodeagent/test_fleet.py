@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.faults import plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
 
+DOCUMENT = Path(__file__).parents[3] / "docs" / "fleet.md"
 FLEETS = Path(moorings.__file__).parent / "fleets"
 
 GOOD = """
@@ -120,6 +122,13 @@ def test_too_many_attributes_are_refused() -> None:
 def test_what_is_no_fleet_at_all_is_refused(text: str) -> None:
     with pytest.raises(FleetError):
         load(text)
+
+
+def test_what_the_document_shows_is_accepted() -> None:
+    fleet, faults = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    nodes = load(fleet)
+    assert len(nodes.places) == 32
+    assert len(plan_faults(read_faults(faults, "f"), nodes, "f")) == 34
 
 
 def test_an_empty_faults_file_has_no_faults() -> None:

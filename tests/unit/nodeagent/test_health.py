@@ -143,12 +143,23 @@ def test_suspicion_is_no_news() -> None:
 def test_what_was_said_before_a_restart_is_said_again() -> None:
     for looks in ("bbb", "s" * 11):
         message = to_message(POLICY, CLUSTER, NODE, after(looks))
-        assert to_message(POLICY, CLUSTER, NODE, recall(message)) == message
+        assert to_message(POLICY, CLUSTER, NODE, recall(message, {})) == message
 
 
 def test_recalled_devices_recover_as_all_others() -> None:
-    recalled = recall(to_message(POLICY, CLUSTER, NODE, after("bbb")))
+    recalled = recall(to_message(POLICY, CLUSTER, NODE, after("bbb")), {})
     assert verdict(after("gggggg", recalled, start_s=50)) is Verdict.HEALTHY
+
+
+def test_suspicion_does_not_clear_what_was_said() -> None:
+    """The first readings after a restart must not make an old taint flap."""
+    message = to_message(POLICY, CLUSTER, NODE, after("bbb"))
+    assert verdict(recall(message, after("b"))) is Verdict.UNHEALTHY
+
+
+def test_a_new_verdict_wins_over_what_was_said() -> None:
+    message = to_message(POLICY, CLUSTER, NODE, after("s" * 11))
+    assert verdict(recall(message, after("bbb"))) is Verdict.UNHEALTHY
 
 
 def test_devices_that_are_gone_are_forgotten() -> None:

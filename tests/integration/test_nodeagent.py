@@ -1,0 +1,325 @@
+"""The node agent on a real bus: announces, judges, beats, restarts, reconnects."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import time
+from pathlib import Path
+
+from contracts import messages, subjects
+from contracts.ids import NodeName
+from contracts.messages import DevicesAnnounced, HealthJudged
+from contracts.process.bus import Bus
+from contracts.process.errors import BusError
+from moorings.nats import LocalServer
+from tests.services import CLUSTER, Process, eventually, running
+
+FLEET = """
+apiVersion: moorings.dev/v1alpha1
+kind: Fleet
+name: test
+nodes:
+- shape: n
+  count: 3
+  devices:
+  - {driver: gpu.example.com, count: 4, name: "gpu-{index}", numaNodes: 2}
+"""
+NODES = tuple(NodeName(f"n-{index}") for index in range(3))
+
+
+class Agent(Process):
+    """A node agent in a folder of its own."""
+
+    def __init__(self, url: str, folder: Path, **variables: str) -> None:
+        self._folder = folder
+        (folder / "fleet.yaml").write_text(FLEET)
+        super().__init__(
+            "nodeagent",
+            folder / "agent.log",
+            NODEAGENT_SERVERS=url,
+            NODEAGENT_FLEET=str(folder / "fleet.yaml"),
+            NODEAGENT_FAULTS_FILE=str(folder / "faults.yaml"),
+            **variables,
+        )
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process is not None and self._process.poll() is None
+
+    def wait(self) -> int:
+        """Wait until it ends by itself; gives its exit code."""
+        assert self._process is not None
+        return self._process.wait(timeout=20)
+
+    def inject(self, faults: str) -> None:
+        """Replace the faults file."""
+        new = self._folder / "faults.new"
+        new.write_text(f"faults: [{faults}]")
+        new.replace(self._folder / "faults.yaml")
+
+
+async def inventory_of(bus: Bus, node: NodeName) -> DevicesAnnounced | None:
+    found = await bus.last("INV", subjects.inventory(CLUSTER, node))
+    return None if found is None else messages.INVENTORY.decode(found.data)
+
+
+async def health_of(bus: Bus, node: NodeName) -> HealthJudged | None:
+    found = await bus.last("HEALTH", subjects.health(CLUSTER, node))
+    return None if found is None else messages.HEALTH.decode(found.data)
+
+
+async def unhealthy(bus: Bus, node: NodeName) -> list[str]:
+    found = await health_of(bus, node)
+    return [str(item.device.device) for item in found.devices] if found else []
+
+
+async def sequences(bus: Bus) -> list[int]:
+    """Give where in their streams the last messages of all nodes are."""
+    found = [
+        await bus.last(stream, of(CLUSTER, node))
+        for stream, of in (("INV", subjects.inventory), ("HEALTH", subjects.health))
+        for node in NODES
+    ]
+    return [message.sequence for message in found if message is not None]
+
+
+async def all_said(bus: Bus) -> bool:
+    return len(await sequences(bus)) == 2 * len(NODES)
+
+
+async def test_every_node_is_announced_whole(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    async with running(Agent(nats_server.url, tmp_path)):
+        await eventually(lambda: all_said(bus), "all nodes announced")
+        for node in NODES:
+            found = await inventory_of(bus, node)
+            assert found is not None
+            (pool,) = found.pools
+            assert (str(pool.name), pool.generation) == (str(node), 1)
+            assert [device.name for device in pool.devices] == [
+                f"gpu-{index}" for index in range(4)
+            ]
+
+
+async def test_one_node_alone_speaks_for_itself(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    async with running(Agent(nats_server.url, tmp_path, NODEAGENT_NODE="n-1")):
+        await eventually(lambda: health_of(bus, NODES[1]), "n-1 announced")
+        assert await inventory_of(bus, NODES[1]) is not None
+        assert await inventory_of(bus, NODES[0]) is None
+
+
+async def test_a_fault_is_on_the_bus_within_a_second_and_goes_again(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    agent = Agent(nats_server.url, tmp_path, NODEAGENT_RECOVERY_S="0.5")
+    async with running(agent):
+        await eventually(lambda: all_said(bus), "all nodes announced")
+        agent.inject("{node: n-1, device: gpu-2, verdict: Unhealthy, message: hot}")
+        began_s = time.time()
+        await eventually(lambda: unhealthy(bus, NODES[1]), "a device is unhealthy")
+        stored = await bus.last("HEALTH", subjects.health(CLUSTER, NODES[1]))
+        assert stored is not None
+        assert stored.time_s - began_s < 1.0
+        (item,) = messages.HEALTH.decode(stored.data).devices
+        assert (item.device.device, item.message) == ("gpu-2", "hot")
+        assert [taint.effect for taint in item.taints] == ["NoExecute"]
+        assert await unhealthy(bus, NODES[0]) == []
+
+        agent.inject("")
+
+        async def recovered() -> bool:
+            return await unhealthy(bus, NODES[1]) == []
+
+        await eventually(recovered, "the device is healthy again")
+
+
+async def test_a_removed_device_raises_the_generation_of_its_pool_alone(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    agent = Agent(nats_server.url, tmp_path)
+    async with running(agent):
+        await eventually(lambda: all_said(bus), "all nodes announced")
+        agent.inject("{node: n-0, device: gpu-0, verdict: Removed}")
+
+        async def generations() -> list[int]:
+            found = [await inventory_of(bus, node) for node in NODES]
+            return [item.pools[0].generation for item in found if item is not None]
+
+        async def risen() -> bool:
+            return await generations() == [2, 1, 1]
+
+        await eventually(risen, "a new generation")
+
+
+async def test_heartbeats_end_with_the_agent_and_leave_a_marker(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    agent = Agent(
+        nats_server.url,
+        tmp_path,
+        NODEAGENT_HEARTBEAT_S="0.5",
+        NODEAGENT_HEARTBEAT_TTL_S="1",
+    )
+    stop = asyncio.Event()
+    alive: set[str] = set()
+    expired: set[str] = set()
+    wanted = {subjects.heartbeat(CLUSTER, node) for node in NODES}
+    async with running(agent), asyncio.timeout(20):
+        async for page in bus.follow("HB", [subjects.wildcard("hb", CLUSTER)], stop):
+            for message in page.messages:
+                (expired if message.gone else alive).add(message.subject)
+                assert message.gone in ("", "MaxAge")
+            if alive == wanted and agent.is_running:
+                assert expired == set()
+                agent.kill()
+            if expired == wanted:
+                stop.set()
+
+
+async def test_a_node_that_is_away_stops_its_heartbeat_alone(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    agent = Agent(
+        nats_server.url,
+        tmp_path,
+        NODEAGENT_HEARTBEAT_S="0.5",
+        NODEAGENT_HEARTBEAT_TTL_S="1",
+    )
+    agent.inject("{node: n-2, verdict: Away, at: 1s}")
+    async with running(agent):
+
+        async def presence() -> list[bool]:
+            found = [
+                await bus.last("HB", subjects.heartbeat(CLUSTER, node))
+                for node in NODES
+            ]
+            return [beat is not None and not beat.gone for beat in found]
+
+        async def everybody() -> bool:
+            return await presence() == [True, True, True]
+
+        async def but_one() -> bool:
+            return await presence() == [True, True, False]
+
+        await eventually(everybody, "all nodes are alive")
+        await eventually(but_one, "one node is away")
+
+
+async def test_a_restart_says_nothing_that_was_said_before(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    """Generations and taints outlive the process; a clean stop exits with 0."""
+    agent = Agent(nats_server.url, tmp_path, NODEAGENT_REPEAT_S="100000")
+    agent.inject("{node: n-1, device: gpu-2, verdict: Unhealthy}")
+    async with running(agent):
+        await eventually(lambda: all_said(bus), "all nodes announced")
+        await eventually(lambda: unhealthy(bus, NODES[1]), "a device is unhealthy")
+        before = await sequences(bus)
+        assert agent.stop() == 0
+        agent.start()
+
+        async def started_again() -> bool:
+            return agent.log().count("announcements.recalled") == 2
+
+        await eventually(started_again, "the agent is back")
+        await asyncio.sleep(0.5)
+        assert await sequences(bus) == before
+        agent.inject("{node: n-1, device: gpu-3, verdict: Removed}")
+
+        async def risen() -> bool:
+            found = await inventory_of(bus, NODES[1])
+            return found is not None and found.pools[0].generation == 2
+
+        await eventually(risen, "the generation goes on from there")
+
+
+async def test_everything_is_said_again_after_a_reconnect(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    agent = Agent(nats_server.url, tmp_path)
+    async with running(agent):
+        await eventually(lambda: all_said(bus), "all nodes announced")
+        before = await sequences(bus)
+        connection = bus.connection
+        nats_server.kill()
+        nats_server.start()
+
+        async def reconnected() -> bool:
+            return bus.connected and bus.connection > connection
+
+        await eventually(reconnected, "we are connected again")
+
+        async def said_again() -> bool:
+            now = await sequences(bus)
+            return min(now[:3]) > max(before[:3]) and min(now[3:]) > max(before[3:])
+
+        await eventually(said_again, "everything is said again")
+        beat = await bus.last("HB", subjects.heartbeat(CLUSTER, NODES[0]))
+        assert beat is not None
+
+
+async def test_a_server_that_forgot_everything_hears_everything_again(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    """The bus can be rebuilt from the nodes, streams included."""
+    async with running(Agent(nats_server.url, tmp_path)):
+        await eventually(lambda: all_said(bus), "all nodes announced")
+        nats_server.kill()
+        shutil.rmtree(nats_server.store_dir / "data")
+        nats_server.start()
+
+        async def said_again() -> bool:
+            with contextlib.suppress(BusError):
+                return await all_said(bus)
+            return False
+
+        await eventually(said_again, "everything is said again")
+
+
+async def test_what_changed_while_the_bus_was_away_is_said_when_it_is_back(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    agent = Agent(nats_server.url, tmp_path)
+    async with running(agent):
+        await eventually(lambda: all_said(bus), "all nodes announced")
+        connection = bus.connection
+        nats_server.kill()
+        agent.inject("{node: n-0, device: gpu-1, verdict: Unhealthy}")
+
+        async def judged() -> bool:
+            return "device.judged" in agent.log()
+
+        await eventually(judged, "the agent judges without a bus")
+        nats_server.start()
+
+        async def reconnected() -> bool:
+            return bus.connected and bus.connection > connection
+
+        await eventually(reconnected, "we are connected again")
+
+        async def told() -> bool:
+            return await unhealthy(bus, NODES[0]) == ["gpu-1"]
+
+        await eventually(told, "the fault is on the bus")
+
+
+async def test_a_broken_fleet_ends_the_agent_with_its_rule(tmp_path: Path) -> None:
+    agent = Agent("nats://127.0.0.1:1", tmp_path)
+    (tmp_path / "fleet.yaml").write_text(FLEET.replace("count: 3", "count: 0"))
+    async with running(agent):
+        assert agent.wait() == 1
+        assert "nodes[0].count: must be at least 1" in agent.log()
+        assert "Traceback" not in agent.log()
+
+
+async def test_contradicting_variables_are_refused(tmp_path: Path) -> None:
+    agent = Agent("nats://127.0.0.1:1", tmp_path, NODEAGENT_HEARTBEAT_TTL_S="1")
+    async with running(agent):
+        assert agent.wait() == 2
+        assert "heartbeat_ttl_s must be longer than heartbeat_s" in agent.log()

@@ -7,6 +7,7 @@ verdict, and the next device gets a fresh process; who kills several is given up
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -63,7 +64,9 @@ class Sandbox:
                 env={"PYTHONPATH": path},
             )
         self._connection = Connection(ours.detach())
-        self._connection.send(self._limits)
+        # A process that died already is noticed when it does not answer.
+        with contextlib.suppress(OSError):
+            self._connection.send(self._limits)
         self._served = 0
         self._is_ready = False
 

@@ -1,17 +1,15 @@
 # The commands of the project. `make demo` and `make test` each work first on a machine
-# that has only Python 3.11+ and make: whatever is missing they set up.
+# that has only Python 3.11+ and make: whatever is missing they set up, once.
+# `make PYTHON=python3.13 ...` chooses the Python of a new environment.
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-ifdef CI
-RESULTS := --color=no
-endif
 
 .PHONY: help setup demo test lint bench bench-full soak clean
 
 help: ## Show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: $(STAMP) ## Create .venv with everything the project needs
 
@@ -21,11 +19,11 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup.sh
 demo: $(STAMP) ## Run the main job on this machine; ends by itself
 	@$(BIN)/moorings demo
 
-lint: $(STAMP) ## Format, lint, import rules, types
-	@bash scripts/check.sh lint
-
 test: $(STAMP) ## Everything that must hold: lint, then all tests
 	@bash scripts/check.sh all
+
+lint: $(STAMP) ## Format, lint, import rules, types
+	@bash scripts/check.sh lint
 
 bench: $(STAMP) ## Benchmarks, small sizes
 	@bash scripts/bench.sh small

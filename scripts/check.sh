@@ -1,24 +1,35 @@
 #!/usr/bin/env bash
-# The one command behind `make lint` and `make test`, here and in CI.
+# The one command behind `make lint` and `make test`, here and in CI. The first step that
+# fails ends it.
 # Usage: scripts/check.sh lint|all
 set -euo pipefail
 bin=.venv/bin
-begun=$SECONDS
+name=start
+
+finish() {
+  local status=$?
+  if [ "$status" -eq 0 ]; then
+    echo "== all passed after $SECONDS s"
+  else
+    echo "== failed: $name, after $SECONDS s" >&2
+  fi
+}
+trap finish EXIT
 
 step() {
-  local started=$SECONDS name=$1
+  local started=$SECONDS
+  name=$1
   shift
   echo "== $name"
   "$@"
   echo "   $((SECONDS - started)) s"
 }
 
-step format "$bin/ruff" format --check --quiet .
-step lint "$bin/ruff" check --quiet .
-step imports "$bin/lint-imports" --no-cache
-step types "$bin/mypy"
-[ "$1" = lint ] && exit 0
+step "format" "$bin/ruff" format --check --quiet .
+step "lint" "$bin/ruff" check --quiet .
+step "imports" "$bin/lint-imports" --no-cache --no-logo
+step "types" "$bin/mypy"
+if [ "$1" = lint ]; then exit 0; fi
 step "unit and property tests" "$bin/pytest" -q -n 2 tests/unit tests/property
 step "integration tests" "$bin/pytest" -q tests/integration
 step "end-to-end tests" "$bin/pytest" -q tests/e2e
-echo "== all passed after $((SECONDS - begun)) s"

@@ -1,24 +1,15 @@
 #!/usr/bin/env bash
 # Writes constraints.txt anew: every package of every extra and of the dev group, pinned
-# with hashes. Run it after changing dependencies in pyproject.toml.
+# with hashes for Python 3.11 and newer. Run it after changing dependencies in
+# pyproject.toml; what is pinned stays as it is unless --upgrade says otherwise.
+# Usage: scripts/pin.sh [--upgrade | --upgrade-package NAME]
 set -euo pipefail
-wanted=$(mktemp)
-trap 'rm -f "$wanted"' EXIT
-python3 - >"$wanted" <<'PY'
-import tomllib
-
-with open("pyproject.toml", "rb") as file:
-    project = tomllib.load(file)
-for group in (
-    project["build-system"]["requires"],
-    project["project"]["dependencies"],
-    *project["project"]["optional-dependencies"].values(),
-    project["dependency-groups"]["dev"],
-):
-    print(*(line for line in group if not line.startswith("moorings[")), sep="\n")
-PY
-{
-  echo "# Made by scripts/pin.sh from pyproject.toml; do not edit."
-  uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-    --no-emit-index-url --no-header "$wanted" | sed "s#-r $wanted#pyproject.toml#"
-} >constraints.txt
+cd "$(dirname "$0")/.."
+if ! command -v uv >/dev/null; then
+  echo "error: pinning needs uv on PATH" >&2
+  exit 1
+fi
+uv pip compile pyproject.toml --all-extras --group dev --quiet \
+  --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-emit-find-links --no-emit-package moorings \
+  --custom-compile-command "scripts/pin.sh" --output-file constraints.txt "$@"

@@ -75,6 +75,14 @@ class Quantity:
         """Make the quantity of so many whole units."""
         return cls(units * NANO, str(units))
 
+    @classmethod
+    def of_nano(cls, nano: int) -> Quantity:
+        """Make a quantity of 1e-9 units, in the largest decimal unit that is whole."""
+        for suffix, scale in (("", NANO), ("m", 10**6), ("u", 10**3)):
+            if nano % scale == 0:
+                return cls(nano, f"{nano // scale}{suffix}")
+        return cls(nano, f"{nano}n")
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Quantity is frozen: cannot set {name}")
 

@@ -15,18 +15,27 @@ from msgspec import Struct
 from contracts.allocation import Reason
 from contracts.claim import DeviceConfiguration, DeviceConstraint, DeviceToleration
 from contracts.codec import Codec
-from contracts.ids import DeviceClassName, GangUID, Namespace
+from contracts.features import Features
+from contracts.ids import (
+    DeviceClassName,
+    FullyQualifiedName,
+    GangUID,
+    Namespace,
+    NodeName,
+)
+from contracts.quantity import Quantity
 from solver.problem.selectors import SelectorRows, SelectorTable
 from solver.snapshot.parts import Page, Pages
 
 
-class RequestPart(
+class SubrequestPart(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
 ):
-    """One request of a claim, its class looked up and its defaults filled in."""
+    """One way to serve a request, its class looked up and its defaults filled in."""
 
-    name: str
-    device_class: DeviceClassName
+    name: str = ""
+    """Of the subrequest; empty where a request has no alternatives."""
+    device_class: DeviceClassName = DeviceClassName("")
     selectors: tuple[str, ...] = ()
     """Those of the class, then those of the request."""
     class_selectors: int = 0
@@ -35,6 +44,30 @@ class RequestPart(
     count: int = 1
     """Devices asked for; without meaning when all are."""
     tolerations: tuple[DeviceToleration, ...] = ()
+    admin_access: bool = False
+    capacity: dict[str, Quantity] = {}
+    """What each device must have of a capacity, and a share consumes of it."""
+    derived_attributes: tuple[tuple[FullyQualifiedName, str], ...] = ()
+    """(attribute, expression): values that only constraints see (KEP-6080)."""
+    fault: str = ""
+    """Why kube-scheduler's allocator cannot even look for devices; in its words."""
+
+
+class RequestPart(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
+    """One request of a claim: the first of some alternatives that can be had."""
+
+    name: str
+    alternatives: tuple[SubrequestPart, ...] = (SubrequestPart(),)
+    """At least one, best first."""
+    fault: str = ""
+    """As that of a subrequest, for the request as a whole."""
+
+    def result_name(self, alternative: int) -> str:
+        """Name the chosen alternative as results do: `request/subrequest`."""
+        own = self.alternatives[alternative].name
+        return f"{self.name}/{own}" if own else self.name
 
 
 class ClaimPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -48,6 +81,8 @@ class ClaimPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     requests: tuple[RequestPart, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
     config: tuple[DeviceConfiguration, ...] = ()
+    fault: str = ""
+    """As that of a subrequest, for the constraints."""
 
 
 class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -56,6 +91,10 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     name: str
     count: int = 1
     claims: tuple[ClaimPart, ...] = ()
+    node_name: NodeName = NodeName("")
+    """The only node that may serve it; empty: any."""
+    extended_resources: tuple[str, ...] = ()
+    """Those of its resources that claims here ask for; sorted (KEP-5004)."""
 
 
 class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -87,6 +126,7 @@ class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
     work_limit: float = 8.0
     """CP-SAT deterministic time of one solve."""
     seed: int = 1
+    features: Features = Features()
 
 
 class ProblemRoot(Struct, frozen=True, kw_only=True, rename="camel"):

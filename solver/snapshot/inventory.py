@@ -15,13 +15,15 @@ from contracts.claim import DeviceClass
 from contracts.device import DeviceTaint, DeviceTaintRule, ResourcePool, ResourceSlice
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced, HealthJudged
-from contracts.workload import Node
+from contracts.quantity import Quantity
+from contracts.workload import Node, NodeStatus
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.parts import (
     ClassPart,
     NodePart,
     Pages,
     PoolPart,
+    ShareUse,
     UsePart,
     class_key,
     pool_key,
@@ -29,7 +31,22 @@ from solver.snapshot.parts import (
 )
 from solver.snapshot.pools import pool_of_collision, pool_of_inventory, pool_of_slices
 
-Holders = dict[DeviceName, frozenset[str]]
+
+class Share(Struct, frozen=True):
+    """One share of a device: who holds it, and what it consumes."""
+
+    holders: frozenset[str]
+    consumed: tuple[tuple[str, Quantity], ...]
+
+
+class DeviceUse(Struct, frozen=True, kw_only=True):
+    """Who holds a device: for itself, or in shares by their ids."""
+
+    holders: frozenset[str] = frozenset()
+    shares: dict[str, Share] = {}
+
+
+Uses = dict[DeviceName, DeviceUse]
 
 
 class NodeState(Struct, frozen=True, kw_only=True):
@@ -57,8 +74,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
     health: FrozenMap[NodeName, HealthJudged] = FrozenMap()
     taint_rules: FrozenMap[str, DeviceTaintRule] = FrozenMap()
     nodes: FrozenMap[NodeName, NodeState] = FrozenMap()
-    holders: FrozenMap[str, Holders] = FrozenMap()
-    """Who holds a device, by pool key."""
+    holders: FrozenMap[str, Uses] = FrozenMap()
+    """Who holds which device, by pool key."""
     pool_nodes: FrozenMap[str, NodeName] = FrozenMap()
     """The node of each known pool, by pool key."""
 
@@ -181,6 +198,8 @@ def with_class(
                     for selector in item.spec.selectors
                 ),
                 config=item.spec.config,
+                extended_resource_name=item.spec.extended_resource_name or "",
+                created=item.metadata.creation_timestamp or "",
             )
         )
     return _with_pages(inventory, pages)
@@ -216,7 +235,18 @@ def _with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
         for taint in state.node.spec.taints:
             if taint.effect in ("NoSchedule", "NoExecute"):
                 unavailable = unavailable or f"tainted with {taint.key}"
-    part = NodePart(name=name, labels=labels, unavailable=unavailable)
+    status = state.node.status if state.node is not None else NodeStatus()
+    part = NodePart(
+        name=name,
+        labels=labels,
+        declared_features=tuple(
+            sorted(f for f in status.declared_features if f.startswith("DRA"))
+        ),
+        plugin_resources=tuple(
+            sorted(r for r, q in status.allocatable.items() if "/" in r and q.nano > 0)
+        ),
+        unavailable=unavailable,
+    )
     return _with_pages(inventory, inventory.pages.with_value(part))
 
 
@@ -271,7 +301,7 @@ def with_uses(inventory: Inventory, keys: Iterable[str]) -> Inventory:
         freed = freed or not (
             isinstance(before, UsePart)
             and set(before.taken) <= set(use.taken)
-            and before.taints == use.taints
+            and (before.shared, before.taints) == (use.shared, use.taints)
         )
         pages = pages.with_value(use)
     if pages is inventory.pages:
@@ -283,14 +313,28 @@ def with_uses(inventory: Inventory, keys: Iterable[str]) -> Inventory:
 def _use_part(
     inventory: Inventory, driver: DriverName, pool: PoolName, node: NodeName
 ) -> UsePart:
-    taken = inventory.holders.get(pool_key(driver, pool)) or {}
+    held = inventory.holders.get(pool_key(driver, pool)) or {}
     return UsePart(
         driver=driver,
         pool=pool,
         node=node,
-        taken=tuple(sorted(taken)),
+        taken=tuple(sorted(name for name, use in held.items() if use.holders)),
+        shared=tuple(
+            ShareUse(device=name, consumed=_consumed(held[name]))
+            for name in sorted(held)
+            if held[name].shares
+        ),
         taints=tuple(_taints(inventory, driver, pool, node)),
     )
+
+
+def _consumed(use: DeviceUse) -> tuple[tuple[str, Quantity], ...]:
+    """Add up what the shares of a device consume."""
+    total: dict[str, int] = {}
+    for share in use.shares.values():
+        for name, amount in share.consumed:
+            total[name] = total.get(name, 0) + amount.nano
+    return tuple((name, Quantity.of_nano(total[name])) for name in sorted(total))
 
 
 def _taints(

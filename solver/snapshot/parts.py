@@ -18,30 +18,64 @@ from msgspec import Raw, Struct
 
 from contracts.claim import DeviceConfiguration
 from contracts.codec import Codec
-from contracts.device import Device, DeviceTaint
+from contracts.device import CounterSet, Device, DeviceTaint, NodeSelector
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
+from contracts.quantity import Quantity
 
 PAGES = 256
 """How many pages a cluster has; a node's page follows from its name alone."""
 
 
-class PoolPart(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="Pool"
+class PoolSlice(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
 ):
-    """A pool as the allocator may use it."""
+    """What decides about devices in one ResourceSlice of a pool."""
+
+    name: str
+    generation: int = 0
+    slice_count: int = 0
+    """Slices that this generation of the pool has, as the driver says."""
+    node_name: NodeName | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    per_device_node_selection: bool | None = None
+    devices: tuple[Device, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
+    skip_node_operations: tuple[str, ...] | None = None
+
+
+class PoolPart(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    tag="Pool",
+    dict=True,
+):
+    """All slices of a pool, of every generation; what a node makes of them differs."""
 
     driver: DriverName
     pool: PoolName
     node: NodeName = NodeName("")
-    """The node that the pool is local to; empty when it is not local to one."""
-    generation: int = 0
-    devices: tuple[Device, ...] = ()
-    """In the order that kube-scheduler would look at them."""
-    incomplete: bool = False
-    invalid: str = ""
-    """Why the pool must not be used; empty when it may."""
-    not_modelled: str = ""
-    """The field that this version cannot decide with; empty when there is none."""
+    """The node that every slice names; empty when they are not local to one."""
+    slices: tuple[PoolSlice, ...] = ()
+    """By name: kube-scheduler's order."""
+    contested: str = ""
+    """Why nobody may use the pool; empty: it may be used."""
+
+    @cached_property
+    def devices(self) -> tuple[Device, ...]:
+        """The devices of all slices; bit i of a set of devices is the i-th of them."""
+        return tuple(device for item in self.slices for device in item.devices)
+
+
+class ShareUse(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What the shares of one device consume together (KEP-5075)."""
+
+    device: DeviceName
+    consumed: tuple[tuple[str, Quantity], ...] = ()
+    """By capacity name, sorted."""
 
 
 class UsePart(
@@ -53,7 +87,9 @@ class UsePart(
     pool: PoolName
     node: NodeName = NodeName("")
     taken: tuple[DeviceName, ...] = ()
-    """Sorted."""
+    """Held by one claim for itself; sorted."""
+    shared: tuple[ShareUse, ...] = ()
+    """Held in shares; by device."""
     taints: tuple[tuple[DeviceName, DeviceTaint], ...] = ()
     """From health and DeviceTaintRules, sorted by device."""
 
@@ -65,6 +101,10 @@ class NodePart(
 
     name: NodeName
     labels: dict[str, str] = {}
+    declared_features: tuple[str, ...] = ()
+    """Of `status.declaredFeatures`, those of DRA."""
+    plugin_resources: tuple[str, ...] = ()
+    """Extended resources that the node itself offers (device plugins); sorted."""
     unavailable: str = ""
     """Why nothing may be placed here (`away`, `not ready`); empty: usable."""
 
@@ -77,6 +117,9 @@ class ClassPart(
     name: DeviceClassName
     selectors: tuple[str, ...] = ()
     config: tuple[DeviceConfiguration, ...] = ()
+    extended_resource_name: str = ""
+    created: str = ""
+    """`metadata.creationTimestamp`: of two classes for one resource the later wins."""
 
 
 PartValue = PoolPart | UsePart | NodePart | ClassPart

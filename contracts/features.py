@@ -1,0 +1,120 @@
+"""Kubernetes' feature gates for DRA: which exist, their defaults, what they switch.
+
+An allocator has eleven switches; each is one gate, or two that must both be on. The
+defaults follow the release, so a cluster is described by its version and the gates
+that its administrator changed.
+
+Source: pkg/features/kube_features.go; k8s.io/dynamic-resource-allocation/structured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+DEFAULT_VERSION = "1.37"
+_OFF, _ON = False, True
+_VERSIONS = ("1.34", "1.35", "1.36", "1.37")
+GATES: dict[str, tuple[bool | None, ...]] = {
+    "DynamicResourceAllocation": (_ON, _ON, _ON, _ON),
+    "DRAAdminAccess": (_ON, _ON, _ON, _ON),
+    "DRAPrioritizedList": (_ON, _ON, _ON, _ON),
+    "DRAResourceClaimDeviceStatus": (_ON, _ON, _ON, _ON),
+    "DRASchedulerFilterTimeout": (_ON, _ON, _ON, _ON),
+    "DRADeviceBindingConditions": (_OFF, _OFF, _ON, _ON),
+    "DRAPartitionableDevices": (_OFF, _OFF, _ON, _ON),
+    "DRADeviceTaints": (_OFF, _OFF, _ON, _ON),
+    "DRADeviceTaintRules": (None, _OFF, _OFF, _ON),
+    "DRAConsumableCapacity": (_OFF, _OFF, _ON, _ON),
+    "DRAExtendedResource": (_OFF, _OFF, _ON, _ON),
+    "DRAListTypeAttributes": (None, None, _OFF, _OFF),
+    "DRANodeAllocatableResources": (None, None, _OFF, _OFF),
+    "DRAWorkloadResourceClaims": (None, None, _OFF, _OFF),
+    "DRAResourcePoolStatus": (None, None, _OFF, _OFF),
+    "DRAFractionalCapacityRange": (None, None, None, _ON),
+    "DRADerivedAttributes": (None, None, None, _OFF),
+    "DRADeviceCompatibilityGroups": (None, None, None, _OFF),
+    "DRAPartitionableDevicesType": (None, None, None, _OFF),
+    "DRAOptionalNodeOperations": (None, None, None, _OFF),
+}
+"""By name: the default in each of the versions we know; None: not there yet."""
+
+
+class Features(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What an allocator may do; the defaults are those of Kubernetes 1.37."""
+
+    admin_access: bool = True
+    prioritized_list: bool = True
+    partitionable_devices: bool = True
+    device_taints: bool = True
+    device_taint_rules: bool = True
+    device_binding: bool = True
+    consumable_capacity: bool = True
+    fractional_capacity_range: bool = True
+    extended_resource: bool = True
+    node_allocatable_resources: bool = False
+    list_type_attributes: bool = False
+    optional_node_operations: bool = False
+    derived_attributes: bool = False
+    compatibility_groups: bool = False
+
+
+_SWITCHES: dict[str, tuple[str, ...]] = {
+    "admin_access": ("DRAAdminAccess",),
+    "prioritized_list": ("DRAPrioritizedList",),
+    "partitionable_devices": ("DRAPartitionableDevices",),
+    "device_taints": ("DRADeviceTaints",),
+    "device_taint_rules": ("DRADeviceTaints", "DRADeviceTaintRules"),
+    "device_binding": ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"),
+    "consumable_capacity": ("DRAConsumableCapacity",),
+    "fractional_capacity_range": ("DRAFractionalCapacityRange",),
+    "extended_resource": ("DRAExtendedResource",),
+    "node_allocatable_resources": ("DRANodeAllocatableResources",),
+    "list_type_attributes": ("DRAListTypeAttributes",),
+    "optional_node_operations": ("DRAOptionalNodeOperations",),
+    "derived_attributes": ("DRADerivedAttributes",),
+    "compatibility_groups": ("DRADeviceCompatibilityGroups",),
+}
+
+
+class FeatureError(ValueError):
+    """A version or gate that Kubernetes does not have."""
+
+
+def features_of(
+    version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = None
+) -> Features:
+    """Describe a cluster by its version (`1.36`) and the gates that were changed.
+
+    Raises:
+        FeatureError: no version or gate that we know.
+    """
+    known = version.removeprefix("v")
+    if known not in _VERSIONS:
+        listed = ", ".join(_VERSIONS)
+        raise FeatureError(f"Kubernetes {version!r} is not known; known are {listed}")
+    check_gates(gates or {})
+    column = _VERSIONS.index(known)
+    on = {name: bool(defaults[column]) for name, defaults in GATES.items()}
+    on |= gates or {}
+    return Features(
+        **{
+            switch: all(on[name] for name in names)
+            for switch, names in _SWITCHES.items()
+        }
+    )
+
+
+def check_gates(gates: Mapping[str, bool]) -> None:
+    """Refuse names that are no gate.
+
+    Raises:
+        FeatureError: an unknown name.
+    """
+    for name in sorted(gates):
+        if name not in GATES:
+            listed = ", ".join(sorted(GATES))
+            raise FeatureError(
+                f"feature gate {name!r} is not known; known are {listed}"
+            )

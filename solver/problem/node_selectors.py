@@ -1,0 +1,106 @@
+"""Whether a node is one that a NodeSelector means.
+
+Terms are alternatives, the comparisons of a term must all hold, a term without any
+matches nothing. A selector that cannot be read is an error, not a no.
+
+Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity.
+"""
+
+from __future__ import annotations
+
+import re
+
+from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from solver.errors import SolverError
+from solver.snapshot.parts import NodePart
+
+_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_KEY = re.compile(rf"({_DOMAIN}/)?{_NAME}")
+_VALUE = re.compile(rf"({_NAME})?")
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_INT64 = 2**63
+
+
+class NodeSelectorError(SolverError):
+    """A NodeSelector that cannot be read."""
+
+
+def node_matches(selector: NodeSelector, node: NodePart) -> bool:
+    """Say whether any term of a selector holds for a node.
+
+    Raises:
+        NodeSelectorError: a comparison is malformed, whether it matters or not.
+    """
+    terms = [term for term in selector.node_selector_terms if _says_anything(term)]
+    for term in terms:
+        for requirement in term.match_expressions:
+            _check_label(requirement)
+        for requirement in term.match_fields:
+            _check_field(requirement)
+    return any(_holds(term, node) for term in terms)
+
+
+def _says_anything(term: NodeSelectorTerm) -> bool:
+    return bool(term.match_expressions or term.match_fields)
+
+
+def _holds(term: NodeSelectorTerm, node: NodePart) -> bool:
+    return all(
+        _label_holds(item, node.labels) for item in term.match_expressions
+    ) and all(_field_holds(item, node.name) for item in term.match_fields)
+
+
+def _check_label(item: NodeSelectorRequirement) -> None:
+    key, operator, values = item.key, item.operator, item.values
+    if not _KEY.fullmatch(key):
+        raise NodeSelectorError(f"key {key!r} is no label")
+    match operator:
+        case "In" | "NotIn":
+            wrong = not values
+        case "Exists" | "DoesNotExist":
+            wrong = bool(values)
+        case "Gt" | "Lt":
+            wrong = len(values) != 1 or _integer(values[0]) is None
+        case _:
+            raise NodeSelectorError(f"{operator!r} is not a valid operator")
+    if wrong or not all(_VALUE.fullmatch(value) for value in values):
+        raise NodeSelectorError(f"operator {operator} of {key} has values {values}")
+
+
+def _check_field(item: NodeSelectorRequirement) -> None:
+    if item.operator not in ("In", "NotIn") or len(item.values) != 1:
+        raise NodeSelectorError(
+            f"field {item.key} takes In or NotIn and one value, not {item.operator} "
+            f"and {item.values}"
+        )
+
+
+def _label_holds(item: NodeSelectorRequirement, labels: dict[str, str]) -> bool:
+    value = labels.get(item.key)
+    match item.operator:
+        case "In":
+            return value is not None and value in item.values
+        case "NotIn":
+            return value is None or value not in item.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case _:
+            here, there = _integer(value or ""), _integer(item.values[0])
+            if here is None or there is None:
+                return False
+            return here > there if item.operator == "Gt" else here < there
+
+
+def _field_holds(item: NodeSelectorRequirement, name: str) -> bool:
+    value = name if item.key == "metadata.name" else ""
+    return (value == item.values[0]) == (item.operator == "In")
+
+
+def _integer(text: str) -> int | None:
+    if not _INTEGER.fullmatch(text):
+        return None
+    value = int(text)
+    return value if -_INT64 <= value < _INT64 else None

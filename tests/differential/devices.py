@@ -61,7 +61,7 @@ def _value(draw: Draw, name: str) -> Json | None:
     if name == "numa":
         if mixed:
             draw.tag("attribute-mixed")
-            return draw.one(({"ints": [0, 1]}, {"string": "0"}))
+            return {"ints": [0, 1]} if draw.chance(0.5) else {"string": "0"}
         return {"int": draw.one((0, 0, 1, 2))}
     if name == "model":
         return {"string": draw.one(("a", "a", "b", "c"))}
@@ -77,7 +77,12 @@ def _list(
         return None
     draw.tag("list-attribute")
     if mixed:
-        return draw.one(({field: []}, {field[:-1]: values[0]}, {"bools": [True]}))
+        others: tuple[Json, ...] = (
+            {field: []},
+            {field[:-1]: values[0]},
+            {"bools": [True]},
+        )
+        return draw.one(others)
     if draw.chance(0.1):
         return {"versions": draw.some(("1.0.0", "1.2.3", "2.0.0"), 1, 2)}
     return {field: draw.some(values, 1, 3)}

@@ -11,6 +11,7 @@ from tests.differential.nodes import NODE, OTHER, place, selector
 
 DRIVERS = ("gpu.example.com", "nic.example.com")
 _SETS = ("card-0", "card-1")
+_OPERATIONS: tuple[list[str], ...] = (["*"], ["NodePrepareResources"], [])
 _GROUPS = ("red", "green", "blue")
 
 
@@ -48,8 +49,7 @@ def _pool(draw: Draw, driver: str, pool: str) -> list[Json]:
         spec.update(_placed(draw, spec, where, per_device=per_device))
         if draw.says("skip", 0.5):
             draw.tag("skip-node-operations")
-            operations = (["*"], ["NodePrepareResources"], [])
-            spec["skipNodeOperations"] = draw.one(operations)
+            spec["skipNodeOperations"] = draw.one(_OPERATIONS)
     if draw.says("order", 0.3) or draw.says("pools", 0.2):
         _break(draw, specs)
     return _named(draw, driver, pool, specs)

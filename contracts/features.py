@@ -9,7 +9,7 @@ Source: pkg/features/kube_features.go; k8s.io/dynamic-resource-allocation/struct
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -118,3 +118,18 @@ def check_gates(gates: Mapping[str, bool]) -> None:
             raise FeatureError(
                 f"feature gate {name!r} is not known; known are {listed}"
             )
+
+
+def read_gates(parts: Iterable[str]) -> dict[str, bool]:
+    """Read gates written `Name=true` or `Name=false`.
+
+    Raises:
+        FeatureError: a part is not of that form.
+    """
+    found: dict[str, bool] = {}
+    for part in parts:
+        name, _, value = part.strip().partition("=")
+        if value not in ("true", "false"):
+            raise FeatureError(f"{part.strip()!r} is not Name=true or Name=false")
+        found[name] = value == "true"
+    return found

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from contracts.claim import ResourceClaimSpec
-from contracts.ids import FullyQualifiedName
+from contracts.ids import FullyQualifiedName, NodeName
 from contracts.meta import ObjectMeta
 from contracts.quantity import Quantity
 from contracts.structs import KubernetesStruct
@@ -43,6 +43,8 @@ class NodeToleration(KubernetesStruct, frozen=True, kw_only=True):
 class MemberNode(KubernetesStruct, frozen=True, kw_only=True):
     """What kube-scheduler will ask of the node besides devices."""
 
+    node_name: NodeName = NodeName("")
+    """The only node that will do; empty: any."""
     resources: dict[str, Quantity] = {}
     node_selector: dict[str, str] = {}
     tolerations: tuple[NodeToleration, ...] = ()

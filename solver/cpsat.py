@@ -21,6 +21,8 @@ class Solved(Struct, frozen=True):
     values: Sequence[int]
     """By variable index."""
     optimal: bool
+    value_reached: int
+    """Of the objective; 0 without one."""
     bound: float
     """What no solution exceeds; equal to the value when optimal."""
     work: float
@@ -72,7 +74,8 @@ def solve(
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         optimal = status == cp_model.OPTIMAL
         bound = solver.best_objective_bound
-        return Solved(tuple(response.solution), optimal, bound, work)
+        value = round(solver.objective_value)
+        return Solved(tuple(response.solution), optimal, value, bound, work)
     if status == cp_model.INFEASIBLE:
         return Infeasible(work)
     if status == cp_model.MODEL_INVALID:

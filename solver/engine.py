@@ -8,13 +8,15 @@ so the answer is a function of the Problem alone.
 
 from __future__ import annotations
 
+from math import floor
+
 from msgspec import Struct
 
 from solver import cpsat
 from solver.decision import Statistics, Status, TierValue
 from solver.direct.build import build, demand_everything
 from solver.direct.extract import extract
-from solver.direct.objective import priorities, weight_in
+from solver.direct.objective import Goal, first_choices_only, goals
 from solver.direct.restrict import all_needed, enough
 from solver.direct.variables import Placements
 from solver.places import Placed
@@ -43,7 +45,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 def answer(problem: Problem) -> Answer:
     """Decide the batch."""
     demand = Demand(problem.gangs)
-    kinds = node_kinds(problem.pages, demand.query, problem.selectors)
+    kinds = node_kinds(problem, demand.query)
     hopeless = _hopeless(demand, kinds)
     left_out = set(hopeless)
     hopeful = Demand(
@@ -51,7 +53,7 @@ def answer(problem: Problem) -> Answer:
     )
     names = [index for index in range(len(demand.gangs)) if index not in left_out]
     if hopeless and hopeful.gangs and hopeful.query != demand.query:
-        kinds = node_kinds(problem.pages, hopeful.query, problem.selectors)
+        kinds = node_kinds(problem, hopeful.query)
     search = _Search(hopeful, kinds, problem.parameters)
     status, placed, reached = search.run() if hopeful.gangs else _NOTHING
     return Answer(
@@ -63,8 +65,8 @@ def answer(problem: Problem) -> Answer:
     )
 
 
-Reached = dict[int, int | None]
-"""The proven bound of each priority; None: not proven."""
+Reached = dict[Goal, int | None]
+"""The proven bound of each goal; None: not proven."""
 _NOTHING: tuple[Status, tuple[Placed, ...], Reached] = (Status.OPTIMAL, (), {})
 
 
@@ -87,12 +89,24 @@ def _hopeless(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, ...]:
 def _tiers(
     demand: Demand, hopeful: Demand, placed: tuple[Placed, ...], reached: Reached
 ) -> tuple[TierValue, ...]:
+    """Report what the placed gangs are worth, goal by goal."""
     admitted = [hopeful.gangs[item.gang] for item in placed]
     tiers = []
     for priority in sorted({gang.priority for gang in demand.gangs}, reverse=True):
         value = sum(gang.weight for gang in admitted if gang.priority == priority)
-        bound = reached.get(priority, value)
+        bound = reached.get((1, priority), value)
         tiers.append(TierValue(tier=1, priority=priority, value=value, bound=bound))
+    if demand.has_alternatives:
+        value = sum(
+            rank
+            for item in placed
+            for places in item.members
+            for place in places
+            for rank in place.alternatives
+        )
+        tiers.append(
+            TierValue(tier=2, value=value, bound=reached.get((2, None), value))
+        )
     return tuple(tiers)
 
 
@@ -152,34 +166,35 @@ class _Search:
         return outcome
 
     def _everything_on(self, nodes: tuple[NodeView, ...]) -> tuple[Placed, ...] | None:
+        """Place all gangs with their first choices on these nodes, if it can be."""
         x = self._built(nodes)
         demand_everything(x)
+        first_choices_only(x)
         outcome = self._solve(x, SMALL_WORK, feasibility=True)
         return extract(x, outcome) if isinstance(outcome, cpsat.Solved) else None
 
     def _best_on(
         self, nodes: tuple[NodeView, ...]
     ) -> tuple[Status, tuple[Placed, ...], Reached]:
-        """Maximise one priority after the other; each keeps what was reached."""
+        """Pursue one goal after the other; each keeps what was reached before."""
         x = self._built(nodes)
         best: cpsat.Solved | None = None
         reached: Reached = {}
         proven = True
-        for priority in priorities(x):
-            weight = weight_in(x, priority)
-            x.model.maximize(weight)
+        for goal, gain in goals(x):
+            x.model.maximize(gain)
             self._hint(x, best)
             outcome = self._solve(x, self._parameters.work_limit, feasibility=False)
             match outcome:
                 case cpsat.Solved():
                     best = outcome
-                    value = self._value(x, outcome, priority)
-                    bound = value if outcome.optimal else int(outcome.bound + 1e-6)
-                    reached[priority] = bound if proven else None
+                    value = outcome.value_reached
+                    bound = value if outcome.optimal else floor(outcome.bound + 1e-6)
+                    reached[goal] = abs(bound) if proven else None
                     proven = proven and outcome.optimal
-                    x.model.add(weight >= value)
+                    x.model.add(gain >= value)
                 case cpsat.Infeasible() | cpsat.Unknown():
-                    reached[priority] = None
+                    reached[goal] = None
                     proven = False
         if best is None:
             return Status.NOT_PROVEN, (), reached
@@ -192,10 +207,3 @@ class _Search:
             return
         for index, value in enumerate(best.values):
             x.model.add_hint(x.model.get_int_var_from_proto_index(index), value)
-
-    def _value(self, x: Placements, solved: cpsat.Solved, priority: int) -> int:
-        return sum(
-            solved.value(variable) * kind.weight
-            for kind, variable in x.gangs.items()
-            if kind.priority == priority
-        )

@@ -12,7 +12,9 @@ class Place(Struct, frozen=True):
 
     node: NodeName
     devices: tuple[tuple[DeviceID, ...], ...]
-    """By request of the member kind."""
+    """By request, claim after claim."""
+    alternatives: tuple[int, ...]
+    """The alternative that was chosen for each request."""
 
 
 class Placed(Struct, frozen=True):

@@ -3,6 +3,8 @@
 Results stand in the order of the requests; configuration of classes comes before that
 of the claim; a device of one node pins the claim to that node. Names that nobody gave
 yet are derived from the gang, so a repeated decision makes the same ones.
+
+Source: k8s.io/dynamic-resource-allocation/structured, Allocate, createNodeSelector.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from contracts.allocation import (
 )
 from contracts.claim import DeviceConfiguration
 from contracts.device import (
+    Device,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -32,28 +35,173 @@ from contracts.ids import (
     NodeName,
 )
 from contracts.messages import ClaimAllocated, MemberAllocated
+from contracts.quantity import Quantity
+from solver.errors import SolverError
 from solver.places import Place, Placed
-from solver.problem.problem import ClaimPart, GangPart, MemberPart, RequestPart
+from solver.problem.amounts import consumed_amounts
+from solver.problem.candidates import is_shareable
+from solver.problem.gather import Cluster
+from solver.problem.problem import (
+    ClaimPart,
+    GangPart,
+    MemberPart,
+    Problem,
+    SubrequestPart,
+)
+from solver.snapshot.parts import ClassPart, PoolSlice
 
-ClassConfigs = Mapping[DeviceClassName, tuple[DeviceConfiguration, ...]]
 NAMESPACE = UUID("6c0d7a3e-98c5-5a0e-9a55-2f1f3cf1a3d0")
 """Of gang uids that are no UUIDs themselves."""
 
 
-def members_allocated(
-    gang: GangPart, placed: Placed, configs: ClassConfigs
-) -> tuple[MemberAllocated, ...]:
-    """Write down what every pod of a gang gets."""
-    return tuple(
-        MemberAllocated(
-            member=member.name,
-            index=index,
-            node=place.node,
-            claims=tuple(_claims(gang, member, index, place, configs)),
+class ResultError(SolverError):
+    """Chosen devices that cannot be written down together."""
+
+
+class Results:
+    """Writes down what pods get.
+
+    `narrow` pins a claim to its node where the node selectors of its devices cannot be
+    merged, instead of giving up as kube-scheduler does.
+    """
+
+    def __init__(self, problem: Problem, cluster: Cluster, *, narrow: bool) -> None:
+        self._cluster = cluster
+        self._features = problem.parameters.features
+        self._configs = _class_configs(problem)
+        self._narrow = narrow
+
+    def gang(self, gang: GangPart, placed: Placed) -> tuple[MemberAllocated, ...]:
+        """Write down what every pod of a gang gets.
+
+        Raises:
+            ResultError: node selectors that cannot be merged.
+        """
+        return tuple(
+            self.pod(gang, member, index, place)
+            for member, places in zip(gang.members, placed.members, strict=True)
+            for index, place in enumerate(places)
         )
-        for member, places in zip(gang.members, placed.members, strict=True)
-        for index, place in enumerate(places)
-    )
+
+    def pod(
+        self, gang: GangPart, member: MemberPart, index: int, place: Place
+    ) -> MemberAllocated:
+        """Write down what one pod gets.
+
+        Raises:
+            ResultError: node selectors that cannot be merged.
+        """
+        claims, first = [], 0
+        for claim in member.claims:
+            last = first + len(claim.requests)
+            ref = claim_ref(gang, member, index, claim)
+            part = Place(
+                place.node, place.devices[first:last], place.alternatives[first:last]
+            )
+            claims.append(
+                ClaimAllocated(
+                    claim=claim.name,
+                    ref=ref,
+                    allocation=self._allocation(claim, ref, part),
+                )
+            )
+            first = last
+        return MemberAllocated(
+            member=member.name, index=index, node=place.node, claims=tuple(claims)
+        )
+
+    def _allocation(
+        self, claim: ClaimPart, ref: ClaimRef, place: Place
+    ) -> AllocationResult:
+        results: list[DeviceRequestAllocationResult] = []
+        slices: list[tuple[Device, PoolSlice]] = []
+        for request, devices, alternative in zip(
+            claim.requests, place.devices, place.alternatives, strict=True
+        ):
+            asked = request.alternatives[alternative]
+            name = request.result_name(alternative)
+            for device_id in devices:
+                found = self._cluster.nodes[place.node].find(device_id)
+                if found is None:
+                    raise ResultError(f"{device_id} is not on {place.node}")
+                share = str(uuid5(_namespace(ref.uid), f"{len(results)}/{device_id}"))
+                results.append(self._result(asked, name, device_id, found, share))
+                slices.append(found)
+        names = [
+            request.result_name(alternative)
+            for request, alternative in zip(
+                claim.requests, place.alternatives, strict=True
+            )
+        ]
+        return AllocationResult(
+            devices=DeviceAllocationResult(
+                results=tuple(results),
+                config=_config(claim, place.alternatives, names, self._configs),
+            ),
+            node_selector=self._node_selector(claim, place.node, slices),
+        )
+
+    def _result(
+        self,
+        asked: SubrequestPart,
+        request: str,
+        device_id: DeviceID,
+        found: tuple[Device, PoolSlice],
+        share_id: str,
+    ) -> DeviceRequestAllocationResult:
+        device, item = found
+        features = self._features
+        shared, consumed = is_shareable(device, features), dict[str, Quantity]()
+        if shared:
+            fractional = features.fractional_capacity_range
+            amounts = consumed_amounts(device, asked.capacity, fractional=fractional)
+            consumed = amounts or {}
+        lists = features.device_binding
+        skips = features.optional_node_operations
+        return DeviceRequestAllocationResult(
+            request=request,
+            driver=device_id.driver,
+            pool=device_id.pool,
+            device=device_id.device,
+            admin_access=True if asked.admin_access else None,
+            tolerations=_tolerations(asked),
+            binding_conditions=(device.binding_conditions or ()) if lists else (),
+            binding_failure_conditions=(
+                (device.binding_failure_conditions or ()) if lists else ()
+            ),
+            share_id=share_id if shared else None,
+            consumed_capacity=consumed,
+            skip_node_operations=item.skip_node_operations if skips else None,
+        )
+
+    def _node_selector(
+        self, claim: ClaimPart, node: NodeName, found: list[tuple[Device, PoolSlice]]
+    ) -> NodeSelector | None:
+        fields: list[NodeSelectorRequirement] = []
+        expressions: list[NodeSelectorRequirement] = []
+        for device, item in found:
+            name, selector = item.node_name, item.node_selector
+            if item.per_device_node_selection:
+                name, selector = device.node_name, device.node_selector
+            if name is not None or device.binds_to_node:
+                return _on_node(node)
+            terms = selector.node_selector_terms if selector is not None else ()
+            if len(terms) > 1:
+                if self._narrow:
+                    return _on_node(node)
+                raise ResultError(
+                    f"create NodeSelector for claim {claim.claim_name or claim.name}: "
+                    f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
+                )
+            for term in terms:
+                _add_new(term.match_fields, fields)
+                _add_new(term.match_expressions, expressions)
+        if not fields and not expressions:
+            return None
+        term = NodeSelectorTerm(
+            match_fields=tuple(fields), match_expressions=tuple(expressions)
+        )
+        return NodeSelector(node_selector_terms=(term,))
 
 
 def claim_ref(
@@ -67,63 +215,23 @@ def claim_ref(
     return ClaimRef(gang.namespace, name, ClaimUID(uid))
 
 
-def _namespace(uid: GangUID) -> UUID:
+def _namespace(uid: GangUID | ClaimUID) -> UUID:
     try:
         return UUID(uid)
     except ValueError:
         return uuid5(NAMESPACE, uid)
 
 
-def _claims(
-    gang: GangPart, member: MemberPart, index: int, place: Place, configs: ClassConfigs
-) -> list[ClaimAllocated]:
-    claims, first = [], 0
-    for claim in member.claims:
-        devices = place.devices[first : first + len(claim.requests)]
-        first += len(claim.requests)
-        claims.append(
-            ClaimAllocated(
-                claim=claim.name,
-                ref=claim_ref(gang, member, index, claim),
-                allocation=_allocation(claim, devices, place.node, configs),
-            )
+def _tolerations(asked: SubrequestPart) -> tuple[ResultToleration, ...]:
+    return tuple(
+        ResultToleration(
+            key=toleration.key,
+            operator=toleration.operator,
+            value=toleration.value,
+            effect=toleration.effect,
+            toleration_seconds=toleration.toleration_seconds,
         )
-    return claims
-
-
-def _allocation(
-    claim: ClaimPart,
-    devices: tuple[tuple[DeviceID, ...], ...],
-    node: NodeName,
-    configs: ClassConfigs,
-) -> AllocationResult:
-    results = tuple(
-        _result(request, device)
-        for request, chosen in zip(claim.requests, devices, strict=True)
-        for device in chosen
-    )
-    return AllocationResult(
-        devices=DeviceAllocationResult(results=results, config=_config(claim, configs)),
-        node_selector=_on_node(node) if results else None,
-    )
-
-
-def _result(request: RequestPart, device: DeviceID) -> DeviceRequestAllocationResult:
-    return DeviceRequestAllocationResult(
-        request=request.name,
-        driver=device.driver,
-        pool=device.pool,
-        device=device.device,
-        tolerations=tuple(
-            ResultToleration(
-                key=toleration.key,
-                operator=toleration.operator,
-                value=toleration.value,
-                effect=toleration.effect,
-                toleration_seconds=toleration.toleration_seconds,
-            )
-            for toleration in request.tolerations
-        ),
+        for toleration in asked.tolerations
     )
 
 
@@ -132,33 +240,62 @@ def _on_node(node: NodeName) -> NodeSelector:
     return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
 
 
+def _add_new(
+    found: tuple[NodeSelectorRequirement, ...], known: list[NodeSelectorRequirement]
+) -> None:
+    for item in found:
+        key = (item.key, item.operator, frozenset(item.values))
+        if all((k.key, k.operator, frozenset(k.values)) != key for k in known):
+            known.append(item)
+
+
+def _class_configs(
+    problem: Problem,
+) -> Mapping[DeviceClassName, tuple[DeviceConfiguration, ...]]:
+    return {
+        part.value.name: part.value.config
+        for page in problem.pages
+        for part in page.parts.values()
+        if isinstance(part.value, ClassPart) and part.value.config
+    }
+
+
 def _config(
-    claim: ClaimPart, configs: ClassConfigs
+    claim: ClaimPart,
+    alternatives: tuple[int, ...],
+    names: list[str],
+    configs: Mapping[DeviceClassName, tuple[DeviceConfiguration, ...]],
 ) -> tuple[DeviceAllocationConfiguration, ...]:
     """Put the configuration together: classes first, then the claim's own.
 
     An entry that covers every request of the claim names none.
-    Source: kubernetes 1.37, structured allocator.
     """
-    names = {request.name for request in claim.requests}
     entries: list[tuple[str, tuple[str, ...], DeviceConfiguration]] = []
     by_class: dict[DeviceClassName, list[str]] = {}
-    for request in claim.requests:
-        by_class.setdefault(request.device_class, []).append(request.name)
-    for name, requests in by_class.items():
+    for request, alternative, name in zip(
+        claim.requests, alternatives, names, strict=True
+    ):
+        chosen = request.alternatives[alternative].device_class
+        by_class.setdefault(chosen, []).append(name)
+    for class_name, requests in by_class.items():
         entries.extend(
-            ("FromClass", tuple(requests), item) for item in configs.get(name, ())
+            ("FromClass", tuple(requests), item) for item in configs.get(class_name, ())
         )
+    covers = [{r.name, name} for r, name in zip(claim.requests, names, strict=True)]
     entries.extend(
         ("FromClaim", item.requests, item)
         for item in claim.config
-        if not item.requests or names & set(item.requests)
+        if not item.requests or any(set(item.requests) & both for both in covers)
     )
     return tuple(
         DeviceAllocationConfiguration(
             source=source,
-            requests=() if names <= set(requests) else requests,
+            requests=() if _covers_all(requests, covers) else requests,
             opaque=item.opaque,
         )
         for source, requests, item in entries
     )
+
+
+def _covers_all(requests: tuple[str, ...], covers: list[set[str]]) -> bool:
+    return all(set(requests) & both for both in covers)

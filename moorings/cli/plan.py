@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from contracts.codec import to_builtins
+from contracts.features import DEFAULT_VERSION
 from moorings.cli.documents import read_documents
 from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, notice, progress, show
 from moorings.errors import InputError, UsageError
-from moorings.plan.gates import read_gates
+from moorings.plan.gates import gates_of, read_features
 from moorings.plan.plan import Plan
 from moorings.plan.reading import Reader
 from moorings.plan.work import PlanObject
@@ -53,6 +54,9 @@ def plan(
     feature_gates: Annotated[
         str, typer.Option(help="Kubernetes' gates: Name=true,...")
     ] = "",
+    kubernetes_version: Annotated[
+        str, typer.Option(help="The cluster's release: its gates' defaults.")
+    ] = DEFAULT_VERSION,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="A case a line in, a Plan a line out.")
     ] = False,
@@ -70,7 +74,7 @@ def plan(
     from moorings.plan.decide import Planner, PlanOptions  # noqa: PLC0415  # OR-Tools
     from moorings.plan.lines import plan_lines  # noqa: PLC0415  # is slow to import
 
-    read_gates(feature_gates)
+    features = read_features(kubernetes_version, gates_of(feature_gates))
     if jsonl == bool(filename):
         raise UsageError("plan needs either -f FILE or --jsonl")
     with SelectorEvaluator() as evaluator:
@@ -82,7 +86,8 @@ def plan(
             raise typer.Exit(ExitCode.YES)
         objects, failed = _objects(filename or [])
         with progress("planning"):
-            found = planner.plan(objects, PlanOptions(node=node, order=str(order)))
+            options = PlanOptions(node=node, order=str(order), features=features)
+            found = planner.plan(objects, options)
     if output is Format.TABLE:
         _print(found)
     else:

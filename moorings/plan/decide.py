@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from contracts.errors import ContractsError
+from contracts.features import Features
 from moorings.plan.answer import plan_of
 from moorings.plan.plan import Plan
 from moorings.plan.work import PlanObject, Work, work_of
@@ -19,7 +20,7 @@ from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import Parameters, Problem
 from solver.problem.selectors import SelectorTable
 from solver.snapshot.batch import BatchLimits, choose_batch
-from solver.upstream import allocate_upstream
+from solver.upstream.allocate import allocate_upstream
 from solver.versions import VERSION
 
 _ALL = BatchLimits(gangs=1_000_000, pods=1_000_000_000)
@@ -31,6 +32,7 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
     node: str | None = None
     order: str = "optimal"
     """`optimal` or `upstream`."""
+    features: Features = Features()
 
 
 class Planner:
@@ -64,12 +66,12 @@ class Planner:
     def _problem(self, work: Work, options: PlanOptions) -> Problem:
         batch = choose_batch(work.snapshot, _ALL)
         lenient = options.order == "upstream"
-        gangs = resolve_gangs(work.snapshot, batch, lenient=lenient)
+        gangs = resolve_gangs(work.snapshot, batch, options.features, lenient=lenient)
         while wanted := wanted_verdicts(work.snapshot, gangs, self._table):
             self._evaluations += len(wanted)
             verdicts = self._evaluator.evaluate(wanted)
             self._table = self._table.with_verdicts(wanted, verdicts)
-        parameters = Parameters(version=VERSION)
+        parameters = Parameters(version=VERSION, features=options.features)
         return assemble(work.snapshot, gangs, self._table, parameters)
 
 

@@ -1,63 +1,32 @@
-"""Kubernetes' feature gates for DRA, by name: which exist, and what was asked."""
+"""What a cluster can do, from the words of the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from contracts.features import FeatureError, Features, features_of, read_gates
 from moorings.errors import UsageError
 
-GATES = frozenset(
-    {
-        "DRAAdminAccess",
-        "DRAConsumableCapacity",
-        "DRADerivedAttributes",
-        "DRADeviceBindingConditions",
-        "DRADeviceCompatibilityGroups",
-        "DRADeviceTaintRules",
-        "DRADeviceTaints",
-        "DRAExtendedResource",
-        "DRAFractionalCapacityRange",
-        "DRAListTypeAttributes",
-        "DRANodeAllocatableResources",
-        "DRAOptionalNodeOperations",
-        "DRAPartitionableDevices",
-        "DRAPartitionableDevicesType",
-        "DRAPrioritizedList",
-        "DRAResourceClaimDeviceStatus",
-        "DRAResourcePoolStatus",
-        "DRASchedulerFilterTimeout",
-        "DRAWorkloadResourceClaims",
-        "DynamicResourceAllocation",
-    }
-)
-"""Known by name; none changes what this version decides (docs/modelled.md)."""
 
-
-def read_gates(text: str) -> dict[str, bool]:
+def gates_of(text: str) -> dict[str, bool]:
     """Read `Name=true,Other=false`.
 
     Raises:
-        UsageError: a part is not of that form, or no gate of Kubernetes.
+        UsageError: a part is not of that form.
     """
-    found: dict[str, bool] = {}
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        name, equals, value = part.partition("=")
-        if not equals or value not in ("true", "false"):
-            raise UsageError(
-                f"--feature-gates: {part!r} is not Name=true or Name=false"
-            )
-        found[name] = value == "true"
-    check_gates(found)
-    return found
+    try:
+        return read_gates(filter(str.strip, text.split(",")))
+    except FeatureError as error:
+        raise UsageError(f"--feature-gates: {error}") from error
 
 
-def check_gates(gates: Mapping[str, bool]) -> None:
-    """Refuse names that are no gate.
+def read_features(version: str, gates: Mapping[str, bool]) -> Features:
+    """Describe a cluster by its version and the gates that were changed.
 
     Raises:
-        UsageError: an unknown name.
+        UsageError: an unknown version or gate.
     """
-    for name in sorted(gates):
-        if name not in GATES:
-            known = ", ".join(sorted(GATES))
-            raise UsageError(f"feature gate {name!r} is not known; known are {known}")
+    try:
+        return features_of(version, gates)
+    except FeatureError as error:
+        raise UsageError(str(error)) from error

@@ -10,9 +10,10 @@ from msgspec import Struct, structs
 
 from contracts.codec import Codec, encode
 from contracts.errors import ContractsError
+from contracts.features import DEFAULT_VERSION
 from moorings.errors import UsageError
 from moorings.plan.decide import Planner, PlanOptions
-from moorings.plan.gates import check_gates
+from moorings.plan.gates import read_features
 from moorings.plan.plan import Plan
 from moorings.plan.reading import Reader
 
@@ -25,6 +26,7 @@ class Case(Struct, frozen=True, kw_only=True, rename="camel"):
     node: str | None = None
     order: Literal["optimal", "upstream"] = "optimal"
     feature_gates: dict[str, bool] = {}
+    kubernetes_version: str = DEFAULT_VERSION
     timeout_seconds: float | None = None
     """Accepted; limits are work units, so that answers do not depend on the machine."""
 
@@ -42,7 +44,7 @@ def plan_lines(lines: Iterable[bytes], planner: Planner) -> Iterator[bytes]:
 def _plan_line(line: bytes, planner: Planner) -> Plan:
     try:
         case = _CASE.decode(line)
-        check_gates(case.feature_gates)
+        features = read_features(case.kubernetes_version, case.feature_gates)
         messages: list[str] = []
         reader = Reader(messages.append)
         objects = reader.read_list(case.objects)
@@ -51,7 +53,8 @@ def _plan_line(line: bytes, planner: Planner) -> Plan:
     if reader.refused:
         errors = "; ".join(text for text in messages if text.startswith("error: "))
         return Plan(id=case.id, status="Error", error=errors.removeprefix("error: "))
-    plan = planner.plan(objects, PlanOptions(node=case.node, order=case.order))
+    options = PlanOptions(node=case.node, order=case.order, features=features)
+    plan = planner.plan(objects, options)
     return structs.replace(plan, id=case.id)
 
 

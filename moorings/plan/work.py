@@ -21,12 +21,12 @@ from contracts.claim import (
 )
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.gang import Gang, GangSpec, Member, MemberClaim, MemberNode
-from contracts.ids import ClusterName, GangUID, object_key
+from contracts.ids import ClusterName, GangUID, NodeName, object_key
 from contracts.kubernetes import Decoded
 from contracts.messages import ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
 from contracts.quantity import Quantity
-from contracts.workload import Node, Pod, PodSpec, Workload
+from contracts.workload import Container, Node, Pod, PodSpec, Workload
 from solver.snapshot.snapshot import Snapshot, apply
 
 T = TypeVar("T")
@@ -75,15 +75,17 @@ class Work(Struct, frozen=True, kw_only=True):
 def work_of(objects: Iterable[PlanObject], node: str | None = None) -> Work:
     """Sort objects into beliefs and work; with `node`, only that node may serve."""
     found = list(objects)
-    snapshot = _believed(found, node)
+    snapshot = _believed(found)
+    waiting = [item for item in _of(found, ResourceClaim) if not _is_allocated(item)]
     claims = {
         object_key(item.metadata.namespace, item.metadata.name): item
-        for item in _of(found, ResourceClaim)
-        if not _is_allocated(item)
+        for item in waiting
     }
     pods = list(_pods(found, claims))
     if node is not None:
-        gangs = [_everything_on_one_node(claims.values())] if claims else []
+        if all(item.name != node for item in _of(found, Node)):
+            snapshot = apply(snapshot, _node_observed(node))
+        gangs = [_gang_of_claims("plan", waiting, node)]
     else:
         gangs = [*_of(found, Gang), *_gangs_of(pods), *_lone(claims, pods)]
     consumers: dict[str, tuple[ResourceClaimConsumerReference, ...]] = {}
@@ -108,19 +110,25 @@ def _of(objects: Iterable[PlanObject], kind: type[T]) -> Iterator[T]:
             yield item.decoded.value
 
 
-def _believed(objects: Iterable[PlanObject], node: str | None) -> Snapshot:
+def _node_observed(name: str) -> ObjectObserved:
+    """Make a node up of which only the name is known."""
+    raw = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    return ObjectObserved(cluster=CLUSTER, kind="Node", key=name, object=raw)
+
+
+def _believed(objects: Iterable[PlanObject]) -> Snapshot:
     """Believe all state; two objects of one name are two objects."""
     snapshot, used = Snapshot(), dict[str, int]()
     for item in objects:
         value, kind = item.decoded.value, item.decoded.kind
-        if isinstance(value, ResourceSlice):
-            if node is not None and value.spec.node_name not in (None, node):
-                continue
-        elif isinstance(value, Node):
-            if node is not None and value.metadata.name != node:
-                continue
-        elif not isinstance(
-            value, DeviceClass | DeviceTaintRule | ResourceClaimTemplate | ResourceClaim
+        if not isinstance(
+            value,
+            ResourceSlice
+            | Node
+            | DeviceClass
+            | DeviceTaintRule
+            | ResourceClaimTemplate
+            | ResourceClaim,
         ):
             continue
         key = value.metadata.name
@@ -216,11 +224,37 @@ def _pod(
 
 
 def _requested(spec: PodSpec) -> dict[str, Quantity]:
-    found: dict[str, Quantity] = {}
-    for container in (*spec.init_containers, *spec.containers):
-        found.update(container.resources.limits)
-        found.update(container.resources.requests)
-    return found
+    """Add up what the containers of a pod need at once, at most.
+
+    Init containers run one after the other before the rest, sidecars along with all
+    that follows.
+    """
+    running: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in spec.init_containers:
+        asked = _asked_by(container)
+        if container.restart_policy == "Always":
+            _add(running, asked)
+        else:
+            for name, amount in asked.items():
+                peak[name] = max(peak.get(name, 0), running.get(name, 0) + amount)
+    for container in spec.containers:
+        _add(running, _asked_by(container))
+    names = running.keys() | peak.keys()
+    return {
+        name: Quantity.of_nano(max(running.get(name, 0), peak.get(name, 0)))
+        for name in sorted(names)
+    }
+
+
+def _asked_by(container: Container) -> dict[str, int]:
+    resources = {**container.resources.limits, **container.resources.requests}
+    return {name: amount.nano for name, amount in resources.items()}
+
+
+def _add(total: dict[str, int], more: dict[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
 
 
 def _extended_resources(classes: Iterable[DeviceClass]) -> frozenset[str]:
@@ -312,11 +346,7 @@ def _lone(claims: dict[str, ResourceClaim], pods: list[PodWork]) -> Iterator[Gan
             yield _gang_of_claims(claim.metadata.name, [claim])
 
 
-def _everything_on_one_node(claims: Iterable[ResourceClaim]) -> Gang:
-    return _gang_of_claims("plan", list(claims))
-
-
-def _gang_of_claims(name: str, claims: list[ResourceClaim]) -> Gang:
+def _gang_of_claims(name: str, claims: list[ResourceClaim], node: str = "") -> Gang:
     members = tuple(
         MemberClaim(
             name=_label(claim.metadata.name) if len(claims) == 1 else f"claim-{index}",
@@ -325,9 +355,18 @@ def _gang_of_claims(name: str, claims: list[ResourceClaim]) -> Gang:
         )
         for index, claim in enumerate(claims)
     )
+    namespace = claims[0].metadata.namespace if claims else ""
     return Gang(
-        metadata=ObjectMeta(name=name, namespace=claims[0].metadata.namespace),
-        spec=GangSpec(members=(Member(name="claim", claims=members),)),
+        metadata=ObjectMeta(name=name, namespace=namespace),
+        spec=GangSpec(
+            members=(
+                Member(
+                    name="claim",
+                    claims=members,
+                    node=MemberNode(node_name=NodeName(node)),
+                ),
+            )
+        ),
     )
 
 

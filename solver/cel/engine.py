@@ -14,10 +14,12 @@ from cel_expr_python import cel
 
 from contracts.device import Device, DeviceAttribute
 from solver.cel import lists, network, standard, text, values
+from solver.cel.derived import attribute_verdict, type_refusal, without_null
 from solver.cel.messages import POOL, QUANTITY_TYPE
 from solver.cel.refusals import compile_error, runtime_error
 from solver.cel.rewrite import rewritten
 from solver.cel.values import quantity_value, semver_value
+from solver.problem.attributes import DERIVED
 from solver.problem.reads import MAX_EXPRESSION_BYTES, is_too_long
 from solver.problem.selectors import Verdict, fault_of
 
@@ -71,12 +73,16 @@ class Engine:
         compiled = self._last[1]
         if isinstance(compiled, Verdict):
             return compiled
+        if expression.startswith(DERIVED):
+            return _derive(compiled, driver, device)
         return _judge(compiled, driver, device)
 
     def _compile(self, expression: str) -> Any:
         """Compile so that the value is never null, which would abort the process."""
         if is_too_long(expression):
             return compile_error(f"longer than {MAX_EXPRESSION_BYTES} bytes")
+        if expression.startswith(DERIVED):
+            return self._compile_derived(expression.removeprefix(DERIVED))
         code = rewritten(expression)
         try:
             code.encode()  # the engine aborts on what is no text
@@ -94,6 +100,31 @@ class Engine:
             )
         except (RuntimeError, ValueError, MemoryError) as error:
             return compile_error(str(error))
+
+    def _compile_derived(self, expression: str) -> Any:
+        code = rewritten(expression)
+        try:
+            code.encode()
+            kind = self._env.compile(code).return_type().name()
+            refusal = type_refusal(kind)
+            if refusal is None and kind == "DYN":
+                return self._env.compile(without_null(code))
+            return refusal or self._env.compile(code)
+        except (RuntimeError, ValueError, MemoryError) as error:
+            return compile_error(str(error))
+
+
+def _derive(compiled: Any, driver: str, device: Device) -> Verdict:
+    fault = fault_of(device)
+    if fault:
+        return runtime_error(fault)
+    try:
+        result = compiled.eval(data=_activation(driver, device))
+        if result.type().name() == "ERROR":
+            return runtime_error(str(result.value()))
+        return attribute_verdict(result.value())
+    except (RuntimeError, ValueError, TypeError, MemoryError) as error:
+        return runtime_error(str(error))
 
 
 def _judge(compiled: Any, driver: str, device: Device) -> Verdict:

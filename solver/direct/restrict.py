@@ -57,14 +57,14 @@ def enough(
 
 
 def asked_by(member: MemberKind) -> int:
-    """Count the devices of a pod, those of `All` as one."""
+    """Count the devices of a pod with its first choices, those of `All` as one."""
     return sum(
-        1 if request.all_devices else request.count for request in member.requests
+        1 if ask.all_devices else ask.count for ask in member.asks if not ask.rank
     )
 
 
 def _tightness(member: MemberKind, shape: NodeShape) -> tuple[int, int]:
     """Rank node shapes for a pod: least left over, then fewest devices."""
     size = sum(group.size for group in shape.groups)
-    used = pods_at_most(member, shape) * asked_by(member)
+    used = min(pods_at_most(member, shape) * asked_by(member), size)
     return (size - used, size)

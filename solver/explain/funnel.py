@@ -14,11 +14,17 @@ from msgspec import Struct
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
-from solver.problem.candidates import SelectorFault, free, selected, tolerated
+from solver.problem.candidates import (
+    SelectorFault,
+    free,
+    selected,
+    supported,
+    tolerated,
+)
 from solver.problem.demand import RequestKind, request_kind
-from solver.problem.nodes import nodes_of
-from solver.problem.problem import GangPart, MemberPart, Problem, RequestPart
-from solver.snapshot.parts import PoolPart
+from solver.problem.devices import targets, with_room
+from solver.problem.gather import Cluster
+from solver.problem.problem import GangPart, MemberPart, Problem, SubrequestPart
 
 
 class NodeCounts(Struct, frozen=True):
@@ -49,6 +55,8 @@ class Funnel:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
+        self._features = problem.parameters.features
+        self._cluster = Cluster(problem.pages, self._features)
         self._known: dict[RequestKind, RequestCounts] = {}
 
     def reasons(self, gang: GangPart, *, beaten_by: int) -> tuple[Reason, ...]:
@@ -85,13 +93,16 @@ class Funnel:
         for claim in member.claims:
             for request in claim.requests:
                 subject = f"{member.name}/{claim.name}/{request.name}"
-                reason = self._request_reason(member, request, subject)
-                if reason is not None:
-                    return reason
+                reasons = [
+                    self._request_reason(member, alternative, subject)
+                    for alternative in request.alternatives
+                ]
+                if all(reasons):
+                    return reasons[0]
         return self._constraint_reason(member)
 
     def _request_reason(
-        self, member: MemberPart, request: RequestPart, subject: str
+        self, member: MemberPart, request: SubrequestPart, subject: str
     ) -> Reason | None:
         counts = self.counts(request_kind(request))
         asked = 1 if request.all_devices else request.count
@@ -132,38 +143,42 @@ class Funnel:
 
     def _counts(self, kind: RequestKind) -> RequestCounts:
         devices, nodes = 0, []
-        faults: list[tuple[str, SelectorFault]] = []
-        unusable = []
-        for page in self._problem.pages:
-            for pools in nodes_of(page):
-                chosen = available = usable = 0
-                for part, use in pools.pools:
-                    pool = part.value
-                    if not isinstance(pool, PoolPart):
-                        continue
-                    if pool.incomplete or pool.invalid:
-                        why = pool.invalid or "incomplete"
-                        unusable.append(f"{pool.driver}/{pool.pool}: {why}")
-                        continue
-                    devices += len(pool.devices)
-                    found = selected(part, kind.selectors, self._problem.selectors)
-                    faults.extend(
-                        (f"{pool.driver}/{pool.pool}/{pool.devices[f.device].name}", f)
-                        for f in found.faults
-                    )
-                    left = found.bits & free(pool, use)
-                    chosen += found.bits.bit_count()
-                    available += left.bit_count()
-                    left &= tolerated(pool, use, kind.tolerations)
-                    usable += left.bit_count()
-                if chosen:
-                    why = pools.node.unavailable if pools.node is not None else ""
-                    counts = NodeCounts(pools.name, why, chosen, available, usable)
-                    nodes.append(counts)
-        return RequestCounts(devices, tuple(nodes), tuple(faults), tuple(unusable))
+        faults: dict[str, SelectorFault] = {}
+        unusable: dict[str, None] = {}
+        for node in self._cluster.nodes.values():
+            chosen = available = usable = 0
+            for seen in node.pools:
+                view = seen.view
+                if not view.usable:
+                    why = view.invalid or "incomplete"
+                    unusable[f"{view.driver}/{view.pool}: {why}"] = None
+                    continue
+                devices += view.reachable.bit_count()
+                found = selected(view.part, kind.selectors, self._problem.selectors)
+                for fault in found.faults:
+                    if view.targeting >> fault.device & 1:
+                        name = view.devices[fault.device].name
+                        faults[f"{view.driver}/{view.pool}/{name}"] = fault
+                left = targets(view, found.bits, kind, self._features)
+                chosen += left.bit_count()
+                left &= free(seen, self._features, admin=kind.admin)
+                left = with_room(seen, left, kind, self._features)
+                left &= supported(seen, node.node, self._features)
+                available += left.bit_count()
+                left &= tolerated(seen, kind.tolerations, self._features)
+                usable += left.bit_count()
+            if chosen:
+                why = node.node.unavailable
+                counts = NodeCounts(node.name, why, chosen, available, usable)
+                nodes.append(counts)
+        return RequestCounts(
+            devices, tuple(nodes), tuple(faults.items()), tuple(unusable)
+        )
 
 
-def _fault_reason(request: RequestPart, subject: str, counts: RequestCounts) -> Reason:
+def _fault_reason(
+    request: SubrequestPart, subject: str, counts: RequestCounts
+) -> Reason:
     device, fault = min(counts.faults, key=lambda item: item[0])
     own = fault.selector - request.class_selectors
     if own < 0:
@@ -181,7 +196,7 @@ def _fault_reason(request: RequestPart, subject: str, counts: RequestCounts) -> 
 
 def _count_reason(
     rule: Rule,
-    request: RequestPart,
+    request: SubrequestPart,
     subject: str,
     counts: RequestCounts,
     room_of: tuple[int, MemberPart],

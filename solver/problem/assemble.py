@@ -11,17 +11,20 @@ from collections.abc import Iterable
 
 from contracts.claim import ResourceClaim, ResourceClaimTemplate
 from contracts.device import Device
+from contracts.features import Features
 from contracts.ids import DeviceClassName
 from solver.errors import VerdictMissingError
+from solver.problem.attributes import DERIVED
 from solver.problem.candidates import pool_of, pools_of, selected
-from solver.problem.demand import Demand
 from solver.problem.problem import GangPart, Parameters, Problem
-from solver.problem.resolve import resolve
+from solver.problem.resolve import Resolving, resolve
 from solver.problem.selectors import Look, SelectorTable
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.parts import ClassPart, Page, class_key
 from solver.snapshot.snapshot import Snapshot
 
+IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
+"""What stands before a class's name to make an extended resource of it."""
 Wanted = tuple[str, str, Device]
 """(expression, driver, device) of a verdict that is not known."""
 
@@ -45,14 +48,36 @@ class SnapshotLookup:
         """Look up a claim by `namespace/name`."""
         return self._snapshot.claims.get(key)
 
+    def class_serving(self, resource: str) -> DeviceClassName | None:
+        """Find the class that serves an extended resource (KEP-5004).
+
+        Of two classes the one that was created later wins, then the smaller name.
+        """
+        implicit = resource.removeprefix(IMPLICIT_RESOURCE)
+        if implicit != resource:
+            known = self.device_class(DeviceClassName(implicit))
+            return None if known is None else known.name
+        values = self._snapshot.inventory.pages.values()
+        serving = [
+            value
+            for value in values
+            if isinstance(value, ClassPart) and value.extended_resource_name == resource
+        ]
+        last = max((item.created for item in serving), default="")
+        return min((c.name for c in serving if c.created == last), default=None)
+
 
 def resolve_gangs(
-    snapshot: Snapshot, records: Iterable[GangRecord], *, lenient: bool = False
+    snapshot: Snapshot,
+    records: Iterable[GangRecord],
+    features: Features,
+    *,
+    lenient: bool = False,
 ) -> tuple[GangPart, ...]:
-    """Make submitted gangs ready to be decided; `lenient` as in `resolve`."""
-    lookup = SnapshotLookup(snapshot)
+    """Make submitted gangs ready to be decided; `lenient` as in `Resolving`."""
+    how = Resolving(lookup=SnapshotLookup(snapshot), features=features, lenient=lenient)
     return tuple(
-        resolve(record.uid, record.submission.gang, lookup, lenient=lenient)
+        resolve(record.uid, record.submission.gang, how)
         for record in records
         if record.submission is not None
     )
@@ -101,8 +126,22 @@ def assemble(
 
 
 def _selectors(gangs: Iterable[GangPart]) -> list[tuple[str, ...]]:
-    """List the different selector lists of a batch."""
-    return sorted({kind.selectors for kind in Demand(gangs).query.requests})
+    """List the different selector lists of a batch, and its derived attributes."""
+    asked = [
+        alternative
+        for gang in gangs
+        if not gang.refused
+        for member in gang.members
+        for claim in member.claims
+        for request in claim.requests
+        for alternative in request.alternatives
+    ]
+    derived = {
+        (DERIVED + expression,)
+        for item in asked
+        for _, expression in item.derived_attributes
+    }
+    return sorted({item.selectors for item in asked} | derived)
 
 
 def _rows(

@@ -7,18 +7,23 @@ remembered on the pool's part: a pool that did not change is not looked at again
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from contracts.claim import DeviceToleration
 from contracts.device import Device, DeviceTaint
-from solver.problem.demand import RequestKind
+from contracts.features import Features
+from solver.problem.pools import SeenPool, slice_of
 from solver.problem.reads import reads
 from solver.problem.selectors import Look, SelectorTable, look
-from solver.snapshot.parts import Page, Part, PoolPart, UsePart
+from solver.snapshot.parts import NodePart, Page, Part, PoolPart, UsePart
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 OWNED_TAINT = "moorings.dev/owned"
 """The taint that keeps kube-scheduler off our devices; it is not meant for us."""
+OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
+"""What a node declares that can do without some node operations."""
 
 
 class SelectorFault(Struct, frozen=True):
@@ -26,7 +31,7 @@ class SelectorFault(Struct, frozen=True):
 
     device: int
     selector: int
-    """Index into the request kind's selectors."""
+    """Index into the list of selectors."""
     error: str
 
 
@@ -39,6 +44,14 @@ class Selected(Struct, frozen=True):
     """The rows of the table that were needed to know."""
     missing: tuple[tuple[str, Look, int], ...] = ()
     """(expression, look, device) that the table lacks; then the rest is void."""
+
+    @property
+    def faulty(self) -> int:
+        """The devices on which a selector fails."""
+        bits = 0
+        for fault in self.faults:
+            bits |= 1 << fault.device
+        return bits
 
 
 def pools_of(page: Page) -> tuple[Part, ...]:
@@ -56,6 +69,14 @@ def pool_of(part: Part) -> PoolPart:
     if not isinstance(part.value, PoolPart):
         raise TypeError(part.key)
     return part.value
+
+
+def indices(bits: int) -> Iterator[int]:
+    """Go through the devices of a set."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
 
 
 def selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Selected:
@@ -84,33 +105,66 @@ def _selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> S
             if verdict.error:
                 faults.append(SelectorFault(index, number, verdict.error))
                 break
-            if not verdict.value:
+            if verdict.value is False:
                 break
         else:
             bits |= 1 << index
     return Selected(bits, tuple(faults), frozenset(rows), tuple(missing))
 
 
-def free(pool: PoolPart, use: UsePart | None) -> int:
-    """Find the devices that nobody holds."""
-    everything = (1 << len(pool.devices)) - 1
-    if use is None or not use.taken:
+def is_shareable(device: Device, features: Features) -> bool:
+    """Say whether several requests may have the device at once (KEP-5075)."""
+    return bool(device.allow_multiple_allocations) and features.consumable_capacity
+
+
+def free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
+    """Find the devices that nobody holds; with admin access holders do not matter."""
+    devices = seen.view.devices
+    everything = (1 << len(devices)) - 1
+    if admin or seen.use is None or not (seen.use.taken or seen.use.shared):
         return everything
-    taken = set(use.taken)
-    return sum(1 << i for i, d in enumerate(pool.devices) if d.name not in taken)
+    taken = set(seen.use.taken)
+    if not features.consumable_capacity:
+        taken |= {share.device for share in seen.use.shared}
+    return sum(1 << i for i, d in enumerate(devices) if d.name not in taken)
+
+
+def supported(seen: SeenPool, node: NodePart, features: Features) -> int:
+    """Find the devices that need nothing which the cluster or the node cannot do."""
+    pool, bits = pool_of(seen.view.part), 0
+    skips = any(item.skip_node_operations for item in pool.slices)
+    checked = skips and (
+        features.list_type_attributes
+        or features.optional_node_operations
+        or features.derived_attributes
+        or features.compatibility_groups
+    )
+    able = (
+        features.optional_node_operations
+        and OPTIONAL_NODE_OPERATIONS in node.declared_features
+    )
+    for index, device in enumerate(pool.devices):
+        if device.consumes_counters and not features.partitionable_devices:
+            continue
+        if checked and not able and slice_of(pool, index).skip_node_operations:
+            continue
+        bits |= 1 << index
+    return bits
 
 
 def tolerated(
-    pool: PoolPart, use: UsePart | None, tolerations: tuple[DeviceToleration, ...]
+    seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> int:
     """Find the devices without a taint that blocks these tolerations."""
+    devices = seen.view.devices
+    if not features.device_taints:
+        return (1 << len(devices)) - 1
     added: dict[str, list[DeviceTaint]] = {}
-    for name, taint in use.taints if use is not None else ():
+    for name, taint in seen.use.taints if seen.use is not None else ():
         added.setdefault(name, []).append(taint)
     bits = 0
-    for index, device in enumerate(pool.devices):
-        taints = _taints(device, added)
-        if all(tolerates(tolerations, taint) for taint in taints):
+    for index, device in enumerate(devices):
+        if all(tolerates(tolerations, taint) for taint in _taints(device, added)):
             bits |= 1 << index
     return bits
 
@@ -140,9 +194,11 @@ def _matches(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
     return toleration.operator == "Exists"
 
 
-def eligible(part: Part, use: UsePart | None, kind: RequestKind, bits: int) -> int:
-    """Narrow selected devices to those that are free and tolerated."""
-    pool = pool_of(part)
-    if not bits:
-        return 0
-    return bits & free(pool, use) & tolerated(pool, use, kind.tolerations)
+def use_of_shares(use: UsePart | None) -> dict[str, dict[str, int]]:
+    """Read what shares consume: device -> capacity -> 1e-9 units."""
+    if use is None:
+        return {}
+    return {
+        share.device: {name: amount.nano for name, amount in share.consumed}
+        for share in use.shared
+    }

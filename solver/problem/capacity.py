@@ -9,87 +9,140 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from solver.problem.demand import LocalConstraint, MemberKind
+from solver.problem.demand import LocalAsk, LocalConstraint, MemberKind
 from solver.problem.nodes import GroupShape, NodeShape
+
+PLENTY = 1 << 24
+"""More pods than any batch has: counting sets no bound."""
 
 
 @lru_cache(maxsize=65536)
 def pods_at_most(kind: MemberKind, shape: NodeShape) -> int:
     """Bound the pods of this kind on a node of this shape from above."""
-    bounds = [1 << 30]
-    asked: dict[int, int] = {}
-    for request in kind.requests:
-        if request.all_devices:
-            bounds.append(shape.all_free >> request.kind & 1)
-        else:
-            asked[request.kind] = asked.get(request.kind, 0) + request.count
-    for request_kind, count in asked.items():
-        if count:
-            bounds.append(_size(shape.groups, 1 << request_kind) // count)
-    total = sum(asked.values())
-    if total:
-        union = 0
-        for request_kind in asked:
-            union |= 1 << request_kind
-        bounds.append(_size(shape.groups, union) // total)
+    if kind.node_name and kind.node_name != shape.name:
+        return 0
+    if not set(kind.resources).isdisjoint(shape.resources):
+        return 0
+    bounds = [PLENTY]
+    sole: list[LocalAsk] = []
+    for request in range(kind.requests):
+        asks = [kind.asks[i] for i in kind.alternatives(request)]
+        bounds.append(sum(_pods_by_ask(ask, shape) for ask in asks))
+        if len(asks) == 1 and not asks[0].all_devices and not asks[0].admin:
+            sole.append(asks[0])
+    bounds.extend(_pods_by_kinds(sole, shape))
     for constraint in kind.constraints:
         if min(bounds) == 0:
             return 0
-        bounds.append(_constrained(kind, constraint, shape))
+        bounds.append(_pods_by_constraint(kind, constraint, shape))
     return min(bounds)
 
 
-def _size(groups: tuple[GroupShape, ...], mask: int) -> int:
-    return sum(group.size for group in groups if group.mask & mask)
+def uses_at_most(group: GroupShape, ask: LocalAsk) -> int:
+    """Bound the uses of a group's devices for one (sub)request."""
+    if not group.mask >> ask.kind & 1:
+        return 0
+    if group.traits.left is None:
+        return PLENTY if ask.admin else group.size
+    costs = group.traits.costs[ask.kind]
+    pairs = zip(group.traits.left, costs, strict=False)
+    return min((left // cost for left, cost in pairs if cost), default=PLENTY)
 
 
-def _constrained(
-    kind: MemberKind, constraint: LocalConstraint, shape: NodeShape
-) -> int:
-    """Bound the pods by one constraint: over the values of its attribute."""
-    scope = [kind.requests[r] for r in constraint.requests]
-    if not scope:
-        return 1 << 30
-    by_value: dict[int, list[GroupShape]] = {}
-    for group in shape.groups:
-        by_value.setdefault(group.values[constraint.attribute], []).append(group)
-    missing = by_value.pop(0, [])
-    for request in scope:
-        if not request.all_devices:
-            continue
-        mask = 1 << request.kind
-        held = [groups for groups in by_value.values() if _size(tuple(groups), mask)]
-        if _size(tuple(missing), mask) or (len(held) > 1 and not constraint.distinct):
-            return 0
-        if constraint.distinct and any(_size(tuple(g), mask) > 1 for g in held):
-            return 0
-    needs: dict[int, int] = {}
-    for request in scope:
-        count = 1 if request.all_devices else request.count
-        needs[request.kind] = needs.get(request.kind, 0) + count
-    if constraint.distinct:
-        return _distinct(needs, by_value)
-    return (
-        sum(
-            min(
-                _size(tuple(groups), 1 << k) // count
-                for k, count in needs.items()
-                if count
-            )
-            for groups in by_value.values()
-        )
-        if any(needs.values())
-        else 1 << 30
+def _pods_by_ask(ask: LocalAsk, shape: NodeShape) -> int:
+    uses = [uses_at_most(group, ask) for group in shape.groups]
+    if not ask.all_devices:
+        return min(sum(uses) // ask.count, PLENTY) if ask.count else PLENTY
+    if not shape.all_free >> ask.kind & 1:
+        return 0
+    return min(
+        PLENTY if ask.admin or group.is_shareable else 1
+        for group, use in zip(shape.groups, uses, strict=True)
+        if use
     )
 
 
-def _distinct(needs: dict[int, int], by_value: dict[int, list[GroupShape]]) -> int:
-    """One device a value: enough values must offer some device to each request."""
-    union = 0
-    for request_kind in needs:
-        union |= 1 << request_kind
-    sizes = [_size(tuple(groups), union) for groups in by_value.values()]
+def _pods_by_kinds(asks: list[LocalAsk], shape: NodeShape) -> list[int]:
+    """Bound by what requests of one kind, and all together, need."""
+    needs: dict[int, int] = {}
+    for ask in asks:
+        needs[ask.kind] = needs.get(ask.kind, 0) + ask.count
+    by_kind = {ask.kind: ask for ask in asks}
+    bounds = [
+        sum(uses_at_most(group, by_kind[kind]) for group in shape.groups) // count
+        for kind, count in needs.items()
+        if count
+    ]
     total = sum(needs.values())
-    if sum(1 for size in sizes if size) < total:
-        return 0
-    return sum(sizes) // total if total else 1 << 30
+    if total:
+        room = sum(
+            max(uses_at_most(group, ask) for ask in by_kind.values())
+            for group in shape.groups
+        )
+        bounds.append(room // total)
+    return bounds
+
+
+def _pods_by_constraint(
+    kind: MemberKind, constraint: LocalConstraint, shape: NodeShape
+) -> int:
+    """Bound the pods by one constraint: over the values of its attribute."""
+    scope = [(kind.asks[i], column) for i, column in constraint.scope]
+    sole = [
+        (ask, column)
+        for ask, column in scope
+        if len(kind.alternatives(ask.request)) == 1
+    ]
+    for ask, column in sole:
+        if ask.all_devices and not _all_may_share(ask, column, constraint, shape):
+            return 0
+    counted = [
+        (ask, column)
+        for ask, column in sole
+        if ask.count and not ask.admin and not ask.all_devices
+    ]
+    if constraint.distinct:
+        return _pods_by_distinct(counted, shape)
+    if not counted:
+        return PLENTY
+    values = {v for group in shape.groups for column in group.values for v in column}
+    return sum(
+        min(
+            sum(
+                uses_at_most(group, ask)
+                for group in shape.groups
+                if value in group.values[column]
+            )
+            // ask.count
+            for ask, column in counted
+        )
+        for value in values
+    )
+
+
+def _all_may_share(
+    ask: LocalAsk, column: int, constraint: LocalConstraint, shape: NodeShape
+) -> bool:
+    """Say whether all devices that a request means may meet a constraint at once."""
+    meant = [group for group in shape.groups if group.mask >> ask.kind & 1]
+    lists = [group.values[column] for group in meant for _ in range(group.size)]
+    if not all(lists):
+        return False
+    if constraint.distinct:
+        return sum(map(len, lists)) == len(set().union(*lists))
+    return bool(set(lists[0]).intersection(*lists)) if lists else True
+
+
+def _pods_by_distinct(counted: list[tuple[LocalAsk, int]], shape: NodeShape) -> int:
+    """One device a value: enough values must offer some device to each request."""
+    total = sum(ask.count for ask, _ in counted)
+    if not total:
+        return PLENTY
+    values = {
+        value
+        for ask, column in counted
+        for group in shape.groups
+        if uses_at_most(group, ask)
+        for value in group.values[column]
+    }
+    return 0 if len(values) < total else PLENTY

@@ -1,63 +1,99 @@
 """What the batch asks for, with everything that cannot be told apart counted.
 
-Requests with equal selectors and tolerations are one request kind, pods with equal
-claims one member kind, gangs with equal members, priority and weight one gang kind.
-The models only ever see kinds; names come back when an answer is extracted.
+Requests that mean the same devices are one request kind, pods with equal claims one
+member kind, gangs with equal members, priority and weight one gang kind. The models
+only ever see kinds; names come back when an answer is extracted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from msgspec import Struct
 
 from contracts.claim import DeviceToleration
-from solver.problem.problem import ClaimPart, GangPart, MemberPart, RequestPart
+from contracts.ids import NodeName
+from solver.problem.problem import ClaimPart, GangPart, MemberPart, SubrequestPart
 
 
 class RequestKind(Struct, frozen=True):
-    """What decides whether a device may serve a request."""
+    """What decides whether a device may serve a (sub)request."""
 
     selectors: tuple[str, ...]
     tolerations: tuple[DeviceToleration, ...]
     all_devices: bool
+    admin: bool = False
+    capacity: tuple[tuple[str, int], ...] = ()
+    """(name, 1e-9 units), sorted."""
+
+
+class Column(Struct, frozen=True, order=True):
+    """A value of devices that constraints compare."""
+
+    attribute: str
+    """Fully qualified name."""
+    expression: str = ""
+    """That derives it; empty: it is published."""
 
 
 class Query(Struct, frozen=True):
-    """What this batch wants to know of a device: all else is invisible to it."""
+    """What this batch wants to know of a node: all else is invisible to it."""
 
     requests: tuple[RequestKind, ...]
-    attributes: tuple[str, ...]
-    """Fully qualified names that constraints compare."""
+    columns: tuple[Column, ...]
+    names: tuple[NodeName, ...] = ()
+    """Nodes that some pod is pinned to."""
+    resources: tuple[str, ...] = ()
+    """Extended resources that the node must not offer itself."""
+
+    @property
+    def has_admin(self) -> bool:
+        """Whether any request has admin access."""
+        return any(kind.admin for kind in self.requests)
 
 
-class LocalRequest(Struct, frozen=True):
-    """One request of a member kind."""
+class LocalAsk(Struct, frozen=True):
+    """One alternative of a request of a member kind."""
 
+    claim: int
+    request: int
+    """Counted over all claims of the pod."""
+    rank: int
+    """Its place among the alternatives."""
     kind: int
     """Index into `Query.requests`."""
     count: int
     all_devices: bool
+    admin: bool
 
 
 class LocalConstraint(Struct, frozen=True):
     """One constraint of a claim of a member kind."""
 
-    attribute: int
-    """Index into `Query.attributes`."""
     distinct: bool
-    requests: tuple[int, ...]
-    """Indices into `MemberKind.requests`, ascending."""
+    scope: tuple[tuple[int, int], ...]
+    """(index into `MemberKind.asks`, index into `Query.columns`), ascending."""
 
 
 class MemberKind(Struct, frozen=True):
     """Pods that need the same: the requests of all claims, and their constraints."""
 
-    requests: tuple[LocalRequest, ...]
+    asks: tuple[LocalAsk, ...]
     constraints: tuple[LocalConstraint, ...]
     claims: tuple[int, ...]
-    """Requests of each claim, in order: how `requests` is divided."""
+    """Requests of each claim, in order."""
+    node_name: NodeName = NodeName("")
+    resources: tuple[str, ...] = ()
+
+    def alternatives(self, request: int) -> list[int]:
+        """List the asks of a request, best first."""
+        return [i for i, ask in enumerate(self.asks) if ask.request == request]
+
+    @property
+    def requests(self) -> int:
+        """Count the requests of all claims."""
+        return sum(self.claims)
 
 
 class GangKind(Struct, frozen=True):
@@ -74,17 +110,23 @@ class Demand:
 
     def __init__(self, gangs: Iterable[GangPart]) -> None:
         self.gangs = tuple(gang for gang in gangs if not gang.refused)
-        parts = [part for gang in self.gangs for part in gang.members]
-        claims = [claim for part in parts for claim in part.claims]
-        kinds = {request_kind(r): None for claim in claims for r in claim.requests}
-        names = {
-            constraint.match_attribute or constraint.distinct_attribute or ""
+        members = [member for gang in self.gangs for member in gang.members]
+        claims = [claim for member in members for claim in member.claims]
+        kinds = {
+            request_kind(sub): None
             for claim in claims
-            for constraint in claim.constraints
+            for request in claim.requests
+            for sub in request.alternatives
         }
-        self.query = Query(tuple(kinds), tuple(sorted(names)))
+        columns = sorted({column for claim in claims for column in _columns(claim)})
+        self.query = Query(
+            requests=tuple(kinds),
+            columns=tuple(columns),
+            names=tuple(sorted({m.node_name for m in members if m.node_name})),
+            resources=tuple(sorted({r for m in members for r in m.extended_resources})),
+        )
         self._request_index = {kind: i for i, kind in enumerate(self.query.requests)}
-        self._attribute_index = {name: i for i, name in enumerate(sorted(names))}
+        self._column_index = {column: i for i, column in enumerate(columns)}
         member_kinds: dict[MemberKind, int] = {}
         self.member_kinds_of = tuple(
             tuple(
@@ -95,6 +137,11 @@ class Demand:
         )
         """Member kind of each member of each gang."""
         self.member_kinds = tuple(member_kinds)
+
+    @property
+    def has_alternatives(self) -> bool:
+        """Whether any pod has a choice."""
+        return any(ask.rank for kind in self.member_kinds for ask in kind.asks)
 
     @cached_property
     def gang_kinds(self) -> dict[GangKind, list[int]]:
@@ -119,38 +166,77 @@ class Demand:
         return tuple(counts)
 
     def _member_kind(self, member: MemberPart) -> MemberKind:
-        requests: list[LocalRequest] = []
+        asks: list[LocalAsk] = []
         constraints: list[LocalConstraint] = []
-        for claim in member.claims:
-            first = len(requests)
-            requests.extend(self._local_request(r) for r in claim.requests)
-            constraints.extend(self._local_constraints(claim, first))
+        request = 0
+        for number, claim in enumerate(member.claims):
+            first = len(asks)
+            for item in claim.requests:
+                asks.extend(self._asks(number, request, item.alternatives))
+                request += 1
+            constraints.extend(self._constraints(claim, first))
         return MemberKind(
-            requests=tuple(requests),
+            asks=tuple(asks),
             constraints=tuple(constraints),
             claims=tuple(len(claim.requests) for claim in member.claims),
+            node_name=member.node_name,
+            resources=member.extended_resources,
         )
 
-    def _local_request(self, request: RequestPart) -> LocalRequest:
-        kind = self._request_index[request_kind(request)]
-        count = 0 if request.all_devices else request.count
-        return LocalRequest(kind, count, request.all_devices)
-
-    def _local_constraints(
-        self, claim: ClaimPart, first: int
-    ) -> Iterable[LocalConstraint]:
-        position = {r.name: first + i for i, r in enumerate(claim.requests)}
-        for constraint in claim.constraints:
-            names = constraint.requests or tuple(position)
-            distinct = constraint.match_attribute is None
-            name = constraint.match_attribute or constraint.distinct_attribute or ""
-            yield LocalConstraint(
-                attribute=self._attribute_index[name],
-                distinct=distinct,
-                requests=tuple(sorted(position[n] for n in names if n in position)),
+    def _asks(
+        self, claim: int, request: int, alternatives: tuple[SubrequestPart, ...]
+    ) -> Iterator[LocalAsk]:
+        for rank, sub in enumerate(alternatives):
+            yield LocalAsk(
+                claim=claim,
+                request=request,
+                rank=rank,
+                kind=self._request_index[request_kind(sub)],
+                count=0 if sub.all_devices else sub.count,
+                all_devices=sub.all_devices,
+                admin=sub.admin_access,
             )
 
+    def _constraints(self, claim: ClaimPart, first: int) -> Iterator[LocalConstraint]:
+        for constraint in claim.constraints:
+            name = constraint.match_attribute or constraint.distinct_attribute or ""
+            scope = tuple(
+                (first + position, self._column_index[_column(sub, name)])
+                for position, (sub, names) in enumerate(_named(claim))
+                if not constraint.requests or names & set(constraint.requests)
+            )
+            if scope:
+                distinct = constraint.match_attribute is None
+                yield LocalConstraint(distinct, scope)
 
-def request_kind(request: RequestPart) -> RequestKind:
-    """Forget of a request what does not decide who may serve it."""
-    return RequestKind(request.selectors, request.tolerations, request.all_devices)
+
+def request_kind(sub: SubrequestPart) -> RequestKind:
+    """Forget of a (sub)request what does not decide who may serve it."""
+    return RequestKind(
+        sub.selectors,
+        sub.tolerations,
+        sub.all_devices,
+        sub.admin_access,
+        tuple(sorted((name, amount.nano) for name, amount in sub.capacity.items())),
+    )
+
+
+def _named(claim: ClaimPart) -> Iterator[tuple[SubrequestPart, set[str]]]:
+    """Go through the alternatives of a claim, with the names that may mean them."""
+    for request in claim.requests:
+        for rank, sub in enumerate(request.alternatives):
+            yield sub, {request.name, request.result_name(rank)}
+
+
+def _columns(claim: ClaimPart) -> Iterator[Column]:
+    for constraint in claim.constraints:
+        name = constraint.match_attribute or constraint.distinct_attribute or ""
+        for sub, _ in _named(claim):
+            yield _column(sub, name)
+
+
+def _column(sub: SubrequestPart, name: str) -> Column:
+    for attribute, expression in sub.derived_attributes:
+        if attribute == name:
+            return Column(name, expression)
+    return Column(name)

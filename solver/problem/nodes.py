@@ -1,15 +1,16 @@
-"""Nodes as this batch sees them: groups of free devices that it cannot tell apart.
+"""Nodes as this batch sees them: groups of devices that it cannot tell apart.
 
-A group is the free devices of one node that may serve the same kinds of request and
-have equal values in every attribute that a constraint compares. The values
+A group is the devices of one node that may serve the same kinds of request, cost the
+same, and have equal values in every attribute that a constraint compares. The values
 themselves do not matter, only which of them are equal, so they are numbered in a
 canonical order: unique ids and PCIe addresses do not make nodes different. Nodes with
 equal groups are one node kind.
 
-Theorem. Two nodes with equal signatures are isomorphic for the batch: the groups'
-masks decide every selector, taint and use, the numbered values every comparison
-inside a node. So exchanging the nodes in an answer leaves it valid and its value
-equal. (The converse is not needed: a missed isomorphism costs time, not truth.)
+Theorem. Two nodes with equal shapes are isomorphic for the batch: the groups' masks
+decide every selector, taint and use, the numbered values every comparison inside a
+node, the traits every counter and share; devices that several nodes see are named in
+the shape. So exchanging the nodes in an answer leaves it valid and its value equal.
+(The converse is not needed: a missed isomorphism costs time, not truth.)
 """
 
 from __future__ import annotations
@@ -18,48 +19,72 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from contracts.device import Device, DeviceAttribute
+from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
 from solver.errors import VerdictMissingError
+from solver.problem.attributes import DERIVED, Element, elements, published
 from solver.problem.candidates import (
     Selected,
-    eligible,
+    free,
+    indices,
     pool_of,
-    pools_of,
     selected,
+    supported,
+    tolerated,
 )
-from solver.problem.demand import Query
-from solver.problem.selectors import SelectorTable
-from solver.snapshot.parts import (
-    NodePart,
-    Page,
-    Part,
-    UsePart,
-    node_key,
-    use_key,
+from solver.problem.demand import Column, Query
+from solver.problem.devices import (
+    PLAIN,
+    Counters,
+    Traits,
+    is_plain,
+    targets,
+    traits_of,
+    with_room,
 )
+from solver.problem.gather import Cluster, NodePools
+from solver.problem.numbering import Numbered, numbered
+from solver.problem.pools import SeenPool, slice_of
+from solver.problem.problem import Problem
+from solver.problem.reads import reads
+from solver.problem.selectors import SelectorTable, look
 
 MEMO_SIZE = 64
 """Queries whose views a page remembers."""
+Identity = tuple[object, ...]
+"""What names devices that several nodes see; empty: they are the node's own."""
 
 
 class DeviceGroup(Struct, frozen=True):
-    """Free devices of a node that the batch cannot tell apart."""
+    """Devices of a node that the batch cannot tell apart."""
 
-    mask: int
-    """Bit k: may serve request kind k."""
-    values: tuple[int, ...]
-    """Number of the value of each compared attribute; 0: the device lacks it."""
     devices: tuple[DeviceID, ...]
-    """In the order that kube-scheduler would look at them."""
+    positions: tuple[int, ...]
+    """Where kube-scheduler would look at each of them, among all of the node."""
 
 
 class GroupShape(Struct, frozen=True):
     """A group without its devices' names."""
 
     mask: int
-    values: tuple[int, ...]
+    """Bit k: may serve request kind k."""
+    values: tuple[tuple[int, ...], ...]
+    """Numbers of the values of each column; empty: the devices lack it."""
     size: int
+    traits: Traits = PLAIN
+    identity: Identity = ()
+
+    @property
+    def is_shareable(self) -> bool:
+        """Whether several requests may have its one device."""
+        return self.traits.left is not None
+
+
+class CounterShape(Struct, frozen=True):
+    """What is left of a counter."""
+
+    left: int
+    identity: Identity = ()
 
 
 class NodeShape(Struct, frozen=True):
@@ -67,7 +92,14 @@ class NodeShape(Struct, frozen=True):
 
     groups: tuple[GroupShape, ...]
     all_free: int
-    """Bit k: every device that kind k selects here is to be had, and one exists."""
+    """Bit k: every device that kind k means here is to be had, and one exists."""
+    counters: tuple[CounterShape, ...] = ()
+    sets: tuple[tuple[tuple[str, ...] | None, Identity], ...] = ()
+    """Of each counter set: the compatibility groups that are left, and who it is."""
+    name: NodeName = NodeName("")
+    """When the batch names it."""
+    resources: tuple[str, ...] = ()
+    """Of those that the batch asks of devices, what the node offers itself."""
 
 
 class NodeView(Struct, frozen=True):
@@ -79,170 +111,6 @@ class NodeView(Struct, frozen=True):
     """As many as the shape's, in its order."""
 
 
-class NodePools(Struct, frozen=True):
-    """The parts of one node."""
-
-    name: NodeName
-    node: NodePart | None
-    pools: tuple[tuple[Part, UsePart | None], ...]
-    """In kube-scheduler's order: driver, then pool name."""
-
-
-def nodes_of(page: Page) -> tuple[NodePools, ...]:
-    """Gather the parts of each node of a page, by name; pools without a node last."""
-    known: tuple[NodePools, ...] | None = page.memo.get("nodes")
-    if known is None:
-        known = page.memo["nodes"] = tuple(_nodes_of(page))
-    return known
-
-
-def _nodes_of(page: Page) -> Iterator[NodePools]:
-    pools: dict[NodeName, list[Part]] = {}
-    for part in pools_of(page):
-        pools.setdefault(pool_of(part).node, []).append(part)
-    for name in sorted(pools):
-        node = page.parts.get(node_key(name))
-        value = node.value if node is not None else None
-        yield NodePools(
-            name,
-            value if isinstance(value, NodePart) else None,
-            tuple((part, _use_of(page, part)) for part in sorted(pools[name], key=_id)),
-        )
-
-
-def _id(part: Part) -> tuple[bytes, bytes]:
-    pool = pool_of(part)
-    return (pool.driver.encode(), pool.pool.encode())
-
-
-def _use_of(page: Page, part: Part) -> UsePart | None:
-    pool = pool_of(part)
-    use = page.parts.get(use_key(pool.driver, pool.pool))
-    value = use.value if use is not None else None
-    return value if isinstance(value, UsePart) else None
-
-
-def views_of(page: Page, query: Query, table: SelectorTable) -> tuple[NodeView, ...]:
-    """See the usable nodes of a page that may serve anything, as the batch does."""
-    known: tuple[NodeView, ...] | None = page.memo.get(query)
-    if known is None:
-        if len(page.memo) > MEMO_SIZE:
-            page.memo.clear()
-        views = (view_of(node, query, table) for node in nodes_of(page))
-        known = tuple(view for view in views if view is not None)
-        page.memo[query] = known
-    return known
-
-
-def view_of(node: NodePools, query: Query, table: SelectorTable) -> NodeView | None:
-    """See one node as the batch does; None: it can serve nothing."""
-    if not node.name or (node.node is not None and node.node.unavailable):
-        return None
-    gathered: dict[tuple[int, tuple[object, ...]], list[DeviceID]] = {}
-    blocked = wanted = 0
-    for part, use in node.pools:
-        pool = pool_of(part)
-        if pool.incomplete or pool.invalid:
-            blocked = -1
-            continue
-        if pool.not_modelled:
-            continue
-        masks = [0] * len(pool.devices)
-        for k, kind in enumerate(query.requests):
-            chosen = _complete(selected(part, kind.selectors, table)).bits
-            usable = eligible(part, use, kind, chosen)
-            wanted |= bool(chosen) << k
-            blocked |= (usable != chosen) << k
-            _mark(masks, usable, 1 << k)
-        for device, mask in zip(pool.devices, masks, strict=True):
-            if mask:
-                values = tuple(
-                    _value(device, pool.driver, name) for name in query.attributes
-                )
-                name = DeviceID(pool.driver, pool.pool, device.name)
-                gathered.setdefault((mask, values), []).append(name)
-    if not gathered:
-        return None
-    groups = tuple(_numbered(gathered))
-    shapes = tuple(GroupShape(g.mask, g.values, len(g.devices)) for g in groups)
-    return NodeView(node.name, NodeShape(shapes, wanted & ~blocked), groups)
-
-
-def _complete(found: Selected) -> Selected:
-    if found.missing:
-        raise VerdictMissingError(found.missing[0][0])
-    return found
-
-
-def _mark(masks: list[int], bits: int, mark: int) -> None:
-    index = 0
-    while bits:
-        if bits & 1:
-            masks[index] |= mark
-        bits >>= 1
-        index += 1
-
-
-def _value(device: Device, driver: str, name: str) -> object:
-    found = attribute_of(device, driver, name)
-    return None if found is None else attribute_value(found)
-
-
-def attribute_value(found: DeviceAttribute) -> tuple[str, object] | None:
-    """Read the value that constraints compare, with its type; None: it has none."""
-    for kind, value in (
-        ("int", found.int_value),
-        ("bool", found.bool_value),
-        ("string", found.string_value),
-        ("version", found.version_value),
-    ):
-        if value is not None:
-            return (kind, value)
-    return None
-
-
-def attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
-    """Look an attribute up by its full name; a bare one is of the driver's domain."""
-    found = device.attributes.get(name)
-    if found is None:
-        domain, _, identifier = name.partition("/")
-        if domain == driver:
-            found = device.attributes.get(identifier)
-    return found
-
-
-def _numbered(
-    gathered: dict[tuple[int, tuple[object, ...]], list[DeviceID]],
-) -> list[DeviceGroup]:
-    """Number the values of each attribute by what has them, and sort the groups.
-
-    Values that the same numbers of devices with the same masks have are numbered in
-    the order of their first device.
-    """
-    width = len(next(iter(gathered))[1])
-    numbers: list[dict[object, int]] = []
-    for column in range(width):
-        profiles: dict[object, list[tuple[int, int]]] = {}
-        for (mask, values), devices in gathered.items():
-            if values[column] is not None:
-                profile = profiles.setdefault(values[column], [])
-                profile.append((mask, len(devices)))
-        ranked = sorted(profiles, key=lambda value: sorted(profiles[value]))
-        numbers.append({value: rank + 1 for rank, value in enumerate(ranked)})
-    groups = [
-        DeviceGroup(
-            mask,
-            tuple(
-                0 if value is None else numbers[column][value]
-                for column, value in enumerate(values)
-            ),
-            tuple(devices),
-        )
-        for (mask, values), devices in gathered.items()
-    ]
-    return sorted(groups, key=lambda group: (group.mask, group.values))
-
-
 class NodeKind(Struct, frozen=True):
     """Nodes that the batch cannot tell apart."""
 
@@ -251,16 +119,201 @@ class NodeKind(Struct, frozen=True):
     """By name."""
 
 
-def node_kinds(
-    pages: tuple[Page, ...], query: Query, table: SelectorTable
-) -> tuple[NodeKind, ...]:
+def node_kinds(problem: Problem, query: Query) -> tuple[NodeKind, ...]:
     """Sort the usable nodes of a cluster into kinds, by the first node's name."""
+    cluster = Cluster(problem.pages, problem.parameters.features)
     kinds: dict[NodeShape, list[NodeView]] = {}
-    for page in pages:
-        for view in views_of(page, query, table):
+    for page, nodes in cluster.pages():
+        key = (query, cluster.key)
+        known: tuple[NodeView, ...] | None = page.memo.get(key)
+        if known is None:
+            if len(page.memo) > MEMO_SIZE:
+                page.memo.clear()
+            looking = _Looking(query, problem.selectors, problem.parameters.features)
+            views = (looking.view(node) for node in nodes)
+            known = tuple(view for view in views if view is not None)
+            page.memo[key] = known
+        for view in known:
             kinds.setdefault(view.shape, []).append(view)
     found = [
         NodeKind(shape, tuple(sorted(views, key=lambda view: view.name)))
         for shape, views in kinds.items()
     ]
     return tuple(sorted(found, key=lambda kind: kind.nodes[0].name))
+
+
+class _Device(Struct, frozen=True):
+    """One device that may serve something, before it is put into a group."""
+
+    name: DeviceID
+    position: int
+    mask: int
+    values: tuple[frozenset[Element], ...]
+    traits: Traits
+    identity: Identity
+
+
+class _Looking:
+    """Looks at nodes with one query."""
+
+    def __init__(self, query: Query, table: SelectorTable, features: Features) -> None:
+        self._query = query
+        self._table = table
+        self._features = features
+
+    def view(self, node: NodePools) -> NodeView | None:
+        """See one node as the batch does; None: nothing may be placed there."""
+        if node.error or node.node.unavailable:
+            return None
+        counters, devices = Counters(), list[_Device]()
+        wanted = blocked = position = 0
+        for seen in node.pools:
+            if not seen.view.usable:
+                continue
+            sound = counters.add(seen)
+            masks, some, lost = self._masks(seen, node, sound=sound)
+            wanted |= some
+            blocked |= lost
+            devices.extend(self._devices(seen, masks, counters, position))
+            position += len(seen.view.devices)
+        if node.blocks_all:
+            blocked = -1
+        groups = self._groups(devices)
+        shape = NodeShape(
+            groups=tuple(shape for shape, _ in groups),
+            all_free=wanted & ~blocked,
+            counters=tuple(map(CounterShape, counters.left, counters.owners)),
+            sets=tuple(zip(counters.allowed, counters.set_owners, strict=True)),
+            name=node.name if node.name in self._query.names else NodeName(""),
+            resources=tuple(
+                name
+                for name in self._query.resources
+                if name in node.node.plugin_resources
+            ),
+        )
+        return NodeView(node.name, shape, tuple(group for _, group in groups))
+
+    def _masks(
+        self, seen: SeenPool, node: NodePools, *, sound: bool
+    ) -> tuple[list[int], int, int]:
+        """Find what each device may serve; and the kinds that mean any, or lack one."""
+        features, view = self._features, seen.view
+        masks = [0] * len(view.devices)
+        fit = supported(seen, node.node, features)
+        if not sound:
+            fit &= ~sum(
+                1 << i
+                for i in indices(view.targeting)
+                if view.devices[i].consumes_counters
+            )
+        wanted = lost = 0
+        for k, kind in enumerate(self._query.requests):
+            found = _complete(selected(view.part, kind.selectors, self._table))
+            meant = targets(view, found.bits, kind, features)
+            usable = meant & fit & free(seen, features, admin=kind.admin)
+            usable &= tolerated(seen, kind.tolerations, features)
+            usable = with_room(seen, usable, kind, features)
+            wanted |= bool(meant) << k
+            failed = usable != meant or found.faulty & view.targeting
+            lost |= bool(failed) << k
+            for index in indices(usable):
+                masks[index] |= 1 << k
+        return masks, wanted, lost
+
+    def _devices(
+        self, seen: SeenPool, masks: list[int], counters: Counters, first: int
+    ) -> Iterator[_Device]:
+        view, query = seen.view, self._query
+        pool = pool_of(view.part)
+        for index, mask in enumerate(masks):
+            if not mask:
+                continue
+            device = view.devices[index]
+            traits = PLAIN
+            if not is_plain(device):
+                traits = traits_of(seen, device, counters, query, self._features)
+            name = DeviceID(view.driver, view.pool, device.name)
+            identity: Identity = ()
+            if not pool.node:
+                item = slice_of(pool, index)
+                identity = (view.driver, view.pool, item.name)
+                if item.per_device_node_selection or item.skip_node_operations:
+                    identity = (*identity, device.name)
+            if traits.left is not None or query.has_admin:
+                identity = (*identity, device.name) if identity else ()
+            yield _Device(
+                name,
+                first + index,
+                mask,
+                tuple(self._value(seen, index, column) for column in query.columns),
+                traits,
+                identity,
+            )
+
+    def _value(self, seen: SeenPool, index: int, column: Column) -> frozenset[Element]:
+        device, driver = seen.view.devices[index], seen.view.driver
+        if not column.expression:
+            found = published(device, driver, column.attribute)
+            return elements(found, self._features)
+        expression = DERIVED + column.expression
+        row = look(reads(expression), driver, device)
+        verdict = self._table.get(expression, row)
+        if verdict is None:
+            raise VerdictMissingError(expression)
+        return elements(verdict.attribute, self._features)
+
+    def _groups(self, devices: list[_Device]) -> list[tuple[GroupShape, DeviceGroup]]:
+        """Put devices that are alike into groups, with their values numbered."""
+        gathered: dict[tuple[object, ...], list[_Device]] = {}
+        for device in devices:
+            key: tuple[object, ...] = (
+                device.mask,
+                device.values,
+                device.traits,
+                device.identity,
+            )
+            if device.traits.left is not None or self._query.has_admin:
+                key = (*key, device.name)
+            gathered.setdefault(key, []).append(device)
+        alike = list(gathered.values())
+        values = numbered(
+            [column.attribute for column in self._query.columns],
+            [Numbered(g[0].values, (g[0].mask, len(g))) for g in alike],
+        )
+        found = [
+            (
+                GroupShape(
+                    group[0].mask, numbers, len(group), group[0].traits, _named(group)
+                ),
+                DeviceGroup(
+                    tuple(item.name for item in group),
+                    tuple(item.position for item in group),
+                ),
+            )
+            for group, numbers in zip(alike, values, strict=True)
+        ]
+        return sorted(found, key=lambda pair: _order(pair[0]))
+
+
+def _order(shape: GroupShape) -> tuple[object, ...]:
+    traits = shape.traits
+    return (
+        shape.mask,
+        shape.values,
+        traits.left or (),
+        traits.costs,
+        traits.draws,
+        traits.groups,
+        tuple(map(str, shape.identity)),
+    )
+
+
+def _named(group: list[_Device]) -> Identity:
+    identity = group[0].identity
+    return (*identity, *(item.name.device for item in group)) if identity else ()
+
+
+def _complete(found: Selected) -> Selected:
+    if found.missing:
+        raise VerdictMissingError(found.missing[0][0])
+    return found

@@ -26,7 +26,7 @@ class GatherError(SolverError):
 
 
 class PoolView(Struct, frozen=True, kw_only=True):
-    """A pool as one node sees it; sets of devices are bits, as in `PoolPart.devices`."""
+    """A pool as one node sees it; sets of devices are bits, as in its part."""
 
     driver: DriverName
     pool: PoolName
@@ -87,10 +87,6 @@ def pool_view(part: Part, node: NodePart, features: Features) -> PoolView | None
 def _view(
     part: Part, pool: PoolPart, node: NodePart, features: Features
 ) -> PoolView | None:
-    if pool.contested:
-        return PoolView(
-            driver=pool.driver, pool=pool.pool, part=part, invalid=pool.contested
-        )
     relevant = [i for i, s in enumerate(pool.slices) if _is_relevant(s, node, features)]
     if not relevant:
         return None
@@ -180,7 +176,7 @@ def _means(
     node: NodePart,
     name: NodeName | None,
     selector: NodeSelector | None,
-    everywhere: bool | None,  # noqa: FBT001  # a field of the API
+    everywhere: bool | None,  # a field of the API
 ) -> bool:
     if name:
         return name == node.name

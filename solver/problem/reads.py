@@ -45,7 +45,7 @@ def reads(expression: str) -> Reads:
     """Find what an expression can see of a device."""
     if is_too_long(expression):
         return NOTHING
-    tokens = tokens_of(expression)
+    tokens = tokens_of(expression.removeprefix("="))
     if tokens is None:
         return EVERYTHING
     found: dict[str, set[tuple[str, str]]] = {name: set() for name in _MAPS}

@@ -7,11 +7,14 @@ change while the gang stays as written is a rejection; a missing class is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Protocol
+
+from msgspec import Struct
 
 from contracts.allocation import Reason, Rule
 from contracts.claim import (
+    DeviceClaim,
     DeviceRequest,
     ExactDeviceRequest,
     ResourceClaim,
@@ -19,13 +22,18 @@ from contracts.claim import (
     ResourceClaimTemplate,
 )
 from contracts.defaults import default_claim_spec, default_gang
+from contracts.features import Features
 from contracts.gang import Gang, Member, MemberClaim, MemberNode, NodeToleration
 from contracts.ids import DeviceClassName, GangUID, Namespace, object_key
 from contracts.meta import ObjectMeta
+from contracts.quantity import NANO
 from contracts.validate import validate
-from solver.problem.problem import ClaimPart, GangPart, MemberPart, RequestPart
+from solver.problem.problem import ClaimPart, GangPart, MemberPart
+from solver.problem.requests import constraint_fault, requests_of
 from solver.snapshot.parts import ClassPart
 
+EXTENDED_RESOURCES = "extended-resources"
+"""The claim of a pod that asks for devices as extended resources."""
 MAX_DEVICES = 32
 """Devices of one claim (DRA: AllocationResultsMaxSize)."""
 
@@ -42,6 +50,9 @@ class Lookup(Protocol):
     def claim(self, key: str) -> ResourceClaim | None:
         """Look up a claim by `namespace/name`."""
 
+    def class_serving(self, resource: str) -> DeviceClassName | None:
+        """Find the class that serves an extended resource (KEP-5004)."""
+
 
 class RefusedError(Exception):
     """Why a gang is not tried, and whether that can change."""
@@ -52,26 +63,27 @@ class RefusedError(Exception):
         super().__init__(str(reason))
 
 
-def resolve(
-    uid: GangUID, gang: Gang, lookup: Lookup, *, lenient: bool = False
-) -> GangPart:
-    """Make a gang ready to be decided, or say why it is not tried.
+class Resolving(Struct, frozen=True, kw_only=True):
+    """How to resolve."""
 
-    `lenient` neither fills in defaults nor validates, as kube-scheduler's allocator
-    does not; what it cannot work with is refused in its words.
-    """
+    lookup: Lookup
+    features: Features = Features()
+    lenient: bool = False
+    """Neither fill in defaults nor validate, as kube-scheduler's allocator does not;
+    what is wrong stays in the parts as a fault."""
+
+
+def resolve(uid: GangUID, gang: Gang, how: Resolving) -> GangPart:
+    """Make a gang ready to be decided, or say why it is not tried."""
     members: tuple[MemberPart, ...] = ()
     refused: tuple[Reason, ...] = ()
     rejected = False
     try:
-        if not lenient:
+        if not how.lenient:
             gang = default_gang(gang)
             _validate(gang.metadata.name, gang)
         _check(gang)
-        members = tuple(
-            _member(gang, member, lookup, lenient=lenient)
-            for member in gang.spec.members
-        )
+        members = tuple(_member(gang, member, how) for member in gang.spec.members)
     except RefusedError as error:
         refused, rejected = (error.reason,), error.rejected
     return GangPart(
@@ -91,10 +103,11 @@ def _weight(gang: Gang, members: Iterable[MemberPart]) -> int:
     if gang.spec.weight is not None:
         return gang.spec.weight
     asked = sum(
-        member.count * (1 if request.all_devices else request.count)
+        member.count * (1 if first.all_devices else first.count)
         for member in members
         for claim in member.claims
         for request in claim.requests
+        for first in request.alternatives[:1]
     )
     return max(asked, 1)
 
@@ -114,7 +127,6 @@ def _check(gang: Gang) -> None:
     for member in spec.members:
         node = member.node
         for field, value in (
-            ("resources", node.resources),
             ("nodeSelector", node.node_selector),
             ("affinity", node.affinity),
             ("tolerations", _tolerations(node)),
@@ -131,35 +143,97 @@ def _tolerations(node: MemberNode) -> list[NodeToleration]:
     return [t for t in node.tolerations if t.effect != "NoExecute" or not t.key]
 
 
-def _member(gang: Gang, member: Member, lookup: Lookup, *, lenient: bool) -> MemberPart:
+def _member(gang: Gang, member: Member, how: Resolving) -> MemberPart:
+    extended = _extended(member, how)
+    claims = [_claim(gang, member, claim, how) for claim in member.claims]
+    if extended:
+        claims.append(_extended_claim(extended, how))
     return MemberPart(
         name=member.name,
         count=member.count,
-        claims=tuple(
-            _claim(gang, member, claim, lookup, lenient=lenient)
-            for claim in member.claims
-        ),
+        claims=tuple(claims),
+        node_name=member.node.node_name,
+        extended_resources=tuple(extended),
     )
 
 
-def _claim(
-    gang: Gang, member: Member, claim: MemberClaim, lookup: Lookup, *, lenient: bool
+def _extended(member: Member, how: Resolving) -> dict[str, ExactDeviceRequest]:
+    """Find the resources of a member that classes serve, by name, sorted.
+
+    Raises:
+        RefusedError: a resource that only the node could have.
+    """
+    found = {}
+    for name in sorted(member.node.resources):
+        known = how.lookup.class_serving(name)
+        if known is None or not how.features.extended_resource:
+            raise _not_modelled(member.name, f"spec.members[].node.resources[{name}]")
+        found[name] = ExactDeviceRequest(
+            device_class_name=known,
+            allocation_mode="ExactCount",
+            count=-(-member.node.resources[name].nano // NANO),
+        )
+    return found
+
+
+def _extended_claim(
+    extended: dict[str, ExactDeviceRequest], how: Resolving
 ) -> ClaimPart:
+    """Make the claim that kube-scheduler makes for extended resources (KEP-5004)."""
+    requests = tuple(
+        DeviceRequest(name=f"container-0-request-{index}", exactly=exactly)
+        for index, exactly in enumerate(extended.values())
+    )
+    spec = DeviceClaim(requests=requests)
+    subject = f"claim {EXTENDED_RESOURCES}"
+    found = tuple(requests_of(spec, subject, how.lookup, how.features))
+    return ClaimPart(name=EXTENDED_RESOURCES, requests=found)
+
+
+def _claim(gang: Gang, member: Member, claim: MemberClaim, how: Resolving) -> ClaimPart:
     subject = f"{member.name}/{claim.name}"
     if claim.claim_name and member.count > 1:
         raise _not_modelled(subject, "spec.members[].claims[].claimName of many pods")
-    spec, claim_uid = _claim_spec(gang, claim, subject, lookup)
-    if lenient:
-        _refuse_as_upstream(spec, subject)
-    else:
+    spec, claim_uid = _claim_spec(gang, claim, subject, how.lookup)
+    if not how.lenient:
         spec = default_claim_spec(spec)
         claim_object = ResourceClaim(metadata=ObjectMeta(name="claim"), spec=spec)
         _validate(subject, claim_object)
-    for constraint in spec.devices.constraints:
-        if any("/" in name for name in constraint.requests):
-            raise _not_modelled(subject, "constraints[].requests of subrequests")
-    requests = tuple(_requests(spec, subject, lookup))
-    asked = sum(1 if request.all_devices else request.count for request in requests)
+    name = claim.claim_name or claim.name
+    namespace = gang.metadata.namespace
+    place = f"claim {namespace}/{name}" if namespace else f"claim {name}"
+    part = ClaimPart(
+        name=claim.name,
+        claim_name=claim.claim_name or "",
+        claim_uid=claim_uid,
+        requests=tuple(requests_of(spec.devices, place, how.lookup, how.features)),
+        constraints=spec.devices.constraints,
+        config=spec.devices.config,
+        fault=constraint_fault(spec.devices, place),
+    )
+    if not how.lenient:
+        _refuse_faults(part, subject)
+        _refuse_many(part, subject)
+    return part
+
+
+def _refuse_faults(claim: ClaimPart, subject: str) -> None:
+    for request in claim.requests:
+        path = f"{subject}/{request.name}"
+        faults = [request.fault, *(item.fault for item in request.alternatives)]
+        fault = next(filter(None, faults), "")
+        for item in request.alternatives:
+            if "could not retrieve device class" in item.fault == fault:
+                raise _unknown(Rule.UNKNOWN_CLASS, path, item.device_class)
+        if fault:
+            raise _invalid(path, "", fault.partition(": ")[2])
+
+
+def _refuse_many(claim: ClaimPart, subject: str) -> None:
+    asked = sum(
+        min(1 if item.all_devices else item.count for item in request.alternatives)
+        for request in claim.requests
+    )
     if asked > MAX_DEVICES:
         message = f"asks for {asked} devices; a claim has at most {MAX_DEVICES}"
         reason = Reason(
@@ -169,14 +243,6 @@ def _claim(
             facts={"asked": asked, "limit": MAX_DEVICES},
         )
         raise RefusedError(reason, rejected=True)
-    return ClaimPart(
-        name=claim.name,
-        claim_name=claim.claim_name or "",
-        claim_uid=claim_uid,
-        requests=requests,
-        constraints=spec.devices.constraints,
-        config=spec.devices.config,
-    )
 
 
 def _claim_spec(
@@ -200,63 +266,6 @@ def _claim_spec(
     if template is None:
         raise _unknown(Rule.UNKNOWN_TEMPLATE, subject, name)
     return template.spec.spec, ""
-
-
-def _refuse_as_upstream(spec: ResourceClaimSpec, subject: str) -> None:
-    """Refuse what kube-scheduler's allocator cannot work with, in its words."""
-    for request in spec.devices.requests:
-        path = f"{subject}/{request.name}"
-        if request.exactly is None:
-            continue
-        mode = request.exactly.allocation_mode
-        if mode not in ("ExactCount", "All"):
-            raise _invalid(path, "allocationMode", f"unsupported count mode {mode}")
-        if any(selector.cel is None for selector in request.exactly.selectors):
-            message = "CEL expression empty (unsupported selector type?)"
-            raise _invalid(path, "selectors", message)
-    for constraint in spec.devices.constraints:
-        if not constraint.match_attribute and not constraint.distinct_attribute:
-            message = "empty constraint (unsupported constraint type?)"
-            raise _invalid(subject, "constraints", message)
-
-
-def _requests(
-    spec: ResourceClaimSpec, subject: str, lookup: Lookup
-) -> Iterator[RequestPart]:
-    for request in spec.devices.requests:
-        path = f"{subject}/{request.name}"
-        exactly = _exactly(request, path)
-        found = lookup.device_class(exactly.device_class_name)
-        if found is None:
-            raise _unknown(Rule.UNKNOWN_CLASS, path, exactly.device_class_name)
-        own = tuple(
-            selector.cel.expression if selector.cel else ""
-            for selector in exactly.selectors
-        )
-        yield RequestPart(
-            name=request.name,
-            device_class=exactly.device_class_name,
-            selectors=(*found.selectors, *own),
-            class_selectors=len(found.selectors),
-            all_devices=exactly.allocation_mode == "All",
-            count=exactly.count,
-            tolerations=exactly.tolerations,
-        )
-
-
-def _exactly(request: DeviceRequest, path: str) -> ExactDeviceRequest:
-    if request.exactly is None:
-        raise _not_modelled(path, "firstAvailable")
-    exactly = request.exactly
-    fields: Mapping[str, object] = {
-        "exactly.adminAccess": exactly.admin_access,
-        "exactly.capacity": exactly.capacity,
-        "exactly.derivedAttributes": exactly.derived_attributes,
-    }
-    for field, value in fields.items():
-        if value:
-            raise _not_modelled(path, field)
-    return exactly
 
 
 def _not_modelled(subject: str, field: str) -> RefusedError:

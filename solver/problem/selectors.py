@@ -31,6 +31,8 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
     value: bool | None = None
     error: str = ""
     """Not empty: evaluating it fails, with this text."""
+    attribute: DeviceAttribute | None = None
+    """What a derived attribute is; None: the expression is a selector."""
 
 
 class SelectorRows(Struct, frozen=True, kw_only=True, rename="camel"):

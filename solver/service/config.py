@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from contracts.features import (
+    DEFAULT_VERSION,
+    Features,
+    features_of,
+    read_gates,
+)
 from contracts.ids import ClusterName
 
 
@@ -30,5 +36,18 @@ class SolverConfig(Struct, frozen=True, kw_only=True):
     """Seconds after which a solve is given up and tried with half the batch."""
     worker_memory_bytes: int = 4 << 30
     """Memory that the worker process may take."""
+    kubernetes_version: str = DEFAULT_VERSION
+    """The cluster's release, which decides what its feature gates are by default."""
+    feature_gates: tuple[str, ...] = ()
+    """Gates that were changed, as `Name=true`."""
     heartbeat_grace_s: float = 30.0
     """How long a node may be silent before it is away."""
+
+    @property
+    def features(self) -> Features:
+        """What the cluster's allocator may do.
+
+        Raises:
+            FeatureError: an unknown version or gate.
+        """
+        return features_of(self.kubernetes_version, read_gates(self.feature_gates))

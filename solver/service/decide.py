@@ -53,7 +53,9 @@ class Decider:
         self._evaluator = evaluator
         self._worker = worker
         self._table = SelectorTable()
-        self._parameters = Parameters(version=VERSION, work_limit=config.work_limit)
+        self._parameters = Parameters(
+            version=VERSION, work_limit=config.work_limit, features=config.features
+        )
 
     async def decide(
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
@@ -119,7 +121,7 @@ class Decider:
     async def _problem(
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
     ) -> Problem:
-        gangs = resolve_gangs(snapshot, batch)
+        gangs = resolve_gangs(snapshot, batch, self._parameters.features)
         while wanted := wanted_verdicts(snapshot, gangs, self._table):
             verdicts = await asyncio.to_thread(self._evaluator.evaluate, wanted)
             self._table = self._table.with_verdicts(wanted, verdicts)

@@ -26,9 +26,7 @@ PAGES = 256
 """How many pages a cluster has; a node's page follows from its name alone."""
 
 
-class PoolSlice(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
-):
+class PoolSlice(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What decides about devices in one ResourceSlice of a pool."""
 
     name: str

@@ -1,0 +1,141 @@
+"""How much of a device's capacity a request consumes, and whether its policy allows it.
+
+All amounts are exact integers of 1e-9 units. Where upstream computes in int64 and
+gives up, this gives up too: such a request is an error, not a device that does not fit.
+
+Source: KEP-5075; k8s.io/dynamic-resource-allocation/structured, consumable_capacity.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from contracts.device import (
+    CapacityRequestPolicy,
+    CapacityRequestPolicyRange,
+    Device,
+    DeviceCapacity,
+)
+from contracts.quantity import NANO, Quantity
+from solver.errors import SolverError
+
+_INT64_MAX = 2**63 - 1
+_MILLI = NANO // 1000
+
+
+class AmountError(SolverError):
+    """An amount that cannot be computed, or is negative."""
+
+
+def consumed_amounts(
+    device: Device, requests: Mapping[str, Quantity], *, fractional: bool
+) -> dict[str, Quantity] | None:
+    """Compute what one use consumes of each capacity; None: the device cannot do it.
+
+    Every capacity of the device is in it, asked for or not.
+
+    Raises:
+        AmountError: an amount cannot be represented, or is negative.
+    """
+    if any(name not in device.capacity for name in requests):
+        return None
+    amounts = {
+        name: _consumed(name, capacity, requests.get(name), fractional=fractional)
+        for name, capacity in sorted(device.capacity.items())
+    }
+    for name, amount in amounts.items():
+        policy = device.capacity[name].request_policy
+        if policy is not None and _violates(amount.nano, policy, fractional=fractional):
+            return None
+    return amounts
+
+
+def _consumed(
+    name: str, capacity: DeviceCapacity, asked: Quantity | None, *, fractional: bool
+) -> Quantity:
+    policy = capacity.request_policy or CapacityRequestPolicy()
+    if asked is None:
+        amount = policy.default if policy.default is not None else capacity.value
+    elif policy.valid_range is not None and policy.valid_range.min is not None:
+        amount = _rounded(name, asked, policy.valid_range, fractional=fractional)
+    elif policy.valid_values is not None:
+        amount = next((v for v in policy.valid_values if asked <= v), asked)
+    else:
+        amount = asked
+    if amount.nano < 0:
+        raise AmountError(f'capacity "{name}": capacity value is negative')
+    return amount
+
+
+def _rounded(
+    name: str,
+    asked: Quantity,
+    allowed: CapacityRequestPolicyRange,
+    *,
+    fractional: bool,
+) -> Quantity:
+    """Round up to the next step from the minimum."""
+    least, step = allowed.min, allowed.step
+    if least is None or asked < least:
+        return least or asked
+    if step is None:
+        return asked
+    milli = _is_milli(allowed, fractional=fractional)
+    unit = _MILLI if milli else NANO
+    if milli and asked.nano % unit:
+        raise _unrepresentable(name, f"request {asked} is not a representable milli")
+    if not milli and asked.nano > _INT64_MAX * NANO:
+        raise _unrepresentable(name, f"request {asked} exceeds MaxInt64")
+    start, width = _units(least, unit), _units(step, unit)
+    if not width:
+        raise _unrepresentable(name, f"step {step} is zero")
+    steps = -(-(_units(asked, unit) - start) // width)
+    value = start + steps * width
+    if value > _INT64_MAX and (milli or start >= 0):
+        raise _unrepresentable(name, f"rounding request {asked} up passes the range")
+    return Quantity.of_nano(value * unit)
+
+
+def _unrepresentable(name: str, why: str) -> AmountError:
+    return AmountError(
+        f'capacity "{name}": capacity request cannot be represented in the device\'s '
+        f"range arithmetic: {why}"
+    )
+
+
+def _violates(amount: int, policy: CapacityRequestPolicy, *, fractional: bool) -> bool:
+    if policy.default is not None and amount == policy.default.nano:
+        return False
+    allowed = policy.valid_range
+    if allowed is None:
+        values = policy.valid_values or ()
+        return bool(values) and amount not in {value.nano for value in values}
+    if allowed.max is not None and amount > allowed.max.nano:
+        return True
+    if allowed.step is None:
+        return False
+    unit = NANO
+    if _is_milli(allowed, fractional=fractional):
+        unit = _MILLI
+        if amount % unit:
+            return True
+    least = allowed.min or Quantity.of(0)
+    width = _units(allowed.step, unit)
+    return not width or (-(-amount // unit) - _units(least, unit)) % width != 0
+
+
+def _is_milli(allowed: CapacityRequestPolicyRange, *, fractional: bool) -> bool:
+    """Say whether the range is computed in thousandths (DRAFractionalCapacityRange)."""
+    if not fractional:
+        return False
+    for value in (allowed.min, allowed.max, allowed.step):
+        if value is not None and (
+            value.nano % _MILLI or abs(value.nano) > _INT64_MAX * _MILLI
+        ):
+            return False
+    return allowed.step is None or allowed.step.nano >= _MILLI
+
+
+def _units(amount: Quantity, unit: int) -> int:
+    """Count units, rounded up as Quantity.Value does."""
+    return -(-amount.nano // unit)

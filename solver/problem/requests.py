@@ -1,0 +1,150 @@
+"""The requests of a claim, classes looked up, and what is wrong with them.
+
+Faults are those that kube-scheduler's allocator finds before it looks at any device,
+in its words and in its order: gates that are off, selectors of an unknown kind, classes
+that do not exist, modes that it does not know.
+
+Source: k8s.io/dynamic-resource-allocation/structured, Allocate, validateDeviceRequest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from contracts.claim import (
+    DeviceClaim,
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+)
+from contracts.features import Features
+from contracts.ids import DeviceClassName, FullyQualifiedName
+from solver.problem.problem import RequestPart, SubrequestPart
+from solver.snapshot.parts import ClassPart
+
+_INT_MAX = 2**63 - 1
+
+
+class Classes(Protocol):
+    """Where names of classes lead."""
+
+    def device_class(self, name: DeviceClassName) -> ClassPart | None:
+        """Look up a class."""
+
+
+def requests_of(
+    claim: DeviceClaim, subject: str, classes: Classes, features: Features
+) -> Iterator[RequestPart]:
+    """Make the requests of a claim ready to be decided; `subject`: `claim N`."""
+    for request in claim.requests:
+        yield RequestPart(
+            name=request.name,
+            alternatives=tuple(_alternatives(request, subject, classes, features)),
+            fault=_gate_fault(request, subject, features),
+        )
+
+
+def constraint_fault(claim: DeviceClaim, subject: str) -> str:
+    """Name the first constraint that says nothing."""
+    for index, constraint in enumerate(claim.constraints):
+        if constraint.match_attribute is None and constraint.distinct_attribute is None:
+            return (
+                f"{subject}, constraint #{index}: empty constraint "
+                "(unsupported constraint type?)"
+            )
+    return ""
+
+
+def _gate_fault(request: DeviceRequest, subject: str, features: Features) -> str:
+    if request.first_available and not features.prioritized_list:
+        return (
+            f"{subject}, request {request.name}: has subrequests, but the "
+            "DRAPrioritizedList feature is disabled"
+        )
+    if features.consumable_capacity:
+        return ""
+    off = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+    if request.exactly is not None and request.exactly.capacity is not None:
+        return f"{subject}, request {request.name}: {off}"
+    for sub in request.first_available:
+        if sub.capacity is not None:
+            return f"{subject}, subrequest {sub.name}: {off}"
+    return ""
+
+
+def _alternatives(
+    request: DeviceRequest, subject: str, classes: Classes, features: Features
+) -> Iterator[SubrequestPart]:
+    if request.first_available:
+        for sub in request.first_available:
+            place = f"{subject}, request {sub.name}"
+            yield _subrequest(sub, sub.name, place, classes, features)
+        return
+    exactly = request.exactly or ExactDeviceRequest()
+    place = f"{subject}, request {request.name}"
+    yield _subrequest(exactly, "", place, classes, features)
+
+
+def _subrequest(
+    asked: ExactDeviceRequest | DeviceSubRequest,
+    name: str,
+    place: str,
+    classes: Classes,
+    features: Features,
+) -> SubrequestPart:
+    found = classes.device_class(asked.device_class_name)
+    of_class = found.selectors if found is not None else ()
+    own = tuple(item.cel.expression if item.cel else "" for item in asked.selectors)
+    admin = asked.admin_access if isinstance(asked, ExactDeviceRequest) else None
+    fault = _fault(asked, found, features)
+    return SubrequestPart(
+        name=name,
+        device_class=asked.device_class_name,
+        selectors=() if fault else (*of_class, *own),
+        class_selectors=0 if fault else len(of_class),
+        all_devices=asked.allocation_mode == "All",
+        count=asked.count,
+        tolerations=asked.tolerations,
+        admin_access=bool(admin),
+        capacity=asked.capacity.requests if asked.capacity is not None else {},
+        derived_attributes=tuple(
+            (FullyQualifiedName(item.name), item.expression)
+            for item in asked.derived_attributes
+        ),
+        fault=f"{place}{fault}" if fault else "",
+    )
+
+
+def _fault(
+    asked: ExactDeviceRequest | DeviceSubRequest,
+    found: ClassPart | None,
+    features: Features,
+) -> str:
+    """Find the first fault of a (sub)request: what follows its name."""
+    if asked.derived_attributes and not features.derived_attributes:
+        return (
+            ": cannot handle request with derived attributes, the feature is disabled"
+        )
+    for index, selector in enumerate(asked.selectors):
+        if selector.cel is None:
+            return (
+                f", selector #{index}: CEL expression empty "
+                "(unsupported selector type?)"
+            )
+    has_admin = isinstance(asked, ExactDeviceRequest) and asked.admin_access is not None
+    if has_admin and not features.admin_access:
+        return ": admin access is requested, but the feature is disabled"
+    name = asked.device_class_name
+    if not name:
+        return ": missing device class name (unsupported request type?)"
+    if found is None:
+        return (
+            f": could not retrieve device class {name}: "
+            f'deviceclasses.resource.k8s.io "{name}" not found'
+        )
+    if asked.allocation_mode not in ("ExactCount", "All"):
+        return f": unsupported count mode {asked.allocation_mode}"
+    if asked.count > _INT_MAX:
+        return f": exact count {asked.count} is too large"
+    return ""

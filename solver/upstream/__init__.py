@@ -1,0 +1,1 @@
+"""kube-scheduler's own order: the first solution that it would find."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from contracts.device import NodeSelector
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
@@ -39,7 +39,7 @@ class DeviceRequestAllocationResult(KubernetesStruct, frozen=True, kw_only=True)
     tolerations: tuple[ResultToleration, ...] = ()
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
-    share_id: str | None = None
+    share_id: str | None = field(default=None, name="shareID")
     consumed_capacity: dict[str, Quantity] = {}
     skip_node_operations: tuple[str, ...] | None = None
 

@@ -45,7 +45,9 @@ def consumed_amounts(
     }
     for name, amount in amounts.items():
         policy = device.capacity[name].request_policy
-        if policy is not None and _violates(amount.nano, policy, fractional=fractional):
+        if policy is not None and _violates(
+            name, amount.nano, policy, fractional=fractional
+        ):
             return None
     return amounts
 
@@ -103,7 +105,9 @@ def _unrepresentable(name: str, why: str) -> AmountError:
     )
 
 
-def _violates(amount: int, policy: CapacityRequestPolicy, *, fractional: bool) -> bool:
+def _violates(
+    name: str, amount: int, policy: CapacityRequestPolicy, *, fractional: bool
+) -> bool:
     if policy.default is not None and amount == policy.default.nano:
         return False
     allowed = policy.valid_range
@@ -119,9 +123,10 @@ def _violates(amount: int, policy: CapacityRequestPolicy, *, fractional: bool) -
         unit = _MILLI
         if amount % unit:
             return True
-    least = allowed.min or Quantity.of(0)
     width = _units(allowed.step, unit)
-    return not width or (-(-amount // unit) - _units(least, unit)) % width != 0
+    if allowed.min is None or not width:
+        raise AmountError(f'capacity "{name}": its range has no minimum or no step')
+    return (-(-amount // unit) - _units(allowed.min, unit)) % width != 0
 
 
 def _is_milli(allowed: CapacityRequestPolicyRange, *, fractional: bool) -> bool:

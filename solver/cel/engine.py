@@ -7,7 +7,7 @@ abort the process. What Kubernetes offers and this does not is listed in docs/ce
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cel_expr_python import cel
@@ -18,7 +18,7 @@ from solver.cel.derived import attribute_verdict, type_refusal, without_null
 from solver.cel.messages import POOL, QUANTITY_TYPE
 from solver.cel.refusals import compile_error, runtime_error
 from solver.cel.rewrite import rewritten
-from solver.cel.values import quantity_value, semver_value
+from solver.cel.values import exact_semver_value, quantity_value, semver_value
 from solver.problem.attributes import DERIVED
 from solver.problem.reads import MAX_EXPRESSION_BYTES, is_too_long
 from solver.problem.selectors import Verdict, fault_of
@@ -119,7 +119,7 @@ def _derive(compiled: Any, driver: str, device: Device) -> Verdict:
     if fault:
         return runtime_error(fault)
     try:
-        result = compiled.eval(data=_activation(driver, device))
+        result = compiled.eval(data=_activation(driver, device, exact=True))
         if result.type().name() == "ERROR":
             return runtime_error(str(result.value()))
         return attribute_verdict(result.value())
@@ -145,11 +145,14 @@ def _judge(compiled: Any, driver: str, device: Device) -> Verdict:
     return runtime_error(str(value))
 
 
-def _activation(driver: str, device: Device) -> dict[str, Any]:
+def _activation(driver: str, device: Device, *, exact: bool = False) -> dict[str, Any]:
+    """Lay out a device for the engine; `exact`: versions with their build metadata."""
+    version = exact_semver_value if exact else semver_value
     return {
         "device.driver": driver,
         "device.attributes": _by_domain(
-            driver, ((name, _value(a)) for name, a in device.attributes.items())
+            driver,
+            ((name, _value(a, version)) for name, a in device.attributes.items()),
         ),
         "device.capacity": _by_domain(
             driver,
@@ -173,7 +176,7 @@ def _by_domain(
     return found
 
 
-def _value(attribute: DeviceAttribute) -> Any:
+def _value(attribute: DeviceAttribute, version: Callable[[str], Any]) -> Any:
     """Turn an attribute into a CEL value; lists come first, as upstream reads them."""
     for listed in (
         attribute.int_values,
@@ -183,7 +186,7 @@ def _value(attribute: DeviceAttribute) -> Any:
         if listed is not None:
             return list(listed)
     if attribute.version_values is not None:
-        return [semver_value(version) for version in attribute.version_values]
+        return [version(text) for text in attribute.version_values]
     for single in (
         attribute.int_value,
         attribute.bool_value,
@@ -191,4 +194,4 @@ def _value(attribute: DeviceAttribute) -> Any:
     ):
         if single is not None:
             return single
-    return semver_value(attribute.version_value or "")
+    return version(attribute.version_value or "")

@@ -45,6 +45,11 @@ def semver_value(text: str) -> Any:
     return SEMVER(value=text.partition("+")[0])
 
 
+def exact_semver_value(text: str) -> Any:
+    """Make the CEL value of a version that is to be read back as it was written."""
+    return SEMVER(value=text)
+
+
 def functions() -> list[Any]:
     """Declare all functions and methods over quantities and versions."""
     q, v, t = QUANTITY_TYPE, SEMVER_TYPE, cel.Type

@@ -22,3 +22,9 @@ def demand_everything(x: Placements) -> None:
     """Ask for all gangs: the model is infeasible where they do not fit together."""
     for kind, gangs in x.demand.gang_kinds.items():
         x.model.add(x.gangs[kind] == len(gangs))
+
+
+def fix(x: Placements, variable: cp_model.IntVar, value: int) -> None:
+    """Leave a variable one value."""
+    domain = x.model.proto.variables[variable.index].domain
+    domain[0] = domain[1] = value

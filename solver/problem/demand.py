@@ -47,10 +47,13 @@ class Query(Struct, frozen=True):
     resources: tuple[str, ...] = ()
     """Extended resources that the node must not offer itself."""
 
+    is_exact: bool = False
+    """Whether every device is to be told apart, alike or not."""
+
     @property
-    def has_admin(self) -> bool:
-        """Whether any request has admin access."""
-        return any(kind.admin for kind in self.requests)
+    def is_by_device(self) -> bool:
+        """Whether groups are of one device each: counts cannot say who had it first."""
+        return self.is_exact or any(kind.admin for kind in self.requests)
 
 
 class LocalAsk(Struct, frozen=True):
@@ -108,7 +111,7 @@ class GangKind(Struct, frozen=True):
 class Demand:
     """The batch by kinds; gangs that are refused beforehand are not in it."""
 
-    def __init__(self, gangs: Iterable[GangPart]) -> None:
+    def __init__(self, gangs: Iterable[GangPart], *, is_exact: bool = False) -> None:
         self.gangs = tuple(gang for gang in gangs if not gang.refused)
         members = [member for gang in self.gangs for member in gang.members]
         claims = [claim for member in members for claim in member.claims]
@@ -124,6 +127,7 @@ class Demand:
             columns=tuple(columns),
             names=tuple(sorted({m.node_name for m in members if m.node_name})),
             resources=tuple(sorted({r for m in members for r in m.extended_resources})),
+            is_exact=is_exact,
         )
         self._request_index = {kind: i for i, kind in enumerate(self.query.requests)}
         self._column_index = {column: i for i, column in enumerate(columns)}

@@ -142,6 +142,12 @@ def node_kinds(problem: Problem, query: Query) -> tuple[NodeKind, ...]:
     return tuple(sorted(found, key=lambda kind: kind.nodes[0].name))
 
 
+def view_of(node: NodePools, query: Query, problem: Problem) -> NodeView | None:
+    """See one node as a batch does; None: nothing may be placed there."""
+    features = problem.parameters.features
+    return _Looking(query, problem.selectors, features).view(node)
+
+
 class _Device(Struct, frozen=True):
     """One device that may serve something, before it is put into a group."""
 
@@ -175,7 +181,7 @@ class _Looking:
             wanted |= some
             blocked |= lost
             devices.extend(self._devices(seen, masks, counters, position))
-            position += len(seen.view.devices)
+            position += seen.view.targeting.bit_count()
         if node.blocks_all:
             blocked = -1
         groups = self._groups(devices)
@@ -239,11 +245,11 @@ class _Looking:
                 identity = (view.driver, view.pool, item.name)
                 if item.per_device_node_selection or item.skip_node_operations:
                     identity = (*identity, device.name)
-            if traits.left is not None or query.has_admin:
+            if traits.left is not None or query.is_by_device:
                 identity = (*identity, device.name) if identity else ()
             yield _Device(
                 name,
-                first + index,
+                first + (view.targeting & ((1 << index) - 1)).bit_count(),
                 mask,
                 tuple(self._value(seen, index, column) for column in query.columns),
                 traits,
@@ -272,7 +278,7 @@ class _Looking:
                 device.traits,
                 device.identity,
             )
-            if device.traits.left is not None or self._query.has_admin:
+            if device.traits.left is not None or self._query.is_by_device:
                 key = (*key, device.name)
             gathered.setdefault(key, []).append(device)
         alike = list(gathered.values())

@@ -93,7 +93,7 @@ class _Scheduler:
                 raise FatalError(node.error)
             world = World(self._problem, gang.namespace, self._with_uses(node))
             try:
-                search = Search(world, member.claims)
+                search = Search(self._problem, world, member)
                 if search.run():
                     return _place(search, world, member)
             except FatalError as error:

@@ -11,16 +11,24 @@ from __future__ import annotations
 
 from enum import Enum
 
-from solver.problem.problem import ClaimPart
+from solver.errors import SolverError
+from solver.problem.problem import MemberPart, Problem
 from solver.upstream.errors import FatalError, StepsSpentError
+from solver.upstream.probe import first_solution, may_meet_errors
 from solver.upstream.state import State
 from solver.upstream.symmetry import Symmetry
 from solver.upstream.world import MAX_DEVICES, Ask, World, asks_of
 
-STEPS = 400_000
+STEPS = 60_000
 """Choices tried for one pod on one node before the search gives up."""
+PROBING = 2_000
+"""Choices after which feasibility is probed instead, where no error can be met."""
 PATIENCE = 100
 """Choices after which interchangeable devices are looked for."""
+
+
+class ProbingWantedError(SolverError):
+    """The plain search takes too long, and probes would find the same."""
 
 
 class Outcome(Enum):
@@ -34,9 +42,11 @@ class Outcome(Enum):
 class Search:
     """The search for one pod on one node."""
 
-    def __init__(self, world: World, claims: tuple[ClaimPart, ...]) -> None:
+    def __init__(self, problem: Problem, world: World, member: MemberPart) -> None:
+        self._problem = problem
         self._world = world
-        self._claims = claims
+        self._member = member
+        claims = self._claims = member.claims
         self._asks = asks_of(world, claims)
         self._state = State(world, claims)
         self._symmetry = Symmetry(world, self._state, self._asks)
@@ -54,7 +64,11 @@ class Search:
             FatalError: kube-scheduler would abort.
             StepsSpentError: too many choices.
         """
-        if self._request(0, 0) is Outcome.FOUND:
+        try:
+            found = self._request(0, 0) is Outcome.FOUND
+        except ProbingWantedError:
+            found = self._probe()
+        if found:
             return True
         if any(seen.view.invalid for seen in self._world.node.pools):
             raise FatalError("invalid resource pools were encountered", node_only=True)
@@ -63,6 +77,17 @@ class Search:
     def ask(self, claim: int, request: int) -> Ask:
         """Look up the chosen alternative of a request."""
         return self._asks[claim][request][self.chosen[claim][request]]
+
+    def _probe(self) -> bool:
+        """Find the same solution by asking what is feasible."""
+        found = first_solution(self._problem, self._world, self._member)
+        if found is None:
+            return False
+        places = [(c, r) for c, asks in enumerate(self._asks) for r in range(len(asks))]
+        for (c, r), rank, devices in zip(places, *found, strict=True):
+            self.chosen[c][r] = rank
+            self.devices[c][r] = devices
+        return True
 
     def _request(self, c: int, r: int) -> Outcome:
         """Serve this request and all that follow."""
@@ -87,6 +112,10 @@ class Search:
     def _device(self, ask: Ask, number: int, start: int) -> Outcome:
         """Find the next device of a (sub)request, then all that follows."""
         self._steps += 1
+        if self._steps == PROBING and not may_meet_errors(
+            self._world, self._asks, self._state.constraints
+        ):
+            raise ProbingWantedError
         if self._steps > STEPS:
             raise StepsSpentError
         if ask.targets == ():

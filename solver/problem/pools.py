@@ -38,6 +38,8 @@ class PoolView(Struct, frozen=True, kw_only=True):
     """Devices in the slices that are meant for this node."""
     reachable: int = 0
     """Those of them that this node can reach."""
+    malformed: tuple[tuple[int, str], ...] = ()
+    """Targeting devices whose own node selection cannot be read, and why."""
     elsewhere: int = 0
     """Devices of the rest of the pool: they only draw from its counters."""
     counters: tuple[CounterSet, ...] = ()
@@ -136,18 +138,24 @@ def _built(
     if invalid:
         return PoolView(driver=pool.driver, pool=pool.pool, part=part, invalid=invalid)
     targeting, reachable = _bits(pool, here), 0
+    malformed: list[tuple[int, str]] = []
     for start, item in _starts(pool):
         for number, device in enumerate(item.devices):
-            if targeting >> (start + number) & 1 and (
-                not item.per_device_node_selection or _device_here(device, node)
-            ):
-                reachable |= 1 << (start + number)
+            bit = start + number
+            if not targeting >> bit & 1:
+                continue
+            try:
+                if not item.per_device_node_selection or _device_here(device, node):
+                    reachable |= 1 << bit
+            except GatherError as error:
+                malformed.append((bit, str(error)))
     return PoolView(
         driver=pool.driver,
         pool=pool.pool,
         part=part,
         targeting=targeting,
         reachable=reachable,
+        malformed=tuple(malformed),
         elsewhere=_bits(pool, away),
         counters=counters,
         binding=any(d.binding_conditions is not None for d in _devices(pool, here)),

@@ -22,7 +22,7 @@ from solver.upstream.constraints import Constraint
 from solver.upstream.errors import FatalError, StepsSpentError
 from solver.upstream.world import Ask, World
 
-WORK = 4.0
+WORK = 60.0
 """Deterministic time of all probes of one pod on one node."""
 Solution = tuple[list[int], list[list[int]]]
 """By request, over all claims: the alternative, and the devices in order."""
@@ -43,11 +43,11 @@ def may_meet_errors(
 def _may_fail(world: World, ask: Ask, constraints: list[Constraint]) -> bool:
     if ask.targets is not None and constraints:
         return True
-    if any(isinstance(verdict, str) for verdict in world.verdicts(ask.part)):
+    verdicts, features = world.verdicts(ask.part), world.features
+    if any(isinstance(verdict, str) for verdict in verdicts):
         return True
-    features = world.features
     try:
-        for index in range(len(world.candidates)):
+        for index in (i for i, verdict in enumerate(verdicts) if verdict):
             world.amounts(ask, index)
             for constraint in constraints:
                 value = constraint.attribute(ask, index)
@@ -115,6 +115,8 @@ class _Probing:
             self._x.nodes[0].groups[g].positions[0]: term
             for g, term in self._lot.serving(a)
         }
+        if self._member.asks[a].all_devices:
+            return sorted(positions)
         wanted, found = self._member.asks[a].count, list[int]()
         for position in sorted(positions):
             if len(found) == wanted:

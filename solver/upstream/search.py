@@ -19,7 +19,7 @@ from solver.upstream.state import State
 from solver.upstream.symmetry import Symmetry
 from solver.upstream.world import MAX_DEVICES, Ask, World, asks_of
 
-STEPS = 60_000
+STEPS = 1_000_000
 """Choices tried for one pod on one node before the search gives up."""
 PROBING = 2_000
 """Choices after which feasibility is probed instead, where no error can be met."""

@@ -133,14 +133,19 @@ class World:
                     known.append(False)
                 elif (item.pool, item.bit) in faults:
                     known.append(faults[item.pool, item.bit])
+                elif not found[item.pool].bits >> item.bit & 1:
+                    known.append(False)
+                elif item.bit in dict(view.malformed):
+                    known.append(f"- {dict(view.malformed)[item.bit]}")
                 else:
-                    bits = found[item.pool].bits & view.reachable
-                    known.append(bool(bits >> item.bit & 1))
+                    known.append(bool(view.reachable >> item.bit & 1))
         return known
 
     def fault(self, asked: Ask, claim: ClaimPart, index: int, verdict: str) -> str:
-        """Word the failure of a selector."""
+        """Word why it cannot be said whether a device is chosen."""
         number, _, error = verdict.partition(" ")
+        if number == "-":
+            return error
         own = int(number) - asked.part.class_selectors
         place = f"claim {self.claim_name(claim)}: selector #{own}"
         if own < 0:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
+from contracts.allocation import AllocationResult, DeviceAllocationResult
+from contracts.claim import ResourceClaim, ResourceClaimStatus
 from contracts.ids import (
     DeviceID,
     DeviceName,
@@ -12,17 +15,20 @@ from contracts.ids import (
     PoolName,
 )
 from contracts.messages import DevicesAnnounced
+from contracts.quantity import Quantity
 from contracts.workload import Node, NodeTaint
 from solver.snapshot.inventory import with_node
 from solver.snapshot.parts import PoolPart, UsePart, pool_key, use_key
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from tests.builders import (
     DRIVER,
+    claim,
     device,
     devices,
     node,
     pool,
     resource_slice,
+    result,
     taint,
     taint_rule,
 )
@@ -74,12 +80,12 @@ def test_a_pool_of_two_agents_is_out_until_one_stops() -> None:
     snapshot = snapshot_of({"a": [pool(name="p")], "b": [pool(name="p")]})
     part = part_of(snapshot, "", "p")
     assert part is not None
-    assert part.invalid == "announced by several nodes: a, b"
+    assert part.contested == "announced by several: a, b"
     snapshot = apply(snapshot, announced("b"))
     assert part_of(snapshot, "", "p") is None
     healed = part_of(snapshot, "a", "p")
     assert healed is not None
-    assert healed.invalid == ""
+    assert healed.contested == ""
 
 
 def test_an_agent_comes_before_slices() -> None:
@@ -91,25 +97,37 @@ def test_an_agent_comes_before_slices() -> None:
     assert len(getattr(part_of(snapshot, "a", "p"), "devices", ())) == 3
 
 
-def test_a_pool_lacking_slices_is_incomplete() -> None:
-    one = resource_slice(device("x"), name="s1", node="a", pool="p", slice_count=2)
-    two = resource_slice(device("y"), name="s2", node="a", pool="p", slice_count=2)
-    snapshot = observe(Snapshot(), "s1", one)
-    assert getattr(part_of(snapshot, "a", "p"), "incomplete", None) is True
-    snapshot = observe(snapshot, "s2", two)
-    part = part_of(snapshot, "a", "p")
+def test_a_pool_keeps_every_slice_of_every_generation_by_name() -> None:
+    new = resource_slice(device("y"), name="s2", node="a", pool="p", generation=2)
+    old = resource_slice(device("x"), name="s1", node="a", pool="p", generation=1)
+    part = part_of(observe(observe(Snapshot(), "k", new), "l", old), "a", "p")
     assert part is not None
-    assert not part.incomplete
+    assert [item.generation for item in part.slices] == [1, 2]
     assert [item.name for item in part.devices] == ["x", "y"]
 
 
-def test_only_the_newest_generation_counts() -> None:
-    old = resource_slice(device("x"), name="s1", node="a", pool="p", generation=1)
-    new = resource_slice(device("y"), name="s2", node="a", pool="p", generation=2)
-    snapshot = observe(observe(Snapshot(), "s1", old), "s2", new)
-    part = part_of(snapshot, "a", "p")
-    assert part is not None
-    assert [item.name for item in part.devices] == ["y"]
+def test_shares_of_a_device_are_added_up_once_each() -> None:
+    def holder(name: str, share_id: str) -> ResourceClaim:
+        held = result(
+            "gpu-0", pool="a", share_id=share_id, consumed_capacity={"m": gibibytes(2)}
+        )
+        allocation = AllocationResult(devices=DeviceAllocationResult(results=(held,)))
+        status = ResourceClaimStatus(allocation=allocation)
+        return structs.replace(claim(name=name), status=status)
+
+    snapshot = snapshot_of({"a": [pool(*devices(1), name="a")]})
+    snapshot = observe(snapshot, "default/one", holder("one", "share-1"))
+    snapshot = observe(snapshot, "default/again", holder("again", "share-1"))
+    snapshot = observe(snapshot, "default/two", holder("two", "share-2"))
+    use = use_of(snapshot, "a", "a")
+    assert use.taken == ()
+    assert [(s.device, dict(s.consumed)["m"]) for s in use.shared] == [
+        ("gpu-0", gibibytes(4))
+    ]
+
+
+def gibibytes(amount: int) -> Quantity:
+    return Quantity.of(amount << 30)
 
 
 def test_taken_devices_are_given_back() -> None:

@@ -1,0 +1,43 @@
+"""Feature gates: defaults by release, changes by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.features import FeatureError, Features, features_of, read_gates
+
+
+def test_the_defaults_are_those_of_the_newest_release() -> None:
+    assert features_of("1.37") == features_of("v1.37") == Features()
+
+
+def test_older_releases_can_do_less() -> None:
+    old, newer = features_of("1.35"), features_of("1.36")
+    assert (old.partitionable_devices, newer.partitionable_devices) == (False, True)
+    assert not newer.fractional_capacity_range
+    assert not newer.device_taint_rules
+
+
+def test_binding_needs_both_of_its_gates() -> None:
+    changed = features_of("1.37", {"DRAResourceClaimDeviceStatus": False})
+    assert not changed.device_binding
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "what"),
+    [
+        ("1.20", {}, "'1.20' is not known"),
+        ("1.37", {"DRATypo": True}, "'DRATypo' is not known"),
+    ],
+)
+def test_unknown_names_are_refused(
+    version: str, gates: dict[str, bool], what: str
+) -> None:
+    with pytest.raises(FeatureError, match=what):
+        features_of(version, gates)
+
+
+def test_gates_are_read_as_kubernetes_writes_them() -> None:
+    assert read_gates(["DRAAdminAccess=false"]) == {"DRAAdminAccess": False}
+    with pytest.raises(FeatureError, match="'DRAAdminAccess' is not Name=true"):
+        read_gates(["DRAAdminAccess"])

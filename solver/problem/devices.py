@@ -77,6 +77,8 @@ class Counters:
 
     def _charge(self, seen: SeenPool, consumption: DeviceCounterConsumption) -> None:
         place = (seen.view.driver, seen.view.pool, consumption.counter_set)
+        if place not in self.sets:
+            return
         for name, counter in consumption.counters.items():
             self.left[self.keys[*place, name]] -= counter.value.nano
         number = self.sets[place]

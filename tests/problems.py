@@ -107,7 +107,7 @@ def observe(snapshot: Snapshot, key: str, value: WritableObject) -> Snapshot:
 def problem_of(snapshot: Snapshot, parameters: Parameters = PARAMETERS) -> Problem:
     """Make the Problem of everything that waits."""
     batch = choose_batch(snapshot, BatchLimits(gangs=10_000, pods=1_000_000))
-    gangs = resolve_gangs(snapshot, batch)
+    gangs = resolve_gangs(snapshot, batch, parameters.features)
     table = SelectorTable()
     while wanted := wanted_verdicts(snapshot, gangs, table):
         table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])

@@ -50,8 +50,9 @@ def one_alternative_is_chosen(x: Placements) -> None:
         member = x.member_of(lot)
         for request in range(member.requests):
             asks = member.alternatives(request)
-            if len(asks) > 1:
-                terms: list[Term] = [(lot.picks[a], 1) for a in asks if a in lot.picks]
+            possible = [a for a in asks if a in lot.picks]
+            if len(asks) > 1 or not possible:
+                terms: list[Term] = [(lot.picks[a], 1) for a in possible]
                 x.model.add(total([*terms, (lot.pods, -1)]) == 0)
 
 

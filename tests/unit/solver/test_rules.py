@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from contracts.allocation import Rule
 from contracts.gang import Gang
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
@@ -203,18 +201,3 @@ def test_a_node_that_is_away_serves_nobody() -> None:
     refused = decided(nodes, asked(), away=["n"])
     assert verdicts(refused) == ["none"]
     assert rule_of(refused) is Rule.NODE
-
-
-@pytest.mark.parametrize(
-    ("content", "field"),
-    [
-        (device(allow_multiple_allocations=True), "allowMultipleAllocations"),
-        (device(consumes={"set": {"memory": "1Gi"}}), "consumesCounters"),
-        (device(binding_conditions=("ready",)), "bindingConditions"),
-    ],
-)
-def test_devices_that_are_not_modelled_are_named(content: Any, field: str) -> None:
-    refused = decided({"n": [pool(content, name="n")]}, asked())
-    assert refused.gangs[0].verdict == "error"
-    reason = refused.gangs[0].reasons[0]
-    assert (reason.rule, reason.field) == (Rule.NOT_MODELLED, field)

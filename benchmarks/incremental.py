@@ -45,7 +45,7 @@ def problem_of(
 ) -> tuple[Problem, SelectorTable]:
     """Make the Problem of all that waits, as the service does."""
     batch = choose_batch(snapshot, BatchLimits())
-    gangs = resolve_gangs(snapshot, batch)
+    gangs = resolve_gangs(snapshot, batch, PARAMETERS.features)
     while wanted := wanted_verdicts(snapshot, gangs, table):
         table = table.with_verdicts(wanted, evaluator.evaluate(wanted))
     problem = assemble(snapshot, gangs, table, PARAMETERS)

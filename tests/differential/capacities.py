@@ -11,7 +11,7 @@ NAMES = ("memory", "slots", "share")
 """Capacities of devices: bytes, whole numbers, fractions."""
 
 
-def capacities(draw: Draw, *, shareable: bool) -> Json:
+def capacities(draw: Draw, driver: str, *, shareable: bool) -> Json:
     """Give a device its capacities; only shareable ones have policies."""
     found: Json = {}
     for name in draw.some(NAMES, 0 if draw.chance(0.1) else 1, 2):
@@ -19,7 +19,8 @@ def capacities(draw: Draw, *, shareable: bool) -> Json:
         entry: Json = {"value": value}
         if (shareable or draw.says("odd", 0.1)) and draw.chance(0.65):
             entry["requestPolicy"] = _policy(draw, name)
-        found[name] = entry
+        qualified = draw.chance(0.06)
+        found[f"{driver}/{name}" if qualified else name] = entry
     return found
 
 
@@ -43,7 +44,7 @@ def wanted(draw: Draw, driver: str) -> Json:
 def used(draw: Draw, capacity: Json) -> Json:
     """Choose how much of each capacity a share of another claim holds."""
     return {
-        name: draw.one(("0", *_amounts(name)[:2]))
+        name: draw.one(("0", *_amounts(name.split("/")[-1])[:2]))
         for name in capacity
         if not draw.chance(0.1)
     }
@@ -78,8 +79,6 @@ def _policy(draw: Draw, name: str) -> Json:
             bounds["step"] = draw.one((unit, half, "250m", "1"))
         if kind == "max" or draw.chance(0.4):
             bounds["max"] = most
-        if draw.says("odd", 0.1):
-            del bounds["min"]
         policy["validRange"] = bounds
     if draw.says("odd", 0.1):
         del policy["default"]

@@ -107,7 +107,7 @@ def _ask(draw: Draw, drivers: set[str]) -> Json:
 def _mode(draw: Draw) -> Json:
     if draw.says("all", 0.6) or draw.chance(0.02):
         draw.tag("all")
-        return {"allocationMode": "All"}
+        return {"allocationMode": "All", **({"count": 1} if draw.chance(0.05) else {})}
     if draw.says("odd", 0.05):
         draw.tag("mode-unknown")
         return draw.one(({"count": 1}, {"allocationMode": "Half", "count": 1}))

@@ -18,7 +18,7 @@ def device(draw: Draw, driver: str, name: str) -> Json:
     """Make one device of a driver."""
     shareable = draw.says("shares", 0.75)
     made: Json = {"name": name, "attributes": _attributes(draw, driver)}
-    if (held := capacities(draw, shareable=shareable)) and (
+    if (held := capacities(draw, driver, shareable=shareable)) and (
         shareable or draw.chance(0.6)
     ):
         made["capacity"] = held

@@ -39,12 +39,15 @@ def _pool(draw: Draw, driver: str, pool: str) -> list[Json]:
     large = draw.says("large", 0.6)
     numbers = count()
     for _ in range(draw.one((1, 1, 1, 2, 3))):
-        size = draw.one((20, 34)) if large else draw.number(1, 5)
+        size = draw.one((20, 34)) if large else draw.one((1, 2, 2, 3, 3, 4, 5, 6, 8))
         made = [device(draw, driver, f"dev-{next(numbers)}") for _ in range(size)]
         if counted:
             for one in made:
                 _consume(draw, one, sets)
         specs.append({"devices": made})
+        if draw.says("pools", 0.04):
+            draw.tag("counters-beside-devices")
+            specs[-1]["sharedCounters"] = [{"name": f"own-{len(specs)}"}]
     for spec in specs:
         spec.update(_placed(draw, spec, where, per_device=per_device))
         if draw.says("skip", 0.5):

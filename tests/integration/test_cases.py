@@ -1,0 +1,51 @@
+"""The kept cases: what upstream answers to each, and we."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from moorings.plan.decide import Planner
+from moorings.plan.lines import plan_lines
+from solver.cel.evaluator import SelectorEvaluator
+from tests.differential.compare import compare
+from tests.differential.kept import Kept, kept, unexpected
+from tests.differential.lines import answer_of, plan_line
+from tests.differential.oracle import answers
+
+KEPT = kept()
+ORACLE = "MOORINGS_UPSTREAM_ORACLE"
+
+
+@pytest.fixture(scope="module")
+def planner() -> Iterator[Planner]:
+    with SelectorEvaluator() as evaluator:
+        yield Planner(evaluator)
+
+
+@pytest.fixture(scope="module")
+def theirs() -> dict[str, dict[str, object]]:
+    command = os.environ.get(ORACLE, "")
+    if not command:
+        pytest.skip(f"{ORACLE} does not name upstream's allocator")
+    found = answers([command], [item.case for item in KEPT])
+    return {answer["id"]: answer for answer in found}
+
+
+@pytest.mark.parametrize("item", KEPT, ids=lambda item: item.name)
+def test_we_answer_as_expected(item: Kept, planner: Planner) -> None:
+    (line,) = plan_lines([plan_line(item.case)], planner)
+    assert unexpected(answer_of(json.loads(line)), item.expect) == ""
+
+
+@pytest.mark.parametrize("item", KEPT, ids=lambda item: item.name)
+def test_upstream_answers_as_expected_and_as_we(
+    item: Kept, planner: Planner, theirs: dict[str, dict[str, object]]
+) -> None:
+    answer = theirs[item.name]
+    assert unexpected(answer, item.expect) == ""
+    (line,) = plan_lines([plan_line(item.case)], planner)
+    assert compare(answer, answer_of(json.loads(line))) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from contracts.allocation import Reason
 from contracts.claim import ResourceClaimConsumerReference
 from contracts.ids import object_key
 from contracts.messages import MemberAllocated
@@ -71,7 +72,8 @@ def _claims(work: Work, part: GangPart, gang: GangDecision) -> Iterator[ClaimPla
         for member in gang.members:
             yield from _allocated(work, gang, member)
         return
-    error = str(gang.reasons[0]) if gang.verdict == "error" else None
+    reason = gang.reasons[0]
+    error = str(reason) if gang.verdict == "error" else None
     asked = next(g for g in work.gangs if g.metadata.uid == part.uid)
     known = {member.name: member for member in part.members}
     for wanted in asked.spec.members:
@@ -93,10 +95,17 @@ def _claims(work: Work, part: GangPart, gang: GangDecision) -> Iterator[ClaimPla
                     claim=claim.name,
                     node=None,
                     verdict=gang.verdict,
-                    error_scope="cluster" if error is not None else None,
+                    error_scope=_scope(reason) if error is not None else None,
                     error=error,
                     reasons=gang.reasons,
                 )
+
+
+def _scope(reason: Reason) -> str:
+    """Say how far an error reaches: this node, the whole cluster, or this attempt."""
+    if "aborted" in reason.facts:
+        return "aborted"
+    return "node" if "nodeOnly" in reason.facts else "cluster"
 
 
 def _allocated(

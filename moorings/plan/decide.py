@@ -33,6 +33,8 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
     order: str = "optimal"
     """`optimal` or `upstream`."""
     features: Features = Features()
+    timeout_seconds: float | None = None
+    """Of the `upstream` order; the other has limits in work units."""
 
 
 class Planner:
@@ -51,7 +53,7 @@ class Planner:
             work = work_of(objects, options.node)
             problem = self._problem(work, options)
             solving = time.perf_counter()
-            decision = _decide(problem, options)
+            decision = _decide(problem, options, started)
         except (ContractsError, SolverError, ValueError) as error:
             return Plan(status="Error", error=str(error))
         ended = time.perf_counter()
@@ -75,7 +77,9 @@ class Planner:
         return assemble(work.snapshot, gangs, self._table, parameters)
 
 
-def _decide(problem: Problem, options: PlanOptions) -> Decision:
+def _decide(problem: Problem, options: PlanOptions, started: float) -> Decision:
     if options.order == "upstream":
-        return allocate_upstream(problem)
+        limit = options.timeout_seconds
+        until = float("inf") if limit is None else started + limit
+        return allocate_upstream(problem, lambda: time.perf_counter() > until)
     return allocate(problem)

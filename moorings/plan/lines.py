@@ -28,7 +28,8 @@ class Case(Struct, frozen=True, kw_only=True, rename="camel"):
     feature_gates: dict[str, bool] = {}
     kubernetes_version: str = DEFAULT_VERSION
     timeout_seconds: float | None = None
-    """Accepted; limits are work units, so that answers do not depend on the machine."""
+    """For the `upstream` order; the other has limits in work units, so that answers do
+    not depend on the machine."""
 
 
 _CASE: Codec[Case] = Codec(Case, "line")
@@ -53,7 +54,12 @@ def _plan_line(line: bytes, planner: Planner) -> Plan:
     if reader.refused:
         errors = "; ".join(text for text in messages if text.startswith("error: "))
         return Plan(id=case.id, status="Error", error=errors.removeprefix("error: "))
-    options = PlanOptions(node=case.node, order=case.order, features=features)
+    options = PlanOptions(
+        node=case.node,
+        order=case.order,
+        features=features,
+        timeout_seconds=case.timeout_seconds,
+    )
     plan = planner.plan(objects, options)
     return structs.replace(plan, id=case.id)
 

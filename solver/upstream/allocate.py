@@ -6,6 +6,8 @@ by name, first fit, never revisited.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import structs
 
 from contracts.allocation import DeviceRequestAllocationResult, Reason, Rule
@@ -19,14 +21,19 @@ from solver.problem.pools import SeenPool
 from solver.problem.problem import GangPart, MemberPart, Problem
 from solver.results import ResultError, Results
 from solver.snapshot.parts import ShareUse, UsePart
-from solver.upstream.errors import FatalError, StepsSpentError
+from solver.upstream.errors import AbortedError, FatalError, StepsSpentError
 from solver.upstream.search import STEPS, Search
 from solver.upstream.world import World
 
 
-def allocate_upstream(problem: Problem) -> Decision:
-    """Decide as kube-scheduler would, gang by gang in the order of the Problem."""
-    scheduler = _Scheduler(problem)
+def allocate_upstream(
+    problem: Problem, expired: Callable[[], bool] = lambda: False
+) -> Decision:
+    """Decide as kube-scheduler would, gang by gang in the order of the Problem.
+
+    `expired` says when the caller's time is over, as a context does.
+    """
+    scheduler = _Scheduler(problem, expired)
     decisions, unknown = [], False
     for gang in problem.gangs:
         bare = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
@@ -39,6 +46,12 @@ def allocate_upstream(problem: Problem) -> Decision:
             node_only = isinstance(error, FatalError) and error.node_only
             facts = {"nodeOnly": 1} if node_only else {}
             reason = Reason(rule=Rule.INVALID, message=str(error), facts=facts)
+            decisions.append(structs.replace(bare, reasons=(reason,), failed=True))
+            continue
+        except AbortedError as error:
+            reason = Reason(
+                rule=Rule.NOT_PROVEN, message=str(error), facts={"aborted": 1}
+            )
             decisions.append(structs.replace(bare, reasons=(reason,), failed=True))
             continue
         except StepsSpentError:
@@ -65,8 +78,9 @@ def allocate_upstream(problem: Problem) -> Decision:
 class _Scheduler:
     """Places pods and remembers what they took."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, expired: Callable[[], bool]) -> None:
         self._problem = problem
+        self._expired = expired
         features = problem.parameters.features
         self._cluster = Cluster(problem.pages, features)
         self._results = Results(problem, self._cluster, narrow=False)
@@ -93,7 +107,7 @@ class _Scheduler:
                 raise FatalError(node.error)
             world = World(self._problem, gang.namespace, self._with_uses(node))
             try:
-                search = Search(self._problem, world, member)
+                search = Search(self._problem, world, member, self._expired)
                 if search.run():
                     return _place(search, world, member)
             except FatalError as error:

@@ -9,11 +9,12 @@ Source: k8s.io/dynamic-resource-allocation/structured, allocateOne.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
 from solver.errors import SolverError
 from solver.problem.problem import MemberPart, Problem
-from solver.upstream.errors import FatalError, StepsSpentError
+from solver.upstream.errors import AbortedError, FatalError, StepsSpentError
 from solver.upstream.probe import first_solution, may_meet_errors
 from solver.upstream.state import State
 from solver.upstream.symmetry import Symmetry
@@ -23,6 +24,8 @@ STEPS = 1_000_000
 """Choices tried for one pod on one node before the search gives up."""
 PROBING = 2_000
 """Choices after which feasibility is probed instead, where no error can be met."""
+LOOKING = 256
+"""Choices between two looks at the clock."""
 PATIENCE = 100
 """Choices after which interchangeable devices are looked for."""
 
@@ -42,7 +45,14 @@ class Outcome(Enum):
 class Search:
     """The search for one pod on one node."""
 
-    def __init__(self, problem: Problem, world: World, member: MemberPart) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        world: World,
+        member: MemberPart,
+        expired: Callable[[], bool],
+    ) -> None:
+        self._expired = expired
         self._problem = problem
         self._world = world
         self._member = member
@@ -62,8 +72,11 @@ class Search:
 
         Raises:
             FatalError: kube-scheduler would abort.
+            AbortedError: the time is over.
             StepsSpentError: too many choices.
         """
+        if self._expired():
+            raise AbortedError
         try:
             found = self._request(0, 0) is Outcome.FOUND
         except ProbingWantedError:
@@ -112,6 +125,8 @@ class Search:
     def _device(self, ask: Ask, number: int, start: int) -> Outcome:
         """Find the next device of a (sub)request, then all that follows."""
         self._steps += 1
+        if not self._steps % LOOKING and self._expired():
+            raise AbortedError
         if self._steps == PROBING and not may_meet_errors(
             self._world, self._asks, self._state.constraints
         ):

@@ -59,6 +59,8 @@ def _features(draw: Draw) -> dict[str, bool]:
     found = dict(DEFAULTS)
     for switch, trait in _ALPHAS.items():
         found[switch] = draw.says(trait, 0.95)
+    if draw.says("shares", 0.25):
+        found["FractionalCapacityRange"] = False
     if draw.about("gates"):
         kept = draw.one((0.2, 0.5, 0.8))
         for switch in found:

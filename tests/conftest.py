@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from contracts.process.bus import Bus, BusSettings
 from moorings.nats import LocalServer
+from tests.upstream_oracle import NO_GO, REQUIRED, built
 
 
 def pytest_configure() -> None:
@@ -46,3 +48,14 @@ async def bus(nats_server: LocalServer) -> AsyncIterator[Bus]:
         await bus.wait_connected(10)
         await bus.ensure_streams()
         yield bus
+
+
+@pytest.fixture(scope="session")
+def upstream_oracle() -> Path:
+    """Upstream's allocator as a program; CI requires it, elsewhere it may lack."""
+    program = built("oracle")
+    if program is None and os.environ.get(REQUIRED) == "1":
+        pytest.fail(NO_GO)
+    if program is None:
+        pytest.skip(NO_GO)
+    return program

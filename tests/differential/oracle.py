@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -14,11 +15,11 @@ ARGUMENTS = ("-impl", "incubating,experimental")
 """Without them a case of few switches meets `stable`, with pools in random order."""
 
 
-def answers(command: Sequence[str], cases: Iterable[Json]) -> list[Json]:
+def answers(program: Path, cases: Iterable[Json]) -> list[Json]:
     """Answer many cases, in order."""
     lines = "".join(f"{json.dumps(case)}\n" for case in cases)
     done = subprocess.run(
-        [*command, *ARGUMENTS], input=lines.encode(), capture_output=True, check=True
+        [program, *ARGUMENTS], input=lines.encode(), capture_output=True, check=True
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -26,9 +27,9 @@ def answers(command: Sequence[str], cases: Iterable[Json]) -> list[Json]:
 class Oracle:
     """Answers one case after another."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, program: Path) -> None:
         self._process = subprocess.Popen(
-            [*command, *ARGUMENTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [program, *ARGUMENTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def __enter__(self) -> Self:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +12,12 @@ from moorings.plan.decide import Planner
 from moorings.plan.lines import plan_lines
 from solver.cel.evaluator import SelectorEvaluator
 from tests.differential.compare import compare
+from tests.differential.draw import Json
 from tests.differential.kept import Kept, kept, unexpected
 from tests.differential.lines import answer_of, plan_line
 from tests.differential.oracle import answers
 
 KEPT = kept()
-ORACLE = "MOORINGS_UPSTREAM_ORACLE"
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +27,8 @@ def planner() -> Iterator[Planner]:
 
 
 @pytest.fixture(scope="module")
-def theirs() -> dict[str, dict[str, object]]:
-    command = os.environ.get(ORACLE, "")
-    if not command:
-        pytest.skip(f"{ORACLE} does not name upstream's allocator")
-    found = answers([command], [item.case for item in KEPT])
+def theirs(upstream_oracle: Path) -> dict[str, Json]:
+    found = answers(upstream_oracle, [item.case for item in KEPT])
     return {answer["id"]: answer for answer in found}
 
 
@@ -43,7 +40,7 @@ def test_we_answer_as_expected(item: Kept, planner: Planner) -> None:
 
 @pytest.mark.parametrize("item", KEPT, ids=lambda item: item.name)
 def test_upstream_answers_as_expected_and_as_we(
-    item: Kept, planner: Planner, theirs: dict[str, dict[str, object]]
+    item: Kept, planner: Planner, theirs: dict[str, Json]
 ) -> None:
     answer = theirs[item.name]
     assert unexpected(answer, item.expect) == ""

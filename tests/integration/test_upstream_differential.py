@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,15 +25,6 @@ CASES = 12_000 if os.environ.get("MOORINGS_SOAK") else 2_000
 AT_ONCE = 250
 SHRUNK = 3
 SHRINK_S = 20.0
-ORACLE = "MOORINGS_UPSTREAM_ORACLE"
-
-
-@pytest.fixture(scope="module")
-def oracle() -> list[str]:
-    command = os.environ.get(ORACLE, "")
-    if not command:
-        pytest.skip(f"{ORACLE} does not name upstream's allocator")
-    return [command]
 
 
 @pytest.fixture(scope="module")
@@ -54,23 +46,28 @@ def differences(case: Json, theirs: Json, found: Json) -> list[str]:
 
 @pytest.mark.parametrize("first", range(0, CASES, AT_ONCE))
 def test_upstream_and_we_answer_alike(
-    first: int, planner: Planner, oracle: Sequence[str]
+    first: int, planner: Planner, upstream_oracle: Path
 ) -> None:
     cases = [generate(seed) for seed in range(first, first + AT_ONCE)]
     told: list[str] = []
     for seed, case, theirs in zip(
-        range(first, first + AT_ONCE), cases, answers(oracle, cases), strict=True
+        range(first, first + AT_ONCE),
+        cases,
+        answers(upstream_oracle, cases),
+        strict=True,
     ):
         if theirs["outcome"] == "aborted":
             continue
         assert theirs["outcome"] != "badCase", theirs["error"]
         if found := differences(case, theirs, ours(planner, case)):
-            small = _small(case, planner, oracle) if len(told) < SHRUNK else "..."
+            small = (
+                _small(case, planner, upstream_oracle) if len(told) < SHRUNK else "..."
+            )
             told.append(f"seed {seed}: {'; '.join(found)}\n{small}")
     assert not told, f"{len(told)} of {AT_ONCE} differ\n" + "\n".join(told)
 
 
-def _small(case: Json, planner: Planner, oracle: Sequence[str]) -> str:
+def _small(case: Json, planner: Planner, oracle: Path) -> str:
     """Shrink a case for as long as people wait; keep which outcomes it had."""
     deadline = time.monotonic() + SHRINK_S
     with Oracle(oracle) as upstream:

@@ -1,38 +1,57 @@
 """Whether a decision is right: every rule again, in plain Python, on its own.
 
 Looks at the Problem and the Decision only; knows no engine, no kinds, no counts.
-A violation names the rule and what breaks it.
+A violation names the rule and what breaks it. Here: gangs, nodes, claims, requests and
+the value; what pods share is in `shared.py`, what is written down in `results.py`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
-from contracts.allocation import AllocationResult
+from msgspec import Struct
+
 from contracts.claim import DeviceConstraint, DeviceToleration
 from contracts.device import DeviceTaint
 from contracts.ids import DeviceID
 from contracts.messages import MemberAllocated
 from solver.decision import Decision
-from solver.judge.facts import DeviceFacts, Facts, attribute_value
-from solver.problem.problem import ClaimPart, GangPart, Problem, RequestPart
-from solver.problem.reads import reads
-from solver.problem.selectors import look
+from solver.judge.amounts import consumed
+from solver.judge.facts import EXPERIMENTAL, DeviceFacts, Facts
+from solver.judge.results import results_are_written
+from solver.judge.shared import Use, shared_rules
+from solver.problem.problem import ClaimPart, GangPart, Problem, SubrequestPart
 
 Violations = Iterator[str]
+LIMIT = 32
+
+
+class Given(Struct, frozen=True):
+    """The devices that one request of a pod got."""
+
+    asked: SubrequestPart
+    rank: int
+    names: frozenset[str]
+    """By which constraints may mean it."""
+    devices: tuple[DeviceID, ...]
 
 
 def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
     """List what is wrong with a decision; empty: it is right."""
-    facts = Facts(problem)
-    found = [*_gangs_answered(problem, decision), *_value_is_true(problem, decision)]
+    facts, uses, ranks = Facts(problem), list[Use](), 0
+    found = list(_gangs_answered(problem, decision))
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
-        if decided.members:
-            found.extend(_gang_is_whole(gang, decided.members))
-            for member in decided.members:
-                found.extend(_member_holds(problem, facts, gang, member))
-    found.extend(_devices_exclusive(decision))
+        if not decided.members:
+            continue
+        found.extend(_gang_is_whole(gang, decided.members))
+        for member in decided.members:
+            pod = _Pod(facts, gang, member)
+            found.extend(pod.violations())
+            uses.extend(pod.uses)
+            ranks += pod.rank
+    found.extend(_value_is_true(problem, decision, ranks))
+    found.extend(shared_rules(facts, uses))
     return tuple(found)
 
 
@@ -51,8 +70,8 @@ def _gangs_answered(problem: Problem, decision: Decision) -> Violations:
             yield f"gangsAnswered: {gang.name} was refused beforehand"
 
 
-def _value_is_true(problem: Problem, decision: Decision) -> Violations:
-    """Tier 1 says what is in, and no bound is below its value."""
+def _value_is_true(problem: Problem, decision: Decision, ranks: int) -> Violations:
+    """Each tier says what the answer is worth, and no bound is past its value."""
     admitted: Counter[int] = Counter()
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         if decided.members:
@@ -60,8 +79,12 @@ def _value_is_true(problem: Problem, decision: Decision) -> Violations:
     for tier in decision.objective:
         if tier.tier == 1 and tier.value != admitted[tier.priority or 0]:
             yield f"valueIsTrue: priority {tier.priority} has not value {tier.value}"
-        if tier.bound is not None and tier.bound < tier.value:
-            yield f"valueIsTrue: bound {tier.bound} is below value {tier.value}"
+        if tier.tier == 2 and tier.value != ranks:
+            yield f"valueIsTrue: alternatives have not value {tier.value}"
+        if tier.bound is None:
+            continue
+        if tier.bound < tier.value if tier.tier == 1 else tier.bound > tier.value:
+            yield f"valueIsTrue: bound {tier.bound} is past value {tier.value}"
 
 
 def _gang_is_whole(gang: GangPart, members: tuple[MemberAllocated, ...]) -> Violations:
@@ -73,94 +96,197 @@ def _gang_is_whole(gang: GangPart, members: tuple[MemberAllocated, ...]) -> Viol
         yield f"gangIsWhole: {gang.name} has other pods than it asked for"
 
 
-def _member_holds(
-    problem: Problem, facts: Facts, gang: GangPart, allocated: MemberAllocated
-) -> Violations:
+class _Pod:
     """One pod: its node may be used, and each claim is served there."""
-    subject = f"{gang.name}/{allocated.member}/{allocated.index}"
-    why = facts.unavailable.get(allocated.node, "")
-    if why:
-        yield f"nodeUsable: {subject} is on {allocated.node}, which is {why}"
-    parts = {member.name: member for member in gang.members}
-    part = parts.get(allocated.member)
-    claims = part.claims if part is not None else ()
-    if [claim.name for claim in claims] != [c.claim for c in allocated.claims]:
-        yield f"gangIsWhole: {subject} has other claims than it asked for"
-        return
-    for claim, given in zip(claims, allocated.claims, strict=True):
-        where = f"{subject}/{claim.name}"
-        chosen = _by_request(given.allocation)
-        if not set(chosen) <= {request.name for request in claim.requests}:
-            yield f"requestsFilled: {where} has results for unknown requests"
-        if len(given.allocation.devices.results) > 32:
-            yield f"claimLimit: {where} holds more than 32 devices"
-        known = {d: facts.device(d) for found in chosen.values() for d in found}
-        unknown = [device for device, found in known.items() if found is None]
-        if unknown:
-            yield f"deviceExists: {where} has {unknown[0]}, which nobody announced"
-            continue
+
+    def __init__(self, facts: Facts, gang: GangPart, pod: MemberAllocated) -> None:
+        self._facts = facts
+        self._pod = pod
+        self._subject = f"{gang.name}/{pod.member}/{pod.index}"
+        parts = {member.name: member for member in gang.members}
+        self._part = parts.get(pod.member)
+        self.uses: list[Use] = []
+        self.rank = 0
+
+    def violations(self) -> Violations:
+        """List what is wrong with the pod."""
+        node, subject = self._facts.node(self._pod.node), self._subject
+        if self._part is None:
+            return
+        if node.unavailable:
+            yield f"nodeUsable: {subject} is on {node.name}, {node.unavailable}"
+        if self._part.node_name and self._part.node_name != node.name:
+            yield f"nodePinned: {subject} is on {node.name}"
+        offered = set(self._part.extended_resources) & set(node.plugin_resources)
+        if offered:
+            yield f"extendedResource: {node.name} offers {min(offered)} itself"
+        claims = self._part.claims
+        if [c.name for c in claims] != [c.claim for c in self._pod.claims]:
+            yield f"gangIsWhole: {subject} has other claims than it asked for"
+            return
+        for number, (claim, allocated) in enumerate(
+            zip(claims, self._pod.claims, strict=True)
+        ):
+            where = f"{subject}/{claim.name}"
+            given, devices = self._given(claim, number)
+            if given is None or sum(len(g.devices) for g in given) != devices:
+                yield f"requestKnown: {where} has results for other requests"
+                continue
+            if devices > LIMIT:
+                yield f"claimLimit: {where} holds more than {LIMIT} devices"
+            known = yield from self._devices(claim, number, given, where)
+            if known:
+                yield from self._constraints(claim, given, where)
+                yield from results_are_written(
+                    self._facts,
+                    claim,
+                    [(g.asked, g.rank) for g in given],
+                    (self._pod.node, allocated.allocation, where),
+                )
+
+    def _given(self, claim: ClaimPart, number: int) -> tuple[list[Given] | None, int]:
+        """Sort the results of a claim by request; None: an alternative is unclear."""
+        results = self._pod.claims[number].allocation.devices.results
+        by_name: dict[str, list[DeviceID]] = {}
+        for result in results:
+            by_name.setdefault(result.request, []).append(result.device_id)
+        found = []
         for request in claim.requests:
-            devices = chosen.get(request.name, [])
-            yield from _request_holds(
-                problem, facts, request, devices, (where, allocated)
-            )
+            names = [
+                f"{request.name}/{item.name}" if item.name else request.name
+                for item in request.alternatives
+            ]
+            taken = [rank for rank, name in enumerate(names) if name in by_name]
+            if len(taken) > 1:
+                return None, len(results)
+            free = [r for r, item in enumerate(request.alternatives) if not item.count]
+            rank = taken[0] if taken else (free or [0])[0]
+            self.rank += rank
+            devices = tuple(by_name.get(names[rank], ()))
+            scope = frozenset({request.name, names[rank]})
+            found.append(Given(request.alternatives[rank], rank, scope, devices))
+        return found, len(results)
+
+    def _devices(
+        self, claim: ClaimPart, number: int, given: list[Given], where: str
+    ) -> Generator[str, None, bool]:
+        """Judge each device on its own; gives whether all of them exist here."""
+        complete, node = True, self._pod.node
+        for position, item in enumerate(given):
+            subject = f"{where}/{claim.requests[position].name}"
+            yield from self._count(item, subject)
+            for name in item.devices:
+                known = self._facts.device(node, name)
+                if known is None:
+                    complete = False
+                    yield f"deviceExists: {subject} has {name}, not to be had on {node}"
+                    continue
+                yield from self._device(item.asked, name, known, subject)
+                use = Use(
+                    pod=self._subject,
+                    node=node,
+                    device=name,
+                    claim=number,
+                    request=position,
+                    asked=item.asked,
+                    shareable=known.shareable,
+                )
+                self.uses.append(use)
+        return complete
+
+    def _count(self, item: Given, subject: str) -> Violations:
+        if len(set(item.devices)) < len(item.devices):
+            yield f"devicesDiffer: {subject} has a device twice"
+        if not item.asked.all_devices:
+            if len(item.devices) != item.asked.count:
+                yield f"requestsFilled: {subject} has {len(item.devices)} devices"
+            return
+        wanted: set[DeviceID] = set()
+        for pool, seen in self._facts.pools_of(self._pod.node):
+            if not seen.usable:
+                yield f"allDevices: {subject} is where {pool} is not whole"
+            for name, (device, _) in seen.devices.items():
+                device_id = DeviceID(pool.driver, pool.pool, device.name)
+                selected = self._facts.is_selected(item.asked, pool.driver, device)
+                if selected is None:
+                    yield f"allDevices: {subject} is where a selector fails on {name}"
+                elif selected and self._is_meant(item.asked, device_id):
+                    wanted.add(device_id)
+        if set(item.devices) != wanted or not wanted:
+            yield f"allDevices: {subject} has not all devices of {self._pod.node}"
+
+    def _is_meant(self, asked: SubrequestPart, name: DeviceID) -> bool:
+        known = self._facts.device(self._pod.node, name)
+        return known is not None and not list(self._static(asked, known, ""))
+
+    def _static(
+        self, asked: SubrequestPart, known: DeviceFacts, subject: str
+    ) -> Violations:
+        """Judge what does not depend on who has what."""
+        features, device = self._facts.features, known.device
+        if not known.reachable:
+            yield f"reachable: {subject} is not for {self._pod.node}"
+        if device.binding_conditions and not features.device_binding:
+            yield f"bindingConditions: {subject} binds, which is switched off"
+        if features.consumable_capacity and (asked.capacity or device.capacity):
+            fractional = features.fractional_capacity_range
+            if consumed(device, asked.capacity, fractional=fractional) is None:
+                yield f"capacityPolicy: {subject} cannot give what is asked"
+
+    def _device(
+        self, asked: SubrequestPart, name: DeviceID, known: DeviceFacts, where: str
+    ) -> Violations:
+        features, subject = self._facts.features, f"{where} {name}"
+        yield from self._static(asked, known, subject)
+        if self._facts.is_selected(asked, name.driver, known.device) is not True:
+            yield f"selected: {subject} is refused by its selectors"
+        if known.taken and not asked.admin_access:
+            yield f"notTaken: {subject} is held by somebody"
+        for taint in known.taints if features.device_taints else ():
+            if not _tolerated(taint, asked.tolerations):
+                yield f"tolerated: {subject} has the taint {taint.key}"
+        if known.device.consumes_counters and not features.partitionable_devices:
+            yield f"partitionable: {subject} draws from counters, switched off"
+        if asked.admin_access and not features.admin_access:
+            yield f"adminAccess: {subject} is switched off"
+        declared = self._facts.node(self._pod.node).declared_features
+        able = "DRAOptionalNodeOperations" in declared
+        if known.item.skip_node_operations and (
+            any(getattr(features, name) for name in EXPERIMENTAL)
+            and not (able and features.optional_node_operations)
+        ):
+            yield f"nodeOperations: {subject} needs what {self._pod.node} cannot skip"
+
+    def _constraints(
+        self, claim: ClaimPart, given: list[Given], where: str
+    ) -> Violations:
         for constraint in claim.constraints:
-            yield from _constraint_holds(facts, claim, constraint, chosen, where)
+            yield from self._constraint(constraint, given, where)
 
-
-def _by_request(allocation: AllocationResult) -> dict[str, list[DeviceID]]:
-    chosen: dict[str, list[DeviceID]] = {}
-    for result in allocation.devices.results:
-        chosen.setdefault(result.request, []).append(result.device_id)
-    return chosen
-
-
-def _request_holds(
-    problem: Problem,
-    facts: Facts,
-    request: RequestPart,
-    devices: list[DeviceID],
-    place: tuple[str, MemberAllocated],
-) -> Violations:
-    """One request: as many devices as asked for, each of them permitted."""
-    where, allocated = place
-    subject = f"{where}/{request.name}"
-    if request.all_devices:
-        wanted = {
-            device
-            for device, known in facts.on_node(allocated.node)
-            if _chosen(problem, request, device, known)
-        }
-        if set(devices) != wanted or not devices:
-            yield f"allDevices: {subject} has not all devices of {allocated.node}"
-    elif len(devices) != request.count:
-        yield f"requestsFilled: {subject} has {len(devices)}, not {request.count}"
-    for device in devices:
-        known = facts.device(device)
-        if known is None:
-            continue
-        if known.node != allocated.node:
-            yield f"oneNode: {subject} has {device}, not on {allocated.node}"
-        if not known.pool_usable:
-            yield f"poolUsable: {subject} has {device} of an unusable pool"
-        if known.taken:
-            yield f"notTaken: {subject} has {device}, which somebody holds"
-        if not _chosen(problem, request, device, known):
-            yield f"selected: {subject} has {device}, which its selectors refuse"
-        for taint in known.taints:
-            if not _tolerated(taint, request.tolerations):
-                yield f"tolerated: {subject} has {device} with taint {taint.key}"
-
-
-def _chosen(
-    problem: Problem, request: RequestPart, device: DeviceID, known: DeviceFacts
-) -> bool:
-    for expression in request.selectors:
-        seen = look(reads(expression), device.driver, known.device)
-        verdict = problem.selectors.get(expression, seen)
-        if verdict is None or verdict.error or verdict.value is not True:
-            return False
-    return True
+    def _constraint(
+        self, constraint: DeviceConstraint, given: list[Given], where: str
+    ) -> Violations:
+        """All devices in scope have the attribute: one in common, or none twice."""
+        name = constraint.match_attribute or constraint.distinct_attribute or ""
+        values = []
+        for item in given:
+            if constraint.requests and not item.names & set(constraint.requests):
+                continue
+            for device in item.devices:
+                known = self._facts.device(self._pod.node, device)
+                if known is not None:
+                    values.append(
+                        self._facts.elements(
+                            item.asked, name, device.driver, known.device
+                        )
+                    )
+        if not all(values):
+            yield f"attributePresent: {where} has a device without {name}"
+        elif constraint.match_attribute is not None:
+            if values and not set.intersection(*values):
+                yield f"attributesMatch: {where} has no value of {name} in common"
+        elif len(set().union(*values)) < sum(map(len, values)):
+            yield f"attributesDistinct: {where} repeats a value of {name}"
 
 
 def _tolerated(taint: DeviceTaint, tolerations: tuple[DeviceToleration, ...]) -> bool:
@@ -176,46 +302,3 @@ def _tolerated(taint: DeviceTaint, tolerations: tuple[DeviceToleration, ...]) ->
         if same_effect and same_key and (exists or equal):
             return True
     return False
-
-
-def _constraint_holds(
-    facts: Facts,
-    claim: ClaimPart,
-    constraint: DeviceConstraint,
-    chosen: dict[str, list[DeviceID]],
-    where: str,
-) -> Violations:
-    """All devices in scope have the attribute, and equal or pairwise other values."""
-    scope = [
-        device
-        for request in claim.requests
-        if not constraint.requests or request.name in constraint.requests
-        for device in chosen.get(request.name, [])
-    ]
-    name = constraint.match_attribute or constraint.distinct_attribute or ""
-    known = [(device, facts.device(device)) for device in scope]
-    values = [
-        None if found is None else attribute_value(found, device.driver, name)
-        for device, found in known
-    ]
-    if None in values:
-        yield f"attributePresent: {where} has a device without {name}"
-    elif constraint.match_attribute is not None:
-        if len(set(values)) > 1:
-            yield f"attributesMatch: {where} mixes values of {name}"
-    elif len(set(values)) < len(values):
-        yield f"attributesDistinct: {where} repeats a value of {name}"
-
-
-def _devices_exclusive(decision: Decision) -> Violations:
-    """No device is given twice."""
-    given = Counter(
-        result.device_id
-        for gang in decision.gangs
-        for member in gang.members
-        for claim in member.claims
-        for result in claim.allocation.devices.results
-    )
-    for device, count in sorted(given.items()):
-        if count > 1:
-            yield f"devicesExclusive: {device} is given {count} times"

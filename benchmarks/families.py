@@ -118,14 +118,13 @@ def _case(devices: list[Json], claims: list[Json]) -> Json:
         "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
         "devices": devices,
     }
-    device_class = {"expression": f'device.driver == "{DRIVER}"'}
+    cel = {"expression": f'device.driver == "{DRIVER}"'}
+    device_class = {"metadata": {"name": CLASS}, "spec": {"selectors": [{"cel": cel}]}}
     return {
         "id": "family",
         "node": {"metadata": {"name": "node-1"}},
         "claims": claims,
-        "classes": [
-            {"metadata": {"name": CLASS}, "spec": {"selectors": [{"cel": device_class}]}}
-        ],
+        "classes": [device_class],
         "slices": [{"metadata": {"name": "slice-1"}, "spec": spec}],
         "features": FEATURES,
     }

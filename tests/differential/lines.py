@@ -69,9 +69,13 @@ def _held(case: Json) -> Json:
     for item in case.get("allocatedShared", ()):
         consumed = sums.pop(_device(item), {})
         results.append({"request": "held", **item, "consumedCapacity": consumed})
+    for (driver, pool, device), consumed in sums.items():
+        place = {"driver": driver, "pool": pool, "device": device}
+        share = {"shareID": f"sum-{len(results)}", "consumedCapacity": consumed}
+        results.append({"request": "held", **place, **share})
     allocation = {"devices": {"results": results}}
     return {
-        "metadata": {"name": "held", "namespace": "others"},
+        "metadata": {"name": "held-by-others", "namespace": "held-by-others"},
         "spec": {"devices": {}},
         "status": {"allocation": allocation},
     }

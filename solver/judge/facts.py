@@ -95,6 +95,11 @@ class Facts:
         known = self._uses.get(pool)
         return known or UsePart(driver=pool.driver, pool=pool.pool)
 
+    def exists(self, name: DeviceID) -> bool:
+        """Say whether any node could see a device of this name."""
+        pool = self._pools.get(name.pool_id)
+        return pool is not None and any(d.name == name.device for d in pool.devices)
+
     def device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
         """Look a device up from a node; None: it cannot be allocated there."""
         seen = self.seen(node, name.pool_id)

@@ -179,7 +179,10 @@ class _Pod:
                 known = self._facts.device(node, name)
                 if known is None:
                     complete = False
-                    yield f"deviceExists: {subject} has {name}, not to be had on {node}"
+                    if self._facts.exists(name):
+                        yield f"oneNode: {subject} has {name}, not to be had on {node}"
+                    else:
+                        yield f"deviceExists: {subject} has {name}, unknown"
                     continue
                 yield from self._device(item.asked, name, known, subject)
                 use = Use(

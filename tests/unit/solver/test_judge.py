@@ -121,6 +121,11 @@ def with_devices(decision: Decision, *devices: DeviceID, gang: int = 0) -> Decis
     return with_member(decision, change, gang)
 
 
+def with_node(decision: Decision, node: str) -> Decision:
+    """Put the first pod on another node."""
+    return with_member(decision, lambda pod: structs.replace(pod, node=NodeName(node)))
+
+
 def first(decision: Decision, gang: int = 0) -> list[DeviceID]:
     results = decision.gangs[gang].members[0].claims[0].allocation.devices.results
     return [item.device_id for item in results]
@@ -138,7 +143,7 @@ MUTATIONS: dict[str, Callable[[Decision], Decision]] = {
     ),
     "requestsFilled": lambda d: with_devices(d, *first(d)[:1]),
     "devicesExclusive": lambda d: with_devices(
-        d,
+        with_node(d, d.gangs[0].members[1].node),
         *[
             r.device_id
             for r in d.gangs[0].members[1].claims[0].allocation.devices.results
@@ -148,8 +153,10 @@ MUTATIONS: dict[str, Callable[[Decision], Decision]] = {
     "attributesDistinct": lambda d: with_devices(d, *on(d, "d0", "d0")),
     "selected": lambda d: with_devices(d, *on(d, "d4", "d0")),
     "deviceExists": lambda d: with_devices(d, *on(d, "d0", "d9")),
-    "notTaken": lambda d: with_devices(d, *on(d, "d2", "d3", node="a")),
-    "tolerated": lambda d: with_devices(d, *on(d, "d2", "d3", node="b")),
+    "notTaken": lambda d: with_devices(with_node(d, "a"), *on(d, "d2", "d3", node="a")),
+    "tolerated": lambda d: with_devices(
+        with_node(d, "b"), *on(d, "d2", "d3", node="b")
+    ),
     "oneNode": lambda d: with_devices(d, name_of("a", "d0"), name_of("c", "d0")),
     "nodeUsable": lambda d: with_member(
         d, lambda pod: structs.replace(pod, node=NodeName("gone"))

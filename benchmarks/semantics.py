@@ -38,7 +38,7 @@ def timed(planner: Planner, case: Json, order: str) -> tuple[str, float]:
 
 
 def family_rows(
-    planner: Planner, oracle: Sequence[str], sizes: Sequence[int]
+    planner: Planner, oracle: Path | None, sizes: Sequence[int]
 ) -> list[Row]:
     """Measure every family at every size."""
     rows: list[Row] = []

@@ -208,20 +208,35 @@ def test_the_upstream_order_neither_defaults_nor_validates(planner: Planner) -> 
 
 
 @pytest.mark.parametrize(
-    ("asked", "field"),
+    ("asked", "gate", "words"),
     [
-        (request(admin_access=True), "exactly.adminAccess"),
-        (request(capacity={"memory": "1Gi"}), "exactly.capacity"),
+        (request(admin_access=True), "DRAAdminAccess", "admin access is requested"),
+        (
+            request(capacity={"memory": "1Gi"}),
+            "DRAConsumableCapacity",
+            "has capacity requests",
+        ),
     ],
 )
-def test_what_is_not_modelled_is_refused_by_name(
-    planner: Planner, asked: DeviceRequest, field: str
+@pytest.mark.parametrize("order", ["optimal", "upstream"])
+def test_what_needs_a_gate_that_is_off_is_an_error(
+    planner: Planner, asked: DeviceRequest, gate: str, words: str, order: str
 ) -> None:
-    found = planned(planner, objects=[*WORLD, *raw(named("a", asked))])
+    objects = [*WORLD, *raw(named("a", asked))]
+    found = planned(planner, objects=objects, order=order, featureGates={gate: False})
     (answer,) = found["claims"]
+    assert (answer["verdict"], answer["errorScope"]) == ("error", "cluster")
+    assert words in answer["error"]
+
+
+def test_a_gang_that_this_version_cannot_decide_is_refused_by_field(
+    planner: Planner,
+) -> None:
+    wanted = gang(member(resources={"cpu": "1"}))
+    found = planned(planner, objects=[*WORLD, *raw(wanted)])
+    (answer,) = found["gangs"]
     assert answer["verdict"] == "error"
-    assert answer["errorScope"] == "cluster"
-    assert f"NotModelled: {field}" in answer["error"]
+    assert "resources[cpu]" in answer["reasons"][0]["field"]
 
 
 def test_a_bad_line_is_answered_and_the_next_goes_on(planner: Planner) -> None:

@@ -6,168 +6,251 @@ judge. Exponential on purpose; keep problems to a few nodes with a few devices e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 
-from contracts.claim import DeviceToleration
-from contracts.device import Device, DeviceTaint
-from contracts.ids import DeviceID
-from solver.problem.problem import ClaimPart, GangPart, MemberPart, Problem, RequestPart
-from solver.snapshot.parts import NodePart, PoolPart, UsePart
-from tests.problems import evaluate
+from msgspec import Struct
 
-Used = frozenset[DeviceID]
+from solver.problem.problem import (
+    ClaimPart,
+    GangPart,
+    MemberPart,
+    Problem,
+    SubrequestPart,
+)
+from tests.brute_world import Place, Thing, World
+
 Value = tuple[int, ...]
-"""Weight that is in, by priority, highest first."""
+"""Weight that is in, by priority, highest first; then the ranks, negative."""
+Cost = tuple[tuple[str, int], ...]
+"""What a use consumes: (capacity, 1e-9 units), sorted."""
+MAX = 32
+
+
+class Taken(Struct, frozen=True):
+    """One device that a pod has: what others must know of it."""
+
+    place: int
+    thing: int
+    cost: Cost
 
 
 class Brute:
     """Everything there is to know of one tiny Problem."""
 
     def __init__(self, problem: Problem) -> None:
+        self.world = World(problem)
         self.gangs = [gang for gang in problem.gangs if not gang.refused]
         self.priorities = sorted({g.priority for g in problem.gangs}, reverse=True)
-        self.taints: dict[DeviceID, tuple[DeviceTaint, ...]] = {}
-        self.taken: set[DeviceID] = set()
-        self.devices: dict[str, list[tuple[DeviceID, Device]]] = {}
-        away = set()
-        values = [part.value for page in problem.pages for part in page.parts.values()]
-        for value in values:
-            if isinstance(value, NodePart) and value.unavailable:
-                away.add(value.name)
-        for value in values:
-            if isinstance(value, UsePart):
-                self._add_use(value)
-        for value in values:
-            if isinstance(value, PoolPart) and value.node and value.node not in away:
-                here = self.devices.setdefault(value.node, [])
-                for device in value.devices:
-                    name = DeviceID(value.driver, value.pool, device.name)
-                    self.taints[name] = self.taints.get(name, ()) + device.taints
-                    here.append((name, device))
-
-    def _add_use(self, use: UsePart) -> None:
-        self.taken |= {DeviceID(use.driver, use.pool, name) for name in use.taken}
-        for name, taint in use.taints:
-            device = DeviceID(use.driver, use.pool, name)
-            self.taints[device] = (*self.taints.get(device, ()), taint)
 
     def value(self) -> Value:
-        """Find the best value: lexicographic over the priorities."""
+        """Find the best value: priorities first, then the ranks of alternatives."""
+        width = len(self.priorities) + 1
 
         @cache
-        def best(index: int, used: Used) -> Value:
+        def best(index: int, state: tuple[Taken, ...]) -> Value:
             if index == len(self.gangs):
-                return (0,) * len(self.priorities)
+                return (0,) * width
             gang = self.gangs[index]
-            found = best(index + 1, used)
-            for more in set(self._gang(gang, used)):
+            found = best(index + 1, state)
+            for more, ranks in self._gang(gang, state).items():
                 rest = list(best(index + 1, more))
                 rest[self.priorities.index(gang.priority)] += gang.weight
+                rest[-1] -= ranks
                 found = max(found, tuple(rest))
             return found
 
-        return best(0, frozenset())
+        return best(0, ())
 
-    def _gang(self, gang: GangPart, used: Used) -> Iterator[Used]:
-        pods = [member for member in gang.members for _ in range(member.count)]
-        states = {used}
-        for pod in pods:
-            states = {more for state in states for more in self._pod(pod, state)}
-        return iter(states)
+    def _gang(
+        self, gang: GangPart, state: tuple[Taken, ...]
+    ) -> dict[tuple[Taken, ...], int]:
+        """Place all pods in every way: what is taken then, and the least ranks."""
+        states = {state: 0}
+        for member in gang.members:
+            for _ in range(member.count):
+                found: dict[tuple[Taken, ...], int] = {}
+                for known, ranks in states.items():
+                    for more, rank in self._pod(member, known):
+                        total = ranks + rank
+                        if total < found.get(more, 1 << 30):
+                            found[more] = total
+                states = found
+        return states
 
-    def _pod(self, pod: MemberPart, used: Used) -> Iterator[Used]:
-        for node in self.devices:
-            states = {used}
-            for claim in pod.claims:
-                states = {more for s in states for more in self._claim(claim, node, s)}
-            yield from states
+    def _pod(
+        self, member: MemberPart, state: tuple[Taken, ...]
+    ) -> Iterator[tuple[tuple[Taken, ...], int]]:
+        for number, place in enumerate(self.world.places):
+            if member.node_name not in ("", place.node.name):
+                continue
+            if set(member.extended_resources) & set(place.node.plugin_resources):
+                continue
+            yield from self._on(member, number, place, state)
 
-    def _claim(self, claim: ClaimPart, node: str, used: Used) -> Iterator[Used]:
-        def fill(index: int, chosen: list[tuple[DeviceID, ...]]) -> Iterator[Used]:
-            taken = used.union(*chosen) if chosen else used
-            if index == len(claim.requests):
-                if self._constraints_hold(claim, chosen):
-                    yield taken
-                return
-            for devices in self._options(claim.requests[index], node, taken):
-                yield from fill(index + 1, [*chosen, devices])
-
-        return fill(0, [])
+    def _on(
+        self, member: MemberPart, number: int, place: Place, state: tuple[Taken, ...]
+    ) -> Iterator[tuple[tuple[Taken, ...], int]]:
+        requests = [r for claim in member.claims for r in claim.requests]
+        for ranks in product(*(range(len(r.alternatives)) for r in requests)):
+            asked = [r.alternatives[k] for r, k in zip(requests, ranks, strict=True)]
+            options = [list(self._options(item, place)) for item in asked]
+            for chosen in product(*options):
+                mine = self._holds(member, asked, ranks, chosen, place)
+                if mine is None or not self._fits(place, [], mine):
+                    continue
+                kept = [
+                    Taken(number, thing, cost)
+                    for thing, cost, admin in mine
+                    if not admin
+                ]
+                more = tuple(sorted([*state, *kept], key=repr))
+                if self._all_fit(more):
+                    yield more, sum(ranks)
 
     def _options(
-        self, request: RequestPart, node: str, used: Used
-    ) -> Iterator[tuple[DeviceID, ...]]:
-        matching = [
-            name
-            for name, device in self.devices[node]
-            if _matches(request, name, device)
+        self, asked: SubrequestPart, place: Place
+    ) -> Iterator[tuple[int, ...]]:
+        world = self.world
+        meant = [i for i, t in enumerate(place.things) if world.meant(asked, t)]
+        free = [i for i in meant if world.open(asked, place.things[i], place)]
+        if not asked.all_devices:
+            yield from combinations(free, asked.count)
+            return
+        fails = any(world.selected(asked, t) is None for t in place.things)
+        if place.whole and not fails and meant and free == meant:
+            yield tuple(free)
+
+    def _holds(
+        self,
+        member: MemberPart,
+        asked: list[SubrequestPart],
+        ranks: tuple[int, ...],
+        chosen: tuple[tuple[int, ...], ...],
+        place: Place,
+    ) -> list[tuple[int, Cost, bool]] | None:
+        """Check what holds inside the pod; None: something does not."""
+        first, uses = 0, list[tuple[int, SubrequestPart, int]]()
+        for number, claim in enumerate(member.claims):
+            last = first + len(claim.requests)
+            part = list(
+                zip(
+                    asked[first:last],
+                    ranks[first:last],
+                    chosen[first:last],
+                    strict=True,
+                )
+            )
+            if sum(len(devices) for _, _, devices in part) > MAX:
+                return None
+            if not self._constraints_hold(claim, part, place):
+                return None
+            for item, _, devices in part:
+                uses.extend((number, item, device) for device in devices)
+            first = last
+        for i, (owner, _, device) in enumerate(uses):
+            for other, later, same in uses[i + 1 :]:
+                if device != same or self.world.shareable(place.things[device]):
+                    continue
+                if owner == other or not later.admin_access:
+                    return None
+        return [
+            (
+                device,
+                tuple(
+                    sorted((self.world.cost(item, place.things[device]) or {}).items())
+                ),
+                item.admin_access,
+            )
+            for _, item, device in uses
         ]
-        fit = [
-            name
-            for name in matching
-            if name not in used
-            and name not in self.taken
-            and all(_tolerated(t, request.tolerations) for t in self.taints[name])
-        ]
-        if not request.all_devices:
-            yield from combinations(fit, request.count)
-        elif matching and fit == matching:
-            yield tuple(fit)
 
     def _constraints_hold(
-        self, claim: ClaimPart, chosen: list[tuple[DeviceID, ...]]
+        self,
+        claim: ClaimPart,
+        part: list[tuple[SubrequestPart, int, tuple[int, ...]]],
+        place: Place,
     ) -> bool:
-        known = {name: d for here in self.devices.values() for name, d in here}
         for constraint in claim.constraints:
-            scope = [
-                name
-                for request, names in zip(claim.requests, chosen, strict=True)
-                if not constraint.requests or request.name in constraint.requests
-                for name in names
-            ]
-            full = constraint.match_attribute or constraint.distinct_attribute or ""
-            values = [_value(known[name], name.driver, full) for name in scope]
-            different = len(set(values))
-            if None in values:
+            name = constraint.match_attribute or constraint.distinct_attribute or ""
+            values = []
+            for request, (asked, _, devices) in zip(claim.requests, part, strict=True):
+                names = {request.name, f"{request.name}/{asked.name}"}
+                if not constraint.requests or names & set(constraint.requests):
+                    values += [
+                        self.world.values(asked, name, place.things[d]) for d in devices
+                    ]
+            if not all(values):
                 return False
-            if constraint.match_attribute is not None and different > 1:
-                return False
-            if constraint.match_attribute is None and different < len(values):
+            if constraint.match_attribute is not None:
+                if values and not frozenset.intersection(*values):
+                    return False
+            elif sum(map(len, values)) > len(frozenset().union(*values)):
                 return False
         return True
 
+    # --- what everybody has together -----------------------------------------------
 
-def _matches(request: RequestPart, name: DeviceID, device: Device) -> bool:
-    for selector in request.selectors:
-        if evaluate(selector, name.driver, device).value is not True:
+    def _all_fit(self, state: tuple[Taken, ...]) -> bool:
+        """Check all that is given out, seen from every node that has some of it."""
+        given: dict[object, list[tuple[Thing, Cost]]] = {}
+        for item in state:
+            thing = self.world.places[item.place].things[item.thing]
+            given.setdefault(thing.name, []).append((thing, item.cost))
+        for uses in given.values():
+            if len(uses) > 1 and not self.world.shareable(uses[0][0]):
+                return False
+        everything = [use for uses in given.values() for use in uses]
+        return all(
+            self._sums_hold(self.world.places[number], everything)
+            for number in {item.place for item in state}
+        )
+
+    def _fits(
+        self,
+        place: Place,
+        others: list[tuple[Thing, Cost]],
+        mine: Iterable[tuple[int, Cost, bool]],
+    ) -> bool:
+        own = [(place.things[device], cost) for device, cost, _ in mine]
+        return self._sums_hold(place, [*others, *own])
+
+    def _sums_hold(self, place: Place, uses: list[tuple[Thing, Cost]]) -> bool:
+        world, totals = self.world, dict[tuple[object, str], int]()
+        left, groups = (
+            dict(place.counters),
+            {k: list(v) for k, v in place.members.items()},
+        )
+        charged: set[object] = set()
+        touched: set[object] = set()
+        for thing, cost in uses:
+            shares = world.shares(thing.name)
+            if world.features.consumable_capacity:
+                for name, amount in cost:
+                    key = (thing.name, name)
+                    if not world.shareable(thing):
+                        totals[key] = (shares or {}).get(name, 0)
+                    totals[key] = totals.get(key, (shares or {}).get(name, 0)) + amount
+                    if totals[key] > thing.device.capacity[name].value.nano:
+                        return False
+            if world.shareable(thing) and (shares is not None or thing.name in charged):
+                continue
+            charged.add(thing.name)
+            pool = (thing.name.driver, thing.name.pool)
+            for c in thing.device.consumes_counters:
+                touched.add(pool)
+                mine = frozenset(c.compatibility_groups or ())
+                groups.setdefault((pool, c.counter_set), []).append(mine)
+                for name, counter in c.counters.items():
+                    key_of = (pool, c.counter_set, name)
+                    left[key_of] = left.get(key_of, 0) - counter.value.nano
+        if any(amount < 0 for (pool, _, _), amount in left.items() if pool in touched):
             return False
-    return True
-
-
-def _tolerated(taint: DeviceTaint, tolerations: tuple[DeviceToleration, ...]) -> bool:
-    if taint.effect not in ("NoSchedule", "NoExecute"):
-        return True
-    return any(
-        t.effect in ("", taint.effect)
-        and t.key in ("", taint.key)
-        and (t.operator == "Exists" or t.value == taint.value)
-        for t in tolerations
-    )
-
-
-def _value(device: Device, driver: str, full: str) -> tuple[str, object] | None:
-    domain, _, short = full.partition("/")
-    found = device.attributes.get(full)
-    if found is None and domain == driver:
-        found = device.attributes.get(short)
-    if found is None:
-        return None
-    values = {
-        "int": found.int_value,
-        "bool": found.bool_value,
-        "string": found.string_value,
-        "version": found.version_value,
-    }
-    return next((item for item in values.items() if item[1] is not None), None)
+        if not world.features.compatibility_groups:
+            return True
+        return all(
+            not any(listed) or bool(frozenset.intersection(*listed))
+            for (pool, _), listed in groups.items()
+            if pool in touched
+        )

@@ -1,0 +1,329 @@
+"""What each node of a tiny Problem offers, read from the parts, for trying everything.
+
+Plain Python over the recorded facts; shares no code with candidates, kinds, models or
+judge.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from contracts.device import (
+    CapacityRequestPolicy,
+    Device,
+    DeviceTaint,
+    NodeSelectorRequirement,
+)
+from contracts.features import Features
+from contracts.ids import DeviceID
+from contracts.quantity import NANO
+from solver.problem.problem import Problem, SubrequestPart
+from solver.problem.reads import reads
+from solver.problem.selectors import look
+from solver.snapshot.parts import NodePart, PoolPart, PoolSlice, UsePart
+
+Pool = tuple[str, str]
+_KINDS = ("int", "bool", "string", "version")
+
+
+@dataclass
+class Thing:
+    """A device as one node sees it."""
+
+    name: DeviceID
+    device: Device
+    item: PoolSlice
+    here: bool
+
+
+@dataclass
+class Place:
+    """A node and all that it sees."""
+
+    node: NodePart
+    things: list[Thing] = field(default_factory=list)
+    whole: bool = True
+    counters: dict[tuple[Pool, str, str], int] = field(default_factory=dict)
+    """What is left of them, by (pool, counter set, counter)."""
+    members: dict[tuple[Pool, str], list[frozenset[str]]] = field(default_factory=dict)
+    """Groups of the devices in use, by counter set."""
+
+
+class World:
+    """Everything there is to know of one tiny Problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.features: Features = problem.parameters.features
+        values = [part.value for page in problem.pages for part in page.parts.values()]
+        self.pools = [v for v in values if isinstance(v, PoolPart)]
+        self.uses = {(v.driver, v.pool): v for v in values if isinstance(v, UsePart)}
+        nodes = {v.name: v for v in values if isinstance(v, NodePart)}
+        for pool in self.pools:
+            if pool.node:
+                nodes.setdefault(pool.node, NodePart(name=pool.node))
+        self.places = [
+            self._place(nodes[name])
+            for name in sorted(nodes)
+            if not nodes[name].unavailable
+        ]
+
+    # --- who has what --------------------------------------------------------------
+
+    def taken(self, name: DeviceID) -> bool:
+        """Say whether somebody has the device for itself."""
+        use = self.uses.get((name.driver, name.pool))
+        if use is None:
+            return False
+        mine = {s.device for s in use.shared}
+        off = not self.features.consumable_capacity
+        return name.device in use.taken or (off and name.device in mine)
+
+    def shares(self, name: DeviceID) -> dict[str, int] | None:
+        """Add up what shares of others consume; None: there are none."""
+        use = self.uses.get((name.driver, name.pool))
+        for share in use.shared if use else ():
+            if share.device == name.device:
+                return {n: q.nano for n, q in share.consumed}
+        return None
+
+    def taints(self, thing: Thing) -> list[DeviceTaint]:
+        """List all taints of a device."""
+        use = self.uses.get((thing.name.driver, thing.name.pool))
+        more = [t for d, t in (use.taints if use else ()) if d == thing.name.device]
+        return [*thing.device.taints, *more]
+
+    # --- what a request can have ---------------------------------------------------
+
+    def selected(self, asked: SubrequestPart, thing: Thing) -> bool | None:
+        """Say what the selectors say; None: one of them fails."""
+        for expression in asked.selectors:
+            row = look(reads(expression), thing.name.driver, thing.device)
+            verdict = self.problem.selectors.get(expression, row)
+            if verdict is None or verdict.error:
+                return None
+            if not verdict.value:
+                return False
+        return True
+
+    def meant(self, asked: SubrequestPart, thing: Thing) -> bool:
+        """Say whether `All` would mean it."""
+        binds = thing.device.binding_conditions and not self.features.device_binding
+        fits = (
+            not self.features.consumable_capacity or self.cost(asked, thing) is not None
+        )
+        return bool(
+            thing.here and not binds and fits and self.selected(asked, thing) is True
+        )
+
+    def open(self, asked: SubrequestPart, thing: Thing, place: Place) -> bool:
+        """Say whether it may be had now, as far as others do not matter."""
+        if self.taken(thing.name) and not asked.admin_access:
+            return False
+        if self.features.device_taints and any(
+            taint.effect in ("NoSchedule", "NoExecute")
+            and taint.key != "moorings.dev/owned"
+            and not any(
+                t.effect in ("", taint.effect)
+                and t.key in ("", taint.key)
+                and (t.operator == "Exists" or t.value == taint.value)
+                for t in asked.tolerations
+            )
+            for taint in self.taints(thing)
+        ):
+            return False
+        if thing.device.consumes_counters and not self.features.partitionable_devices:
+            return False
+        f = self.features
+        if thing.item.skip_node_operations and (
+            f.list_type_attributes
+            or f.derived_attributes
+            or f.compatibility_groups
+            or f.optional_node_operations
+        ):
+            declared = "DRAOptionalNodeOperations" in place.node.declared_features
+            return f.optional_node_operations and declared
+        return True
+
+    def cost(self, asked: SubrequestPart, thing: Thing) -> dict[str, int] | None:
+        """Compute what a use consumes; None: it cannot be."""
+        if not set(asked.capacity) <= set(thing.device.capacity):
+            return None
+        found = {}
+        for name, capacity in thing.device.capacity.items():
+            wanted = asked.capacity.get(name)
+            amount = _amount(
+                capacity.value.nano,
+                capacity.request_policy,
+                None if wanted is None else wanted.nano,
+                milli=self.features.fractional_capacity_range,
+            )
+            if amount is None or amount < 0 or amount > capacity.value.nano:
+                return None
+            found[name] = amount
+        return found
+
+    def shareable(self, thing: Thing) -> bool:
+        """Say whether several may have the device."""
+        multiple = bool(thing.device.allow_multiple_allocations)
+        return multiple and self.features.consumable_capacity
+
+    def values(
+        self, asked: SubrequestPart, attribute: str, thing: Thing
+    ) -> frozenset[tuple[str, object]]:
+        """Read what a constraint compares."""
+        found = thing.device.attributes.get(attribute)
+        domain, _, short = attribute.partition("/")
+        if found is None and domain == thing.name.driver:
+            found = thing.device.attributes.get(short)
+        for name, expression in asked.derived_attributes:
+            if name == attribute:
+                text = "=" + expression
+                row = look(reads(text), thing.name.driver, thing.device)
+                verdict = self.problem.selectors.get(text, row)
+                found = verdict.attribute if verdict else None
+        if found is None:
+            return frozenset()
+        for kind in _KINDS:
+            listed = getattr(found, f"{kind}_values")
+            if listed:
+                on = self.features.list_type_attributes
+                return frozenset((kind, v) for v in listed) if on else frozenset()
+        single = ((kind, getattr(found, f"{kind}_value")) for kind in _KINDS)
+        return frozenset((kind, v) for kind, v in single if v is not None)
+
+    # --- pools ---------------------------------------------------------------------
+
+    def _place(self, node: NodePart) -> Place:
+        place = Place(node)
+        for pool in self.pools:
+            self._add(pool, place)
+        return place
+
+    def _add(self, pool: PoolPart, place: Place) -> None:
+        node, f = place.node, self.features
+        usable = [
+            s
+            for s in pool.slices
+            if f.compatibility_groups
+            or not any(
+                c.compatibility_groups for d in s.devices for c in d.consumes_counters
+            )
+        ]
+        seen = [s for s in usable if self._seen(s, node)]
+        if not seen:
+            return
+        generation = max(s.generation for s in seen)
+        seen = [s for s in seen if s.generation == generation]
+        rest: list[PoolSlice] = []
+        if len(seen) != seen[0].slice_count:
+            if any(s.generation > generation for s in pool.slices):
+                return
+            every = [s for s in usable if s.generation == generation]
+            if len(every) != seen[0].slice_count:
+                place.whole = False
+                return
+            rest = [s for s in every if s.name not in {x.name for x in seen}]
+        on = f.partitionable_devices
+        sets = [c for s in (*seen, *rest) if on for c in s.shared_counters]
+        with_devices = [s for s in seen if not (on and s.shared_counters)]
+        devices = [d for s in with_devices for d in s.devices]
+        away = [d for s in rest if not (on and s.shared_counters) for d in s.devices]
+        known = {item.name: set(item.counters) for item in sets}
+        wrong = on and any(
+            c.counter_set not in known or set(c.counters) - known[c.counter_set]
+            for d in (*devices, *away)
+            for c in d.consumes_counters
+        )
+        names = Counter(d.name for d in devices)
+        if wrong or max([0, *names.values()]) > 1 or len(known) < len(sets):
+            place.whole = False
+            return
+        key = (pool.driver, pool.pool)
+        for item in sets:
+            for name, counter in item.counters.items():
+                place.counters[key, item.name, name] = counter.value.nano
+        use = self.uses.get(key)
+        held = {*use.taken, *(s.device for s in use.shared)} if use else set()
+        for d in (*devices, *away):
+            if d.name in held:
+                _draw(place, key, d)
+        for s in with_devices:
+            for d in s.devices:
+                here = not s.per_device_node_selection or _at(d, node)
+                full = DeviceID(pool.driver, pool.pool, d.name)
+                place.things.append(Thing(full, d, s, here))
+
+    def _seen(self, s: PoolSlice, node: NodePart) -> bool:
+        if not self.features.partitionable_devices and (
+            s.shared_counters or s.per_device_node_selection is not None
+        ):
+            return False
+        if s.node_name or s.all_nodes or s.node_selector:
+            return _at(s, node)
+        return bool(s.per_device_node_selection) and any(
+            _at(d, node) for d in s.devices
+        )
+
+
+def _draw(place: Place, pool: Pool, device: Device) -> None:
+    """Count a device that is in use."""
+    for c in device.consumes_counters:
+        groups = frozenset(c.compatibility_groups or ())
+        place.members.setdefault((pool, c.counter_set), []).append(groups)
+        for name, counter in c.counters.items():
+            if (pool, c.counter_set, name) in place.counters:
+                place.counters[pool, c.counter_set, name] -= counter.value.nano
+
+
+def _at(s: PoolSlice | Device, node: NodePart) -> bool:
+    if s.node_name:
+        return s.node_name == node.name
+    if s.all_nodes:
+        return True
+    terms = s.node_selector.node_selector_terms if s.node_selector else ()
+    return any(
+        (t.match_expressions or t.match_fields)
+        and all(_holds(r, node.labels.get(r.key)) for r in t.match_expressions)
+        and all(_holds(r, node.name) for r in t.match_fields)
+        for t in terms
+    )
+
+
+def _holds(r: NodeSelectorRequirement, value: str | None) -> bool:
+    return {
+        "In": value in r.values,
+        "NotIn": value not in r.values,
+        "Exists": value is not None,
+        "DoesNotExist": value is None,
+    }[r.operator]
+
+
+def _amount(
+    total: int, policy: CapacityRequestPolicy | None, wanted: int | None, *, milli: bool
+) -> int | None:
+    if policy is None:
+        return total if wanted is None else wanted
+    default = None if policy.default is None else policy.default.nano
+    if wanted is None:
+        return total if default is None else default
+    if policy.valid_range is not None and policy.valid_range.min is not None:
+        span = policy.valid_range
+        least = policy.valid_range.min.nano
+        amount = max(wanted, least)
+        if span.step is not None and amount > least:
+            parts = [q.nano for q in (span.min, span.max, span.step) if q]
+            fine = milli and all(p % (NANO // 1000) == 0 for p in parts)
+            unit = NANO // 1000 if fine else NANO
+            if fine and amount % unit:
+                return None
+            start, wide = -(-least // unit), -(-span.step.nano // unit)
+            steps = -(-(-(-amount // unit) - start) // wide)
+            amount = (start + steps * wide) * unit
+        over = span.max is not None and amount > span.max.nano
+        return None if over and amount != default else amount
+    values = [v.nano for v in policy.valid_values or ()]
+    if not values:
+        return wanted
+    return next((v for v in values if v >= wanted), None)

@@ -26,6 +26,12 @@ Value = tuple[int, ...]
 Cost = tuple[tuple[str, int], ...]
 """What a use consumes: (capacity, 1e-9 units), sorted."""
 MAX = 32
+WAYS = 100_000
+"""Ways to place a pod that are tried for one Problem."""
+
+
+class TooManyWaysError(Exception):
+    """The Problem is not tiny."""
 
 
 class Taken(Struct, frozen=True):
@@ -41,11 +47,16 @@ class Brute:
 
     def __init__(self, problem: Problem) -> None:
         self.world = World(problem)
+        self._ways = 0
         self.gangs = [gang for gang in problem.gangs if not gang.refused]
-        self.priorities = sorted({g.priority for g in problem.gangs}, reverse=True)
+        self.priorities = sorted({g.priority for g in self.gangs}, reverse=True)
 
     def value(self) -> Value:
-        """Find the best value: priorities first, then the ranks of alternatives."""
+        """Find the best value: priorities first, then the ranks of alternatives.
+
+        Raises:
+            TooManyWaysError: trying everything would take too long.
+        """
         width = len(self.priorities) + 1
 
         @cache
@@ -97,6 +108,9 @@ class Brute:
             asked = [r.alternatives[k] for r, k in zip(requests, ranks, strict=True)]
             options = [list(self._options(item, place)) for item in asked]
             for chosen in product(*options):
+                self._ways += 1
+                if self._ways > WAYS:
+                    raise TooManyWaysError
                 mine = self._holds(member, asked, ranks, chosen, place)
                 if mine is None or not self._fits(place, [], mine):
                     continue

@@ -292,6 +292,11 @@ def _at(s: PoolSlice | Device, node: NodePart) -> bool:
 
 
 def _holds(r: NodeSelectorRequirement, value: str | None) -> bool:
+    if r.operator in ("Gt", "Lt"):
+        if value is None or not value.lstrip("-").isdigit():
+            return False
+        more = int(value) - int(r.values[0])
+        return more > 0 if r.operator == "Gt" else more < 0
     return {
         "In": value in r.values,
         "NotIn": value not in r.values,

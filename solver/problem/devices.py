@@ -171,6 +171,18 @@ def traits_of(
     )
 
 
+def drawing(seen: SeenPool, features: Features) -> int:
+    """Find the devices that would draw from counters anew: shared ones already have."""
+    shares = use_of_shares(seen.use)
+    return sum(
+        1 << index
+        for index in indices(seen.view.targeting)
+        for device in (seen.view.devices[index],)
+        if device.consumes_counters
+        and not (device.name in shares and is_shareable(device, features))
+    )
+
+
 def targets(view: PoolView, chosen: int, kind: RequestKind, features: Features) -> int:
     """Find the devices that a request means: what `All` must have all of."""
     bits = view.reachable & chosen

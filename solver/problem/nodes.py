@@ -37,6 +37,7 @@ from solver.problem.devices import (
     PLAIN,
     Counters,
     Traits,
+    drawing,
     is_plain,
     targets,
     traits_of,
@@ -48,6 +49,7 @@ from solver.problem.pools import SeenPool, slice_of
 from solver.problem.problem import Problem
 from solver.problem.reads import reads
 from solver.problem.selectors import SelectorTable, look
+from solver.snapshot.parts import PoolPart
 
 MEMO_SIZE = 64
 """Queries whose views a page remembers."""
@@ -148,6 +150,18 @@ def view_of(node: NodePools, query: Query, problem: Problem) -> NodeView | None:
     return _Looking(query, problem.selectors, features).view(node)
 
 
+def _reach(pool: PoolPart, index: int) -> tuple[str, ...]:
+    """Name what other nodes see together with a device: its slice, if nothing less.
+
+    A name that several slices use is one device, whoever looks (DRA: device ids).
+    """
+    item = slice_of(pool, index)
+    apart = item.per_device_node_selection or item.skip_node_operations
+    if apart or not pool.has_unique_names:
+        return ("device", pool.devices[index].name)
+    return ("slice", item.name)
+
+
 class _Device(Struct, frozen=True):
     """One device that may serve something, before it is put into a group."""
 
@@ -207,11 +221,7 @@ class _Looking:
         masks = [0] * len(view.devices)
         fit = supported(seen, node.node, features)
         if not sound:
-            fit &= ~sum(
-                1 << i
-                for i in indices(view.targeting)
-                if view.devices[i].consumes_counters
-            )
+            fit &= ~drawing(seen, features)
         wanted = lost = 0
         for k, kind in enumerate(self._query.requests):
             found = _complete(selected(view.part, kind.selectors, self._table))
@@ -241,12 +251,7 @@ class _Looking:
             name = DeviceID(view.driver, view.pool, device.name)
             identity: Identity = ()
             if not pool.node:
-                item = slice_of(pool, index)
-                identity = (view.driver, view.pool, item.name)
-                if item.per_device_node_selection or item.skip_node_operations:
-                    identity = (*identity, device.name)
-            if traits.left is not None or query.is_by_device:
-                identity = (*identity, device.name) if identity else ()
+                identity = (view.driver, view.pool, *_reach(pool, index))
             yield _Device(
                 name,
                 first + (view.targeting & ((1 << index) - 1)).bit_count(),
@@ -315,8 +320,10 @@ def _order(shape: GroupShape) -> tuple[object, ...]:
 
 
 def _named(group: list[_Device]) -> Identity:
-    identity = group[0].identity
-    return (*identity, *(item.name.device for item in group)) if identity else ()
+    """Say who the devices of a group are, for whoever else sees them."""
+    if not group[0].identity:
+        return ()
+    return (*group[0].identity[:2], *(item.name.device for item in group))
 
 
 def _complete(found: Selected) -> Selected:

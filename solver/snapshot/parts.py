@@ -67,6 +67,11 @@ class PoolPart(
         """The devices of all slices; bit i of a set of devices is the i-th of them."""
         return tuple(device for item in self.slices for device in item.devices)
 
+    @cached_property
+    def has_unique_names(self) -> bool:
+        """Whether no two devices have one name, in whatever slice or generation."""
+        return len({device.name for device in self.devices}) == len(self.devices)
+
 
 class ShareUse(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What the shares of one device consume together (KEP-5075)."""

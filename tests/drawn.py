@@ -1,0 +1,129 @@
+"""Tiny Problems over every feature, by seed: random cases made into gangs.
+
+The world (slices, classes, who has what) and the claims are those of the differential
+cases, cut down; here several gangs of several pods want them, on two nodes. Selectors
+are judged by the real engine.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from contracts.claim import ResourceClaim
+from contracts.codec import convert
+from contracts.features import features_of
+from contracts.gang import Gang, GangSpec, Member, MemberClaim, MemberNode
+from contracts.ids import GangUID, NodeName
+from contracts.messages import ObjectObserved, SubmitGang
+from contracts.meta import ObjectMeta
+from solver.cel.evaluator import SelectorEvaluator
+from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.problem import Parameters, Problem
+from solver.problem.selectors import SelectorTable
+from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.snapshot.snapshot import Snapshot, apply
+from tests.differential import generate
+from tests.differential.draw import Json
+from tests.differential.lines import plan_line
+from tests.problems import CLUSTER
+
+DEVICES, COUNT = 4, 2
+"""Devices of a slice, and of a request: more would take brute force too long."""
+
+
+def drawn(seed: int, evaluator: SelectorEvaluator) -> tuple[Problem, list[str]]:
+    """Make the Problem of a seed, and name the features in it."""
+    draw = random.Random(seed)
+    case = generate(seed)
+    _cut(case, draw)
+    line = json.loads(plan_line(case))
+    snapshot = Snapshot()
+    for number, raw in enumerate(line["objects"]):
+        held = raw["metadata"]["name"] == "held-by-others"
+        if raw["kind"] == "ResourceClaim" and not held:
+            continue
+        key = f"{raw['metadata']['name']}-{number}"
+        if raw["kind"] in ("Node", "DeviceClass"):
+            key = raw["metadata"]["name"]
+        snapshot = _observed(snapshot, raw, key)
+    other = {"metadata": {"name": "node-2", "labels": {"zone": "east"}}}
+    node = {"apiVersion": "v1", "kind": "Node", **other}
+    snapshot = _observed(snapshot, node, "node-2")
+    for number, gang in enumerate(_gangs(case, draw), start=1):
+        uid = GangUID(gang.metadata.uid)
+        submission = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
+        snapshot = apply(snapshot, submission, sequence=number)
+    features = features_of("1.37", line["featureGates"])
+    parameters = Parameters(version="drawn", features=features)
+    return _problem(snapshot, parameters, evaluator), list(case["tags"])
+
+
+def _observed(snapshot: Snapshot, raw: dict[str, Any], key: str) -> Snapshot:
+    message = ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
+    return apply(snapshot, message)
+
+
+def _problem(
+    snapshot: Snapshot, parameters: Parameters, evaluator: SelectorEvaluator
+) -> Problem:
+    batch = choose_batch(snapshot, BatchLimits())
+    gangs = resolve_gangs(snapshot, batch, parameters.features)
+    table = SelectorTable()
+    while wanted := wanted_verdicts(snapshot, gangs, table):
+        table = table.with_verdicts(wanted, evaluator.evaluate(wanted))
+    return assemble(snapshot, gangs, table, parameters)
+
+
+def _cut(case: Json, draw: random.Random) -> None:
+    """Leave little enough to try everything; some devices of it on the other node."""
+    for item in case["slices"]:
+        spec = item["spec"]
+        if len(spec.get("devices") or ()) > DEVICES:
+            del spec["devices"][DEVICES:]
+        if spec.get("nodeName") == "node-1" and draw.random() < 0.2:
+            spec["nodeName"] = "node-2"
+    del case["slices"][4:]
+    for claim in case["claims"]:
+        for request in claim["spec"]["devices"].get("requests") or ():
+            for asked in _asked(request):
+                if asked.get("count", 0) > COUNT:
+                    asked["count"] = draw.randint(1, COUNT)
+
+
+def _asked(request: Json) -> list[Json]:
+    exactly = request.get("exactly")
+    return [exactly] if exactly else list(request.get("firstAvailable") or ())
+
+
+def _gangs(case: Json, draw: random.Random) -> list[Gang]:
+    """Make a few gangs; what their pods claim is drawn from the case's claims."""
+    specs = [
+        convert(claim, ResourceClaim, "claim").spec
+        for claim in case["claims"]
+        if len(claim["spec"]["devices"].get("requests") or ()) <= COUNT
+    ]
+    if not specs:
+        return []
+    gangs = []
+    for number in range(1, draw.randint(1, 3) + 1):
+        members = tuple(
+            Member(
+                name=f"m{index}",
+                count=draw.choice((1, 1, 2)),
+                claims=tuple(
+                    MemberClaim(name=f"c{i}", spec=draw.choice(specs))
+                    for i in range(draw.choice((1, 1, 1, 2)))
+                ),
+                node=MemberNode(
+                    node_name=NodeName("node-2" if draw.random() < 0.05 else "")
+                ),
+            )
+            for index in range(draw.choice((1, 1, 2)))
+        )
+        uid = f"00000000-0000-4000-8000-{number:012}"
+        meta = ObjectMeta(name=f"g{number}", uid=uid)
+        spec = GangSpec(members=members, priority=draw.choice((0, 0, 5)))
+        gangs.append(Gang(metadata=meta, spec=spec))
+    return gangs

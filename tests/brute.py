@@ -26,7 +26,7 @@ Value = tuple[int, ...]
 Cost = tuple[tuple[str, int], ...]
 """What a use consumes: (capacity, 1e-9 units), sorted."""
 MAX = 32
-WAYS = 100_000
+WAYS = 30_000
 """Ways to place a pod that are tried for one Problem."""
 
 
@@ -252,7 +252,8 @@ class Brute:
                 continue
             charged.add(thing.name)
             pool = (thing.name.driver, thing.name.pool)
-            for c in thing.device.consumes_counters:
+            seen_here = {p for p, _, _ in place.counters}
+            for c in thing.device.consumes_counters if pool in seen_here else ():
                 touched.add(pool)
                 mine = frozenset(c.compatibility_groups or ())
                 groups.setdefault((pool, c.counter_set), []).append(mine)

@@ -27,6 +27,10 @@ Pool = tuple[str, str]
 _KINDS = ("int", "bool", "string", "version")
 
 
+class MalformedError(Exception):
+    """A node selector that cannot be read: what follows is not tried here."""
+
+
 @dataclass
 class Thing:
     """A device as one node sees it."""
@@ -293,16 +297,22 @@ def _at(s: PoolSlice | Device, node: NodePart) -> bool:
 
 def _holds(r: NodeSelectorRequirement, value: str | None) -> bool:
     if r.operator in ("Gt", "Lt"):
+        if not r.values or not r.values[0].lstrip("-").isdigit():
+            raise MalformedError(r.operator)
         if value is None or not value.lstrip("-").isdigit():
             return False
         more = int(value) - int(r.values[0])
         return more > 0 if r.operator == "Gt" else more < 0
-    return {
+    answers = {
         "In": value in r.values,
         "NotIn": value not in r.values,
         "Exists": value is not None,
         "DoesNotExist": value is None,
-    }[r.operator]
+    }
+    named = r.operator in ("In", "NotIn")
+    if r.operator not in answers or named != bool(r.values):
+        raise MalformedError(r.operator)
+    return answers[r.operator]
 
 
 def _amount(

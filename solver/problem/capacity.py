@@ -42,8 +42,10 @@ def uses_at_most(group: GroupShape, ask: LocalAsk) -> int:
     """Bound the uses of a group's devices for one (sub)request."""
     if not group.mask >> ask.kind & 1:
         return 0
+    if ask.admin:
+        return PLENTY
     if group.traits.left is None:
-        return PLENTY if ask.admin else group.size
+        return group.size
     costs = group.traits.costs[ask.kind]
     pairs = zip(group.traits.left, costs, strict=False)
     return min((left // cost for left, cost in pairs if cost), default=PLENTY)

@@ -34,7 +34,7 @@ class TooManyWaysError(Exception):
     """The Problem is not tiny."""
 
 
-class Taken(Struct, frozen=True):
+class Taken(Struct, frozen=True, order=True):
     """One device that a pod has: what others must know of it."""
 
     place: int
@@ -119,7 +119,7 @@ class Brute:
                     for thing, cost, admin in mine
                     if not admin
                 ]
-                more = tuple(sorted([*state, *kept], key=repr))
+                more = tuple(sorted([*state, *kept]))
                 if self._all_fit(more):
                     yield more, sum(ranks)
 

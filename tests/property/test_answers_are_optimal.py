@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from contracts.gang import Gang
@@ -13,7 +13,7 @@ from contracts.ids import DeviceID
 from solver.allocate import allocate
 from solver.decision import DECISION, Status
 from solver.problem.problem import Problem
-from tests.brute import Brute
+from tests.brute import Brute, TooManyWaysError
 from tests.builders import (
     DRIVER,
     constraint,
@@ -128,9 +128,11 @@ def problems(draw: st.DrawFn) -> Problem:
 @given(problems())
 def test_value_is_that_of_brute_force(problem: Problem) -> None:
     """Tier 1 equals the best of all answers, and is proven; the judge has agreed."""
+    try:
+        best = Brute(problem).value()
+    except TooManyWaysError:
+        reject()
     decision = allocate(problem)
-    brute = Brute(problem)
-    best = brute.value()
     SEEN[
         "all"
         if all(g.members for g in decision.gangs)

@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 
 from contracts.errors import ContractsError
 from contracts.process.errors import ProcessError
-from moorings.cli import components, demo, gangs, plan, solves
+from moorings.cli import components, demo, gangs, lint, plan, solves
 from moorings.cli.output import ExitCode, Format, console, notice, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
@@ -28,7 +28,7 @@ app = typer.Typer(
     help="Joint allocation of devices to gangs of pods (Kubernetes DRA). Exit code: 0 "
     "when the answer is yes for everything asked, 1 no, 2 usage, 3 error.",
 )
-for module in (demo, plan, gangs, solves, components):
+for module in (demo, plan, lint, gangs, solves, components):
     module.register(app)
 
 

@@ -75,7 +75,7 @@ class Work(Struct, frozen=True, kw_only=True):
 def work_of(objects: Iterable[PlanObject], node: str | None = None) -> Work:
     """Sort objects into beliefs and work; with `node`, only that node may serve."""
     found = list(objects)
-    snapshot = _believed(found)
+    snapshot = believed(found)
     waiting = [item for item in _of(found, ResourceClaim) if not _is_allocated(item)]
     claims = {
         object_key(item.metadata.namespace, item.metadata.name): item
@@ -116,7 +116,7 @@ def _node_observed(name: str) -> ObjectObserved:
     return ObjectObserved(cluster=CLUSTER, kind="Node", key=name, object=raw)
 
 
-def _believed(objects: Iterable[PlanObject]) -> Snapshot:
+def believed(objects: Iterable[PlanObject]) -> Snapshot:
     """Believe all state; two objects of one name are two objects."""
     snapshot, used = Snapshot(), dict[str, int]()
     for item in objects:

@@ -1,0 +1,89 @@
+"""`moorings lint`: what in these objects would only fail at run time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from contracts.features import DEFAULT_VERSION
+from moorings.cli.documents import read_documents
+from moorings.cli.options import Output
+from moorings.cli.output import ExitCode, Format, console, notice, progress, show
+from moorings.errors import InputError
+from moorings.lint.findings import Lint
+from moorings.lint.lint import lint as find
+from moorings.plan.gates import gates_of, read_features
+from moorings.plan.reading import Reader
+from moorings.plan.work import PlanObject
+from solver.cel.evaluator import SelectorEvaluator
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the app."""
+    app.command()(lint)
+
+
+def lint(
+    filename: Annotated[
+        list[str],
+        typer.Option(
+            "--filename",
+            "-f",
+            help="File, folder or - (standard input); may be repeated.",
+            show_default=False,
+        ),
+    ],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Warnings are a no, too.")
+    ] = False,
+    feature_gates: Annotated[
+        str, typer.Option(help="Kubernetes' gates: Name=true,...")
+    ] = "",
+    kubernetes_version: Annotated[
+        str, typer.Option(help="The cluster's release: its gates' defaults.")
+    ] = DEFAULT_VERSION,
+    output: Output = Format.TABLE,
+) -> None:
+    """Find what in classes, slices, claims and gangs would only fail at run time.
+
+    Selectors that fail on real devices, classes and requests that match none,
+    constraints that no node can meet, pools that nobody may use, values over limits.
+    Exit 0: nothing to do; 1: errors; 3: something could not be read.
+
+    kubectl get resourceslices,deviceclasses -o yaml | moorings lint -f - -f claim.yaml
+    """
+    features = read_features(kubernetes_version, gates_of(feature_gates))
+    reader, objects, failed = Reader(notice), list[PlanObject](), False
+    for name in filename:
+        try:
+            objects.extend(reader.read(read_documents([name])))
+        except InputError as error:
+            notice(f"error: {error}")
+            failed = True
+    with SelectorEvaluator() as evaluator, progress("linting"):
+        found = find(objects, features, evaluator)
+    if output is Format.TABLE:
+        _print(found)
+    else:
+        show(found, output, (), ())
+    if failed or reader.refused:
+        raise typer.Exit(ExitCode.ERROR)
+    wrong = found.errors or (strict and found.warnings)
+    raise typer.Exit(ExitCode.NO if wrong else ExitCode.YES)
+
+
+def _print(found: Lint) -> None:
+    subject = ""
+    for finding in found.findings:
+        if finding.subject != subject:
+            subject = finding.subject
+            console.print(subject, markup=False, style="bold")
+        place = f" {finding.field}" if finding.field else ""
+        text = f"  {finding.severity}: {finding.rule}{place}: {finding.message}"
+        console.print(text, markup=False)
+    console.print(
+        f"{found.errors} errors, {found.warnings} warnings in {found.objects} objects "
+        f"with {found.devices} devices",
+        markup=False,
+    )

@@ -1,0 +1,90 @@
+"""What lint says: rules by name, each finding with its object and field."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Severity(StrEnum):
+    """Whether it cannot work, or works only for now."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class LintRule(StrEnum):
+    """Everything that lint looks for, by the name that docs and output use."""
+
+    INVALID = "Invalid"
+    """The API server would refuse the object."""
+    UNKNOWN_CLASS = "UnknownDeviceClass"
+    UNKNOWN_TEMPLATE = "UnknownResourceClaimTemplate"
+    SELECTOR_ERROR = "SelectorError"
+    """A selector does not compile, or fails on devices of the input."""
+    CLASS_EMPTY = "ClassMatchesNoDevice"
+    REQUEST_EMPTY = "RequestMatchesNoDevice"
+    CAPACITY = "CapacityUnavailable"
+    """Devices match, but none can give the capacity that is asked."""
+    CONSTRAINT = "ConstraintUnsatisfiable"
+    """No node has devices that meet a constraint, by counting."""
+    ATTRIBUTE_MISSING = "AttributeMissing"
+    """A constraint compares an attribute that some matching devices lack."""
+    DEVICE_LIMIT = "ClaimDeviceLimit"
+    ALTERNATIVE_UNREACHABLE = "AlternativeUnreachable"
+    """A subrequest is equal to an earlier one."""
+    POOL_INCOMPLETE = "PoolIncomplete"
+    POOL_INVALID = "PoolInvalid"
+    POOL_OBSOLETE = "PoolGenerationObsolete"
+    """Slices of an older generation are still there."""
+    SLICE_NOWHERE = "SliceMatchesNoNode"
+    COUNTER_EXCEEDED = "CounterExceeded"
+    """A device draws more than its counter has at all."""
+    ATTRIBUTE_TWICE = "AttributeNamedTwice"
+    """An attribute or capacity stands under its bare and its full name."""
+
+
+class Finding(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One thing that will not work as written."""
+
+    severity: Severity
+    kind: str
+    namespace: str = ""
+    name: str
+    field: str = ""
+    rule: LintRule
+    message: str
+
+    @property
+    def subject(self) -> str:
+        """The object as kubectl would name it."""
+        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind.lower()}/{place}"
+
+
+class Lint(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All findings; the shape of `-o json`."""
+
+    kind: str = "Lint"
+    findings: tuple[Finding, ...] = ()
+    errors: int = 0
+    warnings: int = 0
+    objects: int = 0
+    devices: int = 0
+
+
+def lint_of(findings: list[Finding], *, objects: int, devices: int) -> Lint:
+    """Put findings together: by object, errors first, each once."""
+    order = sorted(
+        set(findings),
+        key=lambda f: (f.subject, f.severity, f.rule, f.field, f.message),
+    )
+    errors = sum(finding.severity is Severity.ERROR for finding in order)
+    return Lint(
+        findings=tuple(order),
+        errors=errors,
+        warnings=len(order) - errors,
+        objects=objects,
+        devices=devices,
+    )

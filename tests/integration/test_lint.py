@@ -1,0 +1,147 @@
+"""Each rule of lint: objects that break it, through the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from contracts.codec import to_builtins
+from contracts.kubernetes import WritableObject, to_kubernetes
+from moorings.cli.main import app
+from moorings.lint.findings import LintRule
+from tests.builders import (
+    DRIVER,
+    claim,
+    constraint,
+    counter_set,
+    device,
+    device_class,
+    gang,
+    member,
+    member_claim,
+    request,
+    resource_slice,
+    sub_request,
+)
+
+BIG = f'device.attributes["{DRIVER}"].model == "big"'
+GPU = device_class()
+ROOM = (
+    device("a", attributes={"model": "big", "numa": 0}, capacity={"memory": "8Gi"}),
+    device("b", attributes={"model": "small", "numa": 1}, capacity={"memory": "8Gi"}),
+)
+SLICE = resource_slice(*ROOM)
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "elsewhere"}}
+NUMA = [constraint(f"{DRIVER}/numa")]
+HALVES = (device("half", consumes={"gpu": {"memory": "90Gi"}}),)
+
+
+def found(folder: Path, *objects: WritableObject | dict[str, Any]) -> tuple[int, Any]:
+    raw = [
+        item if isinstance(item, dict) else to_builtins(to_kubernetes(item))
+        for item in objects
+    ]
+    path = folder / "objects.yaml"
+    path.write_text(yaml.safe_dump_all(raw))
+    done = CliRunner().invoke(app, ["lint", "-f", str(path), "-o", "json"])
+    return done.exit_code, json.loads(done.stdout)
+
+
+BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
+    (LintRule.INVALID, (SLICE, GPU, claim(request(count=-1)))),
+    (LintRule.UNKNOWN_CLASS, (SLICE, claim())),
+    (
+        LintRule.UNKNOWN_TEMPLATE,
+        (GPU, gang(member(member_claim(template="missing"), name="m"))),
+    ),
+    (LintRule.SELECTOR_ERROR, (SLICE, device_class("broken", "device.nope"))),
+    (
+        LintRule.SELECTOR_ERROR,
+        (
+            resource_slice(*ROOM, device("c")),
+            device_class(),
+            claim(request(select=(BIG,))),
+        ),
+    ),
+    (LintRule.CLASS_EMPTY, (SLICE, device_class("none", 'device.driver == "x"'))),
+    (LintRule.REQUEST_EMPTY, (SLICE, GPU, claim(request(select=("false",))))),
+    (LintRule.CAPACITY, (SLICE, GPU, claim(request(capacity={"memory": "9Gi"})))),
+    (LintRule.CONSTRAINT, (SLICE, GPU, claim(request(count=2), constraints=NUMA))),
+    (
+        LintRule.ATTRIBUTE_MISSING,
+        (resource_slice(*ROOM, device("c")), GPU, claim(constraints=NUMA)),
+    ),
+    (
+        LintRule.DEVICE_LIMIT,
+        (SLICE, GPU, claim(request("one", count=20), request("two", count=20))),
+    ),
+    (
+        LintRule.ALTERNATIVE_UNREACHABLE,
+        (
+            SLICE,
+            GPU,
+            claim(request(first_available=(sub_request("one"), sub_request("two")))),
+        ),
+    ),
+    (LintRule.POOL_INCOMPLETE, (resource_slice(*ROOM, slice_count=2),)),
+    (LintRule.POOL_INVALID, (resource_slice(device("a"), device("a")),)),
+    (
+        LintRule.POOL_OBSOLETE,
+        (
+            resource_slice(*ROOM, name="one", generation=1),
+            resource_slice(*ROOM, name="two", generation=2),
+        ),
+    ),
+    (LintRule.SLICE_NOWHERE, (SLICE, NODE)),
+    (
+        LintRule.COUNTER_EXCEEDED,
+        (
+            resource_slice(*HALVES, name="one", slice_count=2),
+            resource_slice(
+                name="two", counters=[counter_set("gpu", memory="80Gi")], slice_count=2
+            ),
+        ),
+    ),
+    (
+        LintRule.ATTRIBUTE_TWICE,
+        (resource_slice(device(attributes={"numa": 1, f"{DRIVER}/numa": 2})),),
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "objects"), BROKEN, ids=range(len(BROKEN)))
+def test_what_breaks_a_rule_is_found(
+    tmp_path: Path, rule: LintRule, objects: tuple[Any, ...]
+) -> None:
+    code, answer = found(tmp_path, *objects)
+    rules = {finding["rule"] for finding in answer["findings"]}
+    assert rule in rules, answer
+    assert code == (1 if answer["errors"] else 0)
+
+
+def test_every_rule_is_tried() -> None:
+    assert {rule for rule, _ in BROKEN} == set(LintRule)
+
+
+def test_sound_objects_are_left_alone(tmp_path: Path) -> None:
+    sound = (SLICE, GPU, claim(request(count=2)))
+    assert found(tmp_path, *sound)[1]["findings"] == []
+
+
+def test_warnings_count_only_when_asked(tmp_path: Path) -> None:
+    path = tmp_path / "objects.yaml"
+    objects: list[WritableObject] = [SLICE, device_class("none", 'device.driver == "x"')]
+    path.write_text(
+        yaml.safe_dump_all([to_builtins(to_kubernetes(item)) for item in objects])
+    )
+    lint = ["lint", "-f", str(path)]
+    table = CliRunner().invoke(app, lint)
+    assert table.exit_code == 0
+    assert "deviceclass/none" in table.stdout
+    assert "0 errors, 1 warnings" in table.stdout
+    assert CliRunner().invoke(app, [*lint, "--strict"]).exit_code == 1

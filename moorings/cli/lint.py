@@ -7,15 +7,12 @@ from typing import Annotated
 import typer
 
 from contracts.features import DEFAULT_VERSION
-from moorings.cli.documents import read_documents
+from moorings.cli.objects import read_objects
 from moorings.cli.options import Output
-from moorings.cli.output import ExitCode, Format, console, notice, progress, show
-from moorings.errors import InputError
+from moorings.cli.output import ExitCode, Format, console, progress, show
 from moorings.lint.findings import Lint
 from moorings.lint.lint import lint as find
 from moorings.plan.gates import gates_of, read_features
-from moorings.plan.reading import Reader
-from moorings.plan.work import PlanObject
 from solver.cel.evaluator import SelectorEvaluator
 
 
@@ -54,20 +51,14 @@ def lint(
     kubectl get resourceslices,deviceclasses -o yaml | moorings lint -f - -f claim.yaml
     """
     features = read_features(kubernetes_version, gates_of(feature_gates))
-    reader, objects, failed = Reader(notice), list[PlanObject](), False
-    for name in filename:
-        try:
-            objects.extend(reader.read(read_documents([name])))
-        except InputError as error:
-            notice(f"error: {error}")
-            failed = True
+    objects, failed = read_objects(filename)
     with SelectorEvaluator() as evaluator, progress("linting"):
         found = find(objects, features, evaluator)
     if output is Format.TABLE:
         _print(found)
     else:
         show(found, output, (), ())
-    if failed or reader.refused:
+    if failed:
         raise typer.Exit(ExitCode.ERROR)
     wrong = found.errors or (strict and found.warnings)
     raise typer.Exit(ExitCode.NO if wrong else ExitCode.YES)

@@ -11,14 +11,12 @@ import typer
 
 from contracts.codec import to_builtins
 from contracts.features import DEFAULT_VERSION
-from moorings.cli.documents import read_documents
+from moorings.cli.objects import read_objects
 from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, notice, progress, show
-from moorings.errors import InputError, UsageError
+from moorings.errors import UsageError
 from moorings.plan.gates import gates_of, read_features
 from moorings.plan.plan import Plan
-from moorings.plan.reading import Reader
-from moorings.plan.work import PlanObject
 from solver.cel.evaluator import SelectorEvaluator
 
 
@@ -84,7 +82,7 @@ def plan(
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
             raise typer.Exit(ExitCode.YES)
-        objects, failed = _objects(filename or [])
+        objects, failed = read_objects(filename or [])
         with progress("planning"):
             options = PlanOptions(node=node, order=str(order), features=features)
             found = planner.plan(objects, options)
@@ -93,18 +91,6 @@ def plan(
     else:
         show(found, output, (), ())
     raise typer.Exit(_exit_code(found, failed=failed))
-
-
-def _objects(names: list[str]) -> tuple[list[PlanObject], bool]:
-    """Read all that can be read; the rest is named on standard error."""
-    reader, found, failed = Reader(notice), list[PlanObject](), False
-    for name in names:
-        try:
-            found.extend(reader.read(read_documents([name])))
-        except InputError as error:
-            notice(f"error: {error}")
-            failed = True
-    return found, failed or reader.refused > 0
 
 
 def _exit_code(found: Plan, *, failed: bool) -> int:

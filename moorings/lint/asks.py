@@ -17,6 +17,7 @@ from contracts.features import Features
 from contracts.gang import Gang
 from contracts.ids import GangUID
 from contracts.meta import ObjectMeta
+from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.work import PlanObject
 from solver.problem.problem import (
     ClaimPart,
@@ -37,6 +38,24 @@ class Asking(Struct, frozen=True, kw_only=True):
     path: str
     """Field of the object that holds the claim's spec."""
     part: ClaimPart
+
+    def finding(
+        self,
+        field: str,
+        rule: LintRule,
+        message: str,
+        severity: Severity = Severity.ERROR,
+    ) -> Finding:
+        """Say what is wrong in this object."""
+        return Finding(
+            severity=severity,
+            kind=self.kind,
+            namespace=self.namespace,
+            name=self.name,
+            field=field,
+            rule=rule,
+            message=message,
+        )
 
 
 def askings_of(

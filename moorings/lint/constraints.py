@@ -32,7 +32,7 @@ def check_constraints(asking: Asking, matches: Matches) -> Iterator[Finding]:
                 f"on no node enough devices share a value of {name} for "
                 f"{len(scope)} requests, by counting"
             )
-            yield _finding(asking, path, LintRule.CONSTRAINT, message)
+            yield asking.finding(path, LintRule.CONSTRAINT, message)
 
 
 def _scope(asking: Asking, constraint: DeviceConstraint) -> Iterator[SubrequestPart]:
@@ -61,7 +61,7 @@ def _missing(
     if lacking:
         message = f"{lacking} of {len(seen)} matching devices lack {name}"
         rule, severity = LintRule.ATTRIBUTE_MISSING, Severity.WARNING
-        yield _finding(asking, path, rule, message, severity)
+        yield asking.finding(path, rule, message, severity)
 
 
 def _is_possible(name: str, scope: list[SubrequestPart], matches: Matches) -> bool:
@@ -81,21 +81,3 @@ def _is_possible(name: str, scope: list[SubrequestPart], matches: Matches) -> bo
         if any(all(c[value] >= need for need, c in counts) for value in values):
             return True
     return not found_any
-
-
-def _finding(
-    asking: Asking,
-    field: str,
-    rule: LintRule,
-    message: str,
-    severity: Severity = Severity.ERROR,
-) -> Finding:
-    return Finding(
-        severity=severity,
-        kind=asking.kind,
-        namespace=asking.namespace,
-        name=asking.name,
-        field=field,
-        rule=rule,
-        message=message,
-    )

@@ -48,14 +48,14 @@ def check_asking(asking: Asking, matches: Matches) -> Iterator[Finding]:
     if least > MAX_DEVICES:
         message = f"asks for {least} devices; a claim has at most {MAX_DEVICES}"
         path = f"{asking.path}.devices.requests"
-        yield _finding(asking, path, LintRule.DEVICE_LIMIT, message)
+        yield asking.finding(path, LintRule.DEVICE_LIMIT, message)
 
 
 def _request(
     asking: Asking, request: RequestPart, path: str, matches: Matches
 ) -> Iterator[Finding]:
     if request.fault:
-        yield _finding(asking, path, LintRule.INVALID, request.fault)
+        yield asking.finding(path, LintRule.INVALID, request.fault)
     earlier: list[SubrequestPart] = []
     for rank, asked in enumerate(request.alternatives):
         place = f"{path}.firstAvailable[{rank}]" if asked.name else f"{path}.exactly"
@@ -63,7 +63,7 @@ def _request(
         if same:
             message = f"is equal to {same[0].name}, which is tried before it"
             rule = LintRule.ALTERNATIVE_UNREACHABLE
-            yield _finding(asking, place, rule, message, Severity.WARNING)
+            yield asking.finding(place, rule, message, Severity.WARNING)
         earlier.append(asked)
         yield from _subrequest(asking, asked, place, matches)
 
@@ -83,7 +83,7 @@ def _subrequest(
         unknown = "could not retrieve device class" in asked.fault
         rule = LintRule.UNKNOWN_CLASS if unknown else LintRule.INVALID
         message = asked.fault.partition(": ")[2]
-        yield _finding(asking, place, rule, message)
+        yield asking.finding(place, rule, message)
         return
     found = matches.of(asked.selectors)
     own = {
@@ -93,35 +93,17 @@ def _subrequest(
     }
     for index, text in own.items():
         field = f"{place}.selectors[{index}]"
-        yield _finding(asking, field, LintRule.SELECTOR_ERROR, text)
+        yield asking.finding(field, LintRule.SELECTOR_ERROR, text)
     if not matches.total or found.faults:
         return
     if not found.devices:
         message = f"none of the {matches.total} devices of the input matches"
         rule = LintRule.REQUEST_EMPTY
-        yield _finding(asking, place, rule, message, Severity.WARNING)
+        yield asking.finding(place, rule, message, Severity.WARNING)
     elif not matches.with_capacity(asked):
         message = (
             f"{len(found.devices)} devices match, but none can give "
             f"{', '.join(f'{name}={q}' for name, q in sorted(asked.capacity.items()))}"
         )
         rule = LintRule.CAPACITY
-        yield _finding(asking, f"{place}.capacity", rule, message, Severity.WARNING)
-
-
-def _finding(
-    asking: Asking,
-    field: str,
-    rule: LintRule,
-    message: str,
-    severity: Severity = Severity.ERROR,
-) -> Finding:
-    return Finding(
-        severity=severity,
-        kind=asking.kind,
-        namespace=asking.namespace,
-        name=asking.name,
-        field=field,
-        rule=rule,
-        message=message,
-    )
+        yield asking.finding(f"{place}.capacity", rule, message, Severity.WARNING)

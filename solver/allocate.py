@@ -18,7 +18,8 @@ from solver.explain.funnel import Funnel
 from solver.judge.rules import judge
 from solver.problem.demand import Demand
 from solver.problem.gather import Cluster
-from solver.problem.problem import Problem
+from solver.problem.problem import GangPart, Problem
+from solver.problem.unmodelled import reason_not_modelled
 from solver.results import Results
 
 
@@ -29,18 +30,33 @@ def allocate(problem: Problem) -> Decision:
         JudgedWrongError: our own answer breaks a rule; nothing may be published.
         VerdictMissingError: the Problem is incomplete.
     """
-    found = answer(problem)
+    decided = Problem(
+        problem.pages,
+        tuple(_refused_where_unmodelled(problem)),
+        problem.selectors,
+        problem.parameters,
+    )
+    found = answer(decided)
     decision = Decision(
         problem=problem.hash,
         status=found.status,
         objective=found.tiers,
-        gangs=tuple(_decisions(problem, found)),
+        gangs=tuple(_decisions(decided, found)),
         statistics=found.statistics,
     )
-    violations = judge(problem, decision)
+    violations = judge(decided, decision)
     if violations:
         raise JudgedWrongError(violations)
     return decision
+
+
+def _refused_where_unmodelled(problem: Problem) -> Iterator[GangPart]:
+    for gang in problem.gangs:
+        reason = None if gang.refused else reason_not_modelled(gang, problem)
+        if reason is None:
+            yield gang
+        else:
+            yield structs.replace(gang, refused=(reason,), rejected=False)
 
 
 def _decisions(problem: Problem, found: Answer) -> Iterator[GangDecision]:

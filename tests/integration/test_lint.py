@@ -135,7 +135,10 @@ def test_sound_objects_are_left_alone(tmp_path: Path) -> None:
 
 def test_warnings_count_only_when_asked(tmp_path: Path) -> None:
     path = tmp_path / "objects.yaml"
-    objects: list[WritableObject] = [SLICE, device_class("none", 'device.driver == "x"')]
+    objects: list[WritableObject] = [
+        SLICE,
+        device_class("none", 'device.driver == "x"'),
+    ]
     path.write_text(
         yaml.safe_dump_all([to_builtins(to_kubernetes(item)) for item in objects])
     )

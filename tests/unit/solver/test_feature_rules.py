@@ -263,6 +263,15 @@ def test_a_missing_gate_is_named() -> None:
     assert "DRAPrioritizedList feature is disabled" in found.gangs[0].reasons[0].message
 
 
+def test_devices_that_need_node_fit_are_refused_while_their_gate_is_on() -> None:
+    needy = structs.replace(device(), node_allocatable_resources={"cpu": {}})
+    nodes = {"n": [pool(needy, name="n")]}
+    assert verdicts(decided(nodes, asked())) == ["allocated"]
+    on = Features(node_allocatable_resources=True)
+    refused = decided({"n": [pool(needy, name="n")]}, asked(), features=on)
+    assert refused.gangs[0].reasons[0].rule is Rule.NOT_MODELLED
+
+
 def test_a_selected_node_pins_nothing_more_than_the_slice_does() -> None:
     item = resource_slice(device("link"), name="f", pool="fabric", all_nodes=True)
     found = decided({}, asked(), slices=(item,))

@@ -1,0 +1,43 @@
+"""Devices that a request might get but this version cannot decide about.
+
+With DRANodeAllocatableResources on (alpha, off by default) a device may need CPU or
+memory of its node, which takes node fit to decide. A gang that could get such a device
+is refused by the field's name: leaving the device out could turn into a wrong "no".
+Source: KEP-5517.
+"""
+
+from __future__ import annotations
+
+from contracts.allocation import Reason, Rule
+from solver.problem.candidates import pool_of, pools_of, selected
+from solver.problem.problem import GangPart, Problem
+
+FIELD = "devices[].nodeAllocatableResources"
+
+
+def reason_not_modelled(gang: GangPart, problem: Problem) -> Reason | None:
+    """Say why a gang cannot be decided; None: it can."""
+    if not problem.parameters.features.node_allocatable_resources:
+        return None
+    for member in gang.members:
+        for claim in member.claims:
+            for request in claim.requests:
+                for asked in request.alternatives:
+                    if _may_get_one(asked.selectors, problem):
+                        return Reason(
+                            rule=Rule.NOT_MODELLED,
+                            subject=f"{member.name}/{claim.name}/{request.name}",
+                            field=FIELD,
+                            message="selects devices that need node fit",
+                        )
+    return None
+
+
+def _may_get_one(selectors: tuple[str, ...], problem: Problem) -> bool:
+    for page in problem.pages:
+        for part in pools_of(page):
+            bits = selected(part, selectors, problem.selectors).bits
+            for index, device in enumerate(pool_of(part).devices):
+                if device.node_allocatable_resources and bits >> index & 1:
+                    return True
+    return False

@@ -80,6 +80,8 @@ class Rule(StrEnum):
 
     NO_CANDIDATE = "NoCandidate"
     """Fewer devices on every node pass the request than it asks for."""
+    DISABLED = "FeatureDisabled"
+    """Enough devices exist, but they need what the cluster or the node cannot do."""
     TAKEN = "DevicesTaken"
     """Enough devices exist, but others hold them."""
     TAINTED = "DevicesTainted"

@@ -33,6 +33,7 @@ class NodeCounts(Struct, frozen=True):
     node: NodeName
     unavailable: str
     selected: int
+    supported: int
     free: int
     eligible: int
 
@@ -109,6 +110,7 @@ class Funnel:
         steps: tuple[tuple[Rule, Callable[[NodeCounts], int]], ...] = (
             (Rule.NO_CANDIDATE, lambda node: node.selected),
             (Rule.NODE, lambda node: 0 if node.unavailable else node.selected),
+            (Rule.DISABLED, lambda node: 0 if node.unavailable else node.supported),
             (Rule.TAKEN, lambda node: 0 if node.unavailable else node.free),
             (Rule.TAINTED, lambda node: 0 if node.unavailable else node.eligible),
         )
@@ -146,7 +148,7 @@ class Funnel:
         faults: dict[str, SelectorFault] = {}
         unusable: dict[str, None] = {}
         for node in self._cluster.nodes.values():
-            chosen = available = usable = 0
+            chosen = able = available = usable = 0
             for seen in node.pools:
                 view = seen.view
                 if not view.usable:
@@ -161,15 +163,16 @@ class Funnel:
                         faults[f"{view.driver}/{view.pool}/{name}"] = fault
                 left = targets(view, found.bits, kind, self._features)
                 chosen += left.bit_count()
+                left &= supported(seen, node.node, self._features)
+                able += left.bit_count()
                 left &= free(seen, self._features, admin=kind.admin)
                 left = with_room(seen, left, kind, self._features)
-                left &= supported(seen, node.node, self._features)
                 available += left.bit_count()
                 left &= tolerated(seen, kind.tolerations, self._features)
                 usable += left.bit_count()
             if chosen:
                 why = node.node.unavailable
-                counts = NodeCounts(node.name, why, chosen, available, usable)
+                counts = NodeCounts(node.name, why, chosen, able, available, usable)
                 nodes.append(counts)
         return RequestCounts(
             devices, tuple(nodes), tuple(faults.items()), tuple(unusable)
@@ -208,6 +211,7 @@ def _count_reason(
         "devices": counts.devices,
         "selected": sum(node.selected for node in nodes),
         "onUsableNodes": sum(node.selected for node in usable),
+        "supported": sum(node.supported for node in usable),
         "free": sum(node.free for node in usable),
         "eligible": sum(node.eligible for node in usable),
         "podsWithRoom": room,
@@ -217,6 +221,8 @@ def _count_reason(
     what = {
         Rule.NO_CANDIDATE: f"{facts['selected']} devices match",
         Rule.NODE: f"{facts['onUsableNodes']} matching devices are on usable nodes",
+        Rule.DISABLED: f"{facts['supported']} matching devices are supported here "
+        "(feature gates, features of the node)",
         Rule.TAKEN: f"{facts['free']} matching devices are free",
         Rule.TAINTED: f"{facts['eligible']} free devices have no taint in the way",
     }[rule]

@@ -137,7 +137,9 @@ def test_counters_bound_partitions() -> None:
 def test_partitions_need_their_gate() -> None:
     half = asked(member_claim(request(select=(HALF,))))
     off = Features(partitionable_devices=False)
-    assert verdicts(decided(partitions(), half, features=off)) == ["none"]
+    refused = decided(partitions(), half, features=off)
+    assert verdicts(refused) == ["none"]
+    assert refused.gangs[0].reasons[0].rule is Rule.DISABLED
 
 
 def shareable(memory: str = "10Gi", default: str = "1Gi") -> Device:

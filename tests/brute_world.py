@@ -318,27 +318,37 @@ def _holds(r: NodeSelectorRequirement, value: str | None) -> bool:
 def _amount(
     total: int, policy: CapacityRequestPolicy | None, wanted: int | None, *, milli: bool
 ) -> int | None:
+    """Compute what one use consumes; None: the policy does not allow it."""
     if policy is None:
         return total if wanted is None else wanted
     default = None if policy.default is None else policy.default.nano
+    span, values = policy.valid_range, [v.nano for v in policy.valid_values or ()]
+    unit = NANO
+    if span is not None and milli:
+        parts = [q.nano for q in (span.min, span.max, span.step) if q is not None]
+        if all(part % (NANO // 1000) == 0 for part in parts):
+            unit = NANO // 1000
     if wanted is None:
-        return total if default is None else default
-    if policy.valid_range is not None and policy.valid_range.min is not None:
-        span = policy.valid_range
-        least = policy.valid_range.min.nano
-        amount = max(wanted, least)
-        if span.step is not None and amount > least:
-            parts = [q.nano for q in (span.min, span.max, span.step) if q]
-            fine = milli and all(p % (NANO // 1000) == 0 for p in parts)
-            unit = NANO // 1000 if fine else NANO
-            if fine and amount % unit:
+        amount = total if default is None else default
+    elif span is not None and span.min is not None:
+        amount = max(wanted, span.min.nano)
+        if span.step is not None and wanted >= span.min.nano:
+            if unit != NANO and amount % unit:
                 return None
-            start, wide = -(-least // unit), -(-span.step.nano // unit)
+            start, wide = -(-span.min.nano // unit), -(-span.step.nano // unit)
             steps = -(-(-(-amount // unit) - start) // wide)
             amount = (start + steps * wide) * unit
-        over = span.max is not None and amount > span.max.nano
-        return None if over and amount != default else amount
-    values = [v.nano for v in policy.valid_values or ()]
-    if not values:
-        return wanted
-    return next((v for v in values if v >= wanted), None)
+    else:
+        amount = next((v for v in values if v >= wanted), wanted)
+    if amount == default:
+        return amount
+    if span is None:
+        return amount if not values or amount in values else None
+    if span.max is not None and amount > span.max.nano:
+        return None
+    if span.step is None:
+        return amount
+    if span.min is None or (unit != NANO and amount % unit):
+        return None
+    start, wide = -(-span.min.nano // unit), -(-span.step.nano // unit)
+    return amount if (-(-amount // unit) - start) % wide == 0 else None

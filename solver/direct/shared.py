@@ -36,7 +36,7 @@ def capacity_suffices(x: Placements) -> None:
                 continue
             cost = group.traits.costs[x.member_of(lot).asks[a].kind]
             for i, amount in enumerate(cost):
-                for place in _places(lot, (*key, i), admin=admin):
+                for place in _places(x, lot, (*key, i), admin=admin):
                     sums[place].append((term[0], term[1] * amount))
                     left[place] = group.traits.left[i]
     _limit(x.model, sums, left)
@@ -51,21 +51,23 @@ def counters_suffice(x: Placements) -> None:
     sums: Sums = defaultdict(list)
     left: dict[object, int] = {}
     charged: dict[object, cp_model.IntVar] = {}
+    counted: set[object] = set()
     for lot in x.lots:
         counters = x.shape_of(lot).counters
         for key, admin, term, (_, group) in _uses(x, lot):
             for number, amount in group.traits.draws:
                 counter = counters[number]
                 name = (counter.identity or (lot.node, number),)
-                for place in _places(lot, name, admin=admin):
-                    left[place] = counter.left
+                for place in _places(x, lot, name, admin=admin):
+                    left[place] = min(left.get(place, counter.left), counter.left)
                     if not group.is_shareable:
                         sums[place].append((term[0], term[1] * amount))
                         continue
                     once = (place[1:], key)
                     if once not in charged:
                         charged[once] = x.model.new_bool_var(f"charged{len(charged)}")
-                    if (charged[once], amount) not in sums[place]:
+                    if (once, place) not in counted:
+                        counted.add((once, place))
                         sums[place].append((charged[once], amount))
                     x.model.add(total([(term[0], 1), (charged[once], -lot.most)]) <= 0)
     _limit(x.model, sums, left)
@@ -113,12 +115,14 @@ def _uses(x: Placements, lot: Lot) -> Iterator[Use]:
         yield key, asks[a].admin, term, (a, groups[g])
 
 
-def _places(lot: Lot, key: object, *, admin: bool) -> Iterator[tuple[object, ...]]:
-    """Say for which sums a use counts: the batch's, and its own pod's if single."""
+def _places(
+    x: Placements, lot: Lot, key: object, *, admin: bool
+) -> Iterator[tuple[object, ...]]:
+    """Say for which sums a use counts: the batch's, and that of a pod with access."""
     if not admin:
         yield (key,)
-    if lot.single:
-        yield (key, lot.kind, lot.node, id(lot))
+    if any(ask.admin for ask in x.member_of(lot).asks):
+        yield (key, id(lot))
 
 
 def _limit(model: cp_model.CpModel, sums: Sums, left: dict[object, int]) -> None:

@@ -142,11 +142,7 @@ class State:
             constraint.remove(ask)
         if undo.counters:
             self._consume(index, -1)
-        for key, existed, before in reversed(undo.groups):
-            if existed:
-                self._groups[key] = before
-            else:
-                del self._groups[key]
+        self._leave(undo)
 
     # --- counters ------------------------------------------------------------------
 
@@ -233,14 +229,14 @@ class State:
                 fits = (before is None) == (groups is None) and after != frozenset()
                 if not fits:
                     undo.groups = tuple(saved)
-                    self.give_back_groups(undo)
+                    self._leave(undo)
                     return False
             saved.append((key, existed, before))
             self._groups[key] = after
         undo.groups = tuple(saved)
         return True
 
-    def give_back_groups(self, undo: Undo) -> None:
+    def _leave(self, undo: Undo) -> None:
         """Undo what joining changed."""
         for key, existed, before in reversed(undo.groups):
             if existed:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from contracts.errors import ContractsError
 from contracts.features import Features
+from moorings.plan.admission import admitted
 from moorings.plan.answer import plan_of
 from moorings.plan.plan import Plan
 from moorings.plan.work import PlanObject, Work, work_of
@@ -50,8 +51,9 @@ class Planner:
         started = time.perf_counter()
         before = self._evaluations
         try:
-            work = work_of(objects, options.node)
-            problem = self._problem(work, options)
+            listed = list(objects)
+            work = work_of(listed, options.node)
+            problem = self._problem(work, listed, options)
             solving = time.perf_counter()
             decision = _decide(problem, options, started)
         except (ContractsError, SolverError, ValueError) as error:
@@ -65,10 +67,14 @@ class Planner:
             seconds=(ended - solving, ended - started),
         )
 
-    def _problem(self, work: Work, options: PlanOptions) -> Problem:
+    def _problem(
+        self, work: Work, objects: Iterable[PlanObject], options: PlanOptions
+    ) -> Problem:
         batch = choose_batch(work.snapshot, _ALL)
         lenient = options.order == "upstream"
         gangs = resolve_gangs(work.snapshot, batch, options.features, lenient=lenient)
+        if not lenient:
+            gangs = admitted(gangs, objects)
         while wanted := wanted_verdicts(work.snapshot, gangs, self._table):
             self._evaluations += len(wanted)
             verdicts = self._evaluator.evaluate(wanted)

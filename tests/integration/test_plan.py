@@ -229,6 +229,18 @@ def test_what_needs_a_gate_that_is_off_is_an_error(
     assert words in answer["error"]
 
 
+def test_admin_access_needs_a_namespace_that_admits_it(planner: Planner) -> None:
+    wanted = raw(named("a", request(admin_access=True)))
+    objects = [*WORLD, *wanted]
+    label = {"resource.kubernetes.io/admin-access": "true"}
+    for labels, verdict in (({}, "error"), (label, "allocated")):
+        meta = {"name": NAMESPACE, "labels": labels}
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+        (answer,) = planned(planner, objects=[*objects, space])["claims"]
+        assert answer["verdict"] == verdict
+    assert planned(planner, objects=objects)["claims"][0]["verdict"] == "allocated"
+
+
 def test_a_gang_that_this_version_cannot_decide_is_refused_by_field(
     planner: Planner,
 ) -> None:

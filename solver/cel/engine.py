@@ -15,6 +15,7 @@ from cel_expr_python import cel
 from contracts.device import Device, DeviceAttribute
 from solver.cel import lists, network, standard, text, values
 from solver.cel.derived import attribute_verdict, type_refusal, without_null
+from solver.cel.literals import literal_mismatch
 from solver.cel.messages import POOL, QUANTITY_TYPE
 from solver.cel.refusals import compile_error, runtime_error
 from solver.cel.rewrite import rewritten
@@ -85,8 +86,7 @@ class Engine:
             return self._compile_derived(expression.removeprefix(DERIVED))
         code = rewritten(expression)
         try:
-            code.encode()  # the engine aborts on what is no text
-            compiled = self._env.compile(code)
+            compiled = self._checked(code)
             kind = compiled.return_type().name()
             if kind == "BOOL":
                 return compiled
@@ -101,11 +101,23 @@ class Engine:
         except (RuntimeError, ValueError, MemoryError) as error:
             return compile_error(str(error))
 
+    def _checked(self, code: str) -> Any:
+        """Compile, and hold literals to Kubernetes' rule.
+
+        Raises:
+            ValueError: no expression, or one with a literal of several types.
+        """
+        code.encode()  # the engine aborts on what is no text
+        compiled = self._env.compile(code)
+        mismatch = literal_mismatch(compiled.serialize())
+        if mismatch:
+            raise ValueError(mismatch)
+        return compiled
+
     def _compile_derived(self, expression: str) -> Any:
         code = rewritten(expression)
         try:
-            code.encode()
-            kind = self._env.compile(code).return_type().name()
+            kind = self._checked(code).return_type().name()
             refusal = type_refusal(kind)
             if refusal is None and kind == "DYN":
                 return self._env.compile(without_null(code))

@@ -30,21 +30,11 @@ def _request_named_twice(case: Json, theirs: Json, ours: Json) -> bool:
     )
 
 
-def _mixed_list(_case: Json, theirs: Json, _ours: Json) -> bool:
-    return "expected type 'dyn' but found" in (theirs.get("error") or "")
-
-
 KNOWN = (
     KnownDifference(
         name="tolerations-of-the-namesake",
         reason="upstream copies tolerations from the first request of that name; "
         "we keep requests apart by their place, and the API refuses such claims",
         applies=_request_named_twice,
-    ),
-    KnownDifference(
-        name="mixed-list-literals",
-        reason="our CEL engine lets a list have a dynamic element and one of a known "
-        "type; upstream's compiler refuses it, and so does the API server",
-        applies=_mixed_list,
     ),
 )

@@ -124,7 +124,10 @@ class Results:
                 found = self._cluster.nodes[place.node].find(device_id)
                 if found is None:
                     raise ResultError(f"{device_id} is not on {place.node}")
-                share = str(uuid5(_namespace(ref.uid), f"{len(results)}/{device_id}"))
+                share = None
+                if is_shareable(found[0], self._features):
+                    text = f"{len(results)}/{device_id}"
+                    share = str(uuid5(_namespace(ref.uid), text))
                 results.append(self._result(asked, name, device_id, found, share))
                 slices.append(found)
         names = [
@@ -147,12 +150,11 @@ class Results:
         request: str,
         device_id: DeviceID,
         found: tuple[Device, PoolSlice],
-        share_id: str,
+        share_id: str | None,
     ) -> DeviceRequestAllocationResult:
         device, item = found
-        features = self._features
-        shared, consumed = is_shareable(device, features), dict[str, Quantity]()
-        if shared:
+        features, consumed = self._features, dict[str, Quantity]()
+        if share_id is not None:
             fractional = features.fractional_capacity_range
             amounts = consumed_amounts(device, asked.capacity, fractional=fractional)
             consumed = amounts or {}
@@ -169,7 +171,7 @@ class Results:
             binding_failure_conditions=(
                 (device.binding_failure_conditions or ()) if lists else ()
             ),
-            share_id=share_id if shared else None,
+            share_id=share_id,
             consumed_capacity=consumed,
             skip_node_operations=item.skip_node_operations if skips else None,
         )

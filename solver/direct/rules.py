@@ -129,7 +129,7 @@ def claims_stay_within_limit(x: Placements) -> None:
     """A claim has at most 32 devices (DRA: AllocationResultsMaxSize)."""
     for lot in x.lots:
         member = x.member_of(lot)
-        if not may_exceed(member, x.shape_of(lot)):
+        if not lot.single or not may_exceed(member, x.shape_of(lot)):
             continue
         for claim in range(len(member.claims)):
             terms = [

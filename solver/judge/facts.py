@@ -52,6 +52,7 @@ class Facts:
         self._local: dict[NodeName, list[PoolID]] = {}
         self._shared: list[PoolID] = []
         self._seen: dict[tuple[NodeName, PoolID], Seen | None] = {}
+        self._devices: dict[tuple[NodeName, DeviceID], DeviceFacts | None] = {}
         for page in problem.pages:
             for part in page.parts.values():
                 match part.value:
@@ -102,6 +103,12 @@ class Facts:
 
     def device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
         """Look a device up from a node; None: it cannot be allocated there."""
+        key = (node, name)
+        if key not in self._devices:
+            self._devices[key] = self._device(node, name)
+        return self._devices[key]
+
+    def _device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
         seen = self.seen(node, name.pool_id)
         if seen is None or not seen.usable or name.device not in seen.devices:
             return None

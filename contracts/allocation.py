@@ -16,6 +16,9 @@ from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
 from contracts.quantity import Quantity
 from contracts.structs import KubernetesStruct
 
+MAX_DEVICES = 32
+"""Devices of one claim (DRA: AllocationResultsMaxSize)."""
+
 
 class ResultToleration(KubernetesStruct, frozen=True, kw_only=True):
     """A copy of a request's toleration in its result."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from contracts.allocation import (
+    MAX_DEVICES,
     AllocationResult,
     DeviceAllocationConfiguration,
     DeviceRequestAllocationResult,
@@ -40,7 +41,6 @@ from contracts.validate.violation import (
     too_many,
 )
 
-MAX_RESULTS = 32
 MAX_CONFIG = 64
 """Of classes and of the claim."""
 MAX_RESERVED_FOR = 256
@@ -62,7 +62,7 @@ def allocation(
     """
     yield from each(
         value.devices.results,
-        MAX_RESULTS,
+        MAX_DEVICES,
         f"{path}.devices.results",
         lambda item, place: _result(item, known, place),
     )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from contracts.allocation import MAX_DEVICES
 from contracts.claim import DeviceClass
 from moorings.lint.asks import Asking
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
 from solver.problem.problem import RequestPart, SubrequestPart
-
-MAX_DEVICES = 32
 
 
 def check_class(item: DeviceClass, matches: Matches) -> Iterator[Finding]:

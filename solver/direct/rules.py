@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 from ortools.sat.python import cp_model
 
+from contracts.allocation import MAX_DEVICES
 from solver.direct.shared import (
     capacity_suffices,
     compatibility_groups_agree,
     counters_suffice,
 )
 from solver.direct.variables import (
-    MAX_DEVICES,
     Lot,
     Placements,
     Term,

@@ -18,14 +18,13 @@ from functools import lru_cache
 
 from ortools.sat.python import cp_model
 
+from contracts.allocation import MAX_DEVICES
 from solver.problem.capacity import pods_at_most, uses_at_most
 from solver.problem.demand import Demand, GangKind, LocalConstraint, MemberKind
 from solver.problem.nodes import NodeShape, NodeView
 
 Term = tuple[cp_model.IntVar, int]
 """A variable and its coefficient."""
-MAX_DEVICES = 32
-"""Devices of one claim (DRA: AllocationResultsMaxSize)."""
 
 
 class Lot:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from contracts.allocation import Reason, Rule
+from contracts.allocation import MAX_DEVICES, Reason, Rule
 from contracts.claim import (
     DeviceClaim,
     DeviceRequest,
@@ -34,8 +34,6 @@ from solver.snapshot.parts import ClassPart
 
 EXTENDED_RESOURCES = "extended-resources"
 """The claim of a pod that asks for devices as extended resources."""
-MAX_DEVICES = 32
-"""Devices of one claim (DRA: AllocationResultsMaxSize)."""
 
 
 class Lookup(Protocol):

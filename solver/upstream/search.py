@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
+from contracts.allocation import MAX_DEVICES
 from solver.errors import SolverError
 from solver.problem.problem import MemberPart, Problem
 from solver.upstream.errors import AbortedError, FatalError, StepsSpentError
 from solver.upstream.probe import first_solution, may_meet_errors
 from solver.upstream.state import State
 from solver.upstream.symmetry import Symmetry
-from solver.upstream.world import MAX_DEVICES, Ask, World, asks_of
+from solver.upstream.world import Ask, World, asks_of
 
 STEPS = 1_000_000
 """Choices tried for one pod on one node before the search gives up."""

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from contracts.allocation import MAX_DEVICES
 from contracts.device import Device
 from contracts.ids import DeviceID
 from contracts.quantity import Quantity
@@ -19,19 +20,15 @@ from solver.problem.candidates import (
     free,
     indices,
     is_shareable,
-    pool_of,
     selected,
     supported,
     tolerated,
     use_of_shares,
 )
 from solver.problem.gather import NodePools
-from solver.problem.pools import SeenPool, slice_of
+from solver.problem.pools import SeenPool
 from solver.problem.problem import ClaimPart, Problem, SubrequestPart
 from solver.upstream.errors import FatalError
-
-MAX_DEVICES = 32
-"""Devices of one claim (DRA: AllocationResultsMaxSize)."""
 
 
 class Candidate(Struct, frozen=True):
@@ -191,12 +188,6 @@ class World:
                 ) from error
             self._amounts[key] = found
         return self._amounts[key]
-
-    def skip_node_operations(self, index: int) -> tuple[str, ...] | None:
-        """Read which operations the device's slice lets the node skip."""
-        item = self.candidates[index]
-        pool = pool_of(self.node.pools[item.pool].view.part)
-        return slice_of(pool, item.bit).skip_node_operations
 
 
 def asks_of(world: World, claims: tuple[ClaimPart, ...]) -> list[list[list[Ask]]]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from contracts.device import Device, DeviceAttribute, DeviceTaint
 from contracts.ids import DeviceClassName, DeviceID, NodeName, PoolID
-from solver.judge.pools import Amounts, Seen, see
+from solver.judge.pools import Amounts, Seen, is_readable, see
 from solver.problem.problem import Problem, SubrequestPart
 from solver.problem.reads import reads
 from solver.problem.selectors import look
@@ -69,6 +69,19 @@ class Facts:
                             self._local.setdefault(pool.node, []).append(name)
                         else:
                             self._shared.append(name)
+
+    def knows(self, name: NodeName) -> bool:
+        """Say whether there is such a node."""
+        return name in self._nodes or name in self._local
+
+    def is_readable(self, name: NodeName) -> bool:
+        """Say whether every node selection that the node must read can be read."""
+        node = self.node(name)
+        return all(
+            is_readable(item, node, self.features)
+            for pool in self._shared
+            for item in self._pools[pool].slices
+        )
 
     def node(self, name: NodeName) -> NodePart:
         """Look a node up; one that only its devices name has no labels."""

@@ -113,6 +113,52 @@ def _at(item: PoolSlice | Device, node: NodePart) -> bool:
     )
 
 
+def is_readable(item: PoolSlice, node: NodePart, features: Features) -> bool:
+    """Say whether a slice's node selection, as far as it is read, is well-formed."""
+    partitioned = item.per_device_node_selection is not None or item.shared_counters
+    if (partitioned and not features.partitionable_devices) or not _known(
+        item, features
+    ):
+        return True
+    if item.node_name or item.all_nodes or item.node_selector is not None:
+        return _is_well_formed(item)
+    for device in item.devices if item.per_device_node_selection else ():
+        if not _is_well_formed(device):
+            return False
+        if _at(device, node):
+            return True
+    return True
+
+
+def _is_well_formed(item: PoolSlice | Device) -> bool:
+    if item.node_name or item.all_nodes or item.node_selector is None:
+        return True
+    terms = item.node_selector.node_selector_terms
+    return all(
+        all(_is_sound(r) for r in term.match_expressions)
+        and all(
+            r.operator in ("In", "NotIn") and len(r.values) == 1
+            for r in term.match_fields
+        )
+        for term in terms
+    )
+
+
+def _is_sound(item: NodeSelectorRequirement) -> bool:
+    count = len(item.values)
+    match item.operator:
+        case "In" | "NotIn":
+            sound = count > 0
+        case "Exists" | "DoesNotExist":
+            sound = count == 0
+        case "Gt" | "Lt":
+            sound = count == 1 and item.values[0].lstrip("+-").isdigit()
+        case _:
+            sound = False
+    name = item.key.rpartition("/")[2]
+    return sound and bool(name) and name[0].isalnum() and name[-1].isalnum()
+
+
 def selects(selector: NodeSelector, node: NodePart) -> bool:
     """Say whether a well-formed selector means a node."""
     return any(
@@ -134,7 +180,7 @@ def _label(item: NodeSelectorRequirement, labels: dict[str, str]) -> bool:
     if item.operator in ("Gt", "Lt"):
         try:
             difference = int(here) - int(item.values[0])
-        except ValueError:
+        except (ValueError, IndexError):
             return False
         return difference > 0 if item.operator == "Gt" else difference < 0
     return item.operator == "Exists" or here in item.values

@@ -5,14 +5,16 @@ Source: AllocationResult of resource.k8s.io/v1, as kube-scheduler 1.37 fills it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from contracts.allocation import AllocationResult
+from contracts.allocation import AllocationResult, ResultToleration
+from contracts.claim import DeviceToleration
+from contracts.device import Device, NodeSelectorRequirement, NodeSelectorTerm
 from contracts.ids import NodeName
 from solver.judge.amounts import consumed
 from solver.judge.facts import Facts
-from solver.judge.pools import selects
 from solver.problem.problem import ClaimPart, SubrequestPart
+from solver.snapshot.parts import PoolSlice
 
 Violations = Iterator[str]
 Place = tuple[NodeName, AllocationResult, str]
@@ -42,9 +44,6 @@ def _results(
         request.result_name(rank): asked
         for request, (asked, rank) in zip(claim.requests, chosen, strict=True)
     }
-    shares = [r.share_id for r in allocation.devices.results if r.share_id]
-    if len(set(shares)) < len(shares):
-        yield f"shareId: {where} repeats a share id"
     for result in allocation.devices.results:
         known, asked = facts.device(node, result.device_id), asked_by[result.request]
         if known is None:
@@ -52,7 +51,9 @@ def _results(
         subject = f"{where} {result.device_id}"
         if bool(result.admin_access) != asked.admin_access:
             yield f"adminWritten: {subject} says otherwise"
-        if len(result.tolerations) != len(asked.tolerations):
+        if [_toleration(t) for t in result.tolerations] != [
+            _toleration(t) for t in asked.tolerations
+        ]:
             yield f"tolerationsWritten: {subject} has others"
         if bool(result.share_id) != known.shareable:
             yield f"shareId: {subject} has one where it should not, or lacks it"
@@ -64,9 +65,22 @@ def _results(
         written = {n: amount.nano for n, amount in result.consumed_capacity.items()}
         if written != amounts:
             yield f"consumedWritten: {subject} says {written}, consumes {amounts}"
-        lists = known.device.binding_conditions if features.device_binding else ()
-        if result.binding_conditions != (lists or ()):
+        device, binds = known.device, features.device_binding
+        lists = (
+            (device.binding_conditions if binds else None) or (),
+            (device.binding_failure_conditions if binds else None) or (),
+        )
+        if (result.binding_conditions, result.binding_failure_conditions) != lists:
             yield f"bindingWritten: {subject} has other conditions"
+        skips = known.item.skip_node_operations
+        if result.skip_node_operations != (
+            skips if features.optional_node_operations else None
+        ):
+            yield f"operationsWritten: {subject} skips other operations"
+
+
+def _toleration(item: DeviceToleration | ResultToleration) -> tuple[object, ...]:
+    return (item.key, item.operator, item.value, item.effect, item.toleration_seconds)
 
 
 def _config(
@@ -77,43 +91,75 @@ def _config(
 ) -> Violations:
     """Configuration of classes comes first, then the claim's that means anything."""
     _, allocation, where = place
-    classes = dict.fromkeys(asked.device_class for asked, _ in chosen)
-    wanted = [
-        ("FromClass", item.opaque)
-        for name in classes
-        for item in (facts.classes[name].config if name in facts.classes else ())
-    ]
-    names = {
-        name
+    names = [
+        {request.name, request.result_name(rank)}
         for request, (_, rank) in zip(claim.requests, chosen, strict=True)
-        for name in (request.name, request.result_name(rank))
-    }
-    wanted += [
-        ("FromClaim", item.opaque)
-        for item in claim.config
-        if not item.requests or names & set(item.requests)
     ]
-    found = [(item.source, item.opaque) for item in allocation.devices.config]
+    wanted: list[tuple[str, tuple[str, ...], object]] = []
+    for name in dict.fromkeys(asked.device_class for asked, _ in chosen):
+        requests = [
+            request.result_name(rank)
+            for request, (asked, rank) in zip(claim.requests, chosen, strict=True)
+            if asked.device_class == name
+        ]
+        known = facts.classes.get(name)
+        mine = _means(requests, names)
+        config = known.config if known is not None else ()
+        wanted.extend(("FromClass", mine, item.opaque) for item in config)
+    wanted.extend(
+        ("FromClaim", _means(item.requests, names), item.opaque)
+        for item in claim.config
+        if not item.requests or any(both & set(item.requests) for both in names)
+    )
+    found = [
+        (item.source, item.requests, item.opaque) for item in allocation.devices.config
+    ]
     if found != wanted:
         yield f"configWritten: {where} has other configuration"
 
 
+def _means(requests: Iterable[str], names: list[set[str]]) -> tuple[str, ...]:
+    """Name the requests that an entry means; none: all of them."""
+    listed = tuple(requests)
+    return () if all(mine & set(listed) for mine in names) else listed
+
+
 def _node_selector(facts: Facts, place: Place) -> Violations:
-    """The selector lets the node in; a local device lets no other in."""
+    """The selector says what the devices' own selections say together."""
     node, allocation, where = place
-    selector = allocation.node_selector
-    if selector is not None and not selects(selector, facts.node(node)):
-        yield f"nodeSelectorWritten: {where} may not be used on {node}"
+    asked: list[NodeSelectorTerm] = []
+    pinned = False
     for result in allocation.devices.results:
         known = facts.device(node, result.device_id)
         if known is None:
             continue
-        local = known.item.node_name is not None
+        source: Device | PoolSlice = known.item
         if known.item.per_device_node_selection:
-            local = known.device.node_name is not None
-        if (local or known.device.binds_to_node) and not _is_pinned(place):
+            source = known.device
+        terms = source.node_selector.node_selector_terms if source.node_selector else ()
+        local = source.node_name is not None or known.device.binds_to_node
+        pinned = pinned or bool(local) or len(terms) > 1
+        asked.extend(terms)
+    if pinned:
+        if not _is_pinned(place):
             yield f"nodeSelectorWritten: {where} is not pinned to {node}"
-            return
+        return
+    wanted = (
+        {_said(r) for term in asked for r in term.match_fields},
+        {_said(r) for term in asked for r in term.match_expressions},
+    )
+    selector = allocation.node_selector
+    written = selector.node_selector_terms if selector is not None else ()
+    found = (
+        {_said(r) for term in written for r in term.match_fields},
+        {_said(r) for term in written for r in term.match_expressions},
+    )
+    if found != wanted or len(written) > 1:
+        yield f"nodeSelectorWritten: {where} means other nodes than its devices"
+
+
+def _said(item: NodeSelectorRequirement) -> tuple[str, str, frozenset[str]]:
+    return (item.key, item.operator, frozenset(item.values))
 
 
 def _is_pinned(place: Place) -> bool:
@@ -121,6 +167,6 @@ def _is_pinned(place: Place) -> bool:
     selector = allocation.node_selector
     terms = selector.node_selector_terms if selector is not None else ()
     return len(terms) == 1 and any(
-        (item.key, item.values) == ("metadata.name", (node,))
+        (item.key, item.operator, item.values) == ("metadata.name", "In", (node,))
         for item in terms[0].match_fields
     )

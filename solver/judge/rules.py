@@ -50,6 +50,7 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
             found.extend(pod.violations())
             uses.extend(pod.uses)
             ranks += pod.rank
+    found.extend(_shares_differ(decision))
     found.extend(_value_is_true(problem, decision, ranks))
     found.extend(shared_rules(facts, uses))
     return tuple(found)
@@ -76,6 +77,10 @@ def _value_is_true(problem: Problem, decision: Decision, ranks: int) -> Violatio
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         if decided.members:
             admitted[gang.priority] += gang.weight
+    valued = {tier.priority for tier in decision.objective if tier.tier == 1}
+    for priority in sorted({g.priority for g in problem.gangs if not g.refused}):
+        if priority not in valued:
+            yield f"valueIsTrue: priority {priority} has no value"
     for tier in decision.objective:
         if tier.tier == 1 and tier.value != admitted[tier.priority or 0]:
             yield f"valueIsTrue: priority {tier.priority} has not value {tier.value}"
@@ -85,6 +90,21 @@ def _value_is_true(problem: Problem, decision: Decision, ranks: int) -> Violatio
             continue
         if tier.bound < tier.value if tier.tier == 1 else tier.bound > tier.value:
             yield f"valueIsTrue: bound {tier.bound} is past value {tier.value}"
+
+
+def _shares_differ(decision: Decision) -> Violations:
+    """No share id is given twice."""
+    given = Counter(
+        result.share_id
+        for gang in decision.gangs
+        for member in gang.members
+        for claim in member.claims
+        for result in claim.allocation.devices.results
+        if result.share_id is not None
+    )
+    for share_id, count in given.items():
+        if count > 1:
+            yield f"shareId: {share_id} is given {count} times"
 
 
 def _gang_is_whole(gang: GangPart, members: tuple[MemberAllocated, ...]) -> Violations:
@@ -115,6 +135,10 @@ class _Pod:
             return
         if node.unavailable:
             yield f"nodeUsable: {subject} is on {node.name}, {node.unavailable}"
+        if not self._facts.knows(node.name):
+            yield f"nodeUsable: {subject} is on {node.name}, which does not exist"
+        if not self._facts.is_readable(node.name):
+            yield f"nodeUsable: {subject} is on {node.name}, whose slices are malformed"
         if self._part.node_name and self._part.node_name != node.name:
             yield f"nodePinned: {subject} is on {node.name}"
         offered = set(self._part.extended_resources) & set(node.plugin_resources)

@@ -314,6 +314,9 @@ BROKEN: dict[str, Callable[[], Broken]] = {
         ),
         device="b",
     ),
+    "operationsWritten": lambda: changed(
+        sliced(device(), node="n"), skip_node_operations=("*",)
+    ),
     "requestKnown": lambda: changed(world(), request="other"),
     "shareId": lambda: changed(
         world(shared("10Gi"), gangs=TWO_PODS[:1]), share_id=None

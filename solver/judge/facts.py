@@ -7,6 +7,7 @@ or rules, so that an error there is not repeated here. Only what is used is look
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -77,11 +78,18 @@ class Facts:
     def is_readable(self, name: NodeName) -> bool:
         """Say whether every node selection that the node must read can be read."""
         node = self.node(name)
-        return all(
-            is_readable(item, node, self.features)
+        return all(is_readable(item, node, self.features) for item in self._selective)
+
+    @cached_property
+    def _selective(self) -> list[PoolSlice]:
+        """The slices that select nodes by labels, themselves or device by device."""
+        return [
+            item
             for pool in self._shared
             for item in self._pools[pool].slices
-        )
+            if item.node_selector is not None
+            or any(device.node_selector is not None for device in item.devices)
+        ]
 
     def node(self, name: NodeName) -> NodePart:
         """Look a node up; one that only its devices name has no labels."""

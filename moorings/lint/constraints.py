@@ -1,7 +1,7 @@
 """Constraints that no node can meet, or that some matching devices cannot.
 
-By counting only: each request alone, its first alternative, node by node. What passes
-may still not fit; what is told here cannot.
+By counting only: each request alone, node by node. What passes may still not fit; what
+is told here cannot. Constraints over requests with alternatives are left alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def check_constraints(asking: Asking, matches: Matches) -> Iterator[Finding]:
         return
     for number, constraint in enumerate(asking.part.constraints):
         name = constraint.match_attribute or constraint.distinct_attribute
-        scope = list(_scope(asking, constraint))
+        scope = _scope(asking, constraint)
         if not name or not scope or any(sub.fault for sub in scope):
             continue
         path = f"{asking.path}.devices.constraints[{number}]"
@@ -35,13 +35,18 @@ def check_constraints(asking: Asking, matches: Matches) -> Iterator[Finding]:
             yield asking.finding(path, LintRule.CONSTRAINT, message)
 
 
-def _scope(asking: Asking, constraint: DeviceConstraint) -> Iterator[SubrequestPart]:
-    """Go through the first alternative of each request that is meant."""
-    for request in asking.part.requests:
-        first = request.alternatives[0]
-        names = {request.name, request.result_name(0)}
-        if not constraint.requests or names & set(constraint.requests):
-            yield first
+def _scope(asking: Asking, constraint: DeviceConstraint) -> list[SubrequestPart]:
+    """List the requests that are meant; none where one of them has alternatives."""
+    meant = [
+        request
+        for request in asking.part.requests
+        if not constraint.requests
+        or {request.name, *map(request.result_name, range(len(request.alternatives)))}
+        & set(constraint.requests)
+    ]
+    if any(len(request.alternatives) > 1 for request in meant):
+        return []
+    return [request.alternatives[0] for request in meant]
 
 
 def _missing(

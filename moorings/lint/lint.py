@@ -10,6 +10,7 @@ from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.features import Features
 from contracts.gang import Gang
 from contracts.validate import validate
+from contracts.workload import Node
 from moorings.lint.asks import askings_of, gang_of
 from moorings.lint.constraints import check_constraints
 from moorings.lint.findings import Finding, Lint, LintRule, Severity, lint_of
@@ -41,7 +42,11 @@ def lint(
     matches = Matches(tuple(snapshot.inventory.pages), table, features)
     values = list(snapshot.inventory.pages.values())
     pools = [value for value in values if isinstance(value, PoolPart)]
-    named = {i.raw["metadata"]["name"] for i in listed if i.decoded.kind == "Node"}  # type: ignore[index]  # decoded
+    named = {
+        item.decoded.value.name
+        for item in listed
+        if isinstance(item.decoded.value, Node)
+    }
     nodes = [v for v in values if isinstance(v, NodePart) and v.name in named]
     findings = [finding for item in listed for finding in _validity(item)]
     findings.extend(_references(listed))

@@ -10,7 +10,7 @@ from contracts.ids import NodeName
 from solver.problem.attributes import Element, derived, elements, published
 from solver.problem.candidates import indices, pool_of, selected
 from solver.problem.demand import request_kind
-from solver.problem.devices import targets
+from solver.problem.devices import costs_of, targets
 from solver.problem.gather import Cluster
 from solver.problem.problem import SubrequestPart
 from solver.problem.selectors import SelectorTable
@@ -63,10 +63,20 @@ class Matches:
         )
 
     def with_capacity(self, asked: SubrequestPart) -> bool:
-        """Say whether any node sees a device that can give what is asked."""
-        if not asked.capacity:
+        """Say whether any device that passes can give what is asked."""
+        kind = request_kind(asked)
+        if not kind.capacity:
             return True
-        return any(self.on_node(node, asked) for node in self.cluster.nodes)
+        for part in self._pools:
+            devices = pool_of(part).devices
+            for index in indices(selected(part, asked.selectors, self._table).bits):
+                costs = costs_of(devices[index], kind.capacity, self._features)
+                total = devices[index].capacity
+                if costs is not None and all(
+                    cost <= total[name].value.nano for name, cost in costs.items()
+                ):
+                    return True
+        return False
 
     def on_node(
         self, node: NodeName, asked: SubrequestPart

@@ -21,7 +21,7 @@ def check_pools(
         yield from _generations(pool)
         yield from _counters(pool)
         for item in pool.slices:
-            yield from _slice(item, nodes)
+            yield from _slice(item, pool.driver, nodes)
     seen: dict[str, str] = {}
     for node in cluster.nodes.values():
         for found in node.pools:
@@ -79,10 +79,10 @@ def _counters(pool: PoolPart) -> Iterator[Finding]:
                         yield _of(item, field, rule, Severity.ERROR, message)
 
 
-def _slice(item: PoolSlice, nodes: list[NodePart]) -> Iterator[Finding]:
+def _slice(item: PoolSlice, driver: str, nodes: list[NodePart]) -> Iterator[Finding]:
     for index, device in enumerate(item.devices):
-        for name in _twice(device):
-            field = f"spec.devices[{index}].attributes[{name}]"
+        for name in _twice(device, driver):
+            field = f"spec.devices[{index}].{name}"
             message = f"{device.name} has it under its bare and its full name"
             rule = LintRule.ATTRIBUTE_TWICE
             yield _of(item, field, rule, Severity.WARNING, message)
@@ -92,9 +92,17 @@ def _slice(item: PoolSlice, nodes: list[NodePart]) -> Iterator[Finding]:
         yield _of(item, "spec", rule, Severity.WARNING, message)
 
 
-def _twice(device: Device) -> list[str]:
-    full = {name.partition("/")[2] for name in device.attributes if "/" in name}
-    return sorted(name for name in device.attributes if name in full)
+def _twice(device: Device, driver: str) -> list[str]:
+    """List what stands under its bare name and under its full one."""
+    return [
+        f"{field}[{name}]"
+        for field, named in (
+            ("attributes", device.attributes),
+            ("capacity", device.capacity),
+        )
+        for name in sorted(named)
+        if f"{driver}/{name}" in named
+    ]
 
 
 def _is_somewhere(item: PoolSlice, nodes: list[NodePart]) -> bool:

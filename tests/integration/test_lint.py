@@ -128,9 +128,33 @@ def test_every_rule_is_tried() -> None:
     assert {rule for rule, _ in BROKEN} == set(LintRule)
 
 
-def test_sound_objects_are_left_alone(tmp_path: Path) -> None:
-    sound = (SLICE, GPU, claim(request(count=2)))
-    assert found(tmp_path, *sound)[1]["findings"] == []
+EITHER = claim(
+    request(
+        first_available=(
+            sub_request("pair", count=2),
+            sub_request("one", select=(BIG,)),
+        )
+    ),
+    constraints=NUMA,
+)
+EVERYWHERE = resource_slice(*ROOM, pool="fabric", all_nodes=True)
+SOUND: list[tuple[Any, ...]] = [
+    (SLICE, GPU, claim(request(count=2))),
+    (SLICE, GPU, EITHER),
+    (EVERYWHERE, GPU, claim(request(capacity={"memory": "8Gi"}))),
+    (resource_slice(device(attributes={"numa": 1, "other.org/numa": 2})), GPU),
+    (SLICE, GPU, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}),
+]
+
+
+@pytest.mark.parametrize("objects", SOUND, ids=range(len(SOUND)))
+def test_sound_objects_are_left_alone(tmp_path: Path, objects: tuple[Any, ...]) -> None:
+    assert found(tmp_path, *objects)[1]["findings"] == []
+
+
+def test_a_node_without_a_name_is_no_traceback(tmp_path: Path) -> None:
+    nameless = {"apiVersion": "v1", "kind": "Node", "metadata": {}}
+    assert found(tmp_path, SLICE, GPU, nameless)[0] == 0
 
 
 def test_warnings_count_only_when_asked(tmp_path: Path) -> None:

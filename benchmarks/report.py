@@ -18,21 +18,36 @@ Row = Mapping[str, str | float | int]
 
 def arguments(what: str) -> argparse.Namespace:
     """Read `--size small|full`, `--seed N` and `--json FILE`."""
-    parser = argparse.ArgumentParser(description=what)
-    parser.add_argument("--size", choices=("small", "full"), default="small")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write the rows here, too")
-    return parser.parse_args()
+    return parser(what).parse_args()
+
+
+def parser(what: str) -> argparse.ArgumentParser:
+    """Make what reads the arguments that all benchmarks have."""
+    found = argparse.ArgumentParser(description=what)
+    found.add_argument("--size", choices=("small", "full"), default="small")
+    found.add_argument("--seed", type=int, default=1)
+    found.add_argument("--json", type=Path, help="write the rows here, too")
+    return found
 
 
 def report(name: str, options: argparse.Namespace, rows: Sequence[Row]) -> None:
     """Print the rows as a table, and write them as JSON if asked."""
+    print_table(rows)
+    write(name, options, rows)
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """Print rows, a column for each key of any."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = [columns, *([_text(row.get(key, "")) for key in columns] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         print("  ".join(cells).rstrip())
+
+
+def write(name: str, options: argparse.Namespace, rows: Sequence[Row]) -> None:
+    """Write the rows as JSON, if asked."""
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(_record(name, options, rows), indent=2))

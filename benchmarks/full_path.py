@@ -1,0 +1,70 @@
+"""The full path in one process: from a Snapshot to a judged Decision, each step timed.
+
+Batch, references, selectors (really evaluated, in the sandbox), Problem and its hash,
+then the decision. No bus: `benchmarks.decisions` measures that.
+"""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import Struct
+
+from solver.allocate import allocate
+from solver.cel.evaluator import SelectorEvaluator
+from solver.decision import Decision
+from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.problem import Parameters, Problem
+from solver.problem.selectors import SelectorTable
+from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.snapshot.snapshot import Snapshot
+
+PARAMETERS = Parameters(version="benchmark")
+ALL = BatchLimits(gangs=1_000_000, pods=100_000_000)
+
+
+class Decided(Struct, frozen=True, kw_only=True):
+    """A Decision, and the seconds that it took."""
+
+    problem: Problem
+    decision: Decision
+    problem_s: float
+    """Batch, references, selectors, Problem, hash."""
+    solve_s: float
+    """The judge included."""
+
+
+class Decider:
+    """Decides all that waits; keeps what selectors said, as the service does."""
+
+    def __init__(
+        self, evaluator: SelectorEvaluator, parameters: Parameters = PARAMETERS
+    ) -> None:
+        self._evaluator = evaluator
+        self._parameters = parameters
+        self._table = SelectorTable()
+
+    def problem(self, snapshot: Snapshot) -> Problem:
+        """Make the Problem of all that waits, hashed."""
+        batch = choose_batch(snapshot, ALL)
+        gangs = resolve_gangs(snapshot, batch, self._parameters.features)
+        while wanted := wanted_verdicts(snapshot, gangs, self._table):
+            verdicts = self._evaluator.evaluate(wanted)
+            self._table = self._table.with_verdicts(wanted, verdicts)
+        problem = assemble(snapshot, gangs, self._table, self._parameters)
+        assert problem.hash
+        return problem
+
+    def decide(self, snapshot: Snapshot) -> Decided:
+        """Decide all that waits."""
+        started = time.perf_counter()
+        problem = self.problem(snapshot)
+        made = time.perf_counter()
+        decision = allocate(problem)
+        ended = time.perf_counter()
+        return Decided(
+            problem=problem,
+            decision=decision,
+            problem_s=made - started,
+            solve_s=ended - made,
+        )

@@ -1,0 +1,27 @@
+"""The benchmarks that decide in process run at a tiny size, and write their rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def rows_of(folder: Path, name: str, *arguments: str) -> list[dict[str, Any]]:
+    path = folder / "rows.json"
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    subprocess.run([*command, "--json", str(path)], check=True, capture_output=True)
+    found: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
+    return found
+
+
+def test_every_family_of_scale_runs(tmp_path: Path) -> None:
+    found = rows_of(tmp_path, "scale", "--nodes", "20")
+    rows = {row["family"]: row for row in found}
+    assert set(rows) == {"same", "mixed", "none", "one"}
+    assert rows["same"]["status"] == "Optimal"
+    assert rows["same"]["value"] == rows["same"]["bound"] > 0
+    assert rows["none"]["reasons"] == "DevicesTaken"
+    assert all(row["peak MiB"] > 0 for row in found)

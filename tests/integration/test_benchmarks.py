@@ -25,3 +25,10 @@ def test_every_family_of_scale_runs(tmp_path: Path) -> None:
     assert rows["same"]["value"] == rows["same"]["bound"] > 0
     assert rows["none"]["reasons"] == "DevicesTaken"
     assert all(row["peak MiB"] > 0 for row in found)
+
+
+def test_openb_has_a_row_for_every_policy(tmp_path: Path) -> None:
+    found = rows_of(tmp_path, "openb", "--part", "120", "--batch", "1")
+    assert {row["scope"] for row in found} == {"all", "devices"}
+    assert len({row["policy"] for row in found}) == 6
+    assert all(row["refused at 130%"] > 0 for row in found)

@@ -1,0 +1,1 @@
+"""The openb trace, one pod after the other: unallocated GPUs of every policy."""

@@ -29,6 +29,26 @@ CLUSTER = ClusterName("local")
 DRIVER = "gpu.moorings.dev"
 CLASS = DeviceClassName("gpu.moorings.dev")
 FLEET = Path(__file__).parent.parent / "moorings" / "fleets" / "openb.yaml"
+UNIFORM = """
+apiVersion: moorings.dev/v1alpha1
+kind: Fleet
+name: uniform
+nodes:
+- shape: g2
+  count: {g2}
+  name: "g2-{{index:05}}"
+  resources: {{cpu: "96", memory: 384Gi}}
+  devices: [{devices}, attributes: {{productName: G2}}}}]
+- shape: t4
+  count: {t4}
+  name: "t4-{{index:05}}"
+  resources: {{cpu: "96", memory: 384Gi}}
+  devices: [{devices}, attributes: {{productName: T4}}}}]
+"""
+DEVICES = (
+    f'{{driver: {DRIVER}, count: 8, name: "gpu-{{index}}", numaNodes: 2, '
+    "pcieRoots: 4, uuidPrefix: GPU"
+)
 
 
 def inventories(gpu_nodes: int | None = None) -> list[DevicesAnnounced]:
@@ -39,6 +59,13 @@ def inventories(gpu_nodes: int | None = None) -> list[DevicesAnnounced]:
         return found
     with_gpus = [message for message in found if message.pools]
     return random.Random(0).sample(with_gpus, gpu_nodes)
+
+
+def uniform(nodes: int) -> list[DevicesAnnounced]:
+    """Announce nodes of 8 GPUs each, one in four of another model than the rest."""
+    text = UNIFORM.format(g2=nodes - nodes // 4, t4=nodes // 4, devices=DEVICES)
+    made = expand(read_fleet(text, "uniform"), "uniform")
+    return [announce(CLUSTER, made.devices_of(n), None)[0] for n in made.places]
 
 
 def observed_class() -> ObjectObserved:

@@ -19,7 +19,8 @@ from contracts.messages import SolveDecided, SolveOpened
 from solver.errors import RecordError
 from solver.problem.problem import ROOT, Problem
 from solver.problem.selectors import SelectorTable
-from solver.snapshot.parts import Page, Part
+from solver.snapshot.pages import NodeParts, Page
+from solver.snapshot.parts import Part
 
 MAX_EXPORT_BYTES = 1 << 30
 
@@ -35,6 +36,7 @@ class PartCache:
     def __init__(self) -> None:
         self._pages: dict[str, Page] = {}
         self._parts: dict[bytes, Part] = {}
+        self._nodes: dict[str, NodeParts] = {}
 
     def knows(self, sha: str) -> bool:
         """Say whether a page is here."""
@@ -57,14 +59,24 @@ class PartCache:
                 data = pages.get(sha)
                 if data is None:
                     raise RecordError(sha_of(root)[:16], f"page {sha[:16]} is missing")
-                page = Page.decode(data, self._parts)
+                page = Page.decode(data, self._parts, self._nodes)
             found[sha] = page
-        self._pages = found
-        self._parts = {
-            part.data: part for page in found.values() for part in page.parts.values()
-        }
+        self._keep(found)
         table = SelectorTable.of_rows(names.selectors)
         return Problem(tuple(found.values()), names.gangs, table, names.parameters)
+
+    def _keep(self, pages: dict[str, Page]) -> None:
+        """Keep these pages, at the price of those that are not here yet, or gone."""
+        for sha in self._pages.keys() - pages.keys():
+            for node in self._pages[sha].nodes.values():
+                self._nodes.pop(node.owner, None)
+                for part in node.parts.values():
+                    self._parts.pop(part.data, None)
+        for sha in pages.keys() - self._pages.keys():
+            for node in pages[sha].nodes.values():
+                self._nodes[node.owner] = node
+                self._parts.update((part.data, part) for part in node.parts.values())
+        self._pages = pages
 
 
 class Recorded(Struct, frozen=True, kw_only=True):

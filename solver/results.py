@@ -255,10 +255,10 @@ def _class_configs(
     problem: Problem,
 ) -> Mapping[DeviceClassName, tuple[DeviceConfiguration, ...]]:
     return {
-        part.value.name: part.value.config
+        value.name: value.config
         for page in problem.pages
-        for part in page.parts.values()
-        if isinstance(part.value, ClassPart) and part.value.config
+        for value in page.values_of("")
+        if isinstance(value, ClassPart) and value.config
     }
 
 

@@ -60,7 +60,7 @@ class World:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.features: Features = problem.parameters.features
-        values = [part.value for page in problem.pages for part in page.parts.values()]
+        values = [part.value for page in problem.pages for part in page.parts()]
         self.pools = [v for v in values if isinstance(v, PoolPart)]
         self.uses = {(v.driver, v.pool): v for v in values if isinstance(v, UsePart)}
         nodes = {v.name: v for v in values if isinstance(v, NodePart)}

@@ -14,7 +14,7 @@ from solver.problem.devices import costs_of, targets
 from solver.problem.gather import Cluster
 from solver.problem.problem import SubrequestPart
 from solver.problem.selectors import SelectorTable
-from solver.snapshot.parts import Page
+from solver.snapshot.pages import Page
 
 
 class Matched(Struct, frozen=True):
@@ -35,7 +35,7 @@ class Matches:
         self._table = table
         self._features = features
         self.cluster = Cluster(pages, features)
-        parts = [part for page in pages for part in page.parts.values()]
+        parts = [part for page in pages for part in page.parts()]
         self._pools = [part for part in parts if part.key.startswith("pool/")]
         self.total = sum(len(pool_of(part).devices) for part in self._pools)
         self._known: dict[tuple[str, ...], Matched] = {}

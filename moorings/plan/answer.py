@@ -29,7 +29,7 @@ def plan_of(
     parts = {gang.uid: gang for gang in problem.gangs}
     uids = [gang.metadata.uid for gang in work.gangs]
     pairs = [(parts[uid], decided[uid]) for uid in uids]  # type: ignore[index]  # uids of this work
-    values = [part.value for page in problem.pages for part in page.parts.values()]
+    values = [part.value for page in problem.pages for part in page.parts()]
     pools = [value for value in values if isinstance(value, PoolPart)]
     nodes = {value.name for value in values if isinstance(value, NodePart)}
     statistics = decision.statistics

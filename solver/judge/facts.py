@@ -17,6 +17,7 @@ from solver.judge.pools import Amounts, Seen, is_readable, see
 from solver.problem.problem import Problem, SubrequestPart
 from solver.problem.reads import reads
 from solver.problem.selectors import look
+from solver.snapshot.pages import Page
 from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UsePart
 
 EXPERIMENTAL = (
@@ -40,6 +41,41 @@ class DeviceFacts(Struct, frozen=True):
     shareable: bool
 
 
+class PageFacts(Struct, frozen=True):
+    """What one page says, by name."""
+
+    classes: dict[DeviceClassName, ClassPart] = {}
+    nodes: dict[NodeName, NodePart] = {}
+    pools: dict[PoolID, PoolPart] = {}
+    uses: dict[PoolID, UsePart] = {}
+    local: dict[NodeName, list[PoolID]] = {}
+    shared: list[PoolID] = []
+
+
+def _on_page(page: Page) -> PageFacts:
+    """Read a page, once."""
+    known: PageFacts | None = page.memo.get("facts")
+    if known is not None:
+        return known
+    found = PageFacts()
+    for part in page.parts():
+        match part.value:
+            case NodePart() as node:
+                found.nodes[node.name] = node
+            case ClassPart() as item:
+                found.classes[item.name] = item
+            case UsePart() as use:
+                found.uses[PoolID(use.driver, use.pool)] = use
+            case PoolPart() as pool:
+                name = PoolID(pool.driver, pool.pool)
+                found.pools[name] = pool
+                if pool.node:
+                    found.local.setdefault(pool.node, []).append(name)
+                else:
+                    found.shared.append(name)
+    return page.memo.keep("facts", found)
+
+
 class Facts:
     """The nodes, pools and classes of a Problem, by name."""
 
@@ -55,21 +91,13 @@ class Facts:
         self._seen: dict[tuple[NodeName, PoolID], Seen | None] = {}
         self._devices: dict[tuple[NodeName, DeviceID], DeviceFacts | None] = {}
         for page in problem.pages:
-            for part in page.parts.values():
-                match part.value:
-                    case NodePart() as node:
-                        self._nodes[node.name] = node
-                    case ClassPart() as known:
-                        self.classes[known.name] = known
-                    case UsePart() as use:
-                        self._uses[PoolID(use.driver, use.pool)] = use
-                    case PoolPart() as pool:
-                        name = PoolID(pool.driver, pool.pool)
-                        self._pools[name] = pool
-                        if pool.node:
-                            self._local.setdefault(pool.node, []).append(name)
-                        else:
-                            self._shared.append(name)
+            found = _on_page(page)
+            self.classes.update(found.classes)
+            self._nodes.update(found.nodes)
+            self._pools.update(found.pools)
+            self._uses.update(found.uses)
+            self._local.update(found.local)
+            self._shared.extend(found.shared)
 
     def knows(self, name: NodeName) -> bool:
         """Say whether there is such a node."""

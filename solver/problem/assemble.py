@@ -18,9 +18,10 @@ from solver.problem.attributes import DERIVED
 from solver.problem.candidates import pool_of, pools_of, selected
 from solver.problem.problem import GangPart, Parameters, Problem
 from solver.problem.resolve import Resolving, resolve
-from solver.problem.selectors import Look, SelectorTable
+from solver.problem.selectors import Look, Row, SelectorTable
 from solver.snapshot.gangs import GangRecord
-from solver.snapshot.parts import ClassPart, Page, class_key
+from solver.snapshot.pages import Page
+from solver.snapshot.parts import ClassPart, class_key
 from solver.snapshot.snapshot import Snapshot
 
 IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
@@ -57,10 +58,9 @@ class SnapshotLookup:
         if implicit != resource:
             known = self.device_class(DeviceClassName(implicit))
             return None if known is None else known.name
-        values = self._snapshot.inventory.pages.values()
         serving = [
             value
-            for value in values
+            for value in self._snapshot.inventory.pages.of("")
             if isinstance(value, ClassPart) and value.extended_resource_name == resource
         ]
         last = max((item.created for item in serving), default="")
@@ -115,14 +115,15 @@ def assemble(
     Raises:
         VerdictMissingError: `wanted_verdicts` was not empty.
     """
-    rows: set[tuple[str, Look]] = set()
+    needed: set[frozenset[Row]] = set()
     for selectors in _selectors(gangs):
         for page in snapshot.inventory.pages:
-            needed = _rows(page, selectors, table)
-            if needed is None:
+            rows = _rows(page, selectors, table)
+            if rows is None:
                 raise VerdictMissingError(selectors[0])
-            rows |= needed
-    return Problem(snapshot.inventory.pages, gangs, table.restricted(rows), parameters)
+            needed.add(rows)
+    recorded = SelectorTable.of(frozenset[Row]().union(*needed))
+    return Problem(snapshot.inventory.pages, gangs, recorded, parameters)
 
 
 def _selectors(gangs: Iterable[GangPart]) -> list[tuple[str, ...]]:
@@ -146,14 +147,16 @@ def _selectors(gangs: Iterable[GangPart]) -> list[tuple[str, ...]]:
 
 def _rows(
     page: Page, selectors: tuple[str, ...], table: SelectorTable
-) -> frozenset[tuple[str, Look]] | None:
+) -> frozenset[Row] | None:
     """Collect the rows that a page needs; None: the table lacks some."""
     key = ("rows", selectors)
-    known: frozenset[tuple[str, Look]] | None = page.memo.get(key)
+    known: frozenset[Row] | None = page.memo.get(key)
     if known is None:
         found = [selected(part, selectors, table) for part in pools_of(page)]
         if any(result.missing for result in found):
             return None
-        known = frozenset().union(*(result.rows for result in found))
-        page.memo[key] = known
+        different = {result.rows for result in found}
+        if len(different) == 1:
+            return page.memo.keep(key, different.pop())
+        return page.memo.keep(key, frozenset[Row]().union(*different))
     return known

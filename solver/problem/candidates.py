@@ -15,9 +15,10 @@ from contracts.claim import DeviceToleration
 from contracts.device import Device, DeviceTaint
 from contracts.features import Features
 from solver.problem.pools import SeenPool, slice_of
-from solver.problem.reads import reads
-from solver.problem.selectors import Look, SelectorTable, look
-from solver.snapshot.parts import NodePart, Page, Part, PoolPart, UsePart
+from solver.problem.reads import Reads, reads
+from solver.problem.selectors import Look, Row, SelectorTable, look
+from solver.snapshot.pages import Page
+from solver.snapshot.parts import NodePart, Part, PoolPart, UsePart
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 OWNED_TAINT = "moorings.dev/owned"
@@ -40,7 +41,7 @@ class Selected(Struct, frozen=True):
 
     bits: int
     faults: tuple[SelectorFault, ...] = ()
-    rows: frozenset[tuple[str, Look]] = frozenset()
+    rows: frozenset[Row] = frozenset()
     """The rows of the table that were needed to know."""
     missing: tuple[tuple[str, Look, int], ...] = ()
     """(expression, look, device) that the table lacks; then the rest is void."""
@@ -58,9 +59,8 @@ def pools_of(page: Page) -> tuple[Part, ...]:
     """List the pools of a page."""
     known: tuple[Part, ...] | None = page.memo.get("pools")
     if known is None:
-        parts = page.parts.values()
-        known = tuple(part for part in parts if isinstance(part.value, PoolPart))
-        page.memo["pools"] = known
+        found = (part for part in page.parts() if isinstance(part.value, PoolPart))
+        known = page.memo.keep("pools", tuple(found))
     return known
 
 
@@ -80,28 +80,53 @@ def indices(bits: int) -> Iterator[int]:
 
 
 def selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Selected:
-    """Find the devices of a pool that pass all selectors, in order, lazily."""
+    """Find the devices of a pool that pass all selectors, in order, lazily.
+
+    Pools whose devices look the same to these selectors get the same answer, so a
+    selector that reads what others read costs a pool a lookup.
+    """
     known: Selected | None = part.memo.get(selectors)
     if known is None:
-        known = _selected(part, selectors, table)
-        if not known.missing:
-            part.memo[selectors] = known
+        seen = tuple(_looks(part, reads(expression)) for expression in selectors)
+        size = len(pool_of(part).devices)
+        known = table.memo.get((selectors, seen, size))
+        if known is None:
+            known = _selected(size, selectors, seen, table)
+            if known.missing:
+                return known
+            table.memo[selectors, seen, size] = known
+        part.memo.keep(selectors, known)
     return known
 
 
-def _selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Selected:
-    pool = pool_of(part)
+def _looks(part: Part, seen: Reads) -> tuple[Look, ...]:
+    """List what an expression can see of each device."""
+    known: tuple[Look, ...] | None = part.memo.get(seen)
+    if known is None:
+        pool = pool_of(part)
+        found = tuple(look(seen, pool.driver, device) for device in pool.devices)
+        known = part.memo.keep(seen, found)
+    return known
+
+
+def _selected(
+    size: int,
+    selectors: tuple[str, ...],
+    seen: tuple[tuple[Look, ...], ...],
+    table: SelectorTable,
+) -> Selected:
+    """Go through the devices; `seen[selector][device]`."""
     bits, faults = 0, []
-    rows: set[tuple[str, Look]] = set()
+    rows: set[Row] = set()
     missing: list[tuple[str, Look, int]] = []
-    for index, device in enumerate(pool.devices):
+    for index in range(size):
         for number, expression in enumerate(selectors):
-            row = (expression, look(reads(expression), pool.driver, device))
+            row = (expression, seen[number][index])
             verdict = table.get(*row)
             if verdict is None:
                 missing.append((*row, index))
                 break
-            rows.add(row)
+            rows.add((*row, verdict))
             if verdict.error:
                 faults.append(SelectorFault(index, number, verdict.error))
                 break

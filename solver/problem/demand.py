@@ -17,7 +17,7 @@ from contracts.ids import NodeName
 from solver.problem.problem import ClaimPart, GangPart, MemberPart, SubrequestPart
 
 
-class RequestKind(Struct, frozen=True):
+class RequestKind(Struct, frozen=True, cache_hash=True):
     """What decides whether a device may serve a (sub)request."""
 
     selectors: tuple[str, ...]
@@ -37,7 +37,7 @@ class Column(Struct, frozen=True, order=True):
     """That derives it; empty: it is published."""
 
 
-class Query(Struct, frozen=True):
+class Query(Struct, frozen=True, cache_hash=True):
     """What this batch wants to know of a node: all else is invisible to it."""
 
     requests: tuple[RequestKind, ...]

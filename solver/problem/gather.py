@@ -1,13 +1,13 @@
 """The pools that each node sees, in kube-scheduler's order.
 
-A node's own pools lie in its page; pools that are not local to one node are looked at
-from every node. Results are remembered on the page, so a page that did not change is
-not gathered again unless a pool of the whole cluster did.
+A node's own pools lie with it; pools that are not local to one node are looked at from
+every node. Results are remembered with the node's parts, so a node that did not change
+is not gathered again unless a pool of the whole cluster did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -15,12 +15,13 @@ from msgspec import Struct
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
-from solver.problem.candidates import indices, pool_of, pools_of
+from solver.problem.candidates import indices, pool_of
 from solver.problem.pools import GatherError, SeenPool, pool_view, slice_of
+from solver.snapshot.pages import NodeParts, Page
 from solver.snapshot.parts import (
     NodePart,
-    Page,
     Part,
+    PoolPart,
     PoolSlice,
     UsePart,
     node_key,
@@ -68,54 +69,61 @@ class Cluster:
     def __init__(self, pages: tuple[Page, ...], features: Features) -> None:
         self._pages = pages
         self._features = features
-        self._shared = tuple(item for page in pages for item in _cluster_pools(page))
-        self.key = ("nodes", features, self._shared)
-        """What a result about a page depends on besides it; parts are by identity."""
+        owned = (page.nodes.get("") for page in pages)
+        self._shared = tuple(item for parts in owned for item in _pools(parts))
+        self.key = (features, self._shared)
+        """What a result about a node depends on besides it; parts are by identity."""
 
-    def pages(self) -> Iterator[tuple[Page, tuple[NodePools, ...]]]:
+    def pages(self) -> Iterator[tuple[Page, Mapping[NodeName, NodePools]]]:
         """Go through the pages with their nodes, by name."""
         for page in self._pages:
-            known: tuple[NodePools, ...] | None = page.memo.get(self.key)
-            if known is None:
-                known = tuple(_nodes(page, self._shared, self._features))
-                page.memo[self.key] = known
-            yield page, known
+            yield page, self._nodes(page)
 
     @cached_property
-    def nodes(self) -> dict[NodeName, NodePools]:
+    def nodes(self) -> Mapping[NodeName, NodePools]:
         """All nodes by name, page by page."""
-        return {node.name: node for _, nodes in self.pages() for node in nodes}
+        found: dict[NodeName, NodePools] = {}
+        for page in self._pages:
+            found.update(self._nodes(page))
+        return found
+
+    def _nodes(self, page: Page) -> Mapping[NodeName, NodePools]:
+        key, known = page.memo.get("nodes", _UNKNOWN)
+        if key != self.key:
+            known = {
+                NodeName(owner): self._node(page.nodes[owner])
+                for owner in sorted(page.nodes)
+                if owner
+            }
+            page.memo.keep("nodes", (self.key, known))
+        nodes: Mapping[NodeName, NodePools] = known
+        return nodes
+
+    def _node(self, parts: NodeParts) -> NodePools:
+        key, known = parts.memo.get("pools", _UNKNOWN)
+        if key != self.key:
+            name = NodeName(parts.owner)
+            found = parts.parts.get(node_key(name))
+            value = found.value if found is not None else None
+            node = value if isinstance(value, NodePart) else NodePart(name=name)
+            known = _gathered(node, (*_pools(parts), *self._shared), self._features)
+            parts.memo.keep("pools", (self.key, known))
+        pools: NodePools = known
+        return pools
 
 
-def _cluster_pools(page: Page) -> PoolParts:
-    known: PoolParts | None = page.memo.get("cluster")
-    if known is None:
-        known = page.memo["cluster"] = tuple(
-            (part, _use_of(page, part))
-            for part in pools_of(page)
-            if not pool_of(part).node
-        )
-    return known
+_UNKNOWN = (None, None)
 
 
-def _use_of(page: Page, part: Part) -> Part | None:
-    pool = pool_of(part)
-    return page.parts.get(use_key(pool.driver, pool.pool))
-
-
-def _nodes(page: Page, shared: PoolParts, features: Features) -> Iterator[NodePools]:
-    local: dict[NodeName, list[tuple[Part, Part | None]]] = {}
-    for part in page.parts.values():
-        if isinstance(part.value, NodePart):
-            local.setdefault(part.value.name, [])
-    for part in pools_of(page):
-        if pool_of(part).node:
-            local.setdefault(pool_of(part).node, []).append((part, _use_of(page, part)))
-    for name in sorted(local):
-        found = page.parts.get(node_key(name))
-        value = found.value if found is not None else None
-        node = value if isinstance(value, NodePart) else NodePart(name=name)
-        yield _gathered(node, (*local[name], *shared), features)
+def _pools(parts: NodeParts | None) -> PoolParts:
+    """List the pools of a node, or of the cluster."""
+    if parts is None:
+        return ()
+    return tuple(
+        (part, parts.parts.get(use_key(part.value.driver, part.value.pool)))
+        for part in parts.parts.values()
+        if isinstance(part.value, PoolPart)
+    )
 
 
 def _gathered(node: NodePart, pools: PoolParts, features: Features) -> NodePools:

@@ -49,10 +49,9 @@ from solver.problem.pools import SeenPool, slice_of
 from solver.problem.problem import Problem
 from solver.problem.reads import reads
 from solver.problem.selectors import SelectorTable, look
+from solver.problem.views import KnownViews
 from solver.snapshot.parts import PoolPart
 
-MEMO_SIZE = 64
-"""Queries whose views a page remembers."""
 Identity = tuple[object, ...]
 """What names devices that several nodes see; empty: they are the node's own."""
 
@@ -65,7 +64,7 @@ class DeviceGroup(Struct, frozen=True):
     """Where kube-scheduler would look at each of them, among all of the node."""
 
 
-class GroupShape(Struct, frozen=True):
+class GroupShape(Struct, frozen=True, cache_hash=True):
     """A group without its devices' names."""
 
     mask: int
@@ -89,7 +88,7 @@ class CounterShape(Struct, frozen=True):
     identity: Identity = ()
 
 
-class NodeShape(Struct, frozen=True):
+class NodeShape(Struct, frozen=True, cache_hash=True):
     """All that the batch can see of a node; equal for nodes of one kind."""
 
     groups: tuple[GroupShape, ...]
@@ -121,26 +120,15 @@ class NodeKind(Struct, frozen=True):
     """By name."""
 
 
+_KNOWN: KnownViews[NodeView] = KnownViews()
+
+
 def node_kinds(problem: Problem, query: Query) -> tuple[NodeKind, ...]:
     """Sort the usable nodes of a cluster into kinds, by the first node's name."""
     cluster = Cluster(problem.pages, problem.parameters.features)
-    kinds: dict[NodeShape, list[NodeView]] = {}
-    for page, nodes in cluster.pages():
-        key = (query, cluster.key)
-        known: tuple[NodeView, ...] | None = page.memo.get(key)
-        if known is None:
-            if len(page.memo) > MEMO_SIZE:
-                page.memo.clear()
-            looking = _Looking(query, problem.selectors, problem.parameters.features)
-            views = (looking.view(node) for node in nodes)
-            known = tuple(view for view in views if view is not None)
-            page.memo[key] = known
-        for view in known:
-            kinds.setdefault(view.shape, []).append(view)
-    found = [
-        NodeKind(shape, tuple(sorted(views, key=lambda view: view.name)))
-        for shape, views in kinds.items()
-    ]
+    looking = _Looking(query, problem.selectors, problem.parameters.features)
+    views = _KNOWN.of(query, cluster, looking.view)
+    found = [NodeKind(nodes[0].shape, nodes) for nodes in views.kinds()]
     return tuple(sorted(found, key=lambda kind: kind.nodes[0].name))
 
 

@@ -81,7 +81,7 @@ def pool_view(part: Part, node: NodePart, features: Features) -> PoolView | None
         return _view(part, pool, node, features)
     key = ("view", features, node.name)
     if key not in part.memo:
-        part.memo[key] = _view(part, pool, node, features)
+        part.memo.keep(key, _view(part, pool, node, features))
     known: PoolView | None = part.memo[key]
     return known
 

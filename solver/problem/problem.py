@@ -25,7 +25,7 @@ from contracts.ids import (
 )
 from contracts.quantity import Quantity
 from solver.problem.selectors import SelectorRows, SelectorTable
-from solver.snapshot.parts import Page, Pages
+from solver.snapshot.pages import Page, Pages
 
 
 class SubrequestPart(

@@ -43,13 +43,26 @@ class SelectorRows(Struct, frozen=True, kw_only=True, rename="camel"):
     """(look, verdict), sorted."""
 
 
+Row = tuple[str, Look, Verdict]
+"""(expression, look, verdict)."""
+
+
 class SelectorTable:
-    """Verdicts by expression and look; frozen."""
+    """Verdicts by expression and look; frozen.
+
+    `memo` keeps pure results derived from it.
+    """
 
     def __init__(
         self, verdicts: Mapping[tuple[str, Look], Verdict] | None = None
     ) -> None:
         self._verdicts = dict(verdicts or {})
+        self.memo: dict[object, Any] = {}
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> SelectorTable:
+        """Make a table of these rows."""
+        return cls({(expression, seen): verdict for expression, seen, verdict in rows})
 
     @classmethod
     def of_rows(cls, recorded: Iterable[SelectorRows]) -> SelectorTable:
@@ -77,10 +90,6 @@ class SelectorTable:
         for (expression, driver, device), verdict in zip(asked, verdicts, strict=True):
             found[expression, look(reads(expression), driver, device)] = verdict
         return SelectorTable(found)
-
-    def restricted(self, rows: Iterable[tuple[str, Look]]) -> SelectorTable:
-        """Keep these rows only."""
-        return SelectorTable({row: self._verdicts[row] for row in rows})
 
     def rows(self) -> tuple[SelectorRows, ...]:
         """Write the table in its canonical order."""

@@ -14,7 +14,7 @@ from contracts.process.wire import Outgoing
 from solver.decision import Decision
 from solver.problem.problem import ROOT, Problem
 from solver.record import Recorded
-from solver.snapshot.parts import Page
+from solver.snapshot.pages import Page
 from solver.versions import VERSION, dependency_versions, platform_tag
 
 IN_FLIGHT = 16

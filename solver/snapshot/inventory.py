@@ -18,10 +18,10 @@ from contracts.messages import DevicesAnnounced, HealthJudged
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeStatus
 from solver.snapshot.maps import FrozenMap
+from solver.snapshot.pages import Pages
 from solver.snapshot.parts import (
     ClassPart,
     NodePart,
-    Pages,
     PoolPart,
     ShareUse,
     UsePart,

@@ -1,0 +1,193 @@
+"""The parts of a cluster in pages, each hashed once, so that a change costs a page.
+
+Parts lie in pages by the node that they belong to; a page's hash covers its parts.
+Snapshot changes pages, Problem is a list of pages, the recorder stores pages, the
+worker process receives them: all four only ever touch what changed. Inside a page the
+parts of each node lie together, so that a result about a node outlives a change of
+its neighbours.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from hashlib import sha256
+
+from msgspec import Raw
+
+from contracts.codec import Codec
+from solver.snapshot.memo import Memo
+from solver.snapshot.parts import Part, PartValue
+
+PAGES = 256
+"""How many pages a cluster has; a node's page follows from its name alone."""
+
+_PAGE: Codec[list[Raw]] = Codec(list[Raw], "page")
+
+
+class NodeParts:
+    """The parts of one node, or (owner "") of the cluster as a whole, frozen.
+
+    `memo` keeps pure results derived from them.
+    """
+
+    __slots__ = ("memo", "owner", "parts")
+
+    def __init__(self, owner: str, parts: Mapping[str, Part]) -> None:
+        self.owner = owner
+        self.parts = parts
+        """By key."""
+        self.memo = Memo()
+
+    def with_part(self, part: Part) -> NodeParts:
+        """Put a part in the place of the one with its key."""
+        return NodeParts(self.owner, {**self.parts, part.key: part})
+
+    def without(self, key: str) -> NodeParts:
+        """Leave a part out."""
+        kept = {name: part for name, part in self.parts.items() if name != key}
+        return NodeParts(self.owner, kept)
+
+    def is_same(self, parts: Mapping[str, Part]) -> bool:
+        """Say whether these are the very same parts."""
+        return self.parts.keys() == parts.keys() and all(
+            self.parts[key] is part for key, part in parts.items()
+        )
+
+
+class Page:
+    """The parts of a few nodes, frozen; `memo` keeps pure results derived from it."""
+
+    def __init__(self, nodes: Mapping[str, NodeParts], data: bytes = b"") -> None:
+        self.nodes = nodes
+        """By owner."""
+        self.memo = Memo()
+        if data:
+            self.data = data
+
+    @classmethod
+    def of(cls, parts: Iterable[Part]) -> Page:
+        """Put parts together."""
+        return cls(_by_owner(parts, {}))
+
+    @classmethod
+    def decode(
+        cls, data: bytes, parts: Mapping[bytes, Part], nodes: Mapping[str, NodeParts]
+    ) -> Page:
+        """Read a page back; what is known already is not read again.
+
+        `parts` by their bytes, `nodes` by owner: taken where they are the same.
+
+        Raises:
+            DecodeError: the bytes are no page.
+        """
+        found = (bytes(raw) for raw in _PAGE.decode(data))
+        read = (parts.get(raw) or Part.decode(raw) for raw in found)
+        return cls(_by_owner(read, nodes), data)
+
+    def parts(self) -> Iterator[Part]:
+        """Go through all parts, node by node."""
+        return (part for node in self.nodes.values() for part in node.parts.values())
+
+    def values_of(self, owner: str) -> Iterator[PartValue]:
+        """Go through the values of a node (or, for "", of the cluster)."""
+        node = self.nodes.get(owner)
+        return (part.value for part in (node.parts.values() if node else ()))
+
+    @cached_property
+    def data(self) -> bytes:
+        """Canonical bytes: the parts in the order of their keys."""
+        parts = {part.key: part for part in self.parts()}
+        return b"[" + b",".join(parts[key].data for key in sorted(parts)) + b"]"
+
+    @cached_property
+    def sha(self) -> str:
+        """Hash of the bytes, in hex."""
+        return sha256(self.data).hexdigest()
+
+    def get(self, owner: str, key: str) -> Part | None:
+        """Look up a part by its owner and key."""
+        node = self.nodes.get(owner)
+        return None if node is None else node.parts.get(key)
+
+    def with_part(self, part: Part) -> Page:
+        """Put a part in the place of the one with its key."""
+        node = self.nodes.get(part.owner) or NodeParts(part.owner, {})
+        return Page({**self.nodes, part.owner: node.with_part(part)})
+
+    def without(self, owner: str, key: str) -> Page:
+        """Leave a part out."""
+        node = self.nodes[owner].without(key)
+        if node.parts:
+            return Page({**self.nodes, owner: node})
+        return Page({name: n for name, n in self.nodes.items() if name != owner})
+
+
+def _by_owner(
+    parts: Iterable[Part], known: Mapping[str, NodeParts]
+) -> dict[str, NodeParts]:
+    """Sort parts by their owners."""
+    found: dict[str, dict[str, Part]] = {}
+    for part in parts:
+        found.setdefault(part.owner, {})[part.key] = part
+    nodes = {}
+    for owner, mine in found.items():
+        node = known.get(owner)
+        same = node is not None and node.is_same(mine)
+        nodes[owner] = node if node is not None and same else NodeParts(owner, mine)
+    return nodes
+
+
+_EMPTY = Page({})
+
+
+class Pages:
+    """All parts of a cluster: a frozen map from page number to page."""
+
+    def __init__(self, pages: tuple[Page, ...] = (_EMPTY,) * PAGES) -> None:
+        self._pages = pages
+
+    def __iter__(self) -> Iterator[Page]:
+        """Go through the pages that hold anything, in their order."""
+        return (page for page in self._pages if page.nodes)
+
+    def values(self) -> Iterator[PartValue]:
+        """Go through all values, page by page."""
+        return (part.value for page in self for part in page.parts())
+
+    def of(self, owner: str) -> Iterator[PartValue]:
+        """Go through the values of a node (or, for "", of the cluster)."""
+        return self._pages[page_number(owner)].values_of(owner)
+
+    def get(self, owner: str, key: str) -> PartValue | None:
+        """Look up a part's value by its owner (node, or "") and key."""
+        part = self._pages[page_number(owner)].get(owner, key)
+        return None if part is None else part.value
+
+    def with_value(self, value: PartValue) -> Pages:
+        """Put a value in the place of the one with its key; itself when equal."""
+        part = Part(value)
+        number = page_number(part.owner)
+        page = self._pages[number]
+        known = page.get(part.owner, part.key)
+        if known is not None and known.value == value:
+            return self
+        return self._with_page(number, page.with_part(part))
+
+    def without(self, owner: str, key: str) -> Pages:
+        """Leave a part out; itself when there is none."""
+        number = page_number(owner)
+        page = self._pages[number]
+        if page.get(owner, key) is None:
+            return self
+        return self._with_page(number, page.without(owner, key))
+
+    def _with_page(self, number: int, page: Page) -> Pages:
+        pages = self._pages
+        return Pages((*pages[:number], page, *pages[number + 1 :]))
+
+
+def page_number(owner: str) -> int:
+    """Say which page holds the parts of a node (or, for "", of the cluster)."""
+    return zlib.crc32(owner.encode()) % PAGES

@@ -3,7 +3,8 @@
 # Usage: scripts/bench.sh small|full
 set -euo pipefail
 mkdir -p build/benchmarks
-for name in decisions arrivals soak incremental openb scale selectors semantics; do
+for name in decisions arrivals soak incremental openb scale selectors semantics \
+  upstream_rate; do
   echo "== $name"
   .venv/bin/python -m "benchmarks.$name" --size "$1" --json "build/benchmarks/$name.json"
 done

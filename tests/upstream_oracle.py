@@ -16,13 +16,14 @@ SOURCES = Path(__file__).parent / "upstream"
 REQUIRED = "MOORINGS_REQUIRE_GO"
 NO_GO = "Go 1.26+ is not installed: https://go.dev/dl; these tests are skipped"
 _BUILDS = {
+    "bench": ("build",),
     "oracle": ("build",),
     "table": ("test", "-c", "-vet=off"),
 }
 
 
 def built(name: str) -> Path | None:
-    """Give the `oracle` or `table` program; None where there is no Go.
+    """Give the `oracle`, `table` or `bench` program; None where there is no Go.
 
     Raises:
         subprocess.CalledProcessError: Go is there and cannot build it.

@@ -32,3 +32,11 @@ def test_openb_has_a_row_for_every_policy(tmp_path: Path) -> None:
     assert {row["scope"] for row in found} == {"all", "devices"}
     assert len({row["policy"] for row in found}) == 6
     assert all(row["refused at 130%"] > 0 for row in found)
+
+
+def test_as_many_claims_are_placed_as_upstream_places(tmp_path: Path) -> None:
+    found = rows_of(tmp_path, "upstream_rate", "--nodes", "10")
+    assert [row["scenario"] for row in found] == ["plain", "pairs", "parts"]
+    for row in found:
+        placed = [count for name, count in row.items() if name.endswith(" placed")]
+        assert set(placed) == {row["claims"]} == {50}

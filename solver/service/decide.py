@@ -34,6 +34,8 @@ from solver.snapshot.snapshot import GangTried, Snapshot, apply
 from solver.versions import VERSION
 
 log = get_logger(__name__)
+MOST_VERDICTS = 100_000
+"""Verdicts that are remembered; beyond, those of the last Problem stay."""
 
 
 class Decider:
@@ -83,6 +85,19 @@ class Decider:
         _log_decision(opened, decision, seconds)
         return changes
 
+    async def warm(self, snapshot: Snapshot) -> None:
+        """Let the worker read all nodes ahead of the first gang.
+
+        It is asked nothing at all, of everything: a Problem without gangs.
+        """
+        problem = Problem(
+            snapshot.inventory.pages, (), SelectorTable(), self._parameters
+        )
+        try:
+            await self._worker.solve(problem)
+        except (WorkerLostError, WorkerFailedError) as error:
+            log.warning("worker.cold", reason=error.reason)
+
     async def finish(
         self, snapshot: Snapshot, opened: SolveOpened
     ) -> list[tuple[DecisionMessage | GangTried, int]]:
@@ -125,7 +140,10 @@ class Decider:
         while wanted := wanted_verdicts(snapshot, gangs, self._table):
             verdicts = await asyncio.to_thread(self._evaluator.evaluate, wanted)
             self._table = self._table.with_verdicts(wanted, verdicts)
-        return assemble(snapshot, gangs, self._table, self._parameters)
+        problem = assemble(snapshot, gangs, self._table, self._parameters)
+        if len(self._table) > MOST_VERDICTS:
+            self._table = problem.selectors
+        return problem
 
     async def _decide_halves(
         self,

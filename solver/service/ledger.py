@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from contracts import messages, subjects
@@ -14,11 +14,13 @@ from contracts.process.wire import Outgoing
 from solver.decision import Decision
 from solver.problem.problem import ROOT, Problem
 from solver.record import Recorded
-from solver.snapshot.pages import Page
+from solver.snapshot.pages import PAGES, Page
 from solver.versions import VERSION, dependency_versions, platform_tag
 
 IN_FLIGHT = 16
 """Blobs stored at a time."""
+MOST_REMEMBERED = 16 * PAGES
+"""Stored pages that are remembered; others are stored again when met."""
 
 
 class Ledger:
@@ -29,7 +31,7 @@ class Ledger:
         self._cluster = cluster
         self._stored: set[str] = set()
 
-    async def store_pages(self, pages: Iterable[Page]) -> None:
+    async def store_pages(self, pages: Collection[Page]) -> None:
         """Store the pages that were not stored yet."""
         new = {page.sha: page for page in pages if page.sha not in self._stored}
         slots = asyncio.Semaphore(IN_FLIGHT)
@@ -42,10 +44,8 @@ class Ledger:
             for page in new.values():
                 group.create_task(store(page))
         self._stored |= new.keys()
-
-    def forget(self, keep: Iterable[Page]) -> None:
-        """Keep the list of stored pages short: what is gone is stored again if met."""
-        self._stored &= {page.sha for page in keep}
+        if len(self._stored) > MOST_REMEMBERED:
+            self._stored = {page.sha for page in pages}
 
     async def open(self, problem: Problem, epoch: int) -> SolveOpened:
         """Record a Problem before it is solved."""

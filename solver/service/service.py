@@ -40,6 +40,7 @@ from solver.service.presence import judge_presence
 from solver.service.worker import SolveWorker
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import (
+    GangForgotten,
     GangTried,
     NodePresence,
     Snapshot,
@@ -62,6 +63,8 @@ STREAMS = {
 REST_S = 0.1
 """How long a gang rests after its first decision came back; doubled each time."""
 MAX_REST_S = 60.0
+UNKNOWN_S = 600.0
+"""How long a gang is kept of which no submission was read, at least."""
 ENDINGS = 500
 """Gangs released in one batch."""
 
@@ -91,6 +94,8 @@ class SolverService:
         """Messages taken in and refused, by entity."""
         self._rests: dict[GangUID, float] = {}
         """Until when a gang rests whose decision could not be written."""
+        self._unknown: frozenset[GangUID] = frozenset()
+        """Gangs without a submission when this was last looked at."""
         self._wake = asyncio.Event()
         self._unfinished = True
         """Whether a former leader may have left open solves."""
@@ -105,6 +110,7 @@ class SolverService:
             **follow,
             "lead": self.lead,
             "presence": self.presence,
+            "forget": self.forget,
             "decide": self.decide,
         }
 
@@ -198,7 +204,10 @@ class SolverService:
 
     async def _tend(self) -> None:
         if not self._leadership.leads:
-            await self._ledger.store_pages(self._snapshot.inventory.pages)
+            pages = tuple(self._snapshot.inventory.pages)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._decider.warm(self._snapshot))
+                group.create_task(self._ledger.store_pages(pages))
         if await self._leadership.tend():
             self._unfinished = True
             log.info("epoch.claimed", epoch=self._leadership.epoch, **self._sizes())
@@ -213,6 +222,15 @@ class SolverService:
             if self._ready:
                 self._judge_presence(now)
             await _sleep(stop, 1.0)
+
+    async def forget(self, stop: asyncio.Event) -> None:
+        """Forget gangs of which late messages told, and no submission for long."""
+        while not stop.is_set():
+            await _sleep(stop, UNKNOWN_S)
+            unknown = frozenset(self._snapshot.unknown)
+            for uid in unknown & self._unknown:
+                self._snapshot = apply(self._snapshot, GangForgotten(uid=uid))
+            self._unknown = unknown
 
     def _judge_presence(self, now: float) -> None:
         nodes = self._snapshot.inventory.nodes
@@ -271,7 +289,6 @@ class SolverService:
         self._rests = {uid: end for uid, end in self._rests.items() if end > now}
         batch = choose_batch(self._snapshot, limits, resting=self._rests)
         if not batch:
-            self._ledger.forget(self._snapshot.inventory.pages)
             return False
         self._apply(await self._decider.decide(self._snapshot, batch))
         return True

@@ -45,6 +45,7 @@ class SolveWorker:
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
         self._sent: set[str] = set()
+        self._lock = asyncio.Lock()
 
     @property
     def pid(self) -> int | None:
@@ -71,6 +72,10 @@ class SolveWorker:
             WorkerLostError: try again, or with less.
             WorkerFailedError: trying again would fail again.
         """
+        async with self._lock:
+            return await self._solve(problem)
+
+    async def _solve(self, problem: Problem) -> bytes:
         self.start()
         pages = {page.sha: page for page in problem.pages}
         new = {sha: page.data for sha, page in pages.items() if sha not in self._sent}

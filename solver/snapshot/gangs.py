@@ -114,6 +114,11 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def is_over(self) -> bool:
+        """Whether its whole life is known, and nothing can follow."""
+        return self.submission is not None and self.phase.is_terminal
+
+    @property
     def ending(self) -> ReleaseOutcome | None:
         """How its life should end now; None: it should not."""
         if self.command is None or self.submission is None or self.phase.is_terminal:

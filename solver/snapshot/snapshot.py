@@ -52,6 +52,7 @@ from solver.snapshot.inventory import (
     without_slice,
 )
 from solver.snapshot.maps import FrozenMap
+from solver.snapshot.over import Over
 from solver.snapshot.usage import with_holder, without_holder
 
 
@@ -70,6 +71,12 @@ class GangTried(Struct, frozen=True, kw_only=True):
     growth: int
 
 
+class GangForgotten(Struct, frozen=True, kw_only=True):
+    """Nothing came of a gang but late messages: its submission is long gone."""
+
+    uid: GangUID
+
+
 class Snapshot(Struct, frozen=True, kw_only=True):
     """What is believed; see `apply`."""
 
@@ -84,6 +91,9 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The gangs that want a decision."""
     ending: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs whose life should end now."""
+    unknown: FrozenMap[GangUID, GangRecord] = FrozenMap()
+    """The gangs of which no submission was read."""
+    over: Over = Over()
 
     @property
     def growth(self) -> int:
@@ -105,6 +115,7 @@ SnapshotMessage = (
     | GangRejected
     | GangReleased
     | GangTried
+    | GangForgotten
     | AllocationWritten
     | AllocationRefused
     | AllocationLost
@@ -163,6 +174,8 @@ def apply(
                 message.namespace,
                 lambda record: structs.replace(record, tried=growth),
             )
+        case GangForgotten(uid=uid):
+            return _without_gang(snapshot, uid)
         case (
             AllocationWritten()
             | AllocationRefused()
@@ -199,12 +212,30 @@ def _with_gang(
             inventory = without_holder(inventory, holder, _allocations(before))
         if after.allocated is not None:
             inventory = with_holder(inventory, holder, _allocations(after))
+    records, over = snapshot.gangs.with_item(uid, after), snapshot.over
+    if after.is_over and not before.is_over:
+        over, oldest = over.with_gang(uid)
+        records = records if oldest is None else records.without(oldest)
     return structs.replace(
         snapshot,
         inventory=inventory,
-        gangs=snapshot.gangs.with_item(uid, after),
+        gangs=records,
+        over=over,
+        unknown=_kept(snapshot.unknown, after, keep=after.submission is None),
         waiting=_kept(snapshot.waiting, after, keep=after.wants_decision),
         ending=_kept(snapshot.ending, after, keep=after.ending is not None),
+    )
+
+
+def _without_gang(snapshot: Snapshot, uid: GangUID) -> Snapshot:
+    """Forget a gang of which no submission is known and which holds nothing."""
+    record = snapshot.unknown.get(uid)
+    if record is None or record.allocated is not None:
+        return snapshot
+    return structs.replace(
+        snapshot,
+        gangs=snapshot.gangs.without(uid),
+        unknown=snapshot.unknown.without(uid),
     )
 
 

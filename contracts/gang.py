@@ -19,6 +19,8 @@ from contracts.structs import KubernetesStruct
 API_VERSION = "moorings.dev/v1alpha1"
 MAX_MEMBERS = 5000
 """Pods of one gang."""
+GANG_LABEL = "moorings.dev/gang"
+"""Names the gang of a pod, in its namespace."""
 
 
 class MemberClaim(KubernetesStruct, frozen=True, kw_only=True):
@@ -46,10 +48,11 @@ class MemberNode(KubernetesStruct, frozen=True, kw_only=True):
     node_name: NodeName = NodeName("")
     """The only node that will do; empty: any."""
     resources: dict[str, Quantity] = {}
+    """What a pod asks for; `pods`: how many pods it is, one unless said."""
     node_selector: dict[str, str] = {}
     tolerations: tuple[NodeToleration, ...] = ()
     affinity: dict[str, Any] = {}
-    """`nodeAffinity`, as in a pod."""
+    """`nodeAffinity`, as in a pod; only what is required decides."""
 
 
 class Member(KubernetesStruct, frozen=True, kw_only=True):

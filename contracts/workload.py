@@ -98,12 +98,26 @@ class ResourceRequirements(KubernetesExcerpt, frozen=True, kw_only=True):
     claims: tuple[ContainerResourceClaim, ...] = ()
 
 
+class ContainerPort(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A port of a container, and the port of the node that it takes, if any."""
+
+    container_port: int = 0
+    host_port: int = 0
+
+
 class Container(KubernetesExcerpt, frozen=True, kw_only=True):
     """A container; an init container with `Always` runs along (a sidecar)."""
 
     name: str = ""
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str | None = None
+    ports: tuple[ContainerPort, ...] = ()
+
+
+class TopologySpreadConstraint(KubernetesExcerpt, frozen=True, kw_only=True):
+    """How evenly pods are spread; only `DoNotSchedule` keeps a pod from a node."""
+
+    when_unsatisfiable: str = ""
 
 
 class PodSchedulingGate(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -129,6 +143,8 @@ class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     resources: ResourceRequirements = ResourceRequirements()
     """Of the pod as a whole (KEP-2837)."""
     overhead: dict[str, Quantity] = {}
+    host_network: bool = False
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
 
 
 class PodResourceClaimStatus(KubernetesExcerpt, frozen=True, kw_only=True):

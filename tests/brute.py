@@ -26,6 +26,8 @@ Value = tuple[int, ...]
 Cost = tuple[tuple[str, int], ...]
 """What a use consumes: (capacity, 1e-9 units), sorted."""
 MAX = 32
+POD = -1
+"""Stands for a pod itself among the things that are taken."""
 WAYS = 30_000
 """Ways to place a pod that are tried for one Problem."""
 
@@ -35,7 +37,7 @@ class TooManyWaysError(Exception):
 
 
 class Taken(Struct, frozen=True, order=True):
-    """One device that a pod has: what others must know of it."""
+    """One device that a pod has, or what it needs of the node itself."""
 
     place: int
     thing: int
@@ -94,9 +96,7 @@ class Brute:
         self, member: MemberPart, state: tuple[Taken, ...]
     ) -> Iterator[tuple[tuple[Taken, ...], int]]:
         for number, place in enumerate(self.world.places):
-            if member.node_name not in ("", place.node.name):
-                continue
-            if set(member.extended_resources) & set(place.node.plugin_resources):
+            if not self.world.admits(place.node, member):
                 continue
             yield from self._on(member, number, place, state)
 
@@ -119,6 +119,9 @@ class Brute:
                     for thing, cost, admin in mine
                     if not admin
                 ]
+                if place.node.free is not None:
+                    needs = {"pods": 1, **member.resources}
+                    kept.append(Taken(number, POD, tuple(sorted(needs.items()))))
                 more = tuple(sorted([*state, *kept]))
                 if self._all_fit(more):
                     yield more, sum(ranks)
@@ -209,7 +212,11 @@ class Brute:
     def _all_fit(self, state: tuple[Taken, ...]) -> bool:
         """Check all that is given out, seen from every node that has some of it."""
         given: dict[object, list[tuple[Thing, Cost]]] = {}
+        if not self._nodes_suffice(state):
+            return False
         for item in state:
+            if item.thing == POD:
+                continue
             thing = self.world.places[item.place].things[item.thing]
             given.setdefault(thing.name, []).append((thing, item.cost))
         for uses in given.values():
@@ -220,6 +227,19 @@ class Brute:
             self._sums_hold(self.world.places[number], everything)
             for number in {item.place for item in state}
         )
+
+    def _nodes_suffice(self, state: tuple[Taken, ...]) -> bool:
+        """Check that the pods on each node find enough of what it has left."""
+        needs: dict[tuple[int, str], int] = {}
+        for item in state:
+            for name, amount in item.cost if item.thing == POD else ():
+                needs[item.place, name] = needs.get((item.place, name), 0) + amount
+        for (number, name), amount in needs.items():
+            free = self.world.places[number].node.free or {}
+            unlimited = name == "pods" and name not in free
+            if not unlimited and amount > free.get(name, 0):
+                return False
+        return True
 
     def _fits(
         self,

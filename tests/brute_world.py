@@ -14,11 +14,12 @@ from contracts.device import (
     Device,
     DeviceTaint,
     NodeSelectorRequirement,
+    NodeSelectorTerm,
 )
 from contracts.features import Features
 from contracts.ids import DeviceID
 from contracts.quantity import NANO
-from solver.problem.problem import Problem, SubrequestPart
+from solver.problem.problem import MemberPart, Problem, SubrequestPart
 from solver.problem.reads import reads
 from solver.problem.selectors import look
 from solver.snapshot.parts import NodePart, PoolPart, PoolSlice, UsePart
@@ -97,6 +98,29 @@ class World:
         use = self.uses.get((thing.name.driver, thing.name.pool))
         more = [t for d, t in (use.taints if use else ()) if d == thing.name.device]
         return [*thing.device.taints, *more]
+
+    # --- which nodes will do -------------------------------------------------------
+
+    def admits(self, node: NodePart, pod: MemberPart) -> bool:
+        """Say whether a pod may be on a node, amounts aside."""
+        taints = [(t.key, t.value, t.effect) for t in node.taints]
+        if node.unschedulable:
+            taints.append(("node.kubernetes.io/unschedulable", "", "NoSchedule"))
+        for key, value, effect in taints:
+            if effect != "PreferNoSchedule" and not any(
+                t.key in ("", key)
+                and t.effect in ("", effect)
+                and (t.operator == "Exists" or t.value == value)
+                for t in pod.tolerations
+            ):
+                return False
+        wanted = pod.affinity
+        return (
+            pod.node_name in ("", node.name)
+            and pod.node_selector.items() <= node.labels.items()
+            and (wanted is None or _selects(wanted.node_selector_terms, node))
+            and not set(pod.extended_resources) & set(node.plugin_resources)
+        )
 
     # --- what a request can have ---------------------------------------------------
 
@@ -286,7 +310,12 @@ def _at(s: PoolSlice | Device, node: NodePart) -> bool:
         return s.node_name == node.name
     if s.all_nodes:
         return True
-    terms = s.node_selector.node_selector_terms if s.node_selector else ()
+    return _selects(
+        s.node_selector.node_selector_terms if s.node_selector else (), node
+    )
+
+
+def _selects(terms: tuple[NodeSelectorTerm, ...], node: NodePart) -> bool:
     return any(
         (t.match_expressions or t.match_fields)
         and all(_holds(r, node.labels.get(r.key)) for r in t.match_expressions)

@@ -27,6 +27,7 @@ from solver.snapshot.snapshot import Snapshot, apply
 from tests.differential import generate
 from tests.differential.draw import Json
 from tests.differential.lines import plan_line
+from tests.drawn_nodes import asked_of_nodes, bound_pod, with_fit
 from tests.problems import CLUSTER
 
 DEVICES, COUNT = 4, 2
@@ -37,6 +38,8 @@ def drawn(seed: int, evaluator: SelectorEvaluator) -> tuple[Problem, list[str]]:
     """Make the Problem of a seed, and name the features in it."""
     draw = random.Random(seed)
     case = generate(seed)
+    fit = draw.random() < 0.5
+    tags = [*case["tags"], *(["node-fit"] if fit else [])]
     _cut(case, draw)
     line = json.loads(plan_line(case))
     snapshot = Snapshot()
@@ -45,19 +48,26 @@ def drawn(seed: int, evaluator: SelectorEvaluator) -> tuple[Problem, list[str]]:
         if raw["kind"] == "ResourceClaim" and not held:
             continue
         key = f"{raw['metadata']['name']}-{number}"
+        if raw["kind"] == "Node" and fit:
+            raw = with_fit(raw, draw)  # noqa: PLW2901  # the same object, and more
         if raw["kind"] in ("Node", "DeviceClass"):
             key = raw["metadata"]["name"]
         snapshot = _observed(snapshot, raw, key)
     other = {"metadata": {"name": "node-2", "labels": {"zone": "east"}}}
     node = {"apiVersion": "v1", "kind": "Node", **other}
+    if fit:
+        node = with_fit(node, draw)
+        for number in range(draw.choice((0, 0, 1, 2))):
+            pod = bound_pod(number, draw)
+            snapshot = _observed(snapshot, pod, f"default/other-{number}")
     snapshot = _observed(snapshot, node, "node-2")
-    for number, gang in enumerate(_gangs(case, draw), start=1):
+    for number, gang in enumerate(_gangs(case, draw, fit=fit), start=1):
         uid = GangUID(gang.metadata.uid)
         submission = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
         snapshot = apply(snapshot, submission, sequence=number)
     features = features_of("1.37", line["featureGates"])
     parameters = Parameters(version="drawn", features=features)
-    return _problem(snapshot, parameters, evaluator), list(case["tags"])
+    return _problem(snapshot, parameters, evaluator), tags
 
 
 def _observed(snapshot: Snapshot, raw: dict[str, Any], key: str) -> Snapshot:
@@ -97,7 +107,7 @@ def _asked(request: Json) -> list[Json]:
     return [exactly] if exactly else list(request.get("firstAvailable") or ())
 
 
-def _gangs(case: Json, draw: random.Random) -> list[Gang]:
+def _gangs(case: Json, draw: random.Random, *, fit: bool) -> list[Gang]:
     """Make a few gangs; what their pods claim is drawn from the case's claims."""
     specs = [
         convert(claim, ResourceClaim, "claim").spec
@@ -116,9 +126,7 @@ def _gangs(case: Json, draw: random.Random) -> list[Gang]:
                     MemberClaim(name=f"c{i}", spec=draw.choice(specs))
                     for i in range(draw.choice((1, 1, 1, 2)))
                 ),
-                node=MemberNode(
-                    node_name=NodeName("node-2" if draw.random() < 0.05 else "")
-                ),
+                node=asked_of_nodes(draw) if fit else _pinned(draw),
             )
             for index in range(draw.choice((1, 1, 2)))
         )
@@ -127,3 +135,7 @@ def _gangs(case: Json, draw: random.Random) -> list[Gang]:
         spec = GangSpec(members=members, priority=draw.choice((0, 0, 5)))
         gangs.append(Gang(metadata=meta, spec=spec))
     return gangs
+
+
+def _pinned(draw: random.Random) -> MemberNode:
+    return MemberNode(node_name=NodeName("node-2" if draw.random() < 0.05 else ""))

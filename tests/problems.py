@@ -16,7 +16,7 @@ from contracts.claim import ResourceClaimStatus
 from contracts.codec import to_builtins
 from contracts.device import Device, DeviceTaint, ResourcePool
 from contracts.gang import Gang
-from contracts.ids import ClusterName, DeviceID, GangUID, NodeName
+from contracts.ids import ClusterName, DeviceID, GangUID, NodeName, object_key
 from contracts.kubernetes import WritableObject, to_kubernetes
 from contracts.messages import (
     DeviceHealth,
@@ -25,6 +25,7 @@ from contracts.messages import (
     ObjectObserved,
     SubmitGang,
 )
+from contracts.workload import Node, Pod
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import Parameters, Problem
 from solver.problem.selectors import SelectorTable, Verdict
@@ -102,6 +103,17 @@ def observe(snapshot: Snapshot, key: str, value: WritableObject) -> Snapshot:
     raw = to_builtins(to_kubernetes(value))
     message = ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
     return apply(snapshot, message)
+
+
+def observe_core(snapshot: Snapshot, *values: Node | Pod) -> Snapshot:
+    """Believe in Nodes and Pods, which nobody here writes."""
+    for value in values:
+        kind, meta = type(value).__name__, value.metadata
+        raw = {"apiVersion": "v1", "kind": kind, **to_builtins(value)}
+        key = meta.name if kind == "Node" else object_key(meta.namespace, meta.name)
+        message = ObjectObserved(cluster=CLUSTER, kind=kind, key=key, object=raw)
+        snapshot = apply(snapshot, message)
+    return snapshot
 
 
 def problem_of(snapshot: Snapshot, parameters: Parameters = PARAMETERS) -> Problem:

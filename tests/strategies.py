@@ -14,11 +14,11 @@ from msgspec import inspect
 
 from contracts.claim import DeviceClass, DeviceRequest, ResourceClaim
 from contracts.device import Device, DeviceTaint, ResourcePool, ResourceSlice
-from contracts.gang import Gang, Member
+from contracts.gang import Gang, Member, NodeToleration
 from contracts.ids import ClusterName, GangUID, NodeName
 from contracts.messages import DevicesAnnounced, SubmitGang
 from contracts.quantity import Quantity
-from contracts.workload import Node
+from contracts.workload import Node, NodeTaint
 from tests import builders
 
 T = TypeVar("T")
@@ -262,6 +262,9 @@ def nodes() -> SearchStrategy[Node]:
         labels=st.dictionaries(st.just("rack"), LABELS, max_size=1),
         ready=st.sampled_from([True, False, None]),
         unschedulable=st.booleans(),
+        taints=st.sampled_from(
+            [(), (NodeTaint(key="spare", value="yes", effect="NoSchedule"),)]
+        ),
     )
 
 
@@ -273,9 +276,29 @@ def members(name: str = "worker") -> SearchStrategy[Member]:
     template = st.just(builders.member_claim(name="nics", template="nic"))
     sets = st.one_of(written.map(lambda claim: (claim,)), st.tuples(written, template))
     return st.builds(
-        lambda claims, count: builders.member(*claims, name=name, count=count),
+        lambda claims, count, asked: builders.member(
+            *claims, name=name, count=count, **asked
+        ),
         sets,
         st.integers(1, 16),
+        asked_of_nodes(),
+    )
+
+
+def asked_of_nodes() -> SearchStrategy[dict[str, Any]]:
+    """Draw what pods ask of nodes besides devices."""
+    selector = {"matchExpressions": [{"key": "rack", "operator": "Exists"}]}
+    required = {"nodeSelectorTerms": [selector]}
+    field = "requiredDuringSchedulingIgnoredDuringExecution"
+    options: list[dict[str, Any]] = [
+        {},
+        {"resources": {"cpu": "500m", "memory": "1Gi", "example.com/slot": 1}},
+        {"node_selector": {"rack": "r1"}},
+        {"tolerations": (NodeToleration(key="spare", operator="Exists"),)},
+        {"affinity": {"nodeAffinity": {field: required}}},
+    ]
+    return st.lists(st.sampled_from(options), max_size=3).map(
+        lambda parts: {key: value for part in parts for key, value in part.items()}
     )
 
 

@@ -6,6 +6,9 @@ decide yet is the solver's to say.
 
 from __future__ import annotations
 
+from typing import Any
+
+from contracts.errors import DecodeError
 from contracts.gang import (
     MAX_MEMBERS,
     Gang,
@@ -15,8 +18,16 @@ from contracts.gang import (
     MemberNode,
     TopologyLevel,
 )
+from contracts.node_affinity import (
+    NODE_AFFINITY,
+    REQUIRED,
+    required_nodes,
+    required_pods,
+    unreadable_numbers,
+)
 from contracts.validate import names
 from contracts.validate.claims import attributes, claim_spec
+from contracts.validate.nodes import node_selector
 from contracts.validate.requests import reference, request_names
 from contracts.validate.taints import node_toleration
 from contracts.validate.violation import (
@@ -31,6 +42,8 @@ from contracts.validate.violation import (
 SCOPES = ("Gang", "Pod")
 MODES = ("Required", "Preferred")
 RECOVERIES = ("Report", "Recreate")
+PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+"""Resources of nodes whose names have no domain; huge pages besides."""
 
 
 def gang(value: Gang) -> Violations:
@@ -104,10 +117,30 @@ def _node(value: MemberNode, path: str) -> Violations:
         if amount.nano < 0:
             message = "must be greater than or equal to zero"
             yield invalid(f"{path}.resources[{name}]", amount.text, message)
+        plain = name in PLAIN_RESOURCES or name.startswith("hugepages-")
+        if "/" not in name and not plain:
+            message = "must be a standard resource of nodes or have a domain"
+            yield invalid(f"{path}.resources", name, message)
     for key, label in value.node_selector.items():
         yield from names.label_key(key, f"{path}.nodeSelector")
         yield from names.label_value(label, f"{path}.nodeSelector[{key}]")
     yield from each(value.tolerations, None, f"{path}.tolerations", node_toleration)
+    yield from _affinity(value.affinity, f"{path}.affinity")
+
+
+def _affinity(value: dict[str, Any], path: str) -> Violations:
+    try:
+        required_pods(value)
+        selector = required_nodes(value)
+    except DecodeError as error:
+        field = error.field.removeprefix("$").removeprefix(".")
+        yield invalid(f"{path}.{field}".rstrip("."), None, error.reason)
+        return
+    if selector is not None:
+        place = f"{path}.{NODE_AFFINITY}.{REQUIRED}"
+        yield from node_selector(selector, place)
+        for field in unreadable_numbers(selector):
+            yield invalid(f"{place}.{field}", None, "is compared as a number")
 
 
 def _constraint(

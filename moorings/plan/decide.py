@@ -11,6 +11,7 @@ from contracts.errors import ContractsError
 from contracts.features import Features
 from moorings.plan.admission import admitted
 from moorings.plan.answer import plan_of
+from moorings.plan.limits import limited
 from moorings.plan.plan import Plan
 from moorings.plan.work import PlanObject, Work, work_of
 from solver.allocate import allocate
@@ -73,6 +74,7 @@ class Planner:
         batch = choose_batch(work.snapshot, _ALL)
         lenient = options.order == "upstream"
         gangs = resolve_gangs(work.snapshot, batch, options.features, lenient=lenient)
+        gangs = limited(gangs, objects, work.refused)
         if not lenient:
             gangs = admitted(gangs, objects)
         while wanted := wanted_verdicts(work.snapshot, gangs, self._table):

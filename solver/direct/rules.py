@@ -17,6 +17,7 @@ from solver.direct.shared import (
     capacity_suffices,
     compatibility_groups_agree,
     counters_suffice,
+    scaled,
 )
 from solver.direct.variables import (
     Lot,
@@ -140,6 +141,25 @@ def claims_stay_within_limit(x: Placements) -> None:
             x.model.add(total(terms) <= MAX_DEVICES)
 
 
+def node_resources_suffice(x: Placements) -> None:
+    """The pods on a node need no more of a resource than it has left.
+
+    For each node and resource: sum(need * pods[lot]) <= free.
+    Source: kube-scheduler's NodeResourcesFit.
+    """
+    lots: dict[int, list[Lot]] = {}
+    for lot in x.lots:
+        lots.setdefault(lot.node, []).append(lot)
+    for found in lots.values():
+        for r, free in enumerate(x.shape_of(found[0]).free):
+            needs = [(lot, x.member_of(lot).needs[r]) for lot in found]
+            if free is None or sum(lot.most * need for lot, need in needs) <= free:
+                continue
+            amounts, limit = scaled([need for _, need in needs], free)
+            pods = [lot.pods for lot in found]
+            x.model.add(total(list(zip(pods, amounts, strict=True))) <= limit)
+
+
 def attributes_match(x: Placements) -> None:
     """All devices of a pod in a constraint's scope have one value.
 
@@ -232,6 +252,7 @@ RULES: tuple[Callable[[Placements], None], ...] = (
     devices_are_exclusive,
     admin_access_comes_last,
     claims_stay_within_limit,
+    node_resources_suffice,
     capacity_suffices,
     counters_suffice,
     compatibility_groups_agree,

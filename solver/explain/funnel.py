@@ -1,19 +1,27 @@
 """Why a gang is not in, by counting: how many devices were left after each rule.
 
 One pass over the nodes for each kind of request: how many devices its selectors
-choose, how many of those are on usable nodes, free, and tolerated. The first rule
-that leaves too few is the reason. Always bounded; what counting cannot show is said
+choose, how many of those are on nodes that let the pod in, free, and tolerated, and
+for how many pods those nodes have enough else. The first rule that leaves too few is
+the reason. Always bounded; what counting cannot show is said
 as such, never guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 
 from msgspec import Struct
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
+from solver.explain.node_checks import (
+    PLENTY,
+    NodeCheck,
+    check_nodes,
+    room_of,
+    scarce_reason,
+)
 from solver.problem.candidates import (
     SelectorFault,
     free,
@@ -24,6 +32,7 @@ from solver.problem.candidates import (
 from solver.problem.demand import RequestKind, request_kind
 from solver.problem.devices import targets, with_room
 from solver.problem.gather import Cluster
+from solver.problem.node_fit import fit_of
 from solver.problem.problem import GangPart, MemberPart, Problem, SubrequestPart
 
 
@@ -31,7 +40,6 @@ class NodeCounts(Struct, frozen=True):
     """Devices of one node that are left for one kind of request."""
 
     node: NodeName
-    unavailable: str
     selected: int
     supported: int
     free: int
@@ -59,6 +67,7 @@ class Funnel:
         self._features = problem.parameters.features
         self._cluster = Cluster(problem.pages, self._features)
         self._known: dict[RequestKind, RequestCounts] = {}
+        self._checked: dict[Hashable, dict[NodeName, NodeCheck]] = {}
 
     def reasons(self, gang: GangPart, *, beaten_by: int) -> tuple[Reason, ...]:
         """Say why a gang is not in; `beaten_by`: gangs of the batch that are."""
@@ -100,31 +109,60 @@ class Funnel:
                 ]
                 if all(reasons):
                     return reasons[0]
+        if not any(claim.requests for claim in member.claims):
+            return self._nodes_reason(member)
         return self._constraint_reason(member)
+
+    def checks(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
+        """Check all nodes for what a member asks of them besides devices."""
+        key = (fit_of(member), tuple(sorted(member.resources.items())))
+        known = self._checked.get(key)
+        if known is None:
+            nodes = (pools.node for pools in self._cluster.nodes.values())
+            known = self._checked[key] = check_nodes(member, nodes)
+        return known
+
+    def _nodes_reason(self, member: MemberPart) -> Reason | None:
+        """Say what keeps a member without devices away."""
+        checks = self.checks(member)
+        left = list(checks.values())
+        for rule, what in _NODE_RULES.items():
+            before, left = left, [check for check in left if check.passes(rule)]
+            if left:
+                continue
+            message = f"of {len(before)} nodes 0 {what}{_example(before)}"
+            facts = {"nodes": len(before), "pods": member.count}
+            return Reason(rule=rule, subject=member.name, message=message, facts=facts)
+        if sum(map(room_of, left)) < member.count:
+            pods = {check.node.name: PLENTY for check in left}
+            return scarce_reason(member, pods, checks)
+        return None
 
     def _request_reason(
         self, member: MemberPart, request: SubrequestPart, subject: str
     ) -> Reason | None:
-        counts = self.counts(request_kind(request))
+        counts, checks = self.counts(request_kind(request)), self.checks(member)
         asked = 1 if request.all_devices else request.count
-        steps: tuple[tuple[Rule, Callable[[NodeCounts], int]], ...] = (
-            (Rule.NO_CANDIDATE, lambda node: node.selected),
-            (Rule.NODE, lambda node: 0 if node.unavailable else node.selected),
-            (Rule.DISABLED, lambda node: 0 if node.unavailable else node.supported),
-            (Rule.TAKEN, lambda node: 0 if node.unavailable else node.free),
-            (Rule.TAINTED, lambda node: 0 if node.unavailable else node.eligible),
-        )
         if not asked:
             return None
-        for rule, count in steps:
-            if request.all_devices:
-                room = sum(1 for n in counts.nodes if count(n) == n.selected > 0)
-            else:
-                room = sum(count(n) // asked for n in counts.nodes)
+        for rule, passed, count in _STEPS:
+            pods = {
+                node.node: _pods(node, count(node), request)
+                for node in counts.nodes
+                if checks[node.node].passes(*passed)
+            }
+            room = sum(pods.values())
             if room < member.count:
                 if rule is Rule.NO_CANDIDATE and counts.faults:
                     return _fault_reason(request, subject, counts)
-                return _count_reason(rule, request, subject, counts, (room, member))
+                steps = (rule, checks, room)
+                return _count_reason(request, subject, counts, steps, member)
+        pods = {name: most for name, most in pods.items() if most}
+        if (
+            sum(min(n, room_of(checks[name])) for name, n in pods.items())
+            < member.count
+        ):
+            return scarce_reason(member, pods, checks)
         return None
 
     def _constraint_reason(self, member: MemberPart) -> Reason | None:
@@ -171,8 +209,7 @@ class Funnel:
                 left &= tolerated(seen, kind.tolerations, self._features)
                 usable += left.bit_count()
             if chosen:
-                why = node.node.unavailable
-                counts = NodeCounts(node.name, why, chosen, able, available, usable)
+                counts = NodeCounts(node.name, chosen, able, available, usable)
                 nodes.append(counts)
         return RequestCounts(
             devices, tuple(nodes), tuple(faults.items()), tuple(unusable)
@@ -197,23 +234,59 @@ def _fault_reason(
     )
 
 
+_NODE_RULES = {
+    Rule.NODE: "are usable",
+    Rule.NODE_TAINTED: "have only taints that it tolerates",
+    Rule.NODE_SELECTION: "are nodes that it selects",
+}
+"""What keeps a member from nodes, in kube-scheduler's order."""
+_NODES = tuple(_NODE_RULES)
+_STEPS: tuple[tuple[Rule, tuple[Rule, ...], Callable[[NodeCounts], int]], ...] = (
+    (Rule.NO_CANDIDATE, (), lambda node: node.selected),
+    (Rule.NODE, _NODES[:1], lambda node: node.selected),
+    (Rule.NODE_TAINTED, _NODES[:2], lambda node: node.selected),
+    (Rule.NODE_SELECTION, _NODES, lambda node: node.selected),
+    (Rule.DISABLED, _NODES, lambda node: node.supported),
+    (Rule.TAKEN, _NODES, lambda node: node.free),
+    (Rule.TAINTED, _NODES, lambda node: node.eligible),
+)
+"""(rule, rules that the nodes counted must pass, devices that are left on a node)."""
+
+
+def _pods(node: NodeCounts, devices: int, request: SubrequestPart) -> int:
+    """Count the pods that so many devices of a node are enough for."""
+    if request.all_devices:
+        return int(devices == node.selected > 0)
+    return devices // request.count
+
+
+def _example(refusing: Iterable[NodeCheck]) -> str:
+    """Name one of the nodes that keep a member away, and why."""
+    said = [check for check in refusing if check.why]
+    return f" ({said[0].node.name}: {said[0].why})" if said else ""
+
+
 def _count_reason(
-    rule: Rule,
     request: SubrequestPart,
     subject: str,
     counts: RequestCounts,
-    room_of: tuple[int, MemberPart],
+    steps: tuple[Rule, dict[NodeName, NodeCheck], int],
+    member: MemberPart,
 ) -> Reason:
-    room, member = room_of
-    nodes = counts.nodes
-    usable = [node for node in nodes if not node.unavailable]
+    rule, checks, room = steps
+    on = [
+        [node for node in counts.nodes if checks[node.node].passes(*_NODES[:passed])]
+        for passed in range(len(_NODES) + 1)
+    ]
     facts = {
         "devices": counts.devices,
-        "selected": sum(node.selected for node in nodes),
-        "onUsableNodes": sum(node.selected for node in usable),
-        "supported": sum(node.supported for node in usable),
-        "free": sum(node.free for node in usable),
-        "eligible": sum(node.eligible for node in usable),
+        "selected": sum(node.selected for node in on[0]),
+        "onUsableNodes": sum(node.selected for node in on[1]),
+        "onToleratedNodes": sum(node.selected for node in on[2]),
+        "onSelectedNodes": sum(node.selected for node in on[3]),
+        "supported": sum(node.supported for node in on[3]),
+        "free": sum(node.free for node in on[3]),
+        "eligible": sum(node.eligible for node in on[3]),
         "podsWithRoom": room,
         "pods": member.count,
     }
@@ -221,11 +294,21 @@ def _count_reason(
     what = {
         Rule.NO_CANDIDATE: f"{facts['selected']} devices match",
         Rule.NODE: f"{facts['onUsableNodes']} matching devices are on usable nodes",
+        Rule.NODE_TAINTED: f"{facts['onToleratedNodes']} matching devices are on "
+        "nodes with only taints that it tolerates",
+        Rule.NODE_SELECTION: f"{facts['onSelectedNodes']} matching devices are on "
+        "nodes that it selects",
         Rule.DISABLED: f"{facts['supported']} matching devices are supported here "
         "(feature gates, features of the node)",
         Rule.TAKEN: f"{facts['free']} matching devices are free",
         Rule.TAINTED: f"{facts['eligible']} free devices have no taint in the way",
     }[rule]
+    if rule in _NODES:
+        what += _example(
+            checks[node.node]
+            for node in counts.nodes
+            if checks[node.node].refusal is rule
+        )
     message = (
         f"asks for {each} of {request.device_class} on one node for each of "
         f"{member.count} pods; {what}, which is room for {room} pods"

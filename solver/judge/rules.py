@@ -2,7 +2,8 @@
 
 Looks at the Problem and the Decision only; knows no engine, no kinds, no counts.
 A violation names the rule and what breaks it. Here: gangs, nodes, claims, requests and
-the value; what pods share is in `shared.py`, what is written down in `results.py`.
+the value; what nodes ask of pods is in `nodes.py`, what pods share in `shared.py`, what
+is written down in `results.py`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contracts.messages import MemberAllocated
 from solver.decision import Decision
 from solver.judge.amounts import consumed
 from solver.judge.facts import EXPERIMENTAL, DeviceFacts, Facts
+from solver.judge.nodes import node_lets_in, nodes_suffice
 from solver.judge.results import results_are_written
 from solver.judge.shared import Use, shared_rules
 from solver.problem.problem import ClaimPart, GangPart, Problem, SubrequestPart
@@ -53,6 +55,7 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
     found.extend(_shares_differ(decision))
     found.extend(_value_is_true(problem, decision, ranks))
     found.extend(shared_rules(facts, uses))
+    found.extend(nodes_suffice(facts, problem, decision))
     return tuple(found)
 
 
@@ -139,11 +142,7 @@ class _Pod:
             yield f"nodeUsable: {subject} is on {node.name}, which does not exist"
         if not self._facts.is_readable(node.name):
             yield f"nodeUsable: {subject} is on {node.name}, whose slices are malformed"
-        if self._part.node_name and self._part.node_name != node.name:
-            yield f"nodePinned: {subject} is on {node.name}"
-        offered = set(self._part.extended_resources) & set(node.plugin_resources)
-        if offered:
-            yield f"extendedResource: {node.name} offers {min(offered)} itself"
+        yield from node_lets_in(node, self._part, subject)
         claims = self._part.claims
         if [c.name for c in claims] != [c.claim for c in self._pod.claims]:
             yield f"gangIsWhole: {subject} has other claims than it asked for"

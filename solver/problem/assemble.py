@@ -17,15 +17,13 @@ from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
 from solver.problem.candidates import pool_of, pools_of, selected
 from solver.problem.problem import GangPart, Parameters, Problem
-from solver.problem.resolve import Resolving, resolve
+from solver.problem.resolve import IMPLICIT_RESOURCE, Resolving, resolve
 from solver.problem.selectors import Look, Row, SelectorTable
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import ClassPart, class_key
 from solver.snapshot.snapshot import Snapshot
 
-IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
-"""What stands before a class's name to make an extended resource of it."""
 Wanted = tuple[str, str, Device]
 """(expression, driver, device) of a verdict that is not known."""
 

@@ -19,11 +19,9 @@ PLENTY = 1 << 24
 @lru_cache(maxsize=65536)
 def pods_at_most(kind: MemberKind, shape: NodeShape) -> int:
     """Bound the pods of this kind on a node of this shape from above."""
-    if kind.node_name and kind.node_name != shape.name:
+    if not shape.fits >> kind.fit & 1:
         return 0
-    if not set(kind.resources).isdisjoint(shape.resources):
-        return 0
-    bounds = [PLENTY]
+    bounds = [PLENTY, *_pods_by_resources(kind, shape)]
     sole: list[LocalAsk] = []
     for request in range(kind.requests):
         asks = [kind.asks[i] for i in kind.alternatives(request)]
@@ -36,6 +34,12 @@ def pods_at_most(kind: MemberKind, shape: NodeShape) -> int:
             return 0
         bounds.append(_pods_by_constraint(kind, constraint, shape))
     return min(bounds)
+
+
+def _pods_by_resources(kind: MemberKind, shape: NodeShape) -> list[int]:
+    """Bound the pods by what each needs of the node's own resources."""
+    pairs = zip(kind.needs, shape.free, strict=True)
+    return [free // need for need, free in pairs if need and free is not None]
 
 
 def uses_at_most(group: GroupShape, ask: LocalAsk) -> int:

@@ -13,7 +13,15 @@ from functools import cached_property
 from msgspec import Struct
 
 from contracts.claim import DeviceToleration
-from contracts.ids import NodeName
+from contracts.node_resources import PODS
+from solver.problem.node_fit import (
+    Load,
+    NodeFit,
+    Step,
+    fit_of,
+    need_of,
+    steps_of,
+)
 from solver.problem.problem import ClaimPart, GangPart, MemberPart, SubrequestPart
 
 
@@ -42,11 +50,12 @@ class Query(Struct, frozen=True, cache_hash=True):
 
     requests: tuple[RequestKind, ...]
     columns: tuple[Column, ...]
-    names: tuple[NodeName, ...] = ()
-    """Nodes that some pod is pinned to."""
+    fits: tuple[NodeFit, ...] = (NodeFit(),)
+    """What some pod asks of its node in kind."""
     resources: tuple[str, ...] = ()
-    """Extended resources that the node must not offer itself."""
-
+    """Of its node's resources, those that some pod asks for; sorted."""
+    steps: tuple[Step, ...] = ()
+    """Which amounts of them matter, by resource."""
     is_exact: bool = False
     """Whether every device is to be told apart, alike or not."""
 
@@ -86,8 +95,10 @@ class MemberKind(Struct, frozen=True):
     constraints: tuple[LocalConstraint, ...]
     claims: tuple[int, ...]
     """Requests of each claim, in order."""
-    node_name: NodeName = NodeName("")
-    resources: tuple[str, ...] = ()
+    fit: int = 0
+    """Index into `Query.fits`."""
+    needs: tuple[int, ...] = ()
+    """Amounts by `Query.resources`."""
 
     def alternatives(self, request: int) -> list[int]:
         """List the asks of a request, best first."""
@@ -122,14 +133,20 @@ class Demand:
             for sub in request.alternatives
         }
         columns = sorted({column for claim in claims for column in _columns(claim)})
+        fits = tuple({fit_of(member): None for member in members})
+        names = {name for member in members for name in (PODS, *member.resources)}
+        resources = tuple(sorted(names))
+        loads = {_load(member, resources) for member in members}
         self.query = Query(
             requests=tuple(kinds),
             columns=tuple(columns),
-            names=tuple(sorted({m.node_name for m in members if m.node_name})),
-            resources=tuple(sorted({r for m in members for r in m.extended_resources})),
+            fits=fits,
+            resources=resources,
+            steps=steps_of(loads, len(resources)),
             is_exact=is_exact,
         )
         self._request_index = {kind: i for i, kind in enumerate(self.query.requests)}
+        self._fit_index = {fit: i for i, fit in enumerate(fits)}
         self._column_index = {column: i for i, column in enumerate(columns)}
         member_kinds: dict[MemberKind, int] = {}
         self.member_kinds_of = tuple(
@@ -183,8 +200,8 @@ class Demand:
             asks=tuple(asks),
             constraints=tuple(constraints),
             claims=tuple(len(claim.requests) for claim in member.claims),
-            node_name=member.node_name,
-            resources=member.extended_resources,
+            fit=self._fit_index[fit_of(member)],
+            needs=tuple(need_of(member, name) for name in self.query.resources),
         )
 
     def _asks(
@@ -223,6 +240,19 @@ def request_kind(sub: SubrequestPart) -> RequestKind:
         sub.admin_access,
         tuple(sorted((name, amount.nano) for name, amount in sub.capacity.items())),
     )
+
+
+def _load(member: MemberPart, resources: tuple[str, ...]) -> Load:
+    """Say what one pod takes of its node: devices that nobody else has, and amounts."""
+    requests = [request for claim in member.claims for request in claim.requests]
+    devices = sum(min(map(_devices, item.alternatives)) for item in requests)
+    return Load(devices, tuple(need_of(member, name) for name in resources))
+
+
+def _devices(sub: SubrequestPart) -> int:
+    if sub.admin_access:
+        return 0
+    return 1 if sub.all_devices else sub.count
 
 
 def _named(claim: ClaimPart) -> Iterator[tuple[SubrequestPart, set[str]]]:

@@ -8,14 +8,15 @@ equal groups are one node kind.
 
 Theorem. Two nodes with equal shapes are isomorphic for the batch: the groups' masks
 decide every selector, taint and use, the numbered values every comparison inside a
-node, the traits every counter and share; devices that several nodes see are named in
-the shape. So exchanging the nodes in an answer leaves it valid and its value equal.
+node, the traits every counter and share, `fits` and `free` what is asked of the node
+itself; devices that several nodes see are named in the shape. So exchanging the nodes
+in an answer leaves it valid and its value equal.
 (The converse is not needed: a missed isomorphism costs time, not truth.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -44,6 +45,7 @@ from solver.problem.devices import (
     with_room,
 )
 from solver.problem.gather import Cluster, NodePools
+from solver.problem.node_fit import fits, left_of, told_apart
 from solver.problem.numbering import Numbered, numbered
 from solver.problem.pools import SeenPool, slice_of
 from solver.problem.problem import Problem
@@ -97,10 +99,10 @@ class NodeShape(Struct, frozen=True, cache_hash=True):
     counters: tuple[CounterShape, ...] = ()
     sets: tuple[tuple[tuple[str, ...] | None, Identity], ...] = ()
     """Of each counter set: the compatibility groups that are left, and who it is."""
-    name: NodeName = NodeName("")
-    """When the batch names it."""
-    resources: tuple[str, ...] = ()
-    """Of those that the batch asks of devices, what the node offers itself."""
+    fits: int = 1
+    """Bit i: the node has what `Query.fits[i]` asks in kind."""
+    free: tuple[int | None, ...] = ()
+    """What is left, by `Query.resources`; None: enough for whatever fits otherwise."""
 
 
 class NodeView(Struct, frozen=True):
@@ -173,6 +175,10 @@ class _Looking:
         """See one node as the batch does; None: nothing may be placed there."""
         if node.error or node.node.unavailable:
             return None
+        query = self._query
+        kinds = [fits(fit, node.node) for fit in query.fits]
+        if not any(kinds):
+            return None
         counters, devices = Counters(), list[_Device]()
         wanted = blocked = position = 0
         for seen in node.pools:
@@ -187,16 +193,16 @@ class _Looking:
         if node.blocks_all:
             blocked = -1
         groups = self._groups(devices)
+        own = _own_devices(shape for shape, _ in groups)
         shape = NodeShape(
             groups=tuple(shape for shape, _ in groups),
             all_free=wanted & ~blocked,
             counters=tuple(map(CounterShape, counters.left, counters.owners)),
             sets=tuple(zip(counters.allowed, counters.set_owners, strict=True)),
-            name=node.name if node.name in self._query.names else NodeName(""),
-            resources=tuple(
-                name
-                for name in self._query.resources
-                if name in node.node.plugin_resources
+            fits=sum(fit << i for i, fit in enumerate(kinds)),
+            free=tuple(
+                told_apart(left_of(node.node, name), step, own)
+                for name, step in zip(query.resources, query.steps, strict=True)
             ),
         )
         return NodeView(node.name, shape, tuple(group for _, group in groups))
@@ -292,6 +298,14 @@ class _Looking:
             for group, numbers in zip(alike, values, strict=True)
         ]
         return sorted(found, key=lambda pair: _order(pair[0]))
+
+
+def _own_devices(groups: Iterable[GroupShape]) -> int | None:
+    """Count the devices that pods may have for themselves; None: no limit is known."""
+    listed = list(groups)
+    if any(group.is_shareable for group in listed):
+        return None
+    return sum(group.size for group in listed)
 
 
 def _order(shape: GroupShape) -> tuple[object, ...]:

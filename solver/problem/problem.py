@@ -15,7 +15,9 @@ from msgspec import Struct
 from contracts.allocation import Reason
 from contracts.claim import DeviceConfiguration, DeviceConstraint, DeviceToleration
 from contracts.codec import Codec
+from contracts.device import NodeSelector
 from contracts.features import Features
+from contracts.gang import NodeToleration
 from contracts.ids import (
     DeviceClassName,
     FullyQualifiedName,
@@ -95,6 +97,13 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     """The only node that may serve it; empty: any."""
     extended_resources: tuple[str, ...] = ()
     """Those of its resources that claims here ask for; sorted (KEP-5004)."""
+    resources: dict[str, int] = {}
+    """What each pod asks of its node, in the units of `NodePart.free`; none is 0.
+    Those that claims ask for are not in it; `pods` only where it is not 1."""
+    node_selector: dict[str, str] = {}
+    affinity: NodeSelector | None = None
+    """Of the affinity to nodes, what is required."""
+    tolerations: tuple[NodeToleration, ...] = ()
 
 
 class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -23,17 +23,26 @@ from contracts.claim import (
 )
 from contracts.defaults import default_claim_spec, default_gang
 from contracts.features import Features
-from contracts.gang import Gang, Member, MemberClaim, MemberNode, NodeToleration
+from contracts.gang import Gang, Member, MemberClaim
 from contracts.ids import DeviceClassName, GangUID, Namespace, object_key
 from contracts.meta import ObjectMeta
 from contracts.quantity import NANO
 from contracts.validate import validate
+from solver.problem.node_needs import asked_of_node, required_affinity
 from solver.problem.problem import ClaimPart, GangPart, MemberPart
+from solver.problem.refusals import (
+    RefusedError,
+    is_invalid,
+    is_unknown,
+    not_modelled,
+)
 from solver.problem.requests import constraint_fault, requests_of
 from solver.snapshot.parts import ClassPart
 
 EXTENDED_RESOURCES = "extended-resources"
 """The claim of a pod that asks for devices as extended resources."""
+IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
+"""What stands before a class's name to make an extended resource of it."""
 
 
 class Lookup(Protocol):
@@ -50,15 +59,6 @@ class Lookup(Protocol):
 
     def class_serving(self, resource: str) -> DeviceClassName | None:
         """Find the class that serves an extended resource (KEP-5004)."""
-
-
-class RefusedError(Exception):
-    """Why a gang is not tried, and whether that can change."""
-
-    def __init__(self, reason: Reason, *, rejected: bool) -> None:
-        self.reason = reason
-        self.rejected = rejected
-        super().__init__(str(reason))
 
 
 class Resolving(Struct, frozen=True, kw_only=True):
@@ -113,32 +113,15 @@ def _weight(gang: Gang, members: Iterable[MemberPart]) -> int:
 def _validate(subject: str, value: Gang | ResourceClaim) -> None:
     for violation in validate(value):
         message = f"{violation.rule}: {violation.message}".rstrip(": ")
-        raise _invalid(subject, violation.field, message)
+        raise is_invalid(subject, violation.field, message)
 
 
 def _check(gang: Gang) -> None:
     spec = gang.spec
     if spec.constraints:
-        raise _not_modelled("", "spec.constraints")
+        raise not_modelled("", "spec.constraints")
     if spec.topology:
-        raise _not_modelled("", "spec.topology")
-    for member in spec.members:
-        node = member.node
-        for field, value in (
-            ("nodeSelector", node.node_selector),
-            ("affinity", node.affinity),
-            ("tolerations", _tolerations(node)),
-        ):
-            if value:
-                raise _not_modelled(member.name, f"spec.members[].node.{field}")
-
-
-def _tolerations(node: MemberNode) -> list[NodeToleration]:
-    """List the tolerations that change which nodes will do.
-
-    Kubernetes gives every pod two that matter only once it runs.
-    """
-    return [t for t in node.tolerations if t.effect != "NoExecute" or not t.key]
+        raise not_modelled("", "spec.topology")
 
 
 def _member(gang: Gang, member: Member, how: Resolving) -> MemberPart:
@@ -152,6 +135,10 @@ def _member(gang: Gang, member: Member, how: Resolving) -> MemberPart:
         claims=tuple(claims),
         node_name=member.node.node_name,
         extended_resources=tuple(extended),
+        resources=asked_of_node(member, extended),
+        node_selector=member.node.node_selector,
+        affinity=required_affinity(member),
+        tolerations=member.node.tolerations,
     )
 
 
@@ -159,18 +146,21 @@ def _extended(member: Member, how: Resolving) -> dict[str, ExactDeviceRequest]:
     """Find the resources of a member that classes serve, by name, sorted.
 
     Raises:
-        RefusedError: a resource that only the node could have.
+        RefusedError: a resource is named after a class that does not exist.
     """
-    found = {}
-    for name in sorted(member.node.resources):
+    found: dict[str, ExactDeviceRequest] = {}
+    if not how.features.extended_resource:
+        return found
+    for name in sorted(name for name in member.node.resources if "/" in name):
         known = how.lookup.class_serving(name)
-        if known is None or not how.features.extended_resource:
-            raise _not_modelled(member.name, f"spec.members[].node.resources[{name}]")
-        found[name] = ExactDeviceRequest(
-            device_class_name=known,
-            allocation_mode="ExactCount",
-            count=-(-member.node.resources[name].nano // NANO),
-        )
+        count = -(-member.node.resources[name].nano // NANO)
+        if known is None and name.startswith(IMPLICIT_RESOURCE):
+            missing = name.removeprefix(IMPLICIT_RESOURCE)
+            raise is_unknown(Rule.UNKNOWN_CLASS, member.name, missing)
+        if known is not None and count > 0:
+            found[name] = ExactDeviceRequest(
+                device_class_name=known, allocation_mode="ExactCount", count=count
+            )
     return found
 
 
@@ -191,7 +181,7 @@ def _extended_claim(
 def _claim(gang: Gang, member: Member, claim: MemberClaim, how: Resolving) -> ClaimPart:
     subject = f"{member.name}/{claim.name}"
     if claim.claim_name and member.count > 1:
-        raise _not_modelled(subject, "spec.members[].claims[].claimName of many pods")
+        raise not_modelled(subject, "spec.members[].claims[].claimName of many pods")
     spec, claim_uid = _claim_spec(gang, claim, subject, how.lookup)
     if not how.lenient:
         spec = default_claim_spec(spec)
@@ -222,9 +212,9 @@ def _refuse_faults(claim: ClaimPart, subject: str) -> None:
         fault = next(filter(None, faults), "")
         for item in request.alternatives:
             if "could not retrieve device class" in item.fault == fault:
-                raise _unknown(Rule.UNKNOWN_CLASS, path, item.device_class)
+                raise is_unknown(Rule.UNKNOWN_CLASS, path, item.device_class)
         if fault:
-            raise _invalid(path, "", fault.partition(": ")[2])
+            raise is_invalid(path, "", fault.partition(": ")[2])
 
 
 def _refuse_many(claim: ClaimPart, subject: str) -> None:
@@ -252,35 +242,15 @@ def _claim_spec(
         known = lookup.claim(object_key(namespace, claim.claim_name))
         uid = known.metadata.uid if known is not None else ""
         if known is not None and known.status and known.status.allocation:
-            raise _not_modelled(subject, "claimName of an allocated claim")
+            raise not_modelled(subject, "claimName of an allocated claim")
         if claim.spec is None:
             if known is None:
-                raise _unknown(Rule.UNKNOWN_CLAIM, subject, claim.claim_name)
+                raise is_unknown(Rule.UNKNOWN_CLAIM, subject, claim.claim_name)
             return known.spec, uid
     if claim.spec is not None:
         return claim.spec, uid
     name = claim.template_name or ""
     template = lookup.template(object_key(namespace, name))
     if template is None:
-        raise _unknown(Rule.UNKNOWN_TEMPLATE, subject, name)
+        raise is_unknown(Rule.UNKNOWN_TEMPLATE, subject, name)
     return template.spec.spec, ""
-
-
-def _not_modelled(subject: str, field: str) -> RefusedError:
-    reason = Reason(
-        rule=Rule.NOT_MODELLED,
-        subject=subject,
-        field=field,
-        message="this version cannot decide it yet",
-    )
-    return RefusedError(reason, rejected=True)
-
-
-def _invalid(subject: str, field: str, message: str) -> RefusedError:
-    reason = Reason(rule=Rule.INVALID, subject=subject, field=field, message=message)
-    return RefusedError(reason, rejected=True)
-
-
-def _unknown(rule: Rule, subject: str, name: str) -> RefusedError:
-    reason = Reason(rule=rule, subject=subject, message=f"{name!r} does not exist")
-    return RefusedError(reason, rejected=False)

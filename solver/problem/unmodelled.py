@@ -1,7 +1,7 @@
 """Devices that a request might get but this version cannot decide about.
 
 With DRANodeAllocatableResources on (alpha, off by default) a device may need CPU or
-memory of its node, which takes node fit to decide. A gang that could get such a device
+memory of its node, beside what pods need of it. A gang that could get such a device
 is refused by the field's name: leaving the device out could turn into a wrong "no".
 Source: KEP-5517.
 """
@@ -28,7 +28,7 @@ def reason_not_modelled(gang: GangPart, problem: Problem) -> Reason | None:
                             rule=Rule.NOT_MODELLED,
                             subject=f"{member.name}/{claim.name}/{request.name}",
                             field=FIELD,
-                            message="selects devices that need node fit",
+                            message="selects devices that need resources of their node",
                         )
     return None
 

@@ -16,8 +16,9 @@ from contracts.device import DeviceTaint, DeviceTaintRule, ResourcePool, Resourc
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from contracts.quantity import Quantity
-from contracts.workload import Node, NodeStatus
+from contracts.workload import Node
 from solver.snapshot.maps import FrozenMap
+from solver.snapshot.node_state import NodeState, NodeUse, node_part
 from solver.snapshot.pages import Pages
 from solver.snapshot.parts import (
     ClassPart,
@@ -26,6 +27,7 @@ from solver.snapshot.parts import (
     ShareUse,
     UsePart,
     class_key,
+    node_key,
     pool_key,
     use_key,
 )
@@ -49,16 +51,6 @@ class DeviceUse(Struct, frozen=True, kw_only=True):
 Uses = dict[DeviceName, DeviceUse]
 
 
-class NodeState(Struct, frozen=True, kw_only=True):
-    """What the node's agent and Kubernetes say of a node."""
-
-    announced: bool = False
-    away: bool = False
-    labels: dict[str, str] = {}
-    """As its agent says; the Node's win."""
-    node: Node | None = None
-
-
 class Inventory(Struct, frozen=True, kw_only=True):
     """The devices of a cluster and all that decides whether they may be used."""
 
@@ -74,6 +66,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
     health: FrozenMap[NodeName, HealthJudged] = FrozenMap()
     taint_rules: FrozenMap[str, DeviceTaintRule] = FrozenMap()
     nodes: FrozenMap[NodeName, NodeState] = FrozenMap()
+    node_uses: FrozenMap[NodeName, dict[str, NodeUse]] = FrozenMap()
+    """What each holder uses of a node besides devices."""
     holders: FrozenMap[str, Uses] = FrozenMap()
     """Who holds which device, by pool key."""
     pool_nodes: FrozenMap[str, NodeName] = FrozenMap()
@@ -103,13 +97,19 @@ def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory
         announced=inventory.announced.with_item(node, message),
         announcers=announcers,
         nodes=inventory.nodes.with_item(
-            node, structs.replace(state, announced=True, labels=message.labels)
+            node,
+            structs.replace(
+                state,
+                announced=True,
+                labels=message.labels,
+                resources=message.resources,
+            ),
         ),
     )
     for key in sorted(old.keys() | new.keys()):
         if old.get(key) != new.get(key):
             changed = _with_pool(changed, key)
-    return _with_node_part(changed, node)
+    return with_node_part(changed, node)
 
 
 def _with_announcer(
@@ -139,7 +139,7 @@ def with_slice(inventory: Inventory, key: str, item: ResourceSlice) -> Inventory
     )
     changed = _with_pool(changed, pool)
     node = item.spec.node_name
-    return changed if node is None else _with_node_part(changed, node)
+    return changed if node is None else with_node_part(changed, node)
 
 
 def without_slice(inventory: Inventory, key: str) -> Inventory:
@@ -209,7 +209,7 @@ def with_node(inventory: Inventory, name: NodeName, node: Node | None) -> Invent
     """Believe a Node of Kubernetes, or (None) that it is gone."""
     state = inventory.nodes.get(name) or NodeState()
     nodes = inventory.nodes.with_item(name, structs.replace(state, node=node))
-    return _with_node_part(structs.replace(inventory, nodes=nodes), name)
+    return with_node_part(structs.replace(inventory, nodes=nodes), name)
 
 
 def with_presence(inventory: Inventory, name: NodeName, *, away: bool) -> Inventory:
@@ -218,36 +218,32 @@ def with_presence(inventory: Inventory, name: NodeName, *, away: bool) -> Invent
     if state.away == away:
         return inventory
     nodes = inventory.nodes.with_item(name, structs.replace(state, away=away))
-    return _with_node_part(structs.replace(inventory, nodes=nodes), name)
+    return with_node_part(structs.replace(inventory, nodes=nodes), name)
 
 
-def _with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
+def with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
+    """Make a node's part again, after anything about it changed."""
     state = inventory.nodes.get(name) or NodeState()
-    labels, unavailable = state.labels, ""
-    if state.announced and state.away:
-        unavailable = "away"
-    if state.node is not None:
-        labels = {**labels, **state.node.metadata.labels}
-        if state.node.is_ready is False:
-            unavailable = unavailable or "not ready"
-        if state.node.spec.unschedulable:
-            unavailable = unavailable or "unschedulable"
-        for taint in state.node.spec.taints:
-            if taint.effect in ("NoSchedule", "NoExecute"):
-                unavailable = unavailable or f"tainted with {taint.key}"
-    status = state.node.status if state.node is not None else NodeStatus()
-    part = NodePart(
-        name=name,
-        labels=labels,
-        declared_features=tuple(
-            sorted(f for f in status.declared_features if f.startswith("DRA"))
-        ),
-        plugin_resources=tuple(
-            sorted(r for r, q in status.allocatable.items() if "/" in r and q.nano > 0)
-        ),
-        unavailable=unavailable,
-    )
-    return _with_pages(inventory, inventory.pages.with_value(part))
+    uses = inventory.node_uses.get(name) or {}
+    before = inventory.pages.get(name, node_key(name))
+    part = node_part(name, state, uses.values())
+    pages = inventory.pages.with_value(part)
+    if pages is inventory.pages:
+        return inventory
+    changed = structs.replace(inventory, pages=pages)
+    only_less = isinstance(before, NodePart) and _is_only_less(before, part)
+    return changed if only_less else changed.grown()
+
+
+def _is_only_less(before: NodePart, after: NodePart) -> bool:
+    """Say whether all that changed is that more of the node is in use."""
+    if before.free is None or after.free is None:
+        return False
+    if before.free.keys() != after.free.keys():
+        return False
+    if structs.replace(before, free=after.free) != after:
+        return False
+    return all(after.free[name] <= amount for name, amount in before.free.items())
 
 
 def _with_pool(inventory: Inventory, key: str) -> Inventory:

@@ -15,6 +15,7 @@ from contracts.codec import Codec
 from contracts.device import CounterSet, Device, DeviceTaint, NodeSelector
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.quantity import Quantity
+from contracts.workload import NodeTaint
 from solver.snapshot.memo import Memo
 
 
@@ -92,7 +93,7 @@ class UsePart(
 class NodePart(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="Node"
 ):
-    """A node, and whether anything may be placed on it."""
+    """A node: what it is, what it has left, and what it keeps away."""
 
     name: NodeName
     labels: dict[str, str] = {}
@@ -102,6 +103,15 @@ class NodePart(
     """Extended resources that the node itself offers (device plugins); sorted."""
     unavailable: str = ""
     """Why nothing may be placed here (`away`, `not ready`); empty: usable."""
+    taints: tuple[NodeTaint, ...] = ()
+    """Those that keep pods away unless tolerated: NoSchedule and NoExecute."""
+    unschedulable: bool = False
+    """Cordoned: for pods that tolerate just that."""
+    free: dict[str, int] | None = None
+    """What is left of each resource (cpu in thousandths, else whole units; negative
+    where more is in use than there is). A resource that is not in it the node does not
+    have, except that without `pods` their number has no limit. None: nobody has said
+    what the node has, and nothing limits."""
 
 
 class ClassPart(

@@ -37,7 +37,7 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
-from contracts.workload import Node
+from contracts.workload import Node, Pod
 from solver.snapshot import gangs
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.inventory import (
@@ -52,6 +52,7 @@ from solver.snapshot.inventory import (
     without_slice,
 )
 from solver.snapshot.maps import FrozenMap
+from solver.snapshot.node_usage import uses_of_gang, uses_of_pod, with_node_uses
 from solver.snapshot.over import Over
 from solver.snapshot.usage import with_holder, without_holder
 
@@ -86,6 +87,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """By `namespace/name`."""
     templates: FrozenMap[str, ResourceClaimTemplate] = FrozenMap()
     """By `namespace/name`."""
+    pod_nodes: FrozenMap[str, NodeName] = FrozenMap()
+    """The node of each pod that uses one, by `namespace/name`."""
     gangs: FrozenMap[GangUID, GangRecord] = FrozenMap()
     waiting: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs that want a decision."""
@@ -205,26 +208,35 @@ def _with_gang(
     """Change one gang's record, and with it what is taken and who waits."""
     before = snapshot.gangs.get(uid) or GangRecord(uid=uid, namespace=namespace)
     after = change(before)
-    inventory = snapshot.inventory
-    if before.allocated != after.allocated:
-        holder = f"gang/{uid}"
-        if before.allocated is not None:
-            inventory = without_holder(inventory, holder, _allocations(before))
-        if after.allocated is not None:
-            inventory = with_holder(inventory, holder, _allocations(after))
     records, over = snapshot.gangs.with_item(uid, after), snapshot.over
     if after.is_over and not before.is_over:
         over, oldest = over.with_gang(uid)
         records = records if oldest is None else records.without(oldest)
     return structs.replace(
         snapshot,
-        inventory=inventory,
+        inventory=_with_held(snapshot.inventory, before, after),
         gangs=records,
         over=over,
         unknown=_kept(snapshot.unknown, after, keep=after.submission is None),
         waiting=_kept(snapshot.waiting, after, keep=after.wants_decision),
         ending=_kept(snapshot.ending, after, keep=after.ending is not None),
     )
+
+
+def _with_held(
+    inventory: Inventory, before: GangRecord, after: GangRecord
+) -> Inventory:
+    """Let a gang take devices, and what its pods need of nodes, or give it back."""
+    holder = f"gang/{after.uid}"
+    if before.allocated != after.allocated:
+        if before.allocated is not None:
+            inventory = without_holder(inventory, holder, _allocations(before))
+        if after.allocated is not None:
+            inventory = with_holder(inventory, holder, _allocations(after))
+    if (before.allocated, before.submission) != (after.allocated, after.submission):
+        nodes, uses = uses_of_gang(before), uses_of_gang(after)
+        inventory = with_node_uses(inventory, holder, nodes, uses)
+    return inventory
 
 
 def _without_gang(snapshot: Snapshot, uid: GangUID) -> Snapshot:
@@ -268,6 +280,8 @@ def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
             return _with(snapshot, with_node(inventory, NodeName(key), value))
         case ResourceClaim():
             return _with_claim(snapshot, key, value)
+        case Pod():
+            return _with_pod(snapshot, key, value)
         case ResourceClaimTemplate():
             templates = snapshot.templates.with_item(key, value)
             return structs.replace(
@@ -290,6 +304,8 @@ def _without_object(snapshot: Snapshot, message: ObjectGone) -> Snapshot:
             return _with(snapshot, with_node(inventory, NodeName(key), None))
         case "ResourceClaim":
             return _with_claim(snapshot, key, None)
+        case "Pod":
+            return _with_pod(snapshot, key, None)
         case "ResourceClaimTemplate":
             return structs.replace(snapshot, templates=snapshot.templates.without(key))
         case _:
@@ -309,6 +325,18 @@ def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Sn
         else snapshot.claims.with_item(key, claim)
     )
     return structs.replace(snapshot, inventory=inventory, claims=claims)
+
+
+def _with_pod(snapshot: Snapshot, key: str, pod: Pod | None) -> Snapshot:
+    """Follow a pod: once it is bound, its node has less left for others."""
+    pods = snapshot.pod_nodes
+    known, uses = pods.get(key), uses_of_pod(pod)
+    before = () if known is None else (known,)
+    inventory = with_node_uses(snapshot.inventory, f"pod/{key}", before, uses)
+    pods = pods.without(key)
+    for node in uses:
+        pods = pods.with_item(key, node)
+    return structs.replace(snapshot, inventory=inventory, pod_nodes=pods)
 
 
 def _allocated(claim: ResourceClaim | None) -> list[AllocationResult]:

@@ -13,14 +13,16 @@ from msgspec import structs
 from contracts.allocation import DeviceRequestAllocationResult, Reason, Rule
 from contracts.ids import NodeName, PoolID
 from contracts.messages import MemberAllocated
+from contracts.node_resources import PODS
 from contracts.quantity import Quantity
 from solver.decision import Decision, GangDecision, Statistics, Status
 from solver.places import Place
 from solver.problem.gather import Cluster, NodePools
+from solver.problem.node_fit import fit_of, fits, left_of, need_of
 from solver.problem.pools import SeenPool
 from solver.problem.problem import GangPart, MemberPart, Problem
 from solver.results import ResultError, Results
-from solver.snapshot.parts import ShareUse, UsePart
+from solver.snapshot.parts import NodePart, ShareUse, UsePart
 from solver.upstream.errors import AbortedError, FatalError, StepsSpentError
 from solver.upstream.search import STEPS, Search
 from solver.upstream.world import World
@@ -85,18 +87,21 @@ class _Scheduler:
         self._cluster = Cluster(problem.pages, features)
         self._results = Results(problem, self._cluster, narrow=False)
         self._uses: dict[PoolID, UsePart] = {}
+        self._needs: dict[NodeName, dict[str, int]] = {}
+        """What the pods placed so far need of their nodes, by resource."""
 
     def gang(self, gang: GangPart) -> tuple[MemberAllocated, ...] | None:
         """Place all pods of a gang; None: one finds no node, and nothing is taken."""
-        before, members = dict(self._uses), []
+        before, needs, members = dict(self._uses), dict(self._needs), []
         for member in gang.members:
             for index in range(member.count):
                 place = self._pod(gang, member)
                 if place is None:
-                    self._uses = before
+                    self._uses, self._needs = before, needs
                     return None
                 allocated = self._results.pod(gang, member, index, place)
                 self._take(allocated)
+                self._needs[place.node] = self._with_pod(place.node, member)
                 members.append(allocated)
         return tuple(members)
 
@@ -120,16 +125,30 @@ class _Scheduler:
 
     def _nodes(self, member: MemberPart) -> list[NodePools]:
         """List the nodes that may serve a member, by name."""
-        nodes = self._cluster.nodes
+        nodes, fit = self._cluster.nodes, fit_of(member)
         names = [member.node_name] if member.node_name else sorted(nodes)
         found = [nodes[name] for name in names if name in nodes]
-        extended = set(member.extended_resources)
         return [
             node
             for node in found
             if not node.node.unavailable
-            and extended.isdisjoint(node.node.plugin_resources)
+            and fits(fit, node.node)
+            and self._suffices(node.node, member)
         ]
+
+    def _suffices(self, node: NodePart, member: MemberPart) -> bool:
+        """Say whether the node has enough left for one more pod."""
+        needs = self._with_pod(node.name, member)
+        asked = {PODS, *member.resources}
+        left = {name: left_of(node, name) for name in asked}
+        return all(n is None or needs[name] <= n for name, n in left.items())
+
+    def _with_pod(self, node: NodeName, member: MemberPart) -> dict[str, int]:
+        """Add what one more pod needs to what the node's pods need."""
+        needs = dict(self._needs.get(node, {}))
+        for name in (PODS, *(n for n in member.resources if n != PODS)):
+            needs[name] = needs.get(name, 0) + need_of(member, name)
+        return needs
 
     def _with_uses(self, node: NodePools) -> NodePools:
         if not self._uses:

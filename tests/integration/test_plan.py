@@ -28,6 +28,7 @@ from tests.builders import (
     member_claim,
     request,
     resource_slice,
+    topology_level,
 )
 
 ROOT = "resource.kubernetes.io/pcieRoot"
@@ -244,11 +245,11 @@ def test_admin_access_needs_a_namespace_that_admits_it(planner: Planner) -> None
 def test_a_gang_that_this_version_cannot_decide_is_refused_by_field(
     planner: Planner,
 ) -> None:
-    wanted = gang(member(resources={"cpu": "1"}))
+    wanted = gang(topology=(topology_level(),))
     found = planned(planner, objects=[*WORLD, *raw(wanted)])
     (answer,) = found["gangs"]
     assert answer["verdict"] == "error"
-    assert "resources[cpu]" in answer["reasons"][0]["field"]
+    assert answer["reasons"][0]["field"] == "spec.topology"
 
 
 def test_a_bad_line_is_answered_and_the_next_goes_on(planner: Planner) -> None:

@@ -8,8 +8,9 @@ from collections import Counter
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from contracts.gang import Gang
+from contracts.gang import Gang, NodeToleration
 from contracts.ids import DeviceID
+from contracts.workload import Node, NodeTaint
 from solver.allocate import allocate
 from solver.decision import DECISION, Status
 from solver.problem.problem import Problem
@@ -21,15 +22,19 @@ from tests.builders import (
     gang,
     member,
     member_claim,
+    node,
     pool,
     request,
     taint,
     toleration,
 )
-from tests.problems import problem_of, snapshot_of
+from tests.problems import observe_core, problem_of, snapshot_of
 
 ROOT, NUMA = "resource.kubernetes.io/pcieRoot", f"{DRIVER}/numa"
 MODEL = f'device.attributes["{DRIVER}"].model == "big"'
+TAINT = NodeTaint(key="spare", effect="NoSchedule")
+TOLERANT = NodeToleration(key="spare", operator="Exists")
+ASKED: list[dict[str, str]] = [{}, {}, {"cpu": "1"}, {"cpu": "2500m"}]
 SEEN: Counter[str] = Counter()
 EXAMPLES = 10_000 if os.environ.get("MOORINGS_SOAK") else 300
 
@@ -93,6 +98,9 @@ def gangs(draw: st.DrawFn, index: int) -> Gang:
             draw(claims("c")),  # type: ignore[arg-type]  # drawn from builders
             name=f"m{number}",
             count=draw(st.integers(1, 2)),
+            resources=draw(st.sampled_from(ASKED)),
+            node_selector=draw(st.sampled_from([{}, {}, {}, {"zone": "a"}])),
+            tolerations=draw(st.sampled_from([(), (TOLERANT,)])),
         )
         for number in range(draw(st.integers(1, 2)))
     ]
@@ -101,6 +109,21 @@ def gangs(draw: st.DrawFn, index: int) -> Gang:
         name=f"g{index}",
         uid=f"00000000-0000-4000-8000-{index:012}",
         priority=draw(st.sampled_from([0, 0, 5])),
+    )
+
+
+@st.composite
+def observed(draw: st.DrawFn, name: str) -> Node:
+    """What Kubernetes says of a node: little of everything, a taint now and then."""
+    return node(
+        name,
+        labels={"zone": draw(st.sampled_from(["a", "a", "b"]))},
+        allocatable={
+            "cpu": draw(st.sampled_from([2, 4, 16])),
+            "pods": draw(st.sampled_from([1, 2, 9])),
+        },
+        taints=draw(st.sampled_from([(), (), (), (TAINT,)])),
+        unschedulable=draw(st.integers(0, 9)) == 0,
     )
 
 
@@ -117,7 +140,9 @@ def problems(draw: st.DrawFn) -> Problem:
     taken = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
     away = ["n0"] if draw(st.integers(0, 9)) == 0 else []
     wanted = [draw(gangs(i)) for i in range(draw(st.integers(1, 3)))]
-    return problem_of(snapshot_of(nodes, wanted, taken=taken, away=away))  # type: ignore[arg-type]  # drawn from builders
+    known = [draw(observed(name)) for name in nodes if draw(st.booleans())]
+    snapshot = snapshot_of(nodes, wanted, taken=taken, away=away)  # type: ignore[arg-type]  # drawn from builders
+    return problem_of(observe_core(snapshot, *known))
 
 
 @settings(

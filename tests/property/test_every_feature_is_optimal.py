@@ -31,6 +31,7 @@ FEATURES = {
     "held": "held",
     "lists": "list-attribute",
     "match": "match",
+    "node fit": "node-fit",
     "per device": "per-device",
     "seen by all": "place-all",
     "seen by selector": "place-selector",

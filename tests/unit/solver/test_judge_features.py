@@ -27,6 +27,7 @@ from contracts.gang import Gang
 from contracts.ids import NodeName
 from contracts.messages import ObjectObserved
 from contracts.quantity import Quantity
+from contracts.workload import Node, NodeTaint
 from solver.allocate import allocate
 from solver.decision import Decision
 from solver.judge.rules import judge
@@ -42,13 +43,21 @@ from tests.builders import (
     gang,
     member,
     member_claim,
+    node,
     node_name_selector,
     pool,
     request,
     resource_slice,
     toleration,
 )
-from tests.problems import CLUSTER, PARAMETERS, observe, problem_of, snapshot_of
+from tests.problems import (
+    CLUSTER,
+    PARAMETERS,
+    observe,
+    observe_core,
+    problem_of,
+    snapshot_of,
+)
 from tests.unit.solver import test_judge
 
 ON = Features(list_type_attributes=True, compatibility_groups=True)
@@ -185,6 +194,26 @@ def offered() -> Broken:
     return against(problem(before), problem(apply(after, plugin)))
 
 
+def fitting(node_before: Node, node_after: Node, **asked_of_node: Any) -> Broken:
+    """Decide with one Node, and judge with another."""
+    found = []
+    for item in (node_before, node_after):
+        snapshot = world(*devices(2), gangs=(asked(**asked_of_node),))
+        found.append(problem(observe_core(snapshot, item)))
+    return against(*found)
+
+
+def required(key: str, *values: str) -> dict[str, Any]:
+    terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": values}]}]
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": terms
+            }
+        }
+    }
+
+
 def config(allocation: Any) -> Any:
     more = DeviceAllocationConfiguration(source="FromClaim")
     inner = structs.replace(allocation.devices, config=(more,))
@@ -287,6 +316,21 @@ BROKEN: dict[str, Callable[[], Broken]] = {
             ),
             ON,
         ),
+    ),
+    "nodeAffinity": lambda: fitting(
+        node("n", labels={"zone": "a"}),
+        node("n", labels={"zone": "b"}),
+        affinity=required("zone", "a"),
+    ),
+    "nodeSchedulable": lambda: fitting(node("n"), node("n", unschedulable=True)),
+    "nodeSelected": lambda: fitting(
+        node("n", labels={"zone": "a"}), node("n"), node_selector={"zone": "a"}
+    ),
+    "nodeSuffices": lambda: fitting(
+        node("n"), node("n", allocatable={"cpu": "1500m"}), resources={"cpu": 2}
+    ),
+    "nodeTolerated": lambda: fitting(
+        node("n"), node("n", taints=(NodeTaint(key="k", effect="NoExecute"),))
     ),
     "nodeOperations": lambda: against(
         problem(sliced(device(), node="n", skip_node_operations=("*",))),

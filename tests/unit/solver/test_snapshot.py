@@ -18,7 +18,7 @@ from contracts.messages import DevicesAnnounced
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeTaint
 from solver.snapshot.inventory import with_node
-from solver.snapshot.parts import PoolPart, UsePart, pool_key, use_key
+from solver.snapshot.parts import NodePart, PoolPart, UsePart, pool_key, use_key
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from tests.builders import (
     DRIVER,
@@ -184,12 +184,8 @@ def test_presence_makes_a_node_unavailable_and_back() -> None:
     [
         (node("a"), ""),
         (node("a", ready=False), "not ready"),
-        (node("a", unschedulable=True), "unschedulable"),
-        (
-            node("a", taints=(NodeTaint(key="k", effect="NoSchedule"),)),
-            "tainted with k",
-        ),
-        (node("a", taints=(NodeTaint(key="k", effect="PreferNoSchedule"),)), ""),
+        (node("a", unschedulable=True), ""),
+        (node("a", taints=(NodeTaint(key="k", effect="NoSchedule"),)), ""),
     ],
 )
 def test_a_node_says_whether_it_may_be_used(item: Node, why: str) -> None:
@@ -197,3 +193,15 @@ def test_a_node_says_whether_it_may_be_used(item: Node, why: str) -> None:
     inventory = with_node(snapshot.inventory, NodeName("a"), item)
     part = inventory.pages.get("a", "node/a")
     assert getattr(part, "unavailable", None) == why
+
+
+def test_a_node_keeps_pods_away_by_taints_and_by_its_cordon() -> None:
+    """Only taints that bind the scheduler count; a pod may tolerate them."""
+    hard = tuple(NodeTaint(key="k", effect=e) for e in ("NoSchedule", "NoExecute"))
+    soft = NodeTaint(key="k", effect="PreferNoSchedule")
+    snapshot = snapshot_of({"a": [pool(name="a")]})
+    item = node("a", taints=(*hard, soft), unschedulable=True)
+    inventory = with_node(snapshot.inventory, NodeName("a"), item)
+    part = inventory.pages.get("a", "node/a")
+    assert isinstance(part, NodePart)
+    assert (part.taints, part.unschedulable) == (hard, True)

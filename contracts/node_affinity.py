@@ -1,0 +1,82 @@
+"""What the affinity of a pod says: the nodes it requires, and what only pods decide.
+
+Affinity travels as it was written, because most of it is nobody's business here; this
+is the one reading of it. Knows no node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from contracts.codec import convert
+from contracts.device import NodeSelector
+from contracts.errors import DecodeError
+from contracts.shapes import read
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NODE_AFFINITY = "nodeAffinity"
+POD_AFFINITIES = ("podAffinity", "podAntiAffinity")
+_INTEGER = re.compile(r"[+-]?\d{1,30}", re.ASCII)
+_INT64 = 2**63
+
+
+def required_nodes(affinity: Mapping[str, Any]) -> NodeSelector | None:
+    """Read which nodes are required; None: any will do. Preferences are left out.
+
+    Raises:
+        DecodeError: it is not of the shape that a pod's affinity has.
+    """
+    for key in affinity:
+        if key not in (NODE_AFFINITY, *POD_AFFINITIES):
+            raise DecodeError("affinity", key, "unknown field")
+    selector = _part(affinity, NODE_AFFINITY).get(REQUIRED)
+    if selector is None:
+        return None
+    path = f"{NODE_AFFINITY}.{REQUIRED}"
+    if not isinstance(selector, Mapping):
+        raise DecodeError("affinity", path, "Expected `object`")
+    unknown: list[str] = []
+    try:
+        found = read(selector, NodeSelector, "affinity", unknown)
+    except DecodeError as error:
+        field = error.field.removeprefix("$").removeprefix(".")
+        raise DecodeError("affinity", f"{path}.{field}", error.reason) from error
+    if unknown:
+        raise DecodeError("affinity", f"{path}.{unknown[0]}", "unknown field")
+    return found
+
+
+def required_pods(affinity: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the parts that require other pods to be near or far.
+
+    Raises:
+        DecodeError: it is not of the shape that a pod's affinity has.
+    """
+    return tuple(
+        f"{name}.{REQUIRED}"
+        for name in POD_AFFINITIES
+        if convert(_part(affinity, name).get(REQUIRED) or [], list[Any], "affinity")
+    )
+
+
+def unreadable_numbers(selector: NodeSelector) -> Iterator[str]:
+    """Go through the values that are compared as numbers and are none, by path."""
+    for number, term in enumerate(selector.node_selector_terms):
+        for index, item in enumerate(term.match_expressions):
+            if item.operator not in ("Gt", "Lt") or len(item.values) != 1:
+                continue
+            text = item.values[0]
+            whole = _INTEGER.fullmatch(text) is not None
+            if not whole or not -_INT64 <= int(text) < _INT64:
+                yield f"nodeSelectorTerms[{number}].matchExpressions[{index}].values[0]"
+
+
+def _part(affinity: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = affinity.get(name)
+    if part is None:
+        return {}
+    if not isinstance(part, Mapping):
+        raise DecodeError("affinity", name, "Expected `object`")
+    return part

@@ -1,0 +1,91 @@
+"""What pods ask of their node besides devices, by kube-scheduler's own arithmetic.
+
+Stands alone because plans, the snapshot and the publisher all count it, and must agree.
+CPU is counted in thousandths, everything else in whole units. Knows no node.
+
+Source: k8s.io/component-helpers/resource, PodRequests; KEP-753 (sidecars), KEP-2837
+(resources of the pod), KEP-688 (overhead).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from contracts.quantity import NANO, Quantity
+from contracts.workload import Container, PodSpec
+
+CPU, PODS = "cpu", "pods"
+MILLI = NANO // 1000
+_LARGEST = 2**63 - 1
+"""Kubernetes counts in int64, and stops there."""
+
+
+def requested(spec: PodSpec) -> dict[str, Quantity]:
+    """Add up what a pod asks for at once, at most.
+
+    Init containers run one after the other before the rest, sidecars along with all
+    that follows; what is said of the pod as a whole wins.
+    """
+    asked = _of_containers(spec)
+    whole = spec.resources
+    for name, amount in whole.limits.items():
+        if _may_be_of_pods(name):
+            asked.setdefault(name, amount.nano)
+    for name, amount in whole.requests.items():
+        if _may_be_of_pods(name):
+            asked[name] = amount.nano
+    _add(asked, {name: amount.nano for name, amount in spec.overhead.items()})
+    return {name: Quantity.of_nano(asked[name]) for name in sorted(asked)}
+
+
+def units_asked(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+    """Count what is asked for: rounded up, by name; what is not asked is left out."""
+    units = {
+        name: min(-(-amount.nano // _unit(name)), _LARGEST)
+        for name, amount in sorted(amounts.items())
+    }
+    return {name: count for name, count in units.items() if count}
+
+
+def units_offered(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+    """Count what a node has: rounded down, by name."""
+    return {
+        name: min(amount.nano // _unit(name), _LARGEST)
+        for name, amount in sorted(amounts.items())
+    }
+
+
+def _unit(name: str) -> int:
+    return MILLI if name == CPU else NANO
+
+
+def _may_be_of_pods(name: str) -> bool:
+    return name in (CPU, "memory") or name.startswith("hugepages-")
+
+
+def _of_containers(spec: PodSpec) -> dict[str, int]:
+    running: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in spec.init_containers:
+        asked = _asked_by(container)
+        if container.restart_policy == "Always":
+            _add(running, asked)
+        else:
+            for name, amount in asked.items():
+                peak[name] = max(peak.get(name, 0), running.get(name, 0) + amount)
+    for container in spec.containers:
+        _add(running, _asked_by(container))
+    return {
+        name: max(running.get(name, 0), peak.get(name, 0))
+        for name in running.keys() | peak.keys()
+    }
+
+
+def _asked_by(container: Container) -> dict[str, int]:
+    resources = {**container.resources.limits, **container.resources.requests}
+    return {name: amount.nano for name, amount in resources.items()}
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount

@@ -1,0 +1,72 @@
+"""Whether pods may be on their nodes: what kube-scheduler asks besides devices.
+
+Names, labels, taints and amounts, read from the parts of the Problem.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from contracts.gang import NodeToleration
+from contracts.ids import NodeName
+from contracts.workload import NodeTaint
+from solver.decision import Decision
+from solver.judge.facts import Facts
+from solver.judge.pools import selects
+from solver.problem.problem import MemberPart, Problem
+from solver.snapshot.parts import NodePart
+
+Violations = Iterator[str]
+CORDON = "node.kubernetes.io/unschedulable"
+
+
+def node_lets_in(node: NodePart, pod: MemberPart, subject: str) -> Violations:
+    """Judge one pod on its node, other pods aside."""
+    if pod.node_name and pod.node_name != node.name:
+        yield f"nodePinned: {subject} is on {node.name}"
+    for key, value in pod.node_selector.items():
+        if node.labels.get(key) != value:
+            yield f"nodeSelected: {subject} is on {node.name} without {key}={value}"
+    if pod.affinity is not None and not selects(pod.affinity, node):
+        yield f"nodeAffinity: {subject} is on {node.name}, not one that it requires"
+    for taint in node.taints:
+        hard = taint.effect in ("NoSchedule", "NoExecute")
+        if hard and not any(_covers(item, taint) for item in pod.tolerations):
+            yield f"nodeTolerated: {subject} is on {node.name}, tainted {taint.key}"
+    if node.unschedulable:
+        cordon = NodeTaint(key=CORDON, effect="NoSchedule")
+        if not any(_covers(item, cordon) for item in pod.tolerations):
+            yield f"nodeSchedulable: {subject} is on {node.name}, which is cordoned"
+    offered = set(pod.extended_resources) & set(node.plugin_resources)
+    if offered:
+        yield f"extendedResource: {node.name} offers {min(offered)} itself"
+
+
+def _covers(toleration: NodeToleration, taint: NodeTaint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return toleration.operator in ("", "Equal") and toleration.value == taint.value
+
+
+def nodes_suffice(facts: Facts, problem: Problem, decision: Decision) -> Violations:
+    """The pods that are placed on a node need no more than it has left."""
+    asked: dict[NodeName, Counter[str]] = {}
+    for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
+        members = {member.name: member for member in gang.members}
+        for pod in decided.members:
+            part = members.get(pod.member)
+            if part is not None:
+                needs = {"pods": 1, **part.resources}
+                asked.setdefault(pod.node, Counter()).update(needs)
+    for name, total in asked.items():
+        free = facts.node(name).free
+        for resource, amount in total.items():
+            if free is None or (resource == "pods" and "pods" not in free):
+                continue
+            if amount > max(free.get(resource, 0), 0):
+                yield f"nodeSuffices: {name} has too little {resource} for {amount}"

@@ -1,0 +1,65 @@
+"""What a member asks of the node itself, read from the words of pods.
+
+Resources that claims ask for are not among it. What only other pods could decide is
+refused by name, and so is what cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from contracts.device import NodeSelector
+from contracts.errors import DecodeError
+from contracts.gang import Member
+from contracts.ids import NodeName
+from contracts.node_affinity import required_nodes, required_pods
+from contracts.node_resources import PODS, units_asked
+from solver.problem.node_selectors import NodeSelectorError, node_matches
+from solver.problem.refusals import is_invalid, not_modelled
+from solver.snapshot.parts import NodePart
+
+FIELD = "spec.members[].node"
+_ANY = NodePart(name=NodeName("any"))
+
+
+def asked_of_node(member: Member, served: Container[str]) -> dict[str, int]:
+    """Count what a pod asks of its node, in the units of `NodePart.free`.
+
+    `served` are the resources that claims ask for. One pod is not worth saying.
+
+    Raises:
+        RefusedError: an amount is negative.
+    """
+    for name, amount in member.node.resources.items():
+        if amount.nano < 0:
+            field = f"{FIELD}.resources[{name}]"
+            raise is_invalid(member.name, field, f"{amount.text} is negative")
+    asked = units_asked(member.node.resources)
+    return {
+        name: units
+        for name, units in asked.items()
+        if name not in served and (name, units) != (PODS, 1)
+    }
+
+
+def required_affinity(member: Member) -> NodeSelector | None:
+    """Read which nodes the affinity requires; None: any.
+
+    Raises:
+        RefusedError: it is malformed, or requires something of other pods.
+    """
+    affinity = member.node.affinity
+    try:
+        near = required_pods(affinity)
+        selector = required_nodes(affinity)
+        if selector is not None:
+            node_matches(selector, _ANY)
+    except DecodeError as error:
+        field = f"{FIELD}.affinity.{error.field.removeprefix('$')}".rstrip(".")
+        raise is_invalid(member.name, field, error.reason) from error
+    except NodeSelectorError as error:
+        field = f"{FIELD}.affinity.nodeAffinity"
+        raise is_invalid(member.name, field, str(error)) from error
+    if near:
+        raise not_modelled(member.name, f"{FIELD}.affinity.{near[0]}")
+    return selector

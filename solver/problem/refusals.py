@@ -1,0 +1,37 @@
+"""Why a gang is not even tried: refusals, each by the field to blame."""
+
+from __future__ import annotations
+
+from contracts.allocation import Reason, Rule
+
+
+class RefusedError(Exception):
+    """Why a gang is not tried, and whether that can change."""
+
+    def __init__(self, reason: Reason, *, rejected: bool) -> None:
+        self.reason = reason
+        self.rejected = rejected
+        super().__init__(str(reason))
+
+
+def not_modelled(subject: str, field: str) -> RefusedError:
+    """Refuse what this version cannot decide."""
+    reason = Reason(
+        rule=Rule.NOT_MODELLED,
+        subject=subject,
+        field=field,
+        message="this version cannot decide it yet",
+    )
+    return RefusedError(reason, rejected=True)
+
+
+def is_invalid(subject: str, field: str, message: str) -> RefusedError:
+    """Refuse what breaks a rule of the API."""
+    reason = Reason(rule=Rule.INVALID, subject=subject, field=field, message=message)
+    return RefusedError(reason, rejected=True)
+
+
+def is_unknown(rule: Rule, subject: str, name: str) -> RefusedError:
+    """Refuse, for now, what refers to something that does not exist."""
+    reason = Reason(rule=rule, subject=subject, message=f"{name!r} does not exist")
+    return RefusedError(reason, rejected=False)

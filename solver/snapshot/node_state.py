@@ -1,0 +1,113 @@
+"""What is said of one node, and the part that follows from it.
+
+Its agent, its Node object, and who uses how much of it: decided gangs and bound pods.
+Pods of a gang that holds its devices here are not counted beside it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from contracts.ids import NodeName
+from contracts.node_resources import units_offered
+from contracts.quantity import Quantity
+from contracts.workload import Node, NodeStatus
+from solver.snapshot.parts import NodePart
+
+KEEPS_AWAY = ("NoSchedule", "NoExecute")
+Amounts = Mapping[str, int]
+"""Units by resource, `pods` among them."""
+_LARGEST = 2**63 - 1
+
+
+class NodeUse(Struct, frozen=True, kw_only=True):
+    """What one holder uses of a node."""
+
+    amounts: dict[str, int]
+    gang: str = ""
+    """Of a pod: the gang that it belongs to; of a gang: itself; by `namespace/name`."""
+    decided: bool = False
+    """Whether it is a gang that was decided, not a pod that is bound."""
+
+
+class NodeState(Struct, frozen=True, kw_only=True):
+    """What the node's agent and Kubernetes say of a node."""
+
+    announced: bool = False
+    away: bool = False
+    labels: dict[str, str] = {}
+    """As its agent says; the Node's win."""
+    resources: dict[str, Quantity] = {}
+    """As its agent says, where there is no Node that says it."""
+    node: Node | None = None
+
+
+def node_part(name: NodeName, state: NodeState, uses: Iterable[NodeUse]) -> NodePart:
+    """Put together what is known of a node."""
+    labels, unavailable = state.labels, ""
+    if state.announced and state.away:
+        unavailable = "away"
+    if state.node is not None:
+        labels = {**labels, **state.node.metadata.labels}
+        if state.node.is_ready is False:
+            unavailable = unavailable or "not ready"
+    node = state.node or Node()
+    return NodePart(
+        name=name,
+        labels=labels,
+        declared_features=tuple(
+            sorted(f for f in node.status.declared_features if f.startswith("DRA"))
+        ),
+        plugin_resources=_offered_by_plugins(node.status),
+        unavailable=unavailable,
+        taints=tuple(t for t in node.spec.taints if t.effect in KEEPS_AWAY),
+        unschedulable=node.spec.unschedulable,
+        free=_free(node.status.allocatable or state.resources, uses),
+    )
+
+
+def _offered_by_plugins(status: NodeStatus) -> tuple[str, ...]:
+    offered = status.allocatable.items()
+    return tuple(sorted(name for name, q in offered if "/" in name and q.nano > 0))
+
+
+def _free(
+    offered: Mapping[str, Quantity], uses: Iterable[NodeUse]
+) -> dict[str, int] | None:
+    if not offered:
+        return None
+    free = units_offered(offered)
+    used = _used(uses)
+    return {
+        name: max(amount - used.get(name, 0), -_LARGEST)
+        for name, amount in free.items()
+    }
+
+
+def _used(uses: Iterable[NodeUse]) -> dict[str, int]:
+    """Add up what is used; of a gang and its own pods whichever is more."""
+    decided: dict[str, dict[str, int]] = {}
+    bound: dict[str, dict[str, int]] = {}
+    total: dict[str, int] = {}
+    for use in uses:
+        if not use.gang:
+            add(total, use.amounts)
+        else:
+            side = decided if use.decided else bound
+            add(side.setdefault(use.gang, {}), use.amounts)
+    for gang in decided.keys() | bound.keys():
+        ours, pods = decided.get(gang, {}), bound.get(gang, {})
+        both = {
+            name: max(ours.get(name, 0), pods.get(name, 0))
+            for name in ours.keys() | pods.keys()
+        }
+        add(total, both)
+    return total
+
+
+def add(total: dict[str, int], more: Amounts, times: int = 1) -> None:
+    """Add amounts to a total."""
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount * times

@@ -1,0 +1,230 @@
+"""`moorings plan` heeds what Nodes have and keep away, over YAML as people write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from moorings.cli.documents import read_documents
+from moorings.plan.decide import Planner, PlanOptions
+from moorings.plan.plan import Plan
+from moorings.plan.reading import Reader
+from solver.cel.evaluator import SelectorEvaluator
+
+DEVICES = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.example.com}
+spec: {extendedResourceName: example.com/gpu}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: node-1}
+spec:
+  driver: gpu.example.com
+  nodeName: node-1
+  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu-0}, {name: gpu-1}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one, namespace: default}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        exactly:
+          {deviceClassName: gpu.example.com, allocationMode: ExactCount, count: 1}
+"""
+NODE = """
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-1, labels: {zone: west}}
+spec: {taints: [{key: gpu, effect: NoSchedule}]}
+status:
+  allocatable: {cpu: "4", memory: 16Gi, pods: "10"}
+  conditions: [{type: Ready, status: "True"}]
+"""
+BOUND = """
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: other, namespace: default}
+spec:
+  nodeName: node-1
+  initContainers:
+  - {name: proxy, restartPolicy: Always, resources: {requests: {cpu: 500m}}}
+  containers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]
+status: {phase: Running}
+"""
+POD = """
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, namespace: default}
+spec:
+  tolerations: [{key: gpu, operator: Exists}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]
+  containers: [{name: c, resources: {requests: {cpu: CPU}}}]
+"""
+JOB = """
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, namespace: default}
+spec:
+  parallelism: 2
+  template:
+    spec:
+      nodeSelector: {zone: ZONE}
+      tolerations: [{operator: Exists}]
+      containers: [{name: c, resources: {limits: {cpu: 3, example.com/gpu: 1}}}]
+"""
+Plans = Callable[..., Plan]
+
+
+@pytest.fixture(scope="module")
+def planner() -> Iterator[Planner]:
+    with SelectorEvaluator() as evaluator:
+        yield Planner(evaluator)
+
+
+@pytest.fixture
+def plan(planner: Planner, tmp_path: Path) -> Plans:
+    def planned(*parts: str, order: str = "optimal") -> Plan:
+        (tmp_path / "objects.yaml").write_text("".join(parts))
+        reader = Reader(lambda _: None)
+        objects = list(reader.read(read_documents([str(tmp_path)])))
+        found = planner.plan(objects, PlanOptions(order=order))
+        assert found.error is None
+        return found
+
+    return planned
+
+
+def pod(name: str = "p", cpu: str = "2", **more: str) -> str:
+    text = POD.replace("NAME", name).replace("CPU", cpu)
+    for old, new in more.items():
+        text = text.replace(old, new)
+    return text
+
+
+def test_a_pod_that_needs_too_much_cpu_is_told_which_node_has_how_much(
+    plan: Plans,
+) -> None:
+    found = plan(DEVICES, NODE, BOUND, pod(cpu="3"))
+    (gang,) = found.gangs
+    assert gang.verdict == "none"
+    (reason,) = gang.reasons
+    assert reason.rule == "NodeResourcesInsufficient"
+    assert reason.field == "node.resources[cpu]"
+    assert reason.message == (
+        "asks for cpu 3 on one node for each of 1 pods; of 1 nodes that would do "
+        "otherwise node-1 has most left, cpu 2500m; there is room for 0 pods"
+    )
+
+
+def test_a_pod_that_fits_beside_bound_pods_is_placed(plan: Plans) -> None:
+    found = plan(DEVICES, NODE, BOUND, pod(cpu="2500m"))
+    assert [m.node for m in found.gangs[0].members] == ["node-1"]
+
+
+def test_both_orders_count_what_they_placed(plan: Plans) -> None:
+    for order in ("optimal", "upstream"):
+        found = plan(DEVICES, NODE, pod("a", "3"), pod("b", "3"), order=order)
+        assert sorted(gang.verdict for gang in found.gangs) == ["allocated", "none"]
+
+
+def test_a_taint_needs_a_toleration(plan: Plans) -> None:
+    text = pod().replace("tolerations: [{key: gpu, operator: Exists}]", "")
+    (reason,) = plan(DEVICES, NODE, text).gangs[0].reasons
+    assert (reason.rule, reason.subject) == ("NodeTainted", "p/gpu/gpu")
+    assert "node-1: gpu:NoSchedule" in reason.message
+
+
+def test_replicas_of_a_workload_ask_for_their_own_nodes(plan: Plans) -> None:
+    found = plan(DEVICES, NODE, JOB.replace("ZONE", "west"))
+    assert sorted(gang.verdict for gang in found.gangs) == ["allocated", "none"]
+    found = plan(DEVICES, NODE, JOB.replace("ZONE", "east"))
+    assert {g.reasons[0].rule for g in found.gangs} == {"NodeNotSelected"}
+
+
+def test_without_any_node_object_nothing_limits(plan: Plans) -> None:
+    found = plan(DEVICES, BOUND, pod(cpu="300"), JOB.replace("ZONE", "nowhere"))
+    assert [g.verdict for g in found.gangs].count("allocated") == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        (
+            (
+                "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, "
+                "whenUnsatisfiable: DoNotSchedule}]"
+            ),
+            "spec.topologySpreadConstraints",
+        ),
+        ("hostNetwork: true", "spec.containers[].ports[].hostPort"),
+        (
+            (
+                "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuring"
+                "Execution: [{topologyKey: kubernetes.io/hostname}]}}"
+            ),
+            (
+                "spec.members[].node.affinity.podAntiAffinity."
+                "requiredDuringSchedulingIgnoredDuringExecution"
+            ),
+        ),
+    ],
+)
+def test_what_only_other_pods_decide_is_refused_by_name(
+    plan: Plans, more: str, field: str
+) -> None:
+    ports = "{name: c, ports: [{containerPort: 80}],"
+    text = pod().replace("spec:\n", f"spec:\n  {more}\n").replace("{name: c,", ports)
+    (gang,) = plan(DEVICES, NODE, text).gangs
+    assert gang.verdict == "error"
+    assert (gang.reasons[0].rule, gang.reasons[0].field) == ("NotModelled", field)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        (
+            "topologySpreadConstraints: [{topologyKey: zone, "
+            "whenUnsatisfiable: ScheduleAnyway}]"
+        ),
+        (
+            "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuring"
+            "Execution: [{weight: 1, preference: {}}]}}"
+        ),
+    ],
+)
+def test_preferences_are_ignored(plan: Plans, more: str) -> None:
+    text = pod().replace("spec:\n", f"spec:\n  {more}\n")
+    assert plan(DEVICES, NODE, text).gangs[0].verdict == "allocated"
+
+
+SHARED = """
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: both, namespace: default}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}
+"""
+
+
+def test_pods_that_share_a_claim_fit_together_or_not_at_all(plan: Plans) -> None:
+    by_name = {"resourceClaimTemplateName: one": "resourceClaimName: both"}
+    for cpu, verdict in (("2", "allocated"), ("2500m", "none")):
+        pods = pod("a", cpu, **by_name), pod("b", cpu, **by_name)
+        (gang,) = plan(DEVICES, NODE, SHARED, *pods).gangs
+        assert gang.verdict == verdict
+    strange = pod("b", **by_name, operator="value")
+    strange = strange.replace("value: Exists", "value: other")
+    (gang,) = plan(DEVICES, NODE, SHARED, pod("a", **by_name), strange).gangs
+    assert gang.reasons[0].field == "spec.tolerations"

@@ -1,7 +1,8 @@
 """The full path in one process: from a Snapshot to a judged Decision, each step timed.
 
 Batch, references, selectors (really evaluated, in the sandbox), Problem and its hash,
-then the decision. No bus: `benchmarks.decisions` measures that.
+then the decision. No bus: `benchmarks.decisions` measures that. Garbage is collected
+between batches, as in the solver's worker process.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from solver.decision import Decision
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import Parameters, Problem
 from solver.problem.selectors import SelectorTable
+from solver.service.garbage import after_batch, collect_between_batches
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot
 
@@ -43,6 +45,7 @@ class Decider:
         self._evaluator = evaluator
         self._parameters = parameters
         self._table = SelectorTable()
+        collect_between_batches()
 
     def problem(self, snapshot: Snapshot) -> Problem:
         """Make the Problem of all that waits, hashed."""
@@ -62,6 +65,7 @@ class Decider:
         made = time.perf_counter()
         decision = allocate(problem)
         ended = time.perf_counter()
+        after_batch()
         return Decided(
             problem=problem,
             decision=decision,

@@ -15,7 +15,6 @@ cluster is not timed; selectors are evaluated anew, but their sandbox is started
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import resource
 import time
@@ -66,7 +65,6 @@ def none(nodes: int, seed: int) -> Row:
     """Refuse a gang on a cluster without a free device, then another one."""
     snapshot, _ = same_kinds.cluster(nodes, seed, free=0.0)
     row: dict[str, str | float | int] = {"nodes": nodes}
-    gc.collect()
     with SelectorEvaluator() as evaluator:
         decider = Decider(evaluator)
         for age, when in ((1, "first"), (2, "next")):
@@ -86,7 +84,6 @@ def none(nodes: int, seed: int) -> Row:
 def decided_row(nodes: int, snapshot: Snapshot, asked: Iterable[SubmitGang]) -> Row:
     """Decide all at once; the judge is timed apart, by judging once more."""
     snapshot = submitted(snapshot, asked)
-    gc.collect()
     with SelectorEvaluator() as evaluator:
         decided = Decider(evaluator).decide(snapshot)
     started = time.perf_counter()
@@ -145,7 +142,6 @@ def gap_percent(value: int, bound: int) -> float:
 def one(nodes: int, seed: int, *, steps: int) -> Row:
     """Decide one pod after the other; the first, cold, does not count."""
     snapshot, _ = same_kinds.cluster(nodes, seed)
-    gc.collect()
     seconds: dict[str, list[float]] = {"apply": [], "problem": [], "solve": []}
     with SelectorEvaluator() as evaluator:
         decider = Decider(evaluator)

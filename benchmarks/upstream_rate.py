@@ -11,7 +11,6 @@ Decision, selectors unknown, by the clock. Without Go upstream's columns are emp
 
 from __future__ import annotations
 
-import gc
 import json
 import subprocess
 from pathlib import Path
@@ -74,7 +73,6 @@ def _submission(raw: Json, age: int) -> SubmitGang:
 def ours(asked: Json) -> Decided:
     """Decide all claims of a case in one batch."""
     snapshot = snapshot_of(asked)
-    gc.collect()
     with SelectorEvaluator() as evaluator:
         return Decider(evaluator).decide(snapshot)
 

@@ -18,6 +18,7 @@ from multiprocessing.process import BaseProcess
 
 from solver.errors import SolverError
 from solver.problem.problem import Problem
+from solver.service.garbage import after_batch, collect_between_batches
 
 
 class WorkerLostError(SolverError):
@@ -127,6 +128,7 @@ def _work(connection: Connection, memory_bytes: int) -> None:
     from solver.record import PartCache  # noqa: PLC0415
 
     cache = PartCache()
+    collect_between_batches()
     while True:
         try:
             root, pages = connection.recv()
@@ -139,3 +141,4 @@ def _work(connection: Connection, memory_bytes: int) -> None:
             cache = PartCache()
             reply = ("error", str(error).encode())
         connection.send(reply)
+        after_batch()

@@ -1,0 +1,42 @@
+"""Garbage waits for the end of a batch, and is gone then."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from solver.service.garbage import MANY, after_batch, collect_between_batches
+
+
+class Cycle:
+    """Refers to itself, so that only a collection frees it."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+@pytest.fixture(autouse=True)
+def _collection_as_before() -> Iterator[None]:
+    yield
+    gc.enable()
+    gc.unfreeze()
+
+
+def test_a_cycle_stays_until_a_large_batch_ends() -> None:
+    collect_between_batches()
+    known = weakref.ref(Cycle())
+    made: list[list[int]] = [[] for _ in range(2 * MANY)]
+    assert known() is not None
+    after_batch()
+    assert known() is None
+    assert len(made) == 2 * MANY
+
+
+def test_a_small_batch_is_not_worth_a_collection() -> None:
+    collect_between_batches()
+    known = weakref.ref(Cycle())
+    after_batch()
+    assert known() is not None

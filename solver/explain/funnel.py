@@ -3,60 +3,36 @@
 One pass over the nodes for each kind of request: how many devices its selectors
 choose, how many of those are on nodes that let the pod in, free, and tolerated, and
 for how many pods those nodes have enough else. The first rule that leaves too few is
-the reason. Always bounded; what counting cannot show is said
-as such, never guessed.
+the reason. Always bounded; what counting cannot show is said as such, never guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-
-from msgspec import Struct
+from collections.abc import Hashable
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
+from solver.explain.counts import (
+    RequestCounts,
+    Rooms,
+    count_devices,
+    count_rooms,
+)
 from solver.explain.node_checks import (
+    NODE_RULES,
     PLENTY,
     NodeCheck,
+    Scarcity,
     check_nodes,
+    example,
     room_of,
     scarce_reason,
-)
-from solver.problem.candidates import (
-    SelectorFault,
-    free,
-    selected,
-    supported,
-    tolerated,
+    scarcity,
 )
 from solver.problem.demand import RequestKind, request_kind
-from solver.problem.devices import targets, with_room
 from solver.problem.gather import Cluster
 from solver.problem.node_fit import fit_of
 from solver.problem.problem import GangPart, MemberPart, Problem, SubrequestPart
-
-
-class NodeCounts(Struct, frozen=True):
-    """Devices of one node that are left for one kind of request."""
-
-    node: NodeName
-    selected: int
-    supported: int
-    free: int
-    eligible: int
-
-
-class RequestCounts(Struct, frozen=True):
-    """What is left for one kind of request, node by node."""
-
-    devices: int
-    """All devices of all usable pools."""
-    nodes: tuple[NodeCounts, ...]
-    """Nodes where anything is selected."""
-    faults: tuple[tuple[str, SelectorFault], ...]
-    """Selectors that failed, each with its device."""
-    unusable: tuple[str, ...]
-    """Pools that may not be used, and why."""
 
 
 class Funnel:
@@ -64,10 +40,11 @@ class Funnel:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._features = problem.parameters.features
-        self._cluster = Cluster(problem.pages, self._features)
+        self._cluster = Cluster(problem.pages, problem.parameters.features)
         self._known: dict[RequestKind, RequestCounts] = {}
         self._checked: dict[Hashable, dict[NodeName, NodeCheck]] = {}
+        self._counted: dict[Hashable, Rooms] = {}
+        self._scarce: dict[Hashable, Scarcity] = {}
 
     def reasons(self, gang: GangPart, *, beaten_by: int) -> tuple[Reason, ...]:
         """Say why a gang is not in; `beaten_by`: gangs of the batch that are."""
@@ -96,7 +73,8 @@ class Funnel:
         """Count what is left for a kind of request."""
         known = self._known.get(kind)
         if known is None:
-            known = self._known[kind] = self._counts(kind)
+            known = count_devices(self._problem, self._cluster, kind)
+            self._known[kind] = known
         return known
 
     def _member_reason(self, member: MemberPart) -> Reason | None:
@@ -113,9 +91,9 @@ class Funnel:
             return self._nodes_reason(member)
         return self._constraint_reason(member)
 
-    def checks(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
+    def _checks(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
         """Check all nodes for what a member asks of them besides devices."""
-        key = (fit_of(member), tuple(sorted(member.resources.items())))
+        key = _asked_of_nodes(member)
         known = self._checked.get(key)
         if known is None:
             nodes = (pools.node for pools in self._cluster.nodes.values())
@@ -124,45 +102,66 @@ class Funnel:
 
     def _nodes_reason(self, member: MemberPart) -> Reason | None:
         """Say what keeps a member without devices away."""
-        checks = self.checks(member)
-        left = list(checks.values())
-        for rule, what in _NODE_RULES.items():
-            before, left = left, [check for check in left if check.passes(rule)]
-            if left:
+        checks = self._checks(member)
+        for passed, rule in enumerate(NODE_RULES):
+            reached = [check for check in checks.values() if check.passed >= passed]
+            if any(check.passed > passed for check in reached):
                 continue
-            message = f"of {len(before)} nodes 0 {what}{_example(before)}"
-            facts = {"nodes": len(before), "pods": member.count}
+            message = f"of {len(reached)} nodes 0 {_LET_IN[rule]}{example(reached)}"
+            facts = {"nodes": len(reached), "pods": member.count}
             return Reason(rule=rule, subject=member.name, message=message, facts=facts)
-        if sum(map(room_of, left)) < member.count:
-            pods = {check.node.name: PLENTY for check in left}
-            return scarce_reason(member, pods, checks)
+        known = [check for check in checks.values() if check.passed == len(NODE_RULES)]
+        if sum(map(room_of, known)) < member.count:
+            pods = {check.node.name: PLENTY for check in known}
+            return scarce_reason(member, self._scarcity(member, pods, None))
         return None
+
+    def _rooms(self, member: MemberPart, request: SubrequestPart) -> Rooms:
+        kind = request_kind(request)
+        key = (kind, request.count, _asked_of_nodes(member))
+        known = self._counted.get(key)
+        if known is None:
+            checks = self._checks(member)
+            known = count_rooms(self.counts(kind), checks, request)
+            self._counted[key] = known
+        return known
+
+    def _scarcity(
+        self,
+        member: MemberPart,
+        pods: dict[NodeName, int],
+        request: SubrequestPart | None,
+    ) -> Scarcity:
+        kind = None if request is None else (request_kind(request), request.count)
+        key = (kind, _asked_of_nodes(member))
+        known = self._scarce.get(key)
+        if known is None:
+            known = self._scarce[key] = scarcity(member, pods, self._checks(member))
+        return known
 
     def _request_reason(
         self, member: MemberPart, request: SubrequestPart, subject: str
     ) -> Reason | None:
-        counts, checks = self.counts(request_kind(request)), self.checks(member)
-        asked = 1 if request.all_devices else request.count
-        if not asked:
+        if not request.all_devices and not request.count:
             return None
-        for rule, passed, count in _STEPS:
-            pods = {
-                node.node: _pods(node, count(node), request)
-                for node in counts.nodes
-                if checks[node.node].passes(*passed)
-            }
-            room = sum(pods.values())
-            if room < member.count:
-                if rule is Rule.NO_CANDIDATE and counts.faults:
-                    return _fault_reason(request, subject, counts)
-                steps = (rule, checks, room)
-                return _count_reason(request, subject, counts, steps, member)
-        pods = {name: most for name, most in pods.items() if most}
-        if (
-            sum(min(n, room_of(checks[name])) for name, n in pods.items())
-            < member.count
-        ):
-            return scarce_reason(member, pods, checks)
+        rooms = self._rooms(member, request)
+        for rule, room in zip(_RULES, rooms.by_rule, strict=True):
+            if room >= member.count:
+                continue
+            counts = self.counts(request_kind(request))
+            if rule is Rule.NO_CANDIDATE and counts.faults:
+                return _fault_reason(request, subject, counts)
+            where = ""
+            if rule in NODE_RULES:
+                checks, passed = self._checks(member), NODE_RULES.index(rule)
+                known = (checks[node.node] for node in counts.nodes)
+                where = example(c for c in known if c.passed == passed)
+            return _count_reason(
+                (rule, room, where), request, subject, (counts, rooms), member
+            )
+        if rooms.room < member.count:
+            found = self._scarcity(member, rooms.otherwise, request)
+            return scarce_reason(member, found)
         return None
 
     def _constraint_reason(self, member: MemberPart) -> Reason | None:
@@ -179,40 +178,6 @@ class Funnel:
         facts = {"pods": member.count}
         return Reason(
             rule=Rule.CONSTRAINT, subject=member.name, message=message, facts=facts
-        )
-
-    def _counts(self, kind: RequestKind) -> RequestCounts:
-        devices, nodes = 0, []
-        faults: dict[str, SelectorFault] = {}
-        unusable: dict[str, None] = {}
-        for node in self._cluster.nodes.values():
-            chosen = able = available = usable = 0
-            for seen in node.pools:
-                view = seen.view
-                if not view.usable:
-                    why = view.invalid or "incomplete"
-                    unusable[f"{view.driver}/{view.pool}: {why}"] = None
-                    continue
-                devices += view.reachable.bit_count()
-                found = selected(view.part, kind.selectors, self._problem.selectors)
-                for fault in found.faults:
-                    if view.targeting >> fault.device & 1:
-                        name = view.devices[fault.device].name
-                        faults[f"{view.driver}/{view.pool}/{name}"] = fault
-                left = targets(view, found.bits, kind, self._features)
-                chosen += left.bit_count()
-                left &= supported(seen, node.node, self._features)
-                able += left.bit_count()
-                left &= free(seen, self._features, admin=kind.admin)
-                left = with_room(seen, left, kind, self._features)
-                available += left.bit_count()
-                left &= tolerated(seen, kind.tolerations, self._features)
-                usable += left.bit_count()
-            if chosen:
-                counts = NodeCounts(node.name, chosen, able, available, usable)
-                nodes.append(counts)
-        return RequestCounts(
-            devices, tuple(nodes), tuple(faults.items()), tuple(unusable)
         )
 
 
@@ -234,85 +199,59 @@ def _fault_reason(
     )
 
 
-_NODE_RULES = {
+_LET_IN = {
     Rule.NODE: "are usable",
     Rule.NODE_TAINTED: "have only taints that it tolerates",
     Rule.NODE_SELECTION: "are nodes that it selects",
 }
-"""What keeps a member from nodes, in kube-scheduler's order."""
-_NODES = tuple(_NODE_RULES)
-_STEPS: tuple[tuple[Rule, tuple[Rule, ...], Callable[[NodeCounts], int]], ...] = (
-    (Rule.NO_CANDIDATE, (), lambda node: node.selected),
-    (Rule.NODE, _NODES[:1], lambda node: node.selected),
-    (Rule.NODE_TAINTED, _NODES[:2], lambda node: node.selected),
-    (Rule.NODE_SELECTION, _NODES, lambda node: node.selected),
-    (Rule.DISABLED, _NODES, lambda node: node.supported),
-    (Rule.TAKEN, _NODES, lambda node: node.free),
-    (Rule.TAINTED, _NODES, lambda node: node.eligible),
+_RULES = (
+    Rule.NO_CANDIDATE,
+    *NODE_RULES,
+    Rule.DISABLED,
+    Rule.TAKEN,
+    Rule.TAINTED,
 )
-"""(rule, rules that the nodes counted must pass, devices that are left on a node)."""
+"""The rule of each step of counting."""
+_LEFT = {
+    Rule.NO_CANDIDATE: "devices match",
+    Rule.NODE: "matching devices are on usable nodes",
+    Rule.NODE_TAINTED: "matching devices are on nodes with only taints that it "
+    "tolerates",
+    Rule.NODE_SELECTION: "matching devices are on nodes that it selects",
+    Rule.DISABLED: "matching devices are supported here (feature gates, features of "
+    "the node)",
+    Rule.TAKEN: "matching devices are free",
+    Rule.TAINTED: "free devices have no taint in the way",
+}
 
 
-def _pods(node: NodeCounts, devices: int, request: SubrequestPart) -> int:
-    """Count the pods that so many devices of a node are enough for."""
-    if request.all_devices:
-        return int(devices == node.selected > 0)
-    return devices // request.count
-
-
-def _example(refusing: Iterable[NodeCheck]) -> str:
-    """Name one of the nodes that keep a member away, and why."""
-    said = [check for check in refusing if check.why]
-    return f" ({said[0].node.name}: {said[0].why})" if said else ""
+def _asked_of_nodes(member: MemberPart) -> Hashable:
+    """Name all that a member asks of nodes besides devices."""
+    return (fit_of(member), tuple(sorted(member.resources.items())))
 
 
 def _count_reason(
+    failed: tuple[Rule, int, str],
     request: SubrequestPart,
     subject: str,
-    counts: RequestCounts,
-    steps: tuple[Rule, dict[NodeName, NodeCheck], int],
+    counted: tuple[RequestCounts, Rooms],
     member: MemberPart,
 ) -> Reason:
-    rule, checks, room = steps
-    on = [
-        [node for node in counts.nodes if checks[node.node].passes(*_NODES[:passed])]
-        for passed in range(len(_NODES) + 1)
-    ]
-    facts = {
-        "devices": counts.devices,
-        "selected": sum(node.selected for node in on[0]),
-        "onUsableNodes": sum(node.selected for node in on[1]),
-        "onToleratedNodes": sum(node.selected for node in on[2]),
-        "onSelectedNodes": sum(node.selected for node in on[3]),
-        "supported": sum(node.supported for node in on[3]),
-        "free": sum(node.free for node in on[3]),
-        "eligible": sum(node.eligible for node in on[3]),
-        "podsWithRoom": room,
-        "pods": member.count,
-    }
+    """Say which rule leaves too little; `failed`: it, the room left, an example."""
+    (rule, room, where), (counts, rooms) = failed, counted
+    left = tuple(rooms.devices.values())[_RULES.index(rule)]
     each = "all matching devices" if request.all_devices else f"{request.count}"
-    what = {
-        Rule.NO_CANDIDATE: f"{facts['selected']} devices match",
-        Rule.NODE: f"{facts['onUsableNodes']} matching devices are on usable nodes",
-        Rule.NODE_TAINTED: f"{facts['onToleratedNodes']} matching devices are on "
-        "nodes with only taints that it tolerates",
-        Rule.NODE_SELECTION: f"{facts['onSelectedNodes']} matching devices are on "
-        "nodes that it selects",
-        Rule.DISABLED: f"{facts['supported']} matching devices are supported here "
-        "(feature gates, features of the node)",
-        Rule.TAKEN: f"{facts['free']} matching devices are free",
-        Rule.TAINTED: f"{facts['eligible']} free devices have no taint in the way",
-    }[rule]
-    if rule in _NODES:
-        what += _example(
-            checks[node.node]
-            for node in counts.nodes
-            if checks[node.node].refusal is rule
-        )
     message = (
         f"asks for {each} of {request.device_class} on one node for each of "
-        f"{member.count} pods; {what}, which is room for {room} pods"
+        f"{member.count} pods; {left} {_LEFT[rule]}{where}, which is room for {room} "
+        "pods"
     )
     if counts.unusable:
         message += f"; {len(counts.unusable)} pools unusable ({counts.unusable[0]})"
+    facts = {
+        "devices": counts.devices,
+        **rooms.devices,
+        "podsWithRoom": room,
+        "pods": member.count,
+    }
     return Reason(rule=rule, subject=subject, message=message, facts=facts)

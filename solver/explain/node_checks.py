@@ -32,20 +32,35 @@ _BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 _BYTES = ("memory", "ephemeral-storage")
 
 
+NODE_RULES = (Rule.NODE, Rule.NODE_TAINTED, Rule.NODE_SELECTION)
+"""What keeps a member from nodes, amounts aside, in kube-scheduler's order."""
+
+
 class NodeCheck(Struct, frozen=True):
     """What one node says to one kind of member."""
 
     node: NodePart
-    refusal: Rule | None
-    """The first rule that keeps the member away; None: it may come."""
+    passed: int
+    """How many of `NODE_RULES` let the member in, before the first that does not."""
     why: str
-    """The same in words, such as `not ready` or `a=b:NoSchedule`."""
+    """What keeps it away in words, such as `not ready` or `a=b:NoSchedule`."""
     room: dict[str, int]
     """Pods that there is enough of a resource for, by resource; empty: no limit."""
 
-    def passes(self, *rules: Rule) -> bool:
-        """Say whether none of these rules keeps the member away."""
-        return self.refusal not in rules
+
+class Scarcity(Struct, frozen=True):
+    """The resource that leaves the least room."""
+
+    resource: str
+    need: int
+    """Of each pod."""
+    nodes: int
+    """Nodes that would do otherwise."""
+    best: NodeName
+    """The node among them that has most left."""
+    left: int
+    room: int
+    """Pods that all of them have room for."""
 
 
 def check_nodes(
@@ -66,12 +81,12 @@ def _check(
         if left is not None:
             room[name] = left // need_of(member, name)
     if node.unavailable:
-        return NodeCheck(node, Rule.NODE, node.unavailable, room)
+        return NodeCheck(node, 0, node.unavailable, room)
     if not is_tolerated(fit, node):
-        return NodeCheck(node, Rule.NODE_TAINTED, _taint(fit, node), room)
+        return NodeCheck(node, 1, _taint(fit, node), room)
     if not is_chosen(fit, node):
-        return NodeCheck(node, Rule.NODE_SELECTION, "", room)
-    return NodeCheck(node, None, "", room)
+        return NodeCheck(node, 2, "", room)
+    return NodeCheck(node, 3, "", room)
 
 
 def _taint(fit: NodeFit, node: NodePart) -> str:
@@ -88,42 +103,60 @@ def room_of(check: NodeCheck) -> int:
     return min(check.room.values(), default=PLENTY)
 
 
-def scarce_reason(
+def scarcity(
     member: MemberPart,
     pods: Mapping[NodeName, int],
     checks: Mapping[NodeName, NodeCheck],
-) -> Reason:
-    """Say which resource leaves the least room; `pods`: how many else fit, by node."""
+) -> Scarcity:
+    """Find the resource that leaves the least room, where some does.
+
+    `pods`: the nodes that would do otherwise, and how many pods each could take.
+    """
     known = [checks[name] for name in sorted(pods)]
-    names = sorted({name for check in known for name in check.room})
     rooms = {
         name: sum(min(pods[c.node.name], c.room.get(name, PLENTY)) for c in known)
-        for name in names
+        for name in sorted({name for check in known for name in check.room})
     }
-    scarce = min(names, key=lambda name: (rooms[name], name))
-    limited = [check for check in known if scarce in check.room]
-    best = max(limited, key=lambda check: left_of(check.node, scarce) or 0).node
-    left, need = left_of(best, scarce) or 0, need_of(member, scarce)
-    room = sum(min(pods[check.node.name], room_of(check)) for check in known)
-    message = (
-        f"asks for {shown(scarce, need)} on one node for each of {member.count} pods; "
-        f"of {len(known)} nodes that would do otherwise {best.name} has most left, "
-        f"{shown(scarce, left)}; there is room for {room} pods"
+    scarce = min(rooms, key=lambda name: rooms[name])
+    limited = [check.node for check in known if scarce in check.room]
+    best = max(limited, key=lambda node: left_of(node, scarce) or 0)
+    return Scarcity(
+        resource=scarce,
+        need=need_of(member, scarce),
+        nodes=len(known),
+        best=best.name,
+        left=left_of(best, scarce) or 0,
+        room=sum(min(pods[check.node.name], room_of(check)) for check in known),
     )
-    facts = {
-        "asked": need,
-        "left": left,
-        "nodes": len(known),
-        "podsWithRoom": room,
-        "pods": member.count,
-    }
+
+
+def scarce_reason(member: MemberPart, found: Scarcity) -> Reason:
+    """Say which resource leaves the least room."""
+    asked, left = (shown(found.resource, n) for n in (found.need, found.left))
+    message = (
+        f"asks for {asked} on one node for each of {member.count} pods; of "
+        f"{found.nodes} nodes that would do otherwise {found.best} has most left, "
+        f"{left}; there is room for {found.room} pods"
+    )
     return Reason(
         rule=Rule.NODE_RESOURCES,
         subject=member.name,
-        field=f"node.resources[{scarce}]",
+        field=f"node.resources[{found.resource}]",
         message=message,
-        facts=facts,
+        facts={
+            "asked": found.need,
+            "left": found.left,
+            "nodes": found.nodes,
+            "podsWithRoom": found.room,
+            "pods": member.count,
+        },
     )
+
+
+def example(refusing: Iterable[NodeCheck]) -> str:
+    """Name one of the nodes that keep a member away, and why."""
+    said = next((check for check in refusing if check.why), None)
+    return f" ({said.node.name}: {said.why})" if said is not None else ""
 
 
 def shown(name: str, units: int) -> str:

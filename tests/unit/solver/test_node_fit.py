@@ -309,3 +309,24 @@ def _counts(kinds: int, most: int) -> list[tuple[int, ...]]:
     for _ in range(kinds):
         found = [(*start, n) for start in found for n in range(most + 1)]
     return found
+
+
+def test_the_room_of_a_node_is_what_devices_and_amounts_both_allow() -> None:
+    """Two nodes, one short of devices, one short of CPU: room for one pod each."""
+    short = node("a", allocatable={"cpu": 3, "pods": 9})
+    rich = node("b", allocatable={"cpu": 64, "pods": 9})
+    pools = {
+        "a": [pool(*devices(4), name="a")],
+        "b": [pool(*devices(1), name="b")],
+    }
+    three = wanted(member(count=3, resources={"cpu": 2}))
+    snapshot = observe_core(snapshot_of(pools, [three]), short, rich)
+    (reason,) = allocate(problem_of(snapshot)).gangs[0].reasons
+    assert reason.rule is Rule.NODE_RESOURCES
+    assert (reason.facts["nodes"], reason.facts["podsWithRoom"]) == (2, 2)
+
+
+def test_without_enough_devices_they_are_the_reason_not_the_node() -> None:
+    item = node("n", allocatable={"cpu": 64})
+    asking = wanted(member(member_claim(request(count=5)), resources={"cpu": 2}))
+    assert rule_of(decided([item], asking)) is Rule.NO_CANDIDATE

@@ -1,0 +1,146 @@
+"""Devices and room that are left after each rule, node by node, counted once.
+
+What a request asks of devices is counted by kind of request; together with what its
+pod asks of nodes that gives the pods that there is room for. Words are made elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from contracts.ids import NodeName
+from solver.explain.node_checks import NodeCheck, room_of
+from solver.problem.candidates import (
+    SelectorFault,
+    free,
+    selected,
+    supported,
+    tolerated,
+)
+from solver.problem.demand import RequestKind
+from solver.problem.devices import targets, with_room
+from solver.problem.gather import Cluster
+from solver.problem.problem import Problem, SubrequestPart
+
+
+class NodeCounts(Struct, frozen=True):
+    """Devices of one node that are left for one kind of request."""
+
+    node: NodeName
+    selected: int
+    supported: int
+    free: int
+    eligible: int
+
+
+class RequestCounts(Struct, frozen=True):
+    """What is left for one kind of request, node by node."""
+
+    devices: int
+    """All devices of all usable pools."""
+    nodes: tuple[NodeCounts, ...]
+    """Nodes where anything is selected."""
+    faults: tuple[tuple[str, SelectorFault], ...]
+    """Selectors that failed, each with its device."""
+    unusable: tuple[str, ...]
+    """Pools that may not be used, and why."""
+
+
+class Rooms(Struct, frozen=True):
+    """How many pods there is room for after each rule, and the devices behind it."""
+
+    by_rule: tuple[int, ...]
+    """By `RULES`."""
+    devices: dict[str, int]
+    """Devices left on all nodes, by step."""
+    otherwise: dict[NodeName, int]
+    """Nodes with room for a pod as far as devices go, and for how many."""
+    room: int
+    """What is left of that room once nodes must have enough of everything else."""
+
+
+def count_devices(
+    problem: Problem, cluster: Cluster, kind: RequestKind
+) -> RequestCounts:
+    """Count what is left for a kind of request, rule by rule, node by node."""
+    features = problem.parameters.features
+    devices, nodes = 0, []
+    faults: dict[str, SelectorFault] = {}
+    unusable: dict[str, None] = {}
+    for node in cluster.nodes.values():
+        chosen = able = available = usable = 0
+        for seen in node.pools:
+            view = seen.view
+            if not view.usable:
+                why = view.invalid or "incomplete"
+                unusable[f"{view.driver}/{view.pool}: {why}"] = None
+                continue
+            devices += view.reachable.bit_count()
+            found = selected(view.part, kind.selectors, problem.selectors)
+            for fault in found.faults:
+                if view.targeting >> fault.device & 1:
+                    name = view.devices[fault.device].name
+                    faults[f"{view.driver}/{view.pool}/{name}"] = fault
+            left = targets(view, found.bits, kind, features)
+            chosen += left.bit_count()
+            left &= supported(seen, node.node, features)
+            able += left.bit_count()
+            left &= free(seen, features, admin=kind.admin)
+            left = with_room(seen, left, kind, features)
+            available += left.bit_count()
+            left &= tolerated(seen, kind.tolerations, features)
+            usable += left.bit_count()
+        if chosen:
+            counts = NodeCounts(node.name, chosen, able, available, usable)
+            nodes.append(counts)
+    return RequestCounts(devices, tuple(nodes), tuple(faults.items()), tuple(unusable))
+
+
+STEPS = (
+    ("selected", 0),
+    ("onUsableNodes", 1),
+    ("onToleratedNodes", 2),
+    ("onSelectedNodes", 3),
+    ("supported", 3),
+    ("free", 3),
+    ("eligible", 3),
+)
+"""(step, rules that a node must pass to be counted), in order."""
+
+
+def count_rooms(
+    counts: RequestCounts,
+    checks: Mapping[NodeName, NodeCheck],
+    request: SubrequestPart,
+) -> Rooms:
+    """Count the pods that there is room for, rule by rule; linear in the nodes."""
+    rooms, devices = [0] * len(STEPS), [0] * len(STEPS)
+    otherwise: dict[NodeName, int] = {}
+    room = 0
+    for node in counts.nodes:
+        check = checks[node.node]
+        chosen = node.selected
+        pods = 0
+        left = (chosen, chosen, chosen, chosen, node.supported, node.free)
+        for step, amount in enumerate((*left, node.eligible)):
+            if check.passed < STEPS[step][1]:
+                break
+            devices[step] += amount
+            pods = _pods(amount, chosen, request)
+            rooms[step] += pods
+        else:
+            if pods:
+                otherwise[node.node] = pods
+                room += min(pods, room_of(check))
+    names = (name for name, _ in STEPS)
+    totals = dict(zip(names, devices, strict=True))
+    return Rooms(tuple(rooms), totals, otherwise, room)
+
+
+def _pods(devices: int, selected: int, request: SubrequestPart) -> int:
+    """Count the pods that so many devices of a node are enough for."""
+    if request.all_devices:
+        return int(devices == selected > 0)
+    return devices // request.count

@@ -156,6 +156,12 @@ def _not_modelled(subject: str, field: str, message: str = "") -> Reason:
     return Reason(rule=Rule.NOT_MODELLED, subject=subject, field=field, message=text)
 
 
+def anywhere(pod: PodWork) -> PodWork:
+    """Let a pod go anywhere, as where no Node says what nodes are."""
+    node = MemberNode(resources=pod.node.resources)
+    return structs.replace(pod, node=node, refused=None)
+
+
 def node_of(pods: Sequence[PodWork]) -> MemberNode:
     """Say what pods that share a claim, and so a node, ask of it together."""
     if len(pods) == 1:

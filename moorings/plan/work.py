@@ -27,7 +27,7 @@ from contracts.kubernetes import Decoded
 from contracts.messages import ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
 from contracts.workload import Node, Pod
-from moorings.plan.pods import PodWork, node_of, pods_of, refusal_of
+from moorings.plan.pods import PodWork, anywhere, node_of, pods_of, refusal_of
 from solver.snapshot.snapshot import Snapshot, apply
 
 T = TypeVar("T")
@@ -65,6 +65,8 @@ def work_of(objects: Iterable[PlanObject], node: str | None = None) -> Work:
     }
     gangs: list[tuple[Gang, Reason | None]]
     pods = list(pods_of((item.decoded.value for item in found), claims))
+    if not any(True for _ in _of(found, Node)):
+        pods = [anywhere(pod) for pod in pods]
     if node is not None:
         if all(item.name != node for item in _of(found, Node)):
             snapshot = apply(snapshot, _node_observed(node))

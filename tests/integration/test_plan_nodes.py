@@ -181,11 +181,12 @@ def test_without_any_node_object_nothing_limits(plan: Plans) -> None:
         ),
     ],
 )
-def test_what_only_other_pods_decide_is_refused_by_name(
+def test_what_only_other_pods_decide_is_refused_by_name_where_there_are_nodes(
     plan: Plans, more: str, field: str
 ) -> None:
     ports = "{name: c, ports: [{containerPort: 80}],"
     text = pod().replace("spec:\n", f"spec:\n  {more}\n").replace("{name: c,", ports)
+    assert plan(DEVICES, text).gangs[0].verdict == "allocated"
     (gang,) = plan(DEVICES, NODE, text).gangs
     assert gang.verdict == "error"
     assert (gang.reasons[0].rule, gang.reasons[0].field) == ("NotModelled", field)

@@ -7,7 +7,7 @@ Knows no bus (the service stores and fetches the blobs) and no engine (`replay.p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 import zstandard
@@ -67,16 +67,26 @@ class PartCache:
 
     def _keep(self, pages: dict[str, Page]) -> None:
         """Keep these pages, at the price of those that are not here yet, or gone."""
-        for sha in self._pages.keys() - pages.keys():
-            for node in self._pages[sha].nodes.values():
-                self._nodes.pop(node.owner, None)
+        gone = _nodes_of(self._pages, self._pages.keys() - pages.keys())
+        come = _nodes_of(pages, pages.keys() - self._pages.keys())
+        for owner, node in gone.items():
+            if come.get(owner) is not node:
+                self._nodes.pop(owner, None)
                 for part in node.parts.values():
                     self._parts.pop(part.data, None)
-        for sha in pages.keys() - self._pages.keys():
-            for node in pages[sha].nodes.values():
-                self._nodes[node.owner] = node
+        for owner, node in come.items():
+            if gone.get(owner) is not node:
+                self._nodes[owner] = node
                 self._parts.update((part.data, part) for part in node.parts.values())
         self._pages = pages
+
+
+def _nodes_of(pages: Mapping[str, Page], shas: Iterable[str]) -> dict[str, NodeParts]:
+    """Put the nodes of some pages together, by owner."""
+    found: dict[str, NodeParts] = {}
+    for sha in shas:
+        found.update(pages[sha].nodes)
+    return found
 
 
 class Recorded(Struct, frozen=True, kw_only=True):

@@ -20,8 +20,8 @@ from solver.problem.problem import GangPart, Parameters, Problem
 from solver.problem.resolve import IMPLICIT_RESOURCE, Resolving, resolve
 from solver.problem.selectors import Look, Row, SelectorTable
 from solver.snapshot.gangs import GangRecord
-from solver.snapshot.pages import Page
-from solver.snapshot.parts import ClassPart, class_key
+from solver.snapshot.pages import NodeParts, Page
+from solver.snapshot.parts import ClassPart, PoolPart, class_key
 from solver.snapshot.snapshot import Snapshot
 
 Wanted = tuple[str, str, Device]
@@ -150,11 +150,31 @@ def _rows(
     key = ("rows", selectors)
     known: frozenset[Row] | None = page.memo.get(key)
     if known is None:
-        found = [selected(part, selectors, table) for part in pools_of(page)]
-        if any(result.missing for result in found):
-            return None
-        different = {result.rows for result in found}
-        if len(different) == 1:
-            return page.memo.keep(key, different.pop())
-        return page.memo.keep(key, frozenset[Row]().union(*different))
+        different = set()
+        for node in page.nodes.values():
+            rows = node.memo.get(key)
+            if rows is None:
+                rows = _rows_of_node(node, selectors, table)
+                if rows is None:
+                    return None
+                node.memo.keep(key, rows)
+            different.add(rows)
+        known = page.memo.keep(key, _union(different))
     return known
+
+
+def _rows_of_node(
+    node: NodeParts, selectors: tuple[str, ...], table: SelectorTable
+) -> frozenset[Row] | None:
+    pools = (part for part in node.parts.values() if isinstance(part.value, PoolPart))
+    found = [selected(part, selectors, table) for part in pools]
+    if any(result.missing for result in found):
+        return None
+    return _union({result.rows for result in found})
+
+
+def _union(different: set[frozenset[Row]]) -> frozenset[Row]:
+    """Unite sets; of one, itself, so that equal ones are the same."""
+    if len(different) == 1:
+        return different.pop()
+    return frozenset[Row]().union(*different)

@@ -17,7 +17,7 @@ from solver.judge.pools import Amounts, Seen, is_readable, see
 from solver.problem.problem import Problem, SubrequestPart
 from solver.problem.reads import reads
 from solver.problem.selectors import look
-from solver.snapshot.pages import Page
+from solver.snapshot.pages import NodeParts
 from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UsePart
 
 EXPERIMENTAL = (
@@ -41,41 +41,6 @@ class DeviceFacts(Struct, frozen=True):
     shareable: bool
 
 
-class PageFacts(Struct, frozen=True):
-    """What one page says, by name."""
-
-    classes: dict[DeviceClassName, ClassPart] = {}
-    nodes: dict[NodeName, NodePart] = {}
-    pools: dict[PoolID, PoolPart] = {}
-    uses: dict[PoolID, UsePart] = {}
-    local: dict[NodeName, list[PoolID]] = {}
-    shared: list[PoolID] = []
-
-
-def _on_page(page: Page) -> PageFacts:
-    """Read a page, once."""
-    known: PageFacts | None = page.memo.get("facts")
-    if known is not None:
-        return known
-    found = PageFacts()
-    for part in page.parts():
-        match part.value:
-            case NodePart() as node:
-                found.nodes[node.name] = node
-            case ClassPart() as item:
-                found.classes[item.name] = item
-            case UsePart() as use:
-                found.uses[PoolID(use.driver, use.pool)] = use
-            case PoolPart() as pool:
-                name = PoolID(pool.driver, pool.pool)
-                found.pools[name] = pool
-                if pool.node:
-                    found.local.setdefault(pool.node, []).append(name)
-                else:
-                    found.shared.append(name)
-    return page.memo.keep("facts", found)
-
-
 class Facts:
     """The nodes, pools and classes of a Problem, by name."""
 
@@ -90,17 +55,34 @@ class Facts:
         self._shared: list[PoolID] = []
         self._seen: dict[tuple[NodeName, PoolID], Seen | None] = {}
         self._devices: dict[tuple[NodeName, DeviceID], DeviceFacts | None] = {}
+        self._unread: dict[str, NodeParts] = {}
+        """What was not looked at yet, by the node that it belongs to."""
         for page in problem.pages:
-            found = _on_page(page)
-            self.classes.update(found.classes)
-            self._nodes.update(found.nodes)
-            self._pools.update(found.pools)
-            self._uses.update(found.uses)
-            self._local.update(found.local)
-            self._shared.extend(found.shared)
+            self._unread.update(page.nodes)
+        self._read("")
+
+    def _read(self, owner: str) -> None:
+        """Take in what belongs to a node (or, for "", to the cluster), once."""
+        found = self._unread.pop(owner, None)
+        for part in found.parts.values() if found else ():
+            match part.value:
+                case NodePart() as node:
+                    self._nodes[node.name] = node
+                case ClassPart() as known:
+                    self.classes[known.name] = known
+                case UsePart() as use:
+                    self._uses[PoolID(use.driver, use.pool)] = use
+                case PoolPart() as pool:
+                    name = PoolID(pool.driver, pool.pool)
+                    self._pools[name] = pool
+                    if pool.node:
+                        self._local.setdefault(pool.node, []).append(name)
+                    else:
+                        self._shared.append(name)
 
     def knows(self, name: NodeName) -> bool:
         """Say whether there is such a node."""
+        self._read(name)
         return name in self._nodes or name in self._local
 
     def is_readable(self, name: NodeName) -> bool:
@@ -121,12 +103,14 @@ class Facts:
 
     def node(self, name: NodeName) -> NodePart:
         """Look a node up; one that only its devices name has no labels."""
+        self._read(name)
         return self._nodes.get(name) or NodePart(name=name)
 
     def seen(self, node: NodeName, pool: PoolID) -> Seen | None:
         """Read a pool from a node; None: there is none."""
         key = (node, pool)
         if key not in self._seen:
+            self._read(node)
             part = self._pools.get(pool)
             self._seen[key] = (
                 None if part is None else see(part, self.node(node), self.features)
@@ -135,6 +119,7 @@ class Facts:
 
     def pools_of(self, node: NodeName) -> Iterator[tuple[PoolID, Seen]]:
         """Go through all pools that a node sees."""
+        self._read(node)
         for pool in (*self._local.get(node, ()), *self._shared):
             found = self.seen(node, pool)
             if found is not None:
@@ -147,6 +132,8 @@ class Facts:
 
     def exists(self, name: DeviceID) -> bool:
         """Say whether any node could see a device of this name."""
+        for owner in tuple(self._unread):
+            self._read(owner)
         pool = self._pools.get(name.pool_id)
         return pool is not None and any(d.name == name.device for d in pool.devices)
 

@@ -51,7 +51,7 @@ from solver.problem.pools import SeenPool, slice_of
 from solver.problem.problem import Problem
 from solver.problem.reads import reads
 from solver.problem.selectors import SelectorTable, look
-from solver.problem.views import KnownViews
+from solver.problem.views import KnownNodes, KnownViews
 from solver.snapshot.parts import PoolPart
 
 Identity = tuple[object, ...]
@@ -163,6 +163,21 @@ class _Device(Struct, frozen=True):
     identity: Identity
 
 
+class _Devices(Struct, frozen=True):
+    """What the batch sees of a node's devices, whatever it asks of the node."""
+
+    shapes: tuple[GroupShape, ...]
+    groups: tuple[DeviceGroup, ...]
+    all_free: int
+    counters: tuple[CounterShape, ...]
+    sets: tuple[tuple[tuple[str, ...] | None, Identity], ...]
+    own: int | None
+    """Devices that pods may have for themselves."""
+
+
+_KNOWN_DEVICES: KnownNodes[_Devices] = KnownNodes()
+
+
 class _Looking:
     """Looks at nodes with one query."""
 
@@ -170,6 +185,8 @@ class _Looking:
         self._query = query
         self._table = table
         self._features = features
+        question = (query.requests, query.columns, query.is_exact)
+        self._known = _KNOWN_DEVICES.of(question)
 
     def view(self, node: NodePools) -> NodeView | None:
         """See one node as the batch does; None: nothing may be placed there."""
@@ -179,6 +196,25 @@ class _Looking:
         kinds = [fits(fit, node.node) for fit in query.fits]
         if not any(kinds):
             return None
+        found = self._known.get(node.name)
+        if found is None or found[0] is not node:
+            found = self._known[node.name] = (node, self._devices_of(node))
+        devices = found[1]
+        shape = NodeShape(
+            groups=devices.shapes,
+            all_free=devices.all_free,
+            counters=devices.counters,
+            sets=devices.sets,
+            fits=sum(fit << i for i, fit in enumerate(kinds)),
+            free=tuple(
+                told_apart(left_of(node.node, name), step, devices.own)
+                for name, step in zip(query.resources, query.steps, strict=True)
+            ),
+        )
+        return NodeView(node.name, shape, devices.groups)
+
+    def _devices_of(self, node: NodePools) -> _Devices:
+        """See the devices of a node."""
         counters, devices = Counters(), list[_Device]()
         wanted = blocked = position = 0
         for seen in node.pools:
@@ -193,19 +229,14 @@ class _Looking:
         if node.blocks_all:
             blocked = -1
         groups = self._groups(devices)
-        own = _own_devices(shape for shape, _ in groups)
-        shape = NodeShape(
-            groups=tuple(shape for shape, _ in groups),
+        return _Devices(
+            shapes=tuple(shape for shape, _ in groups),
+            groups=tuple(group for _, group in groups),
             all_free=wanted & ~blocked,
             counters=tuple(map(CounterShape, counters.left, counters.owners)),
             sets=tuple(zip(counters.allowed, counters.set_owners, strict=True)),
-            fits=sum(fit << i for i, fit in enumerate(kinds)),
-            free=tuple(
-                told_apart(left_of(node.node, name), step, own)
-                for name, step in zip(query.resources, query.steps, strict=True)
-            ),
+            own=_own_devices(shape for shape, _ in groups),
         )
-        return NodeView(node.name, shape, tuple(group for _, group in groups))
 
     def _masks(
         self, seen: SeenPool, node: NodePools, *, sound: bool

@@ -36,6 +36,7 @@ class View(Protocol):
 
 
 V = TypeVar("V", bound=View)
+R = TypeVar("R")
 
 
 class Views(Generic[V]):
@@ -86,6 +87,24 @@ class Views(Generic[V]):
         del kind[bisect_left(kind, view.name, key=_by_name)]
         if not kind:
             del self._kinds[view.shape]
+
+
+class KnownNodes(Generic[R]):
+    """What was found of each node, for the questions that were asked last."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, dict[NodeName, tuple[NodePools, R]]] = {}
+
+    def of(self, question: Hashable) -> dict[NodeName, tuple[NodePools, R]]:
+        """Give what was found, to read and to add to; it holds for those nodes only."""
+        found = self._found.pop(question, {})
+        while sum(map(len, self._found.values())) + len(found) > MOST_VIEWS:
+            if not self._found:
+                found.clear()
+                break
+            del self._found[next(iter(self._found))]
+        self._found[question] = found
+        return found
 
 
 class KnownViews(Generic[V]):

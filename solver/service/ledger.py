@@ -10,6 +10,7 @@ from contracts import messages, subjects
 from contracts.ids import ClusterName, SolveID
 from contracts.messages import SolveDecided, SolveOpened
 from contracts.process.bus import Bus
+from contracts.process.together import together
 from contracts.process.wire import Outgoing
 from solver.decision import Decision
 from solver.problem.problem import ROOT, Problem
@@ -40,18 +41,15 @@ class Ledger:
             async with slots:
                 await self._bus.put_blob(page.data)
 
-        async with asyncio.TaskGroup() as group:
-            for page in new.values():
-                group.create_task(store(page))
+        await together(store(page) for page in new.values())
         self._stored |= new.keys()
         if len(self._stored) > MOST_REMEMBERED:
             self._stored = {page.sha for page in pages}
 
     async def open(self, problem: Problem, epoch: int) -> SolveOpened:
         """Record a Problem before it is solved."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.store_pages(problem.pages))
-            group.create_task(self._bus.put_blob(problem.data))
+        stored = self._bus.put_blob(problem.data)
+        await together([self.store_pages(problem.pages), stored])
         opened = SolveOpened(
             cluster=self._cluster,
             solve=solve_id(problem),

@@ -23,6 +23,7 @@ from contracts.process.bus import Bus
 from contracts.process.errors import BusUnavailableError, PublishRefusedError
 from contracts.process.log import get_logger
 from contracts.process.run import Task
+from contracts.process.together import together
 from contracts.process.wire import BusSettings, Received
 from solver.cel.evaluator import SelectorEvaluator
 from solver.service.config import SolverConfig
@@ -205,9 +206,8 @@ class SolverService:
     async def _tend(self) -> None:
         if not self._leadership.leads:
             pages = tuple(self._snapshot.inventory.pages)
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._decider.warm(self._snapshot))
-                group.create_task(self._ledger.store_pages(pages))
+            stored = self._ledger.store_pages(pages)
+            await together([self._decider.warm(self._snapshot), stored])
         if await self._leadership.tend():
             self._unfinished = True
             log.info("epoch.claimed", epoch=self._leadership.epoch, **self._sizes())

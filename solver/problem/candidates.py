@@ -16,7 +16,7 @@ from contracts.device import Device, DeviceTaint
 from contracts.features import Features
 from solver.problem.pools import SeenPool, slice_of
 from solver.problem.reads import Reads, reads
-from solver.problem.selectors import Look, Row, SelectorTable, look
+from solver.problem.selectors import Look, Row, SelectorTable, fault_of, looks
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import NodePart, Part, PoolPart, UsePart
 
@@ -92,10 +92,9 @@ def selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Se
         known = table.memo.get((selectors, seen, size))
         if known is None:
             known = _selected(size, selectors, seen, table)
-            if known.missing:
-                return known
             table.memo[selectors, seen, size] = known
-        part.memo.keep(selectors, known)
+        if not known.missing:
+            part.memo.keep(selectors, known)
     return known
 
 
@@ -104,8 +103,17 @@ def _looks(part: Part, seen: Reads) -> tuple[Look, ...]:
     known: tuple[Look, ...] | None = part.memo.get(seen)
     if known is None:
         pool = pool_of(part)
-        found = tuple(look(seen, pool.driver, device) for device in pool.devices)
+        found = looks(seen, pool.driver, pool.devices, _faults(part))
         known = part.memo.keep(seen, found)
+    return known
+
+
+def _faults(part: Part) -> dict[int, str]:
+    """Say why any selector fails on a device of a pool, by its index."""
+    known: dict[int, str] | None = part.memo.get("faults")
+    if known is None:
+        found = ((i, fault_of(d)) for i, d in enumerate(pool_of(part).devices))
+        known = part.memo.keep("faults", {i: fault for i, fault in found if fault})
     return known
 
 

@@ -107,12 +107,33 @@ class SelectorTable:
 
 def look(seen: Reads, driver: str, device: Device) -> Look:
     """Project a device to what an expression can see of it: about a microsecond."""
-    return _projection(seen, driver)(device)
+    last, fault = _LAST[0]
+    if last is not device:
+        fault = fault_of(device)
+        _LAST[0] = (device, fault)
+    return _faulty(fault) if fault else _projection(seen, driver)(device)
+
+
+def looks(
+    seen: Reads, driver: str, devices: Iterable[Device], faults: Mapping[int, str]
+) -> tuple[Look, ...]:
+    """Project the devices of a pool; `faults`: of those that have one, by index."""
+    project = _projection(seen, driver)
+    if not faults:
+        return tuple(map(project, devices))
+    return tuple(
+        _faulty(faults[index]) if index in faults else project(device)
+        for index, device in enumerate(devices)
+    )
+
+
+def _faulty(fault: str) -> Look:
+    return Look("!" + fault)
 
 
 @lru_cache(maxsize=16384)
 def _projection(seen: Reads, driver: str) -> Callable[[Device], Look]:
-    """Make the projection of one driver's devices; it remembers what it has written."""
+    """Make the projection of a driver's sound devices; it remembers what it wrote."""
     attributes = _names(driver, seen.attributes)
     capacity = _names(driver, seen.capacity)
     whole = seen.everything or any(
@@ -122,12 +143,6 @@ def _projection(seen: Reads, driver: str) -> Callable[[Device], Look]:
     known: dict[object, Look] = {}
 
     def project(device: Device) -> Look:
-        last, fault = _LAST[0]
-        if last is not device:
-            fault = fault_of(device)
-            _LAST[0] = (device, fault)
-        if fault:
-            return Look("!" + fault)
         if whole:
             return _written(seen, driver, device)
         raw = read(device)

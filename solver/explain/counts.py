@@ -21,8 +21,9 @@ from solver.problem.candidates import (
 )
 from solver.problem.demand import RequestKind
 from solver.problem.devices import targets, with_room
-from solver.problem.gather import Cluster
+from solver.problem.gather import Cluster, NodePools
 from solver.problem.problem import Problem, SubrequestPart
+from solver.problem.views import KnownNodes
 
 
 class NodeCounts(Struct, frozen=True):
@@ -61,41 +62,68 @@ class Rooms(Struct, frozen=True):
     """What is left of that room once nodes must have enough of everything else."""
 
 
+class _Found(Struct, frozen=True):
+    """What one node has to say to one kind of request."""
+
+    devices: int
+    counts: NodeCounts | None
+    """None: nothing is selected there."""
+    faults: dict[str, SelectorFault]
+    unusable: tuple[str, ...]
+
+
+_KNOWN: KnownNodes[_Found] = KnownNodes()
+
+
 def count_devices(
     problem: Problem, cluster: Cluster, kind: RequestKind
 ) -> RequestCounts:
     """Count what is left for a kind of request, rule by rule, node by node."""
-    features = problem.parameters.features
-    devices, nodes = 0, []
+    known, devices, nodes = _KNOWN.of(kind), 0, list[NodeCounts]()
     faults: dict[str, SelectorFault] = {}
     unusable: dict[str, None] = {}
-    for node in cluster.nodes.values():
-        chosen = able = available = usable = 0
-        for seen in node.pools:
-            view = seen.view
-            if not view.usable:
-                why = view.invalid or "incomplete"
-                unusable[f"{view.driver}/{view.pool}: {why}"] = None
-                continue
-            devices += view.reachable.bit_count()
-            found = selected(view.part, kind.selectors, problem.selectors)
-            for fault in found.faults:
-                if view.targeting >> fault.device & 1:
-                    name = view.devices[fault.device].name
-                    faults[f"{view.driver}/{view.pool}/{name}"] = fault
-            left = targets(view, found.bits, kind, features)
-            chosen += left.bit_count()
-            left &= supported(seen, node.node, features)
-            able += left.bit_count()
-            left &= free(seen, features, admin=kind.admin)
-            left = with_room(seen, left, kind, features)
-            available += left.bit_count()
-            left &= tolerated(seen, kind.tolerations, features)
-            usable += left.bit_count()
-        if chosen:
-            counts = NodeCounts(node.name, chosen, able, available, usable)
-            nodes.append(counts)
+    for name, node in cluster.nodes.items():
+        item = known.get(name)
+        if item is None or item[0] is not node:
+            item = known[name] = (node, _found(problem, node, kind))
+        found = item[1]
+        devices += found.devices
+        faults.update(found.faults)
+        unusable.update(dict.fromkeys(found.unusable))
+        if found.counts is not None:
+            nodes.append(found.counts)
     return RequestCounts(devices, tuple(nodes), tuple(faults.items()), tuple(unusable))
+
+
+def _found(problem: Problem, node: NodePools, kind: RequestKind) -> _Found:
+    """Count what is left on one node."""
+    features = problem.parameters.features
+    devices = chosen = able = available = usable = 0
+    faults: dict[str, SelectorFault] = {}
+    unusable: list[str] = []
+    for seen in node.pools:
+        view = seen.view
+        if not view.usable:
+            why = view.invalid or "incomplete"
+            unusable.append(f"{view.driver}/{view.pool}: {why}")
+            continue
+        devices += view.reachable.bit_count()
+        found = selected(view.part, kind.selectors, problem.selectors)
+        for fault in found.faults:
+            if view.targeting >> fault.device & 1:
+                name = view.devices[fault.device].name
+                faults[f"{view.driver}/{view.pool}/{name}"] = fault
+        left = targets(view, found.bits, kind, features)
+        chosen += left.bit_count()
+        left &= supported(seen, node.node, features)
+        able += left.bit_count()
+        left &= free(seen, features, admin=kind.admin)
+        left = with_room(seen, left, kind, features)
+        available += left.bit_count()
+        left &= tolerated(seen, kind.tolerations, features)
+        usable += left.bit_count()
+    counts = NodeCounts(node.name, chosen, able, available, usable) if chosen else None
+    return _Found(devices, counts, faults, tuple(unusable))
 
 
 STEPS = (

@@ -23,6 +23,7 @@ from solver.explain.node_checks import (
     PLENTY,
     NodeCheck,
     Scarcity,
+    asked_of_nodes,
     check_nodes,
     example,
     room_of,
@@ -31,7 +32,6 @@ from solver.explain.node_checks import (
 )
 from solver.problem.demand import RequestKind, request_kind
 from solver.problem.gather import Cluster
-from solver.problem.node_fit import fit_of
 from solver.problem.problem import GangPart, MemberPart, Problem, SubrequestPart
 
 
@@ -93,11 +93,10 @@ class Funnel:
 
     def _checks(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
         """Check all nodes for what a member asks of them besides devices."""
-        key = _asked_of_nodes(member)
+        key = asked_of_nodes(member)
         known = self._checked.get(key)
         if known is None:
-            nodes = (pools.node for pools in self._cluster.nodes.values())
-            known = self._checked[key] = check_nodes(member, nodes)
+            known = self._checked[key] = check_nodes(member, self._cluster)
         return known
 
     def _nodes_reason(self, member: MemberPart) -> Reason | None:
@@ -118,7 +117,7 @@ class Funnel:
 
     def _rooms(self, member: MemberPart, request: SubrequestPart) -> Rooms:
         kind = request_kind(request)
-        key = (kind, request.count, _asked_of_nodes(member))
+        key = (kind, request.count, asked_of_nodes(member))
         known = self._counted.get(key)
         if known is None:
             checks = self._checks(member)
@@ -133,7 +132,7 @@ class Funnel:
         request: SubrequestPart | None,
     ) -> Scarcity:
         kind = None if request is None else (request_kind(request), request.count)
-        key = (kind, _asked_of_nodes(member))
+        key = (kind, asked_of_nodes(member))
         known = self._scarce.get(key)
         if known is None:
             known = self._scarce[key] = scarcity(member, pods, self._checks(member))
@@ -223,11 +222,6 @@ _LEFT = {
     Rule.TAKEN: "matching devices are free",
     Rule.TAINTED: "free devices have no taint in the way",
 }
-
-
-def _asked_of_nodes(member: MemberPart) -> Hashable:
-    """Name all that a member asks of nodes besides devices."""
-    return (fit_of(member), tuple(sorted(member.resources.items())))
 
 
 def _count_reason(

@@ -6,7 +6,7 @@ counted here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
 from contracts.node_resources import CPU, PODS
 from contracts.quantity import NANO, Quantity
+from solver.problem.gather import Cluster
 from solver.problem.node_fit import (
     UNSCHEDULABLE,
     NodeFit,
@@ -25,6 +26,7 @@ from solver.problem.node_fit import (
     tolerates,
 )
 from solver.problem.problem import MemberPart
+from solver.problem.views import KnownNodes
 from solver.snapshot.parts import NodePart
 
 PLENTY = 1 << 24
@@ -63,13 +65,26 @@ class Scarcity(Struct, frozen=True):
     """Pods that all of them have room for."""
 
 
-def check_nodes(
-    member: MemberPart, nodes: Iterable[NodePart]
-) -> dict[NodeName, NodeCheck]:
+_KNOWN: KnownNodes[NodeCheck] = KnownNodes()
+
+
+def asked_of_nodes(member: MemberPart) -> Hashable:
+    """Name all that a member asks of nodes besides devices."""
+    return (fit_of(member), tuple(sorted(member.resources.items())))
+
+
+def check_nodes(member: MemberPart, cluster: Cluster) -> dict[NodeName, NodeCheck]:
     """Check all nodes for a member."""
-    fit = fit_of(member)
+    fit, known = fit_of(member), _KNOWN.of(asked_of_nodes(member))
     resources = sorted({PODS, *member.resources})
-    return {node.name: _check(member, fit, resources, node) for node in nodes}
+    checks = {}
+    for name, node in cluster.nodes.items():
+        item = known.get(name)
+        if item is None or item[0] is not node:
+            check = _check(member, fit, resources, node.node)
+            item = known[name] = (node, check)
+        checks[name] = item[1]
+    return checks
 
 
 def _check(

@@ -21,6 +21,8 @@ from solver.snapshot.pages import Page
 from solver.snapshot.parts import NodePart, Part, PoolPart, UsePart
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+MOST_ANSWERS = 65_536
+"""Of selectors about pools that look alike; a table remembers so many."""
 OWNED_TAINT = "moorings.dev/owned"
 """The taint that keeps kube-scheduler off our devices; it is not meant for us."""
 OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
@@ -92,6 +94,8 @@ def selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Se
         known = table.memo.get((selectors, seen, size))
         if known is None:
             known = _selected(size, selectors, seen, table)
+            if len(table.memo) >= MOST_ANSWERS:
+                table.memo.clear()
             table.memo[selectors, seen, size] = known
         if not known.missing:
             part.memo.keep(selectors, known)

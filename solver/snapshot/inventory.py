@@ -148,14 +148,16 @@ def without_slice(inventory: Inventory, key: str) -> Inventory:
     if pool is None:
         return inventory
     left = dict(inventory.slices.get(pool) or {})
-    left.pop(key, None)
+    item = left.pop(key, None)
     slices = inventory.slices
     changed = structs.replace(
         inventory,
         slices=slices.with_item(pool, left) if left else slices.without(pool),
         slice_pools=inventory.slice_pools.without(key),
     )
-    return _with_pool(changed, pool)
+    changed = _with_pool(changed, pool)
+    node = item.spec.node_name if item is not None else None
+    return changed if node is None else with_node_part(changed, node)
 
 
 def with_health(inventory: Inventory, message: HealthJudged) -> Inventory:
@@ -222,8 +224,16 @@ def with_presence(inventory: Inventory, name: NodeName, *, away: bool) -> Invent
 
 
 def with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
-    """Make a node's part again, after anything about it changed."""
+    """Make a node's part again, after anything about it changed.
+
+    A node is there for as long as its agent, its Node or pools of its own say so.
+    """
     state = inventory.nodes.get(name) or NodeState()
+    own = (isinstance(value, PoolPart) for value in inventory.pages.of(name))
+    if not (state.announced or state.node is not None or any(own)):
+        pages = inventory.pages.without(name, node_key(name))
+        nodes = inventory.nodes.without(name)
+        return structs.replace(inventory, pages=pages, nodes=nodes)
     uses = inventory.node_uses.get(name) or {}
     before = inventory.pages.get(name, node_key(name))
     part = node_part(name, state, uses.values())
@@ -345,7 +355,7 @@ def _taints(
     ]
     part = inventory.pages.get(node, pool_key(driver, pool))
     devices = part.devices if isinstance(part, PoolPart) else ()
-    for key in sorted(inventory.taint_rules):
+    for key in sorted(inventory.taint_rules) if len(inventory.taint_rules) else ():
         rule = inventory.taint_rules.get(key)
         selector = rule.spec.device_selector if rule else None
         if rule is None or selector is None:

@@ -14,7 +14,7 @@ from contracts.ids import (
     NodeName,
     PoolName,
 )
-from contracts.messages import DevicesAnnounced
+from contracts.messages import DevicesAnnounced, ObjectGone, ObjectObserved
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeTaint
 from solver.snapshot.inventory import with_node
@@ -135,8 +135,6 @@ def test_taken_devices_are_given_back() -> None:
     nodes = {"a": [pool(*devices(2), name="a")]}
     snapshot = snapshot_of(nodes, taken=[name])
     assert use_of(snapshot, "a", "a").taken == ("gpu-1",)
-    from contracts.messages import ObjectGone
-
     growth = snapshot.growth
     gone = ObjectGone(cluster=CLUSTER, kind="ResourceClaim", key="default/holder")
     snapshot = apply(snapshot, gone)
@@ -177,6 +175,25 @@ def test_presence_makes_a_node_unavailable_and_back() -> None:
     back = apply(snapshot, NodePresence(node=NodeName("a"), away=False))
     part = back.inventory.pages.get("a", "node/a")
     assert getattr(part, "unavailable", None) == ""
+
+
+def test_a_node_is_gone_with_the_last_that_speaks_of_it() -> None:
+    """Else a shared pool's devices could be placed on a node that was deleted."""
+    local = resource_slice(device("x"), name="s", node="a", pool="p")
+    seen = ObjectObserved(
+        cluster=CLUSTER,
+        kind="Node",
+        key="a",
+        object={"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},
+    )
+    snapshot = observe(apply(Snapshot(), seen), "s", local)
+    for kind, key, is_there in (("Node", "a", True), ("ResourceSlice", "s", False)):
+        gone = ObjectGone(cluster=CLUSTER, kind=kind, key=key)
+        snapshot = apply(snapshot, gone)
+        part = snapshot.inventory.pages.get("a", "node/a")
+        assert (part is not None) is is_there
+    assert not list(snapshot.inventory.pages)
+    assert not len(snapshot.inventory.nodes)
 
 
 @pytest.mark.parametrize(

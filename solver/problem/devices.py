@@ -185,9 +185,9 @@ def drawing(seen: SeenPool, features: Features) -> int:
 
 def targets(view: PoolView, chosen: int, kind: RequestKind, features: Features) -> int:
     """Find the devices that a request means: what `All` must have all of."""
-    bits = view.reachable & chosen
+    bits, devices = view.reachable & chosen, view.devices
     for index in indices(bits):
-        device = view.devices[index]
+        device = devices[index]
         unsupported = device.binding_conditions and not features.device_binding
         if unsupported or not _is_large_enough(device, {}, kind, features):
             bits &= ~(1 << index)
@@ -214,10 +214,20 @@ def _is_large_enough(
 ) -> bool:
     if not features.consumable_capacity or not (kind.capacity or device.capacity):
         return True
+    if not (kind.capacity or used) and _gives_all(device):
+        return True
     amounts = costs_of(device, kind.capacity, features)
     return amounts is not None and all(
         used.get(name, 0) + amount <= device.capacity[name].value.nano
         for name, amount in amounts.items()
+    )
+
+
+def _gives_all(device: Device) -> bool:
+    """Say whether one use that asks for no amounts consumes all there is."""
+    return all(
+        capacity.request_policy is None and capacity.value.nano >= 0
+        for capacity in device.capacity.values()
     )
 
 

@@ -51,10 +51,10 @@ class NodePools(Struct, frozen=True):
         for seen in self.pools:
             if (seen.view.driver, seen.view.pool) != (device.driver, device.pool):
                 continue
+            devices = seen.view.devices
             for index in indices(seen.view.targeting):
-                if seen.view.devices[index].name == device.device:
-                    pool = pool_of(seen.view.part)
-                    return seen.view.devices[index], slice_of(pool, index)
+                if devices[index].name == device.device:
+                    return devices[index], slice_of(pool_of(seen.view.part), index)
         return None
 
     @property

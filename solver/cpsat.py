@@ -8,6 +8,7 @@ solution; in every other status it would hand back garbage without an error.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 
 from msgspec import Struct
 from ortools.sat.python import cp_model
@@ -27,6 +28,11 @@ class Solved(Struct, frozen=True):
     """What no solution exceeds; equal to the value when optimal."""
     work: float
     """Deterministic time spent."""
+
+    @property
+    def whole_bound(self) -> int:
+        """The bound of a whole objective."""
+        return self.value_reached if self.optimal else floor(self.bound + 1e-6)
 
     def value(self, variable: cp_model.IntVar) -> int:
         """Read a variable."""

@@ -39,6 +39,11 @@ class Statistics(Struct, frozen=True, kw_only=True, rename="camel"):
 
     node_kinds: int = 0
     device_kinds: int = 0
+    engine: str = ""
+    """`direct`, `pattern` or, where counting was enough, empty."""
+    engine_reason: str = ""
+    """Why the other engine was not asked."""
+    patterns: int = 0
     models: int = 0
     variables: int = 0
     constraints: int = 0

@@ -1,22 +1,19 @@
-"""What is better than what: the tiers, as expressions over the direct model.
-
-Tier 1: for each priority, highest first, the weight of the gangs that are in. Tier 2:
-the ranks of the alternatives that pods take, the fewer the better.
-"""
+"""What is better than what: the goals as expressions over the direct model."""
 
 from __future__ import annotations
 
 from ortools.sat.python import cp_model
 
 from solver.direct.variables import Placements, Term, total
-
-Goal = tuple[int, int | None]
-"""(tier, priority)."""
+from solver.goals import IN, Goal
 
 
-def priorities(x: Placements) -> list[int]:
-    """List the priorities of the batch, highest first."""
-    return sorted({kind.priority for kind in x.gangs}, reverse=True)
+def gain_of(x: Placements, goal: Goal) -> cp_model.LinearExprT:
+    """Say what is to be maximised for a goal."""
+    tier, priority = goal
+    if tier == IN and priority is not None:
+        return weight_in(x, priority)
+    return -total(ranks(x))
 
 
 def weight_in(x: Placements, priority: int) -> cp_model.LinearExprT:
@@ -25,17 +22,6 @@ def weight_in(x: Placements, priority: int) -> cp_model.LinearExprT:
     return cp_model.LinearExpr.weighted_sum(
         [x.gangs[kind] for kind in chosen], [kind.weight for kind in chosen]
     )
-
-
-def goals(x: Placements) -> list[tuple[Goal, cp_model.LinearExprT]]:
-    """List what is to be maximised, one goal after the other."""
-    found: list[tuple[Goal, cp_model.LinearExprT]] = [
-        ((1, priority), weight_in(x, priority)) for priority in priorities(x)
-    ]
-    worse = ranks(x)
-    if worse:
-        found.append(((2, None), -total(worse)))
-    return found
 
 
 def first_choices_only(x: Placements) -> None:

@@ -1,0 +1,49 @@
+"""The goals of a batch, in order, and what an engine found for them.
+
+Tier 1: for each priority, highest first, the weight of the gangs that are in. Tier 2:
+the ranks of the alternatives that pods take, the fewer the better.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from solver.decision import Status
+from solver.places import Placed
+from solver.problem.demand import Demand
+
+Goal = tuple[int, int | None]
+"""(tier, priority)."""
+IN, RANKS = 1, 2
+
+
+class Effort(Struct, frozen=True, kw_only=True):
+    """How large the models of a search were, and what they cost."""
+
+    models: int = 0
+    variables: int = 0
+    constraints: int = 0
+    patterns: int = 0
+    work: float = 0.0
+    """Deterministic time."""
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What one engine found."""
+
+    status: Status
+    placed: tuple[Placed, ...] = ()
+    bounds: dict[Goal, int | None] = {}
+    """Of each goal; None: not proven. A goal that is left out is reached."""
+    effort: Effort = Effort()
+
+
+def goals_of(demand: Demand) -> list[Goal]:
+    """List the goals of a batch, in order."""
+    priorities = {kind.priority for kind in demand.gang_kinds}
+    found: list[Goal] = [
+        (IN, priority) for priority in sorted(priorities, reverse=True)
+    ]
+    if demand.has_alternatives:
+        found.append((RANKS, None))
+    return found

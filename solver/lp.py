@@ -1,0 +1,61 @@
+"""The only calls of GLOP: a linear program that grows by columns.
+
+Each solve begins at the last basis. What comes out is floating point and used as advice
+alone: prices are rounded to integers and every bound is computed from those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]  # none
+
+
+class Program:
+    """max cost * x, lower <= rows * x <= upper, 0 <= x <= most."""
+
+    def __init__(self, bounds: Sequence[tuple[float | None, float | None]]) -> None:
+        self._solver = pywraplp.Solver.CreateSolver("GLOP")
+        # Presolve is lost on a program that grows, and has ended one as ABNORMAL.
+        self._solver.SetSolverSpecificParametersAsString("use_preprocessing: false")
+        infinity = self._solver.infinity()
+        self._rows = [
+            self._solver.Constraint(
+                -infinity if lower is None else lower,
+                infinity if upper is None else upper,
+            )
+            for lower, upper in bounds
+        ]
+        self._columns: list[pywraplp.Variable] = []
+        self._costs: list[float] = []
+        self._objective = self._solver.Objective()
+        self._objective.SetMaximization()
+
+    def add(
+        self, cost: float, entries: Sequence[tuple[int, float]], most: float | None
+    ) -> int:
+        """Add a column; entries are (row, coefficient)."""
+        most = self._solver.infinity() if most is None else most
+        column = self._solver.NumVar(0.0, most, "")
+        self._objective.SetCoefficient(column, cost)
+        for row, coefficient in entries:
+            self._rows[row].SetCoefficient(column, coefficient)
+        self._columns.append(column)
+        self._costs.append(cost)
+        return len(self._columns) - 1
+
+    def value(self, values: Sequence[float]) -> float:
+        """Weigh a solution."""
+        pairs = zip(self._costs, values, strict=True)
+        return sum(cost * value for cost, value in pairs)
+
+    def solve(self) -> tuple[list[float], list[float]] | None:
+        """Solve; gives the values of the columns and the prices of the rows.
+
+        None: GLOP gave up for numerical reasons.
+        """
+        if self._solver.Solve() != pywraplp.Solver.OPTIMAL:
+            return None
+        # Read all at once: after any change the duals would be zeros without an error.
+        prices = [row.dual_value() for row in self._rows]
+        return [column.solution_value() for column in self._columns], prices

@@ -1,0 +1,115 @@
+"""The scale model as one call: goals one after the other, each with its bound.
+
+Small graphs are listed whole and CP-SAT decides over all patterns, so what it proves is
+proven. Large ones are priced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from solver.decision import Status
+from solver.goals import Found, Goal, goals_of
+from solver.pattern.budget import Budget
+from solver.pattern.choosing import Choice, Choosing
+from solver.pattern.extract import extract
+from solver.pattern.layout import Layout
+from solver.pattern.listing import Listing, maximal
+from solver.pattern.measure import Measure, Reached, measure_of
+from solver.pattern.offers import AT_ONCE
+from solver.pattern.priced import PricedGoal
+from solver.pattern.pricing import Pattern
+from solver.problem.demand import Demand
+from solver.problem.nodes import NodeKind
+
+
+class PatternSearch:
+    """One run of the scale model; see `Layout` for what it raises when it is made."""
+
+    def __init__(
+        self, demand: Demand, kinds: Sequence[NodeKind], *, work_limit: float, seed: int
+    ) -> None:
+        self._layout = Layout(demand, kinds)
+        self._budget = Budget(work_limit, seed)
+
+    def run(self) -> Found:
+        """Pursue one goal after the other; each keeps what was reached before."""
+        listed = self._listed()
+        best: Choice | None = None
+        reached: list[Reached] = []
+        bounds: dict[Goal, int | None] = {}
+        optimal = True
+        for goal in goals_of(self._layout.demand):
+            measure = measure_of(self._layout.demand, goal)
+            if listed is not None:
+                found, value, bound = self._over_all(listed, measure, reached, best)
+            else:
+                found, value, bound = self._priced(measure, reached, best)
+            bounds[goal] = abs(bound) if optimal else None
+            if found is None:
+                optimal = False
+                continue
+            best = found
+            optimal = optimal and bound == value
+            reached.append(Reached(measure, value))
+        return self._found(best, bounds, optimal=optimal)
+
+    def _found(
+        self, best: Choice | None, bounds: dict[Goal, int | None], *, optimal: bool
+    ) -> Found:
+        effort, layout = self._budget.effort(), self._layout
+        if best is None:
+            return Found(status=Status.NOT_PROVEN, bounds=bounds, effort=effort)
+        return Found(
+            status=Status.OPTIMAL if optimal else Status.FEASIBLE,
+            placed=extract(layout.demand, layout.graph, layout.steps, best),
+            bounds=bounds,
+            effort=effort,
+        )
+
+    def _listed(self) -> dict[int, list[Pattern]] | None:
+        """List all patterns, if they are few."""
+        layout = self._layout
+        if not layout.is_exact:
+            return None
+        found = Listing(layout.steps, layout.demand.pods).patterns(layout.pricing)
+        if found is None:
+            return None
+        if not layout.demand.has_alternatives:
+            found = [maximal(patterns) for patterns in found]
+        count = sum(map(len, found))
+        if count > AT_ONCE:
+            return None
+        self._budget.listed(count)
+        return dict(enumerate(found))
+
+    def _over_all(
+        self,
+        offers: dict[int, list[Pattern]],
+        measure: Measure,
+        reached: Sequence[Reached],
+        best: Choice | None,
+    ) -> tuple[Choice | None, int, int]:
+        """Decide over all patterns."""
+        side = self._layout.side
+        bound = sum(
+            max(0, worth) * most
+            for worth, most in zip(measure.gangs, side.available, strict=True)
+        )
+        model = Choosing(side, offers)
+        model.keep(reached)
+        if best is not None:
+            model.hint(best)
+        chosen = model.solve(measure, bound, self._budget, self._budget.left)
+        return chosen.choice, chosen.value, chosen.bound
+
+    def _priced(
+        self,
+        measure: Measure,
+        reached: Sequence[Reached],
+        best: Choice | None,
+    ) -> tuple[Choice | None, int, int]:
+        """Decide over patterns that prices find."""
+        goal = PricedGoal(self._layout, self._budget, measure, reached, best)
+        goal.run()
+        return goal.best, goal.value, goal.bound

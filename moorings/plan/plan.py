@@ -64,6 +64,9 @@ class PlanStatistics(PlanPart, frozen=True, kw_only=True):
     nodes: int = 0
     device_kinds: int = 0
     node_kinds: int = 0
+    engine: str = ""
+    """`direct`, `pattern`, or empty: counting was enough."""
+    engine_reason: str = ""
     patterns: int = 0
     selector_evaluations: int = 0
     solve_seconds: float = 0.0

@@ -33,7 +33,7 @@ class Canonical(Struct, frozen=True):
     """Of each group its index in the shape that was named."""
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 15)
 def canonical(
     shape: NodeShape, attributes: tuple[int, ...], tags: tuple[int, ...] = ()
 ) -> Canonical:

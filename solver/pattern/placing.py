@@ -74,7 +74,7 @@ class _Partial(Struct, frozen=True):
     """Devices of each claim."""
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 15)
 def placements(
     member: MemberKind, state: NodeShape, batch: Batch
 ) -> tuple[Placement, ...]:

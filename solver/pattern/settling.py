@@ -56,7 +56,7 @@ def _beside(
     )
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def settled(
     shape: NodeShape, wanted: tuple[Want, ...], whole: int
 ) -> tuple[NodeShape, tuple[int, ...]]:

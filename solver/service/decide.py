@@ -239,6 +239,8 @@ def _log_decision(opened: SolveOpened, decision: Decision, seconds: float) -> No
         pending=verdicts.count("none"),
         errors=verdicts.count("error"),
         node_kinds=decision.statistics.node_kinds,
+        engine=decision.statistics.engine,
+        patterns=decision.statistics.patterns,
         variables=decision.statistics.variables,
         work=decision.statistics.work,
         solve_ms=round(seconds * 1000, 3),

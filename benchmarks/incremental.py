@@ -1,8 +1,9 @@
-"""What one changed node costs: apply, then the Problem of a waiting gang.
+"""What one changed node costs: apply, then the Problem of a waiting gang, its answer.
 
-For 100 and 1,523 nodes: a node's inventory changes, and the Problem (selectors known,
-hashed, new pages encoded) is made again. The peer is the first Problem, where all
-pages are new. A cost that follows the cluster would show as the ratio of the rows.
+For 100, 1,523 and (full) 10,000 nodes: a node's inventory changes, and the Problem
+(selectors known, hashed, new pages encoded) is made again; then it is read and decided
+as the worker does, from the pages that it lacks. The peer is the first time, where all
+is new. A cost that follows the cluster would show as the ratio of the rows.
 
     python -m benchmarks.incremental [--size full] [--json FILE]
 """
@@ -15,12 +16,14 @@ import time
 from msgspec import structs
 
 from benchmarks.report import Row, arguments, percentile, report
-from benchmarks.worlds import inventories, observed_class, submission
+from benchmarks.worlds import inventories, observed_class, submission, uniform
 from contracts.messages import DevicesAnnounced
+from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import Parameters, Problem
 from solver.problem.selectors import SelectorTable
+from solver.record import PartCache
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot, apply
 
@@ -53,10 +56,21 @@ def problem_of(
     return problem, table
 
 
-def run(gpu_nodes: int | None, repeats: int, seed: int) -> Row:
-    """Measure one size of cluster."""
+def answered(cache: PartCache, problem: Problem, known: set[str]) -> tuple[float, int]:
+    """Read and decide a Problem; gives seconds, and how many pages were new."""
+    pages = {page.sha: page.data for page in problem.pages}
+    new = {sha: data for sha, data in pages.items() if sha not in known}
+    started = time.perf_counter()
+    allocate(cache.problem(problem.data, new))
+    seconds = time.perf_counter() - started
+    known.clear()
+    known.update(pages)
+    return seconds, len(new)
+
+
+def run(fleet: list[DevicesAnnounced], repeats: int, seed: int) -> Row:
+    """Measure one cluster."""
     draw = random.Random(seed)
-    fleet = inventories(gpu_nodes)
     snapshot = Snapshot()
     started = time.perf_counter()
     for message in fleet:
@@ -68,8 +82,9 @@ def run(gpu_nodes: int | None, repeats: int, seed: int) -> Row:
         started = time.perf_counter()
         problem, table = problem_of(snapshot, SelectorTable(), evaluator)
         first = time.perf_counter() - started
-        known = {page.sha for page in problem.pages}
-        seconds, pages = [], []
+        cache, known = PartCache(), set[str]()
+        first_answer, _ = answered(cache, problem, known)
+        seconds, answers, pages = [], [], []
         with_devices = [message for message in fleet if message.pools]
         for _ in range(repeats):
             message = changed(draw.choice(with_devices), draw)
@@ -77,15 +92,18 @@ def run(gpu_nodes: int | None, repeats: int, seed: int) -> Row:
             snapshot = apply(snapshot, message)
             problem, table = problem_of(snapshot, table, evaluator)
             seconds.append(time.perf_counter() - started)
-            now = {page.sha for page in problem.pages}
-            pages.append(len(now - known))
-            known = now
+            answer, new = answered(cache, problem, known)
+            answers.append(answer)
+            pages.append(new)
     return {
         "nodes": len(fleet),
         "apply all ms": applied * 1000,
         "first problem ms": first * 1000,
         "after a change p50 ms": percentile(seconds, 0.5) * 1000,
         "after a change p99 ms": percentile(seconds, 0.99) * 1000,
+        "first answer ms": first_answer * 1000,
+        "answer p50 ms": percentile(answers, 0.5) * 1000,
+        "answer p99 ms": percentile(answers, 0.99) * 1000,
         "pages made anew": max(pages),
         "pages": len(problem.pages),
     }
@@ -95,7 +113,10 @@ def main() -> None:
     """Measure both sizes."""
     options = arguments(__doc__ or "")
     repeats = 200 if options.size == "small" else 2000
-    rows = [run(nodes, repeats, options.seed) for nodes in (100, None)]
+    fleets = [inventories(100), inventories()]
+    if options.size == "full":
+        fleets.append(uniform(10_000))
+    rows = [run(fleet, repeats, options.seed) for fleet in fleets]
     report("incremental", options, rows)
 
 

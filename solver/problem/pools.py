@@ -77,18 +77,6 @@ def pool_view(part: Part, node: NodePart, features: Features) -> PoolView | None
         GatherError: a node selector of one of its slices is malformed.
     """
     pool = _pool(part)
-    if not pool.node:
-        return _view(part, pool, node, features)
-    key = ("view", features, node.name)
-    if key not in part.memo:
-        part.memo.keep(key, _view(part, pool, node, features))
-    known: PoolView | None = part.memo[key]
-    return known
-
-
-def _view(
-    part: Part, pool: PoolPart, node: NodePart, features: Features
-) -> PoolView | None:
     relevant = [i for i, s in enumerate(pool.slices) if _is_relevant(s, node, features)]
     if not relevant:
         return None

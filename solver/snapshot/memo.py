@@ -10,7 +10,11 @@ MEMO_SIZE = 128
 
 
 class Memo(dict[Any, Any]):
-    """Results of pure functions about one thing; the oldest is forgotten first."""
+    """Results of pure functions about one thing; the oldest is forgotten first.
+
+    A result must not refer to that thing: the worker collects cycles late or never, so
+    whatever is replaced must be free by counting references.
+    """
 
     def keep(self, key: object, value: V) -> V:
         """Remember a result and give it back."""

@@ -5,6 +5,9 @@ The laws behind everything that is remembered of pages, nodes and questions.
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,3 +139,29 @@ def test_a_change_leaves_the_neighbours_of_a_node_as_they_were() -> None:
     there = cache.problem(second.data, data)
     now = {o: n for page in there.pages for o, n in page.nodes.items()}
     assert {o for o in held if now[o] is not held[o]} == {many[7]}
+
+
+def test_what_was_replaced_is_free_without_a_collection() -> None:
+    """The worker collects no cycles of what it keeps: they would stay for ever."""
+    snapshot, cache = start(), PartCache()
+    gc.collect()
+    gc.disable()
+    try:
+        first = problem_of(snapshot)
+        there = cache.problem(first.data, {page.sha: page.data for page in first.pages})
+        allocate(there)
+        old = [
+            weakref.ref(part)
+            for page in there.pages
+            for part in page.parts()
+            if part.owner == NAMES[0]
+        ]
+        second = problem_of(apply(snapshot, announced(NAMES[0], [2])))
+        there = cache.problem(
+            second.data, {page.sha: page.data for page in second.pages}
+        )
+        allocate(there)
+        kept = {part.key for ref in old if (part := ref()) is not None}
+        assert f"pool/{DRIVER}/{NAMES[0]}-0" not in kept
+    finally:
+        gc.enable()

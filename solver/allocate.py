@@ -35,6 +35,7 @@ def allocate(problem: Problem) -> Decision:
         tuple(_refused_where_unmodelled(problem)),
         problem.selectors,
         problem.parameters,
+        problem.expected,
     )
     found = answer(decided)
     decision = Decision(

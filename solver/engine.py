@@ -23,6 +23,7 @@ from solver.problem.capacity import pods_at_most
 from solver.problem.demand import Demand
 from solver.problem.nodes import NodeKind, node_kinds
 from solver.problem.problem import Parameters, Problem
+from solver.reported import reported
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -38,12 +39,14 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 def answer(problem: Problem, engine: str | None = None) -> Answer:
     """Decide the batch; `engine` leaves the planner no choice."""
-    demand = Demand(problem.gangs)
+    expected = problem.expected
+    demand = Demand(problem.gangs, expected=expected)
     kinds = node_kinds(problem, demand.query)
     hopeless = _hopeless(demand, kinds)
     left_out = set(hopeless)
     hopeful = Demand(
-        gang for index, gang in enumerate(demand.gangs) if index not in left_out
+        (gang for index, gang in enumerate(demand.gangs) if index not in left_out),
+        expected=expected,
     )
     names = [index for index in range(len(demand.gangs)) if index not in left_out]
     if hopeless and hopeful.gangs and hopeful.query != demand.query:
@@ -55,7 +58,7 @@ def answer(problem: Problem, engine: str | None = None) -> Answer:
         status=found.status,
         placed=tuple(Placed(names[item.gang], item.members) for item in found.placed),
         hopeless=hopeless,
-        tiers=_tiers(demand, hopeful, found),
+        tiers=reported(demand, hopeful, kinds, found, problem.parameters.tiers),
         statistics=_statistics(kinds, plan, found.effort),
     )
 
@@ -120,26 +123,3 @@ def _hopeless(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, ...]:
             for gang in gangs
         )
     )
-
-
-def _tiers(demand: Demand, hopeful: Demand, found: Found) -> tuple[TierValue, ...]:
-    """Report what the placed gangs are worth, goal by goal."""
-    placed, reached = found.placed, found.bounds
-    admitted = [hopeful.gangs[item.gang] for item in placed]
-    tiers = []
-    for priority in sorted({gang.priority for gang in demand.gangs}, reverse=True):
-        value = sum(gang.weight for gang in admitted if gang.priority == priority)
-        bound = reached.get((1, priority), value)
-        tiers.append(TierValue(tier=1, priority=priority, value=value, bound=bound))
-    if demand.has_alternatives:
-        value = sum(
-            rank
-            for item in placed
-            for places in item.members
-            for place in places
-            for rank in place.alternatives
-        )
-        tiers.append(
-            TierValue(tier=2, value=value, bound=reached.get((2, None), value))
-        )
-    return tuple(tiers)

@@ -6,6 +6,7 @@ SolverError
 |                            without the CEL engine
 |-- ModelInvalidError     CP-SAT refused the model: our bug
 |-- JudgedWrongError      the judge refused our own answer: our bug
+|-- ExpectedError         an expected kind of pods whose numbers are out of range
 `-- RecordError           a recorded solve that cannot be read back
 """
 
@@ -49,6 +50,15 @@ class JudgedWrongError(SolverError):
     def __init__(self, violations: tuple[str, ...]) -> None:
         self.violations = violations
         super().__init__("the judge refused the answer: " + "; ".join(violations))
+
+
+class ExpectedError(SolverError, ValueError):
+    """The numbers of an expected kind are negative or too large."""
+
+    def __init__(self, weight: int, size: int) -> None:
+        self.weight = weight
+        self.size = size
+        super().__init__(f"expected: weight {weight} or size {size} is out of range")
 
 
 class RecordError(SolverError):

@@ -1,7 +1,8 @@
 """The goals of a batch, in order, and what an engine found for them.
 
 Tier 1: for each priority, highest first, the weight of the gangs that are in. Tier 2:
-the ranks of the alternatives that pods take, the fewer the better.
+the ranks of the alternatives that pods take, the fewer the better. Tier 3: the value of
+what is left over that is lost, if something is expected. Tier 5: nodes touched.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from solver.problem.demand import Demand
 
 Goal = tuple[int, int | None]
 """(tier, priority)."""
-IN, RANKS = 1, 2
+IN, RANKS, LEFT, TOUCHED = 1, 2, 3, 5
 
 
 class Effort(Struct, frozen=True, kw_only=True):
@@ -34,16 +35,21 @@ class Found(Struct, frozen=True, kw_only=True):
     status: Status
     placed: tuple[Placed, ...] = ()
     bounds: dict[Goal, int | None] = {}
-    """Of each goal; None: not proven. A goal that is left out is reached."""
+    """Of each goal; None: not proven. A goal of tier 1 or 2 that is left out is
+    reached, a later one was not pursued."""
     effort: Effort = Effort()
 
 
-def goals_of(demand: Demand) -> list[Goal]:
-    """List the goals of a batch, in order."""
+def goals_of(demand: Demand, tiers: int) -> list[Goal]:
+    """List the goals of a batch up to a tier, in order."""
     priorities = {kind.priority for kind in demand.gang_kinds}
     found: list[Goal] = [
         (IN, priority) for priority in sorted(priorities, reverse=True)
     ]
-    if demand.has_alternatives:
-        found.append((RANKS, None))
-    return found
+    later = {
+        RANKS: demand.has_alternatives,
+        LEFT: bool(demand.expected),
+        TOUCHED: True,
+    }
+    found += [(tier, None) for tier, counts in later.items() if counts]
+    return [goal for goal in found if goal[0] <= tiers]

@@ -63,7 +63,13 @@ class PartCache:
             found[sha] = page
         self._keep(found)
         table = SelectorTable.of_rows(names.selectors)
-        return Problem(tuple(found.values()), names.gangs, table, names.parameters)
+        return Problem(
+            tuple(found.values()),
+            names.gangs,
+            table,
+            names.parameters,
+            names.expected,
+        )
 
     def _keep(self, pages: dict[str, Page]) -> None:
         """Keep these pages, at the price of those that are not here yet, or gone."""

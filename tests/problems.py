@@ -15,7 +15,7 @@ from contracts.allocation import AllocationResult, DeviceAllocationResult
 from contracts.claim import ResourceClaimStatus
 from contracts.codec import to_builtins
 from contracts.device import Device, DeviceTaint, ResourcePool
-from contracts.gang import Gang
+from contracts.gang import Gang, Member
 from contracts.ids import ClusterName, DeviceID, GangUID, NodeName, object_key
 from contracts.kubernetes import WritableObject, to_kubernetes
 from contracts.messages import (
@@ -26,12 +26,18 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.workload import Node, Pod
-from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
-from solver.problem.problem import Parameters, Problem
+from solver.problem.assemble import (
+    SnapshotLookup,
+    assemble,
+    resolve_gangs,
+    wanted_verdicts,
+)
+from solver.problem.problem import ExpectedPart, Parameters, Problem
+from solver.problem.resolve import Resolving, resolve
 from solver.problem.selectors import SelectorTable, Verdict
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
-from tests.builders import DEVICE_CLASS, claim, device_class, result
+from tests.builders import DEVICE_CLASS, claim, device_class, gang, result
 
 CLUSTER = ClusterName("test")
 PARAMETERS = Parameters(version="test")
@@ -92,9 +98,9 @@ def snapshot_of(
             claim(name="holder"), status=ResourceClaimStatus(allocation=allocation)
         )
         snapshot = observe(snapshot, "default/holder", holder)
-    for age, gang in enumerate(gangs, start=1):
-        uid = GangUID(gang.metadata.uid)
-        message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
+    for age, item in enumerate(gangs, start=1):
+        uid = GangUID(item.metadata.uid)
+        message = SubmitGang(cluster=CLUSTER, uid=uid, gang=item)
         snapshot = apply(snapshot, message, sequence=age)
     return snapshot
 
@@ -116,11 +122,27 @@ def observe_core(snapshot: Snapshot, *values: Node | Pod) -> Snapshot:
     return snapshot
 
 
-def problem_of(snapshot: Snapshot, parameters: Parameters = PARAMETERS) -> Problem:
+def expected_of(
+    snapshot: Snapshot, *pods: Member, weight: int = 1, size: int = 1000
+) -> tuple[ExpectedPart, ...]:
+    """Expect pods like these, with what the snapshot knows of classes."""
+    how = Resolving(lookup=SnapshotLookup(snapshot), features=PARAMETERS.features)
+    found = resolve(GangUID("expected"), gang(*pods), how)
+    assert not found.refused
+    return tuple(
+        ExpectedPart(member=m, weight=weight, size=size) for m in found.members
+    )
+
+
+def problem_of(
+    snapshot: Snapshot,
+    parameters: Parameters = PARAMETERS,
+    expected: tuple[ExpectedPart, ...] = (),
+) -> Problem:
     """Make the Problem of everything that waits."""
     batch = choose_batch(snapshot, BatchLimits(gangs=10_000, pods=1_000_000))
     gangs = resolve_gangs(snapshot, batch, parameters.features)
     table = SelectorTable()
-    while wanted := wanted_verdicts(snapshot, gangs, table):
+    while wanted := wanted_verdicts(snapshot, gangs, table, expected):
         table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])
-    return assemble(snapshot, gangs, table, parameters)
+    return assemble(snapshot, gangs, table, parameters, expected)

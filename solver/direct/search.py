@@ -13,7 +13,7 @@ from solver.direct.extract import extract
 from solver.direct.objective import first_choices_only, gain_of
 from solver.direct.restrict import all_needed, enough
 from solver.direct.variables import Placements
-from solver.goals import Effort, Found, Goal, goals_of
+from solver.goals import RANKS, Effort, Found, Goal, goals_of
 from solver.places import Placed
 from solver.problem.demand import Demand
 from solver.problem.nodes import NodeKind, NodeView
@@ -92,7 +92,7 @@ class DirectSearch:
         best: cpsat.Solved | None = None
         bounds: dict[Goal, int | None] = {}
         proven = True
-        for goal in goals_of(self._demand):
+        for goal in goals_of(self._demand, RANKS):
             gain = gain_of(x, goal)
             x.model.maximize(gain)
             self._hint(x, best)

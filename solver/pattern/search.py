@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from solver.decision import Status
-from solver.goals import Found, Goal, goals_of
+from solver.goals import RANKS, Found, Goal, goals_of
 from solver.pattern.budget import Budget
 from solver.pattern.choosing import Choice, Choosing
 from solver.pattern.extract import extract
@@ -39,7 +39,7 @@ class PatternSearch:
         reached: list[Reached] = []
         bounds: dict[Goal, int | None] = {}
         optimal = True
-        for goal in goals_of(self._layout.demand):
+        for goal in goals_of(self._layout.demand, RANKS):
             measure = measure_of(self._layout.demand, goal)
             if listed is not None:
                 found, value, bound = self._over_all(listed, measure, reached, best)

@@ -16,7 +16,13 @@ from contracts.ids import DeviceClassName
 from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
 from solver.problem.candidates import pool_of, pools_of, selected
-from solver.problem.problem import GangPart, Parameters, Problem
+from solver.problem.expected import counted
+from solver.problem.problem import (
+    ExpectedPart,
+    GangPart,
+    Parameters,
+    Problem,
+)
 from solver.problem.resolve import IMPLICIT_RESOURCE, Resolving, resolve
 from solver.problem.selectors import Look, Row, SelectorTable
 from solver.snapshot.gangs import GangRecord
@@ -82,7 +88,10 @@ def resolve_gangs(
 
 
 def wanted_verdicts(
-    snapshot: Snapshot, gangs: Iterable[GangPart], table: SelectorTable
+    snapshot: Snapshot,
+    gangs: Iterable[GangPart],
+    table: SelectorTable,
+    expected: Iterable[ExpectedPart] = (),
 ) -> list[Wanted]:
     """List what must be evaluated next; ask again until the list is empty.
 
@@ -90,7 +99,7 @@ def wanted_verdicts(
     be followed by another.
     """
     found: dict[tuple[str, Look], Wanted] = {}
-    for selectors in _selectors(gangs):
+    for selectors in _selectors(gangs, expected):
         for page in snapshot.inventory.pages:
             if _rows(page, selectors, table) is not None:
                 continue
@@ -107,6 +116,7 @@ def assemble(
     gangs: tuple[GangPart, ...],
     table: SelectorTable,
     parameters: Parameters,
+    expected: tuple[ExpectedPart, ...] = (),
 ) -> Problem:
     """Make the Problem, with the verdicts that it needs and no others.
 
@@ -114,23 +124,25 @@ def assemble(
         VerdictMissingError: `wanted_verdicts` was not empty.
     """
     needed: set[frozenset[Row]] = set()
-    for selectors in _selectors(gangs):
+    for selectors in _selectors(gangs, expected):
         for page in snapshot.inventory.pages:
             rows = _rows(page, selectors, table)
             if rows is None:
                 raise VerdictMissingError(selectors[0])
             needed.add(rows)
     recorded = SelectorTable.of(frozenset[Row]().union(*needed))
-    return Problem(snapshot.inventory.pages, gangs, recorded, parameters)
+    return Problem(snapshot.inventory.pages, gangs, recorded, parameters, expected)
 
 
-def _selectors(gangs: Iterable[GangPart]) -> list[tuple[str, ...]]:
+def _selectors(
+    gangs: Iterable[GangPart], expected: Iterable[ExpectedPart]
+) -> list[tuple[str, ...]]:
     """List the different selector lists of a batch, and its derived attributes."""
+    members = [m for gang in gangs if not gang.refused for m in gang.members]
+    members += [counted(item.member) for item in expected]
     asked = [
         alternative
-        for gang in gangs
-        if not gang.refused
-        for member in gang.members
+        for member in members
         for claim in member.claims
         for request in claim.requests
         for alternative in request.alternatives

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from contracts.claim import DeviceToleration
 from contracts.node_resources import PODS
+from solver.problem.expected import counted
 from solver.problem.node_fit import (
     Load,
     NodeFit,
@@ -22,7 +23,13 @@ from solver.problem.node_fit import (
     need_of,
     steps_of,
 )
-from solver.problem.problem import ClaimPart, GangPart, MemberPart, SubrequestPart
+from solver.problem.problem import (
+    ClaimPart,
+    ExpectedPart,
+    GangPart,
+    MemberPart,
+    SubrequestPart,
+)
 
 
 class RequestKind(Struct, frozen=True, cache_hash=True):
@@ -119,12 +126,33 @@ class GangKind(Struct, frozen=True):
     """(member kind, pods), ascending."""
 
 
-class Demand:
-    """The batch by kinds; gangs that are refused beforehand are not in it."""
+class ExpectedKind(Struct, frozen=True):
+    """A kind of pod that is likely to come; see `ExpectedPart`."""
 
-    def __init__(self, gangs: Iterable[GangPart], *, is_exact: bool = False) -> None:
+    member: MemberKind
+    """Only what is counted of it: first choices that ask for some devices, and
+    matchAttribute."""
+    weight: int
+    size: int
+
+
+class Demand:
+    """The batch by kinds, and the kinds expected later.
+
+    Gangs that are refused beforehand are not in it.
+    """
+
+    def __init__(
+        self,
+        gangs: Iterable[GangPart],
+        *,
+        expected: Iterable[ExpectedPart] = (),
+        is_exact: bool = False,
+    ) -> None:
         self.gangs = tuple(gang for gang in gangs if not gang.refused)
-        members = [member for gang in self.gangs for member in gang.members]
+        batch = [member for gang in self.gangs for member in gang.members]
+        coming = [(counted(item.member), item) for item in expected]
+        members = [*batch, *(member for member, _ in coming)]
         claims = [claim for member in members for claim in member.claims]
         kinds = {
             request_kind(sub): None
@@ -136,7 +164,8 @@ class Demand:
         fits = tuple({fit_of(member): None for member in members})
         names = {name for member in members for name in (PODS, *member.resources)}
         resources = tuple(sorted(names))
-        loads = {_load(member, resources) for member in members}
+        loads = {_load(member, resources) for member in batch}
+        loads |= {_load_of_one(member, resources) for member, _ in coming}
         self.query = Query(
             requests=tuple(kinds),
             columns=tuple(columns),
@@ -158,6 +187,10 @@ class Demand:
         )
         """Member kind of each member of each gang."""
         self.member_kinds = tuple(member_kinds)
+        self.expected = tuple(
+            ExpectedKind(self._member_kind(member), item.weight, item.size)
+            for member, item in coming
+        )
 
     @property
     def has_alternatives(self) -> bool:
@@ -246,6 +279,13 @@ def _load(member: MemberPart, resources: tuple[str, ...]) -> Load:
     """Say what one pod takes of its node: devices that nobody else has, and amounts."""
     requests = [request for claim in member.claims for request in claim.requests]
     devices = sum(min(map(_devices, item.alternatives)) for item in requests)
+    return Load(devices, tuple(need_of(member, name) for name in resources))
+
+
+def _load_of_one(member: MemberPart, resources: tuple[str, ...]) -> Load:
+    """Say what room for one expected pod is counted by: its largest request alone."""
+    requests = [request for claim in member.claims for request in claim.requests]
+    devices = max((_devices(item.alternatives[0]) for item in requests), default=0)
     return Load(devices, tuple(need_of(member, name) for name in resources))
 
 

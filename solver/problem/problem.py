@@ -1,7 +1,8 @@
 """The Problem: everything that an answer depends on, frozen, complete and hashed.
 
 It is a list of pages (the cluster), the gangs of the batch in the order of their
-urgency, the selector table and the parameters. Two equal Problems have one hash and
+urgency, the kinds of pods that are expected later, the selector table and the
+parameters. Two equal Problems have one hash and
 one answer; nothing is looked up later, not even the time.
 """
 
@@ -9,8 +10,9 @@ from __future__ import annotations
 
 from functools import cached_property
 from hashlib import sha256
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from contracts.allocation import Reason
 from contracts.claim import DeviceConfiguration, DeviceConstraint, DeviceToleration
@@ -26,6 +28,7 @@ from contracts.ids import (
     NodeName,
 )
 from contracts.quantity import Quantity
+from solver.errors import ExpectedError
 from solver.problem.selectors import SelectorRows, SelectorTable
 from solver.snapshot.pages import Page, Pages
 
@@ -127,6 +130,29 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
         return sum(member.count for member in self.members)
 
 
+class ExpectedPart(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A kind of pod that is likely to come, for which room is worth keeping."""
+
+    member: MemberPart
+    """Its count says nothing."""
+    weight: int
+    """How likely it is beside the others."""
+    size: int
+    """Thousandths of a device that one pod takes: 1000 is one whole device."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= MAX_WEIGHT or not 0 <= self.size <= MAX_SIZE:
+            raise ExpectedError(self.weight, self.size)
+
+
+MAX_EXPECTED = 64
+"""Expected kinds of one Problem."""
+MAX_WEIGHT, MAX_SIZE = 10_000, 1_000_000
+"""Of an expected kind; so values stay whole numbers of 64 bits."""
+LEFT_OVER, ALL_TIERS = 3, 5
+"""The tier that is about expected kinds, and the last one."""
+
+
 class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
     """What else an answer depends on."""
 
@@ -135,16 +161,21 @@ class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
     work_limit: float = 8.0
     """CP-SAT deterministic time of one solve."""
     seed: int = 1
+    tiers: int = ALL_TIERS
+    """The last tier of the objective that is pursued and reported: 1 to 5."""
     features: Features = Features()
 
 
-class ProblemRoot(Struct, frozen=True, kw_only=True, rename="camel"):
+class ProblemRoot(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
     """The Problem with its pages by hash: what is hashed and recorded."""
 
     pages: tuple[str, ...]
     gangs: tuple[GangPart, ...]
     selectors: tuple[SelectorRows, ...]
     parameters: Parameters
+    expected: Annotated[tuple[ExpectedPart, ...], Meta(max_length=MAX_EXPECTED)] = ()
 
 
 ROOT: Codec[ProblemRoot] = Codec(ProblemRoot, "problem")
@@ -159,11 +190,16 @@ class Problem:
         gangs: tuple[GangPart, ...],
         selectors: SelectorTable,
         parameters: Parameters,
+        expected: tuple[ExpectedPart, ...] = (),
     ) -> None:
         self.pages = tuple(pages)
         self.gangs = gangs
         self.selectors = selectors
         self.parameters = parameters
+        self.expected = expected[:MAX_EXPECTED]
+        """Those listed first; none where tier 3 is not asked for."""
+        if parameters.tiers < LEFT_OVER:
+            self.expected = ()
 
     @cached_property
     def root(self) -> ProblemRoot:
@@ -173,6 +209,7 @@ class Problem:
             gangs=self.gangs,
             selectors=self.selectors.rows(),
             parameters=self.parameters,
+            expected=self.expected,
         )
 
     @cached_property

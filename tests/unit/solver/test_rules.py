@@ -175,7 +175,8 @@ def test_higher_priority_is_strictly_first() -> None:
         "g1": "none",
         "g2": "allocated",
     }
-    assert [(t.priority, t.value, t.bound) for t in found.objective] == [
+    first = [tier for tier in found.objective if tier.tier == 1]
+    assert [(t.priority, t.value, t.bound) for t in first] == [
         (1, 1, 1),
         (0, 0, 0),
     ]

@@ -1,0 +1,183 @@
+"""What room is worth, by counting, and what of it an answer costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from contracts.gang import Gang, Member
+from solver.allocate import allocate
+from solver.decision import TierValue
+from solver.errors import ExpectedError
+from solver.problem.demand import Demand
+from solver.problem.leftover import room_on, value_of_shape
+from solver.problem.nodes import node_kinds
+from solver.problem.problem import ExpectedPart, MemberPart, Problem
+from solver.record import PartCache
+from tests.builders import (
+    DRIVER,
+    constraint,
+    device,
+    devices,
+    gang,
+    member,
+    member_claim,
+    node,
+    pool,
+    request,
+    sub_request,
+)
+from tests.problems import (
+    PARAMETERS,
+    expected_of,
+    observe_core,
+    problem_of,
+    snapshot_of,
+)
+
+NUMA = f"{DRIVER}/numa"
+ONE = member(member_claim(request()))
+EIGHT = {"n": [pool(*devices(8), name="n")]}
+
+
+def asked(*members: Member, number: int = 1) -> Gang:
+    return gang(
+        *members, name=f"g{number}", uid=f"00000000-0000-4000-8000-{number:012}"
+    )
+
+
+def problem(
+    nodes: dict[str, Any],
+    *gangs: Gang,
+    coming: Member,
+    known: Any = (),
+    **more: Any,
+) -> Problem:
+    snapshot = observe_core(snapshot_of(nodes, gangs), *known)
+    return problem_of(snapshot, expected=expected_of(snapshot, coming, **more))
+
+
+def rooms(made: Problem) -> list[int]:
+    """Count the room on each kind of node."""
+    demand = Demand(made.gangs, expected=made.expected)
+    (coming,) = demand.expected
+    kinds = node_kinds(made, demand.query)
+    return [room_on(coming.member, kind.shape) for kind in kinds]
+
+
+def later(made: Problem) -> list[TierValue]:
+    return [tier for tier in allocate(made).objective if tier.tier > 2]
+
+
+def on_numa(*sizes: int) -> dict[str, Any]:
+    content = [
+        device(f"d{numa}-{i}", attributes={"numa": numa})
+        for numa, size in enumerate(sizes)
+        for i in range(size)
+    ]
+    return {"n": [pool(*content, name="n")]}
+
+
+def test_room_is_what_is_free_by_what_is_asked() -> None:
+    made = problem(EIGHT, coming=member(member_claim(request(count=3))))
+    assert rooms(made) == [2]
+
+
+def test_requests_do_not_compete_for_room() -> None:
+    two = member(member_claim(request(name="a", count=2), request(name="b")))
+    assert rooms(problem(EIGHT, coming=two)) == [4]
+
+
+def test_room_is_counted_by_first_choices() -> None:
+    either = request(first_available=(sub_request("four", count=4), sub_request("one")))
+    assert rooms(problem(EIGHT, coming=member(member_claim(either)))) == [2]
+
+
+def test_room_is_counted_by_shared_values() -> None:
+    pair = member_claim(request(count=2), constraints=(constraint(match=NUMA),))
+    assert rooms(problem(on_numa(3, 3, 1), coming=member(pair))) == [2]
+
+
+def test_different_values_bound_no_room() -> None:
+    pair = member_claim(request(count=2), constraints=(constraint(distinct=NUMA),))
+    assert rooms(problem(on_numa(4), coming=member(pair))) == [2]
+
+
+def test_room_is_bounded_by_the_node() -> None:
+    small = node("n", allocatable={"cpu": 9, "pods": 100})
+    coming = member(member_claim(request()), resources={"cpu": 4})
+    assert rooms(problem(EIGHT, coming=coming, known=[small])) == [2]
+
+
+def test_amounts_bound_room_for_requests_that_share_their_devices() -> None:
+    """Two requests of a pod count the same devices; its CPUs bound it before them."""
+    half = node("n", allocatable={"cpu": 8, "pods": 100})
+    coming = member(
+        member_claim(request(name="a"), request(name="b")), resources={"cpu": 2}
+    )
+    assert rooms(problem(EIGHT, coming=coming, known=[half])) == [4]
+
+
+def test_there_is_no_room_where_a_pod_may_not_be() -> None:
+    coming = member(member_claim(request()), node_selector={"zone": "east"})
+    west = node("n", labels={"zone": "west"})
+    assert rooms(problem(EIGHT, asked(ONE), coming=coming, known=[west])) == [0]
+
+
+def test_what_nothing_bounds_has_no_room() -> None:
+    admin = member(member_claim(request(admin_access=True)))
+    assert rooms(problem(EIGHT, asked(ONE), coming=admin)) == [0]
+
+
+def test_the_first_device_of_room_on_a_node_counts_three_times() -> None:
+    made = problem(EIGHT, coming=member(member_claim(request(count=2))), weight=3)
+    demand = Demand(made.gangs, expected=made.expected)
+    (kind,) = node_kinds(made, demand.query)
+    assert value_of_shape(demand.expected, kind.shape) == 3 * (4 * 1000 + 2 * 1000)
+
+
+def test_lost_is_what_room_was_worth_before() -> None:
+    pair = member(member_claim(request(count=2)))
+    made = problem(EIGHT, asked(ONE), coming=pair, size=2000, weight=3)
+    lost, nodes = later(made)
+    assert (lost.tier, lost.value) == (3, 3 * 2000)
+    assert (nodes.tier, nodes.value) == (5, 1)
+
+
+def test_lost_includes_what_the_pods_need_of_the_node() -> None:
+    known = node("n", allocatable={"cpu": 8, "pods": 100})
+    pod = member(member_claim(request()), resources={"cpu": 5})
+    coming = member(member_claim(request()), resources={"cpu": 1})
+    lost, _ = later(problem(EIGHT, asked(pod), coming=coming, known=[known]))
+    assert lost.value == 5 * 1000
+
+
+def test_nothing_is_lost_where_nothing_fits() -> None:
+    made = problem(EIGHT, asked(member(member_claim(request(count=9)))), coming=ONE)
+    assert [(t.tier, t.value, t.bound) for t in later(made)] == [(3, 0, 0), (5, 0, 0)]
+
+
+def test_tiers_past_the_last_one_are_not_reported() -> None:
+    made = problem(EIGHT, asked(ONE), coming=ONE)
+    for last, tiers in {1: [1], 2: [1], 3: [1, 3], 4: [1, 3], 5: [1, 3, 5]}.items():
+        limited = structs.replace(made.parameters, tiers=last)
+        again = Problem(made.pages, made.gangs, made.selectors, limited, made.expected)
+        assert [tier.tier for tier in allocate(again).objective] == tiers
+
+
+def test_what_is_expected_is_recorded_only_where_there_is_some() -> None:
+    made = problem(EIGHT, asked(ONE), coming=ONE)
+    cache = PartCache()
+    again = cache.problem(made.data, {page.sha: page.data for page in made.pages})
+    assert again.expected == made.expected
+    assert again.hash == made.hash
+    plain = problem_of(snapshot_of(EIGHT, [asked(ONE)]), PARAMETERS)
+    assert b"expected" not in plain.data
+
+
+@pytest.mark.parametrize(("weight", "size"), [(-1, 1000), (1, -1), (10_001, 1)])
+def test_numbers_out_of_range_are_no_expected_kind(weight: int, size: int) -> None:
+    with pytest.raises(ExpectedError):
+        ExpectedPart(member=MemberPart(name="m"), weight=weight, size=size)

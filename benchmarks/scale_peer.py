@@ -12,8 +12,9 @@ from msgspec import Struct
 from ortools.sat.python import cp_model
 
 from solver.direct.build import build
-from solver.direct.objective import weight_in
+from solver.direct.objective import gain_of
 from solver.direct.restrict import all_needed
+from solver.goals import IN, goals_of
 from solver.problem.demand import Demand
 from solver.problem.nodes import node_kinds
 from solver.problem.problem import Problem
@@ -35,7 +36,7 @@ def direct_alone(problem: Problem, limit_s: float) -> Found:
     demand = Demand(problem.gangs)
     kinds = node_kinds(problem, demand.query)
     x = build(demand, all_needed(kinds, demand))
-    gain = weight_in(x, max(kind.priority for kind in demand.gang_kinds))
+    gain = gain_of(x, goals_of(demand, IN)[0])
     x.model.maximize(gain)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1

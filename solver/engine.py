@@ -75,13 +75,7 @@ def _found(
         plan = Plan(engine, "as asked")
     if plan.engine == PATTERN:
         try:
-            search = PatternSearch(
-                demand,
-                kinds,
-                work_limit=parameters.work_limit,
-                seed=parameters.seed,
-            )
-            return plan, search.run()
+            return plan, PatternSearch(demand, kinds, parameters).run()
         except (
             GraphTooLargeError,
             TooManyWaysError,

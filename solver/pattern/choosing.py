@@ -96,11 +96,6 @@ class Choosing:
         for item in reached:
             self._model.add(self.measured(item.measure) >= item.value)
 
-    def fix(self, gangs: Sequence[int]) -> None:
-        """Ask for exactly these gangs."""
-        for variable, count in zip(self._gangs, gangs, strict=True):
-            self._model.add(variable == count)
-
     def hint(self, choice: Choice) -> None:
         """Say where to begin."""
         used = {(owner, pattern): nodes for owner, pattern, nodes in choice.used}

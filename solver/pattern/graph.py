@@ -55,7 +55,9 @@ class NodeClass(Struct, frozen=True):
 class Graph:
     """States, placements between them, and the classes of nodes that begin in them."""
 
-    def __init__(self, demand: Demand, kinds: Sequence[NodeKind]) -> None:
+    def __init__(
+        self, demand: Demand, kinds: Sequence[NodeKind], *, keeps: bool = False
+    ) -> None:
         self._pods = sum(demand.pods)
         needs: dict[MemberKind, int] = {}
         self.needs_of = tuple(
@@ -76,6 +78,7 @@ class Graph:
                 for k, kind in enumerate(demand.query.requests)
                 if kind.all_devices
             ),
+            keeps=keeps,
         )
         self.classes = self._classes(kinds)
         self._expand()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from solver.pattern.counting import counted_steps
 from solver.pattern.graph import Graph
+from solver.pattern.keeping import kept_values
 from solver.pattern.master import SCALE, Side
 from solver.pattern.pricing import Prices, Pricing
-from solver.pattern.resources import Levels, levels_of, scarce
-from solver.pattern.steps import Steps, TooManyStepsError
 from solver.problem.demand import Demand
 from solver.problem.nodes import NodeKind
 
@@ -16,12 +16,8 @@ CLUSTERS = 64
 """Groups of node classes that the master tells apart at most."""
 
 
-COARSEST = 1 << 12
-"""How much coarser than need be node resources are counted at most."""
-
-
 class Layout:
-    """What all goals of one batch share.
+    """What all goals of one batch share; `keeps`: what is left over counts.
 
     Raises, when it is made:
         GraphTooLargeError: another model must decide.
@@ -29,54 +25,24 @@ class Layout:
         TooManyStepsError: the same.
     """
 
-    def __init__(self, demand: Demand, kinds: Sequence[NodeKind]) -> None:
+    def __init__(
+        self, demand: Demand, kinds: Sequence[NodeKind], *, keeps: bool = False
+    ) -> None:
         self.demand = demand
-        self.graph = Graph(demand, kinds)
-        self.steps, self.outer = self._counted()
-        """The steps of answers, and those of bounds: the same where they are exact."""
-        self.pricing = Pricing(self.steps)
-        self.bounding = self.pricing
-        """Prices what no answer exceeds."""
+        self.graph = Graph(demand, kinds, keeps=keeps)
+        counted = counted_steps(demand, self.graph, keeps=keeps)
+        self.steps = counted.steps
+        self.is_exact = counted.outer is counted.steps
+        """Whether node resources are counted as finely as need be."""
+        self.kept = kept_values(demand, self.graph, counted) if keeps else None
+        """What is left over at each point is worth."""
+        self.pricing = self.bounding = Pricing(self.steps, self.kept)
+        """`bounding` prices what no answer exceeds."""
         if not self.is_exact:
-            self.bounding = Pricing(self.outer)
+            self.bounding = Pricing(counted.outer)
         self.first = first_prices(demand)
         """Prices to begin with, by member kind, times SCALE."""
         self.side = self._side()
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether node resources are counted as finely as need be."""
-        return self.outer is self.steps
-
-    def _counted(self) -> tuple[Steps, Steps]:
-        """Lay out the steps; what devices alone could use caps node resources."""
-        members, classes = self.demand.member_kinds, self.graph.classes
-        free, roots = [item.free for item in classes], [item.state for item in classes]
-        needs = [member.needs for member in members]
-        states = range(len(self.graph.states))
-        nothing = Levels(((),) * len(members), ((),) * len(states), ())
-        alone = Steps(self.graph, members, nothing, list(states))
-
-        def most(resource: int) -> list[int]:
-            values = Pricing(alone).values(Prices(tuple(n[resource] for n in needs)))
-            by_state: list[int] = values[alone.roots].tolist()
-            return by_state
-
-        resources = scarce(free, roots, needs, most)
-
-        def counted(coarser: int, *, up: bool) -> Steps:
-            levels = levels_of(resources, free, roots, needs, coarser=coarser, up=up)
-            return Steps(self.graph, members, levels, roots)
-
-        coarser = 1
-        while True:
-            try:
-                steps = counted(coarser, up=True)
-                return steps, steps if coarser == 1 else counted(coarser, up=False)
-            except TooManyStepsError:
-                coarser *= 2
-                if coarser > COARSEST:
-                    raise
 
     def _side(self) -> Side:
         """Number the gangs, and put classes that earn alike into clusters."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from solver.goals import IN, Goal
+from solver.goals import IN, LEFT, RANKS, TOUCHED, Goal
 from solver.pattern.pricing import Pattern
 from solver.problem.demand import Demand
 
@@ -64,4 +64,9 @@ def measure_of(demand: Demand, goal: Goal) -> Measure:
                 for kind in demand.gang_kinds
             )
         )
-    return Measure((0,) * len(demand.gang_kinds), rank=1)
+    return Measure(
+        (0,) * len(demand.gang_kinds),
+        rank=int(tier == RANKS),
+        kept=int(tier == LEFT),
+        touched=int(tier == TOUCHED),
+    )

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from solver.pattern.master import Priced, Used
 from solver.pattern.pricing import Pattern
 
-AT_ONCE = 4000
+AT_ONCE = 6000
 """Patterns that CP-SAT is offered in one model."""
-OF_A_CLASS = 24
-"""Patterns of a class that are added for one run of the master."""
+OF_A_CLASS = (12, 60)
+"""Patterns of a class that are added for one run of the master: at least, at most."""
+ADDED = 16_000
+"""Patterns that are added for one run of the master."""
 
 
 class Offers:
@@ -31,9 +33,11 @@ class Offers:
         """Add what the master plays, then what was nearly as good."""
         for play in sorted(priced.plays, key=lambda play: -play.share):
             self.add_used(play.used)
+        few, many = OF_A_CLASS
+        added = max(few, min(many, ADDED // (len(priced.seen) or 1)))
         for owner, patterns in enumerate(priced.seen):
             mine = self._known.setdefault(owner, {})
-            most = len(mine) + OF_A_CLASS
+            most = len(mine) + added
             for pattern in patterns:
                 if pattern.steps and len(mine) < most:
                     mine[pattern] = None
@@ -48,7 +52,10 @@ class Offers:
 
     def turns(self, first: Sequence[int]) -> list[dict[int, list[Pattern]]]:
         """Deal the classes into groups that one model can hold; `first` come first."""
-        listed = self.all(OF_A_CLASS)
+        few = AT_ONCE
+        if len(self) > AT_ONCE:
+            few = max(OF_A_CLASS[0], AT_ONCE // (len(self._known) or 1))
+        listed = self.all(few)
         owners = [*first, *(owner for owner in listed if owner not in set(first))]
         found: list[dict[int, list[Pattern]]] = []
         room = 0

@@ -16,7 +16,7 @@ from msgspec import Struct
 from contracts.allocation import MAX_DEVICES
 from solver.errors import SolverError
 from solver.pattern.canonical import Canonical, canonical
-from solver.pattern.settling import Want, settled
+from solver.pattern.settling import Want, settled, without_empty
 from solver.pattern.taking import Board, Rules
 from solver.problem.demand import MemberKind
 from solver.problem.nodes import NodeShape
@@ -31,7 +31,7 @@ class TooManyWaysError(SolverError):
     """One pod can be placed in more ways than are looked at."""
 
 
-class Batch(Struct, frozen=True):
+class Batch(Struct, frozen=True, cache_hash=True):
     """What of a batch decides which states are one."""
 
     attributes: tuple[int, ...]
@@ -39,10 +39,15 @@ class Batch(Struct, frozen=True):
     wants: tuple[Want, ...]
     whole: int
     """Request kinds that mean all devices, one bit each."""
+    keeps: bool = False
+    """Whether what is left over counts, so that nothing may be left out."""
 
     def named(self, shape: NodeShape) -> Canonical:
         """Leave out of a state what nobody can use, and give it its name."""
-        kept, order = settled(shape, self.wants, self.whole)
+        if self.keeps:
+            kept, order = without_empty(shape)
+        else:
+            kept, order = settled(shape, self.wants, self.whole)
         found = canonical(kept, self.attributes)
         return Canonical(found.shape, tuple(order[index] for index in found.order))
 

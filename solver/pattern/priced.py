@@ -27,9 +27,11 @@ WISHES = 24
 """Sets of gangs that are tried beyond the best answer."""
 SHARE = 0.5
 """Of the work that is left, what one turn may take."""
+LATER_WORK = 1.0
+"""Work that a goal beyond the gangs may take."""
 TIGHTEN_WORK = 1.0
 """Work that is left for `_tighten`."""
-WISH_WORK = 0.5
+WISH_WORK, TRY_WORK = 0.5, 1.0
 
 
 class PricedGoal:
@@ -62,13 +64,15 @@ class PricedGoal:
         priced = self._priced(master, self._layout.first)
         self.bound = priced.bound
         split = self._settle()
-        turns = self._offers.turns(split)[:TURNS]
+        turns = self._offers.turns(split)[: TURNS if self._is_about_gangs() else 1]
         for number, offers in enumerate(turns):
             if self.best is None or self.value >= self.bound:
                 return
             fixed = [item for item in self.best.used if item[0] not in offers]
             share = 1.0 if number == len(turns) - 1 else SHARE
             limit = (self._budget.left - TIGHTEN_WORK) * share
+            if not self._is_about_gangs():
+                limit = LATER_WORK
             self._keep(self._choose(offers, fixed, limit))
         if self._is_about_gangs() and self.best is not None:
             self._tighten()
@@ -99,17 +103,11 @@ class PricedGoal:
             self.best, self.value = choice, value
 
     def _choose(
-        self,
-        offers: dict[int, list[Pattern]],
-        fixed: Sequence[Used],
-        limit: float,
-        gangs: Sequence[int] | None = None,
+        self, offers: dict[int, list[Pattern]], fixed: Sequence[Used], limit: float
     ) -> Chosen:
         model = Choosing(self._layout.side, offers, fixed)
         model.keep(self._reached)
-        if gangs is not None:
-            model.fix(gangs)
-        elif self.best is not None:
+        if self.best is not None:
             model.hint(self.best)
         return model.solve(self._measure, self.bound, self._budget, limit)
 
@@ -157,14 +155,15 @@ class PricedGoal:
         return priced.bound >= wanted
 
     def _try(self, gangs: Sequence[int]) -> bool:
-        """Look for patterns that give exactly these gangs their pods."""
+        """Look for a better answer with the patterns that these gangs brought."""
         before = self.value
-        turns = self._offers.turns(())
-        offers = turns[0]
-        fixed: list[Used] = []
-        if len(turns) > 1 and self.best is not None:
-            fixed = [item for item in self.best.used if item[0] not in offers]
-        self._keep(self._choose(offers, fixed, WISH_WORK, gangs))
+        offers = next(iter(self._offers.turns(())), {})
+        used = self.best.used if self.best is not None else ()
+        fixed = [item for item in used if item[0] not in offers]
+        model = Choosing(self._layout.side, offers, fixed)
+        model.keep((*self._reached, Reached(self._measure, before + 1)))
+        model.hint(Choice(tuple(gangs), tuple(used)))
+        self._keep(model.solve(self._measure, self.bound, self._budget, TRY_WORK))
         return self.value > before
 
 

@@ -36,7 +36,7 @@ class Prices(Struct, frozen=True):
     """Cost of a node that gets any pod."""
 
 
-class Pattern(Struct, frozen=True):
+class Pattern(Struct, frozen=True, cache_hash=True):
     """Pods that a node takes together."""
 
     steps: tuple[int, ...]

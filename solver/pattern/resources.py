@@ -13,6 +13,9 @@ from math import gcd
 
 from msgspec import Struct
 
+PLENTY = 1 << 16
+"""More pods than a node takes: what a node without a limit has room for."""
+
 
 class Levels(Struct, frozen=True):
     """What pods take and nodes have of each resource that counts, in levels."""
@@ -57,6 +60,32 @@ def scarce(
         ):
             found.append(Resource(number, gcd(*asked), caps))
     return found
+
+
+def all_limited(
+    free: Sequence[tuple[int | None, ...]],
+    states: int,
+    needs: Sequence[tuple[int, ...]],
+) -> list[Resource]:
+    """Take every resource that any class has so much of, and nothing as plenty.
+
+    `needs`: of all pods that matter, those that may come included.
+    """
+    found = []
+    for number in range(len(needs[0]) if needs else 0):
+        asked = [need[number] for need in needs]
+        amounts = [left[number] for left in free]
+        limits = [amount for amount in amounts if amount is not None]
+        if any(asked) and limits:
+            # A node without a limit begins at the most, and comes not near the half.
+            most = 2 * max(*limits, PLENTY * max(asked))
+            found.append(Resource(number, gcd(*asked), (most,) * states))
+    return found
+
+
+def unlimited(resource: Resource) -> int:
+    """Say from which amount on a resource of `all_limited` is without a limit."""
+    return max(resource.most, default=0) // 2 + 1
 
 
 def levels_of(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from solver.decision import Status
-from solver.goals import RANKS, Found, Goal, goals_of
+from solver.goals import LEFT, Found, Goal, goals_of
 from solver.pattern.budget import Budget
 from solver.pattern.choosing import Choice, Choosing
 from solver.pattern.extract import extract
@@ -21,16 +21,19 @@ from solver.pattern.priced import PricedGoal
 from solver.pattern.pricing import Pattern
 from solver.problem.demand import Demand
 from solver.problem.nodes import NodeKind
+from solver.problem.problem import Parameters
 
 
 class PatternSearch:
     """One run of the scale model; see `Layout` for what it raises when it is made."""
 
     def __init__(
-        self, demand: Demand, kinds: Sequence[NodeKind], *, work_limit: float, seed: int
+        self, demand: Demand, kinds: Sequence[NodeKind], parameters: Parameters
     ) -> None:
-        self._layout = Layout(demand, kinds)
-        self._budget = Budget(work_limit, seed)
+        self._goals = goals_of(demand, parameters.tiers)
+        keeps = any(tier == LEFT for tier, _ in self._goals)
+        self._layout = Layout(demand, kinds, keeps=keeps)
+        self._budget = Budget(parameters.work_limit, parameters.seed)
 
     def run(self) -> Found:
         """Pursue one goal after the other; each keeps what was reached before."""
@@ -39,12 +42,14 @@ class PatternSearch:
         reached: list[Reached] = []
         bounds: dict[Goal, int | None] = {}
         optimal = True
-        for goal in goals_of(self._layout.demand, RANKS):
+        for goal in self._goals:
             measure = measure_of(self._layout.demand, goal)
             if listed is not None:
                 found, value, bound = self._over_all(listed, measure, reached, best)
             else:
                 found, value, bound = self._priced(measure, reached, best)
+                if goal[0] >= LEFT and not self._layout.is_exact:
+                    bound = 0
             bounds[goal] = abs(bound) if optimal else None
             if found is None:
                 optimal = False
@@ -72,10 +77,11 @@ class PatternSearch:
         layout = self._layout
         if not layout.is_exact:
             return None
-        found = Listing(layout.steps, layout.demand.pods).patterns(layout.pricing)
+        listing = Listing(layout.steps, layout.demand.pods, layout.kept)
+        found = listing.patterns(layout.pricing)
         if found is None:
             return None
-        if not layout.demand.has_alternatives:
+        if layout.kept is None and not layout.demand.has_alternatives:
             found = [maximal(patterns) for patterns in found]
         count = sum(map(len, found))
         if count > AT_ONCE:

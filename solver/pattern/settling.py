@@ -56,6 +56,15 @@ def _beside(
     )
 
 
+def without_empty(shape: NodeShape) -> tuple[NodeShape, tuple[int, ...]]:
+    """Leave out the groups without devices; gives the index of each that is kept."""
+    kept = tuple(index for index, group in enumerate(shape.groups) if group.size)
+    if len(kept) == len(shape.groups):
+        return shape, kept
+    groups = tuple(shape.groups[index] for index in kept)
+    return structs.replace(shape, groups=groups), kept
+
+
 @lru_cache(maxsize=1 << 15)
 def settled(
     shape: NodeShape, wanted: tuple[Want, ...], whole: int

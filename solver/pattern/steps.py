@@ -9,6 +9,7 @@ one pass from low to high sees every target before its source.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from solver.problem.demand import MemberKind
 
 Integers = npt.NDArray[np.int64]
 MAX_ROWS = 3_000_000
+MAX_KEY = 1 << 62
 
 
 class TooManyStepsError(SolverError):
@@ -110,11 +112,11 @@ class _Reached:
         self._needs = _table(levels.needs, width)
         self._most = _table(levels.most, len(base.first) - 1).T
         sizes = [max(caps, default=0) + 1 for caps in levels.most]
-        self._radix: Integers = np.array(
-            [int(np.prod(sizes[i + 1 :], dtype=np.int64)) for i in range(width)],
-            dtype=np.int64,
-        )
-        self._span = int(np.prod(sizes, dtype=np.int64)) if sizes else 1
+        radix = [min(prod(sizes[i + 1 :]), MAX_KEY) for i in range(width)]
+        self._radix: Integers = np.array(radix, dtype=np.int64)
+        self._span = prod(sizes)
+        if self._span * len(base.first) > MAX_KEY:
+            raise TooManyStepsError("levels of node resources are too fine")
         self._numbers: dict[int, int] = {}
         self.states: Integers = np.zeros(0, dtype=np.int64)
         self.levels: Integers = np.zeros((0, width), dtype=np.int64)

@@ -25,7 +25,7 @@ NO_VALUE = -1
 Sets = tuple[tuple[tuple[str, ...] | None, tuple[object, ...]], ...]
 
 
-class Board(Struct, frozen=True):
+class Board(Struct, frozen=True, cache_hash=True):
     """A state with a tag a group."""
 
     shape: NodeShape

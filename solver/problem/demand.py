@@ -95,7 +95,7 @@ class LocalConstraint(Struct, frozen=True):
     """(index into `MemberKind.asks`, index into `Query.columns`), ascending."""
 
 
-class MemberKind(Struct, frozen=True):
+class MemberKind(Struct, frozen=True, cache_hash=True):
     """Pods that need the same: the requests of all claims, and their constraints."""
 
     asks: tuple[LocalAsk, ...]
@@ -117,7 +117,7 @@ class MemberKind(Struct, frozen=True):
         return sum(self.claims)
 
 
-class GangKind(Struct, frozen=True):
+class GangKind(Struct, frozen=True, cache_hash=True):
     """Gangs of equal worth that need the same."""
 
     priority: int

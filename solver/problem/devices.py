@@ -25,7 +25,7 @@ CounterKey = tuple[str, str, str, str]
 """(driver, pool, counter set, counter)."""
 
 
-class Traits(Struct, frozen=True):
+class Traits(Struct, frozen=True, cache_hash=True):
     """What uses of a device cost besides the device."""
 
     left: tuple[int, ...] | None = None

@@ -12,9 +12,8 @@ from msgspec import Struct
 from ortools.sat.python import cp_model
 
 from solver.direct.build import build
-from solver.direct.objective import gain_of
+from solver.direct.objective import weight_in
 from solver.direct.restrict import all_needed
-from solver.goals import IN, goals_of
 from solver.problem.demand import Demand
 from solver.problem.nodes import node_kinds
 from solver.problem.problem import Problem
@@ -36,7 +35,7 @@ def direct_alone(problem: Problem, limit_s: float) -> Found:
     demand = Demand(problem.gangs)
     kinds = node_kinds(problem, demand.query)
     x = build(demand, all_needed(kinds, demand))
-    gain = gain_of(x, goals_of(demand, IN)[0])
+    gain = weight_in(x, max(kind.priority for kind in demand.gang_kinds))
     x.model.maximize(gain)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1

@@ -19,10 +19,12 @@ from solver.problem.problem import (
     Problem,
     SubrequestPart,
 )
+from tests.brute_leftover import Leftover
 from tests.brute_world import Place, Thing, World
 
 Value = tuple[int, ...]
-"""Weight that is in, by priority, highest first; then the ranks, negative."""
+"""Weight that is in, by priority, highest first; then, negative, the ranks, the value
+of what is left over that is lost, and the nodes touched."""
 Cost = tuple[tuple[str, int], ...]
 """What a use consumes: (capacity, 1e-9 units), sorted."""
 MAX = 32
@@ -53,24 +55,37 @@ class Brute:
         self.gangs = [gang for gang in problem.gangs if not gang.refused]
         self.priorities = sorted({g.priority for g in self.gangs}, reverse=True)
 
+    def tiers(self) -> list[int]:
+        """Name the tier of each number of the value."""
+        return [1] * len(self.priorities) + [2, 3, 5]
+
     def value(self) -> Value:
-        """Find the best value: priorities first, then the ranks of alternatives.
+        """Find the best value, one tier after the other.
 
         Raises:
             TooManyWaysError: trying everything would take too long.
         """
         width = len(self.priorities) + 1
+        leftover = Leftover(self.world)
+
+        def later(state: tuple[Taken, ...]) -> Value:
+            """Weigh what a finished answer leaves."""
+            by_place: dict[int, list[tuple[int, Cost]]] = {}
+            for item in state:
+                by_place.setdefault(item.place, []).append((item.thing, item.cost))
+            lost = sum(leftover.lost(n, tuple(m)) for n, m in by_place.items())
+            return (-lost, -len(by_place))
 
         @cache
         def best(index: int, state: tuple[Taken, ...]) -> Value:
             if index == len(self.gangs):
-                return (0,) * width
+                return (0,) * width + later(state)
             gang = self.gangs[index]
             found = best(index + 1, state)
             for more, ranks in self._gang(gang, state).items():
                 rest = list(best(index + 1, more))
                 rest[self.priorities.index(gang.priority)] += gang.weight
-                rest[-1] -= ranks
+                rest[width - 1] -= ranks
                 found = max(found, tuple(rest))
             return found
 
@@ -119,9 +134,8 @@ class Brute:
                     for thing, cost, admin in mine
                     if not admin
                 ]
-                if place.node.free is not None:
-                    needs = {"pods": 1, **member.resources}
-                    kept.append(Taken(number, POD, tuple(sorted(needs.items()))))
+                needs = {"pods": 1, **member.resources}
+                kept.append(Taken(number, POD, tuple(sorted(needs.items()))))
                 more = tuple(sorted([*state, *kept]))
                 if self._all_fit(more):
                     yield more, sum(ranks)
@@ -235,7 +249,9 @@ class Brute:
             for name, amount in item.cost if item.thing == POD else ():
                 needs[item.place, name] = needs.get((item.place, name), 0) + amount
         for (number, name), amount in needs.items():
-            free = self.world.places[number].node.free or {}
+            free = self.world.places[number].node.free
+            if free is None:
+                continue
             unlimited = name == "pods" and name not in free
             if not unlimited and amount > free.get(name, 0):
                 return False

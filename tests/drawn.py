@@ -13,14 +13,20 @@ from typing import Any
 
 from contracts.claim import ResourceClaim
 from contracts.codec import convert
-from contracts.features import features_of
+from contracts.features import Features, features_of
 from contracts.gang import Gang, GangSpec, Member, MemberClaim, MemberNode
 from contracts.ids import GangUID, NodeName
 from contracts.messages import ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
 from solver.cel.evaluator import SelectorEvaluator
-from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
-from solver.problem.problem import Parameters, Problem
+from solver.problem.assemble import (
+    SnapshotLookup,
+    assemble,
+    resolve_gangs,
+    wanted_verdicts,
+)
+from solver.problem.problem import ExpectedPart, Parameters, Problem
+from solver.problem.resolve import Resolving, resolve
 from solver.problem.selectors import SelectorTable
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot, apply
@@ -67,7 +73,26 @@ def drawn(seed: int, evaluator: SelectorEvaluator) -> tuple[Problem, list[str]]:
         snapshot = apply(snapshot, submission, sequence=number)
     features = features_of("1.37", line["featureGates"])
     parameters = Parameters(version="drawn", features=features)
-    return _problem(snapshot, parameters, evaluator), tags
+    expected = _expected(case, snapshot, features, random.Random(f"later {seed}"))
+    tags += ["expected"] if expected else []
+    return _problem(snapshot, parameters, expected, evaluator), tags
+
+
+def _expected(
+    case: Json, snapshot: Snapshot, features: Features, draw: random.Random
+) -> tuple[ExpectedPart, ...]:
+    """Expect a few kinds of pods in a third of the cases: with one of its claims."""
+    if draw.random() > 1 / 3:
+        return ()
+    how = Resolving(lookup=SnapshotLookup(snapshot), features=features)
+    found = []
+    for gang in _gangs(case, draw, fit=draw.random() < 0.3)[:2]:
+        known = resolve(GangUID("expected"), gang, how)
+        members = known.members[:1] if not known.refused else ()
+        for member in members:
+            weight, size = draw.choice((1, 3)), draw.choice((250, 1000, 2000))
+            found.append(ExpectedPart(member=member, weight=weight, size=size))
+    return tuple(found)
 
 
 def _observed(snapshot: Snapshot, raw: dict[str, Any], key: str) -> Snapshot:
@@ -76,14 +101,17 @@ def _observed(snapshot: Snapshot, raw: dict[str, Any], key: str) -> Snapshot:
 
 
 def _problem(
-    snapshot: Snapshot, parameters: Parameters, evaluator: SelectorEvaluator
+    snapshot: Snapshot,
+    parameters: Parameters,
+    expected: tuple[ExpectedPart, ...],
+    evaluator: SelectorEvaluator,
 ) -> Problem:
     batch = choose_batch(snapshot, BatchLimits())
     gangs = resolve_gangs(snapshot, batch, parameters.features)
     table = SelectorTable()
-    while wanted := wanted_verdicts(snapshot, gangs, table):
+    while wanted := wanted_verdicts(snapshot, gangs, table, expected):
         table = table.with_verdicts(wanted, evaluator.evaluate(wanted))
-    return assemble(snapshot, gangs, table, parameters)
+    return assemble(snapshot, gangs, table, parameters, expected)
 
 
 def _cut(case: Json, draw: random.Random) -> None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from ortools.sat.python import cp_model
 
+from solver.direct.leftover import value_kept
 from solver.direct.variables import Placements, Term, total
-from solver.goals import IN, Goal
+from solver.goals import IN, LEFT, RANKS, Goal
 
 
-def gain_of(x: Placements, goal: Goal) -> cp_model.LinearExprT:
-    """Say what is to be maximised for a goal."""
+def gain_of(x: Placements, goal: Goal) -> cp_model.LinearExprT | None:
+    """Say what is to be maximised for a goal; None: the model cannot express it.
+
+    May add variables; those that the goal does not need stay as they are.
+    """
     tier, priority = goal
     if tier == IN and priority is not None:
         return weight_in(x, priority)
-    return -total(ranks(x))
+    if tier == RANKS:
+        return -total(ranks(x))
+    return value_kept(x) if tier == LEFT else -total(touched(x))
 
 
 def weight_in(x: Placements, priority: int) -> cp_model.LinearExprT:
@@ -39,3 +45,13 @@ def ranks(x: Placements) -> list[Term]:
         for a, pick in lot.picks.items()
         if x.member_of(lot).asks[a].rank
     ]
+
+
+def touched(x: Placements) -> list[Term]:
+    """Count the nodes that any pod is placed on: pods[lot] <= most * touched[node]."""
+    found: dict[int, cp_model.IntVar] = {}
+    for lot in x.lots:
+        if lot.node not in found:
+            found[lot.node] = x.model.new_bool_var(f"touched[{lot.node}]")
+        x.model.add(lot.pods <= lot.most * found[lot.node])
+    return [(node, 1) for node in found.values()]

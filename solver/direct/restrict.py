@@ -56,6 +56,15 @@ def enough(
     )
 
 
+def fewest_nodes(kinds: tuple[NodeKind, ...], demand: Demand) -> int:
+    """Bound from below how many nodes the whole batch touches, by counting."""
+    bounds = [0]
+    for member, pods in zip(demand.member_kinds, demand.pods, strict=True):
+        most = max((pods_at_most(member, kind.shape) for kind in kinds), default=0)
+        bounds.append(-(-pods // most) if most else 0)
+    return max(bounds)
+
+
 def asked_by(member: MemberKind) -> int:
     """Count the devices of a pod with its first choices, those of `All` as one."""
     return sum(

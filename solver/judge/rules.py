@@ -2,8 +2,9 @@
 
 Looks at the Problem and the Decision only; knows no engine, no kinds, no counts.
 A violation names the rule and what breaks it. Here: gangs, nodes, claims, requests and
-the value; what nodes ask of pods is in `nodes.py`, what pods share in `shared.py`, what
-is written down in `results.py`.
+the value; what nodes ask of pods is in `nodes.py`, single devices in `devices.py`, what
+pods share in `shared.py`, what is left over in `leftover.py`, what is written down in
+`results.py`.
 """
 
 from __future__ import annotations
@@ -13,20 +14,28 @@ from collections.abc import Generator, Iterator
 
 from msgspec import Struct
 
-from contracts.claim import DeviceConstraint, DeviceToleration
-from contracts.device import DeviceTaint
-from contracts.ids import DeviceID
+from contracts.claim import DeviceConstraint
+from contracts.ids import DeviceID, NodeName
 from contracts.messages import MemberAllocated
 from solver.decision import Decision
-from solver.judge.amounts import consumed
-from solver.judge.facts import EXPERIMENTAL, DeviceFacts, Facts
+from solver.judge.devices import device_rules, static_rules
+from solver.judge.facts import Facts
+from solver.judge.leftover import value_lost
 from solver.judge.nodes import node_lets_in, nodes_suffice
 from solver.judge.results import results_are_written
 from solver.judge.shared import Use, shared_rules
-from solver.problem.problem import ClaimPart, GangPart, Problem, SubrequestPart
+from solver.problem.problem import (
+    ClaimPart,
+    GangPart,
+    MemberPart,
+    Problem,
+    SubrequestPart,
+)
 
 Violations = Iterator[str]
 LIMIT = 32
+LEFT, TOUCHED = 3, 5
+"""Tiers."""
 
 
 class Given(Struct, frozen=True):
@@ -54,6 +63,7 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
             ranks += pod.rank
     found.extend(_shares_differ(decision))
     found.extend(_value_is_true(problem, decision, ranks))
+    found.extend(_later_values_are_true(facts, decision, uses))
     found.extend(shared_rules(facts, uses))
     found.extend(nodes_suffice(facts, problem, decision))
     return tuple(found)
@@ -93,6 +103,27 @@ def _value_is_true(problem: Problem, decision: Decision, ranks: int) -> Violatio
             continue
         if tier.bound < tier.value if tier.tier == 1 else tier.bound > tier.value:
             yield f"valueIsTrue: bound {tier.bound} is past value {tier.value}"
+
+
+def _later_values_are_true(
+    facts: Facts, decision: Decision, uses: list[Use]
+) -> Violations:
+    """What is left over and the nodes touched are as they are said to be."""
+    problem, pods = facts.problem, list[tuple[NodeName, MemberPart]]()
+    for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
+        members = {member.name: member for member in gang.members}
+        for pod in decided.members:
+            if pod.member in members:
+                pods.append((pod.node, members[pod.member]))
+    said = {tier.tier: tier.value for tier in decision.objective}
+    if problem.parameters.tiers >= LEFT and problem.expected:
+        lost = value_lost(facts, pods, uses)
+        if said.get(LEFT) != lost:
+            yield f"valueIsTrue: {lost} is lost of what is left, not {said.get(LEFT)}"
+    if problem.parameters.tiers >= TOUCHED:
+        nodes = len({node for node, _ in pods})
+        if said.get(TOUCHED) != nodes:
+            yield f"valueIsTrue: {nodes} nodes are touched, not {said.get(TOUCHED)}"
 
 
 def _shares_differ(decision: Decision) -> Violations:
@@ -207,7 +238,9 @@ class _Pod:
                     else:
                         yield f"deviceExists: {subject} has {name}, unknown"
                     continue
-                yield from self._device(item.asked, name, known, subject)
+                yield from device_rules(
+                    self._facts, node, item.asked, (name, known), subject
+                )
                 use = Use(
                     pod=self._subject,
                     node=node,
@@ -243,45 +276,9 @@ class _Pod:
 
     def _is_meant(self, asked: SubrequestPart, name: DeviceID) -> bool:
         known = self._facts.device(self._pod.node, name)
-        return known is not None and not list(self._static(asked, known, ""))
-
-    def _static(
-        self, asked: SubrequestPart, known: DeviceFacts, subject: str
-    ) -> Violations:
-        """Judge what does not depend on who has what."""
-        features, device = self._facts.features, known.device
-        if not known.reachable:
-            yield f"reachable: {subject} is not for {self._pod.node}"
-        if device.binding_conditions and not features.device_binding:
-            yield f"bindingConditions: {subject} binds, which is switched off"
-        if features.consumable_capacity and (asked.capacity or device.capacity):
-            fractional = features.fractional_capacity_range
-            if consumed(device, asked.capacity, fractional=fractional) is None:
-                yield f"capacityPolicy: {subject} cannot give what is asked"
-
-    def _device(
-        self, asked: SubrequestPart, name: DeviceID, known: DeviceFacts, where: str
-    ) -> Violations:
-        features, subject = self._facts.features, f"{where} {name}"
-        yield from self._static(asked, known, subject)
-        if self._facts.is_selected(asked, name.driver, known.device) is not True:
-            yield f"selected: {subject} is refused by its selectors"
-        if known.taken and not asked.admin_access:
-            yield f"notTaken: {subject} is held by somebody"
-        for taint in known.taints if features.device_taints else ():
-            if not _tolerated(taint, asked.tolerations):
-                yield f"tolerated: {subject} has the taint {taint.key}"
-        if known.device.consumes_counters and not features.partitionable_devices:
-            yield f"partitionable: {subject} draws from counters, switched off"
-        if asked.admin_access and not features.admin_access:
-            yield f"adminAccess: {subject} is switched off"
-        declared = self._facts.node(self._pod.node).declared_features
-        able = "DRAOptionalNodeOperations" in declared
-        if known.item.skip_node_operations and (
-            any(getattr(features, name) for name in EXPERIMENTAL)
-            and not (able and features.optional_node_operations)
-        ):
-            yield f"nodeOperations: {subject} needs what {self._pod.node} cannot skip"
+        return known is not None and not list(
+            static_rules(self._facts, self._pod.node, asked, known, "")
+        )
 
     def _constraints(
         self, claim: ClaimPart, given: list[Given], where: str
@@ -313,18 +310,3 @@ class _Pod:
                 yield f"attributesMatch: {where} has no value of {name} in common"
         elif len(set().union(*values)) < sum(map(len, values)):
             yield f"attributesDistinct: {where} repeats a value of {name}"
-
-
-def _tolerated(taint: DeviceTaint, tolerations: tuple[DeviceToleration, ...]) -> bool:
-    if taint.effect not in ("NoSchedule", "NoExecute"):
-        return True
-    if taint.key == "moorings.dev/owned":
-        return True
-    for toleration in tolerations:
-        same_effect = toleration.effect in ("", taint.effect)
-        same_key = toleration.key in ("", taint.key)
-        exists = toleration.operator == "Exists"
-        equal = toleration.operator in ("", "Equal") and toleration.value == taint.value
-        if same_effect and same_key and (exists or equal):
-            return True
-    return False

@@ -61,11 +61,9 @@ def room_by_devices(member: MemberKind, shape: NodeShape) -> int | None:
 
     `member` is that of an `ExpectedKind`.
     """
-    compared = {a for item in member.constraints for a, _ in item.scope}
     bounds = [
         sum(uses_of(group, ask) for group in shape.groups) // ask.count
-        for a, ask in enumerate(member.asks)
-        if a not in compared
+        for ask in member.asks
     ]
     bounds += [_room_by_values(member, item, shape) for item in member.constraints]
     return min(bounds, default=None)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from contracts.features import Features
 from contracts.gang import Gang, Member
 from solver.allocate import allocate
 from solver.decision import TierValue
@@ -98,6 +99,17 @@ def test_room_is_counted_by_first_choices() -> None:
 def test_room_is_counted_by_shared_values() -> None:
     pair = member_claim(request(count=2), constraints=(constraint(match=NUMA),))
     assert rooms(problem(on_numa(3, 3, 1), coming=member(pair))) == [2]
+
+
+def test_a_device_of_several_values_is_counted_once() -> None:
+    links = {"links": (1, 2, 3)}
+    content = [device(f"d{i}", attributes=links) for i in range(2)]
+    one = member_claim(request(), constraints=(constraint(f"{DRIVER}/links"),))
+    nodes = {"n": [pool(*content, name="n")]}
+    snapshot = snapshot_of(nodes, [])
+    listing = structs.replace(PARAMETERS, features=Features(list_type_attributes=True))
+    expected = expected_of(snapshot, member(one))
+    assert rooms(problem_of(snapshot, listing, expected)) == [2]
 
 
 def test_different_values_bound_no_room() -> None:

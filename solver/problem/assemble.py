@@ -15,7 +15,13 @@ from contracts.features import Features
 from contracts.ids import DeviceClassName
 from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
-from solver.problem.candidates import pool_of, pools_of, selected
+from solver.problem.candidates import (
+    alike,
+    pool_of,
+    pools_of,
+    selected,
+    selected_alike,
+)
 from solver.problem.expected import counted
 from solver.problem.problem import (
     ExpectedPart,
@@ -26,8 +32,8 @@ from solver.problem.problem import (
 from solver.problem.resolve import IMPLICIT_RESOURCE, Resolving, resolve
 from solver.problem.selectors import Look, Row, SelectorTable
 from solver.snapshot.gangs import GangRecord
-from solver.snapshot.pages import NodeParts, Page
-from solver.snapshot.parts import ClassPart, PoolPart, class_key
+from solver.snapshot.pages import Page
+from solver.snapshot.parts import ClassPart, class_key
 from solver.snapshot.snapshot import Snapshot
 
 Wanted = tuple[str, str, Device]
@@ -101,11 +107,12 @@ def wanted_verdicts(
     found: dict[tuple[str, Look], Wanted] = {}
     for selectors in _selectors(gangs, expected):
         for page in snapshot.inventory.pages:
-            if _rows(page, selectors, table) is not None:
+            if _known_rows(page, selectors) is not None:
                 continue
-            for part in pools_of(page):
+            for sort, part in alike(page, selectors).items():
                 pool = pool_of(part)
-                for expression, seen, index in selected(part, selectors, table).missing:
+                missing = selected_alike(sort, selectors, table).missing
+                for expression, seen, index in missing:
                     wanted = (expression, pool.driver, pool.devices[index])
                     found.setdefault((expression, seen), wanted)
     return list(found.values())
@@ -159,30 +166,22 @@ def _rows(
     page: Page, selectors: tuple[str, ...], table: SelectorTable
 ) -> frozenset[Row] | None:
     """Collect the rows that a page needs; None: the table lacks some."""
-    key = ("rows", selectors)
-    known: frozenset[Row] | None = page.memo.get(key)
+    known = _known_rows(page, selectors)
     if known is None:
         different = set()
-        for node in page.nodes.values():
-            rows = node.memo.get(key)
-            if rows is None:
-                rows = _rows_of_node(node, selectors, table)
-                if rows is None:
-                    return None
-                node.memo.keep(key, rows)
-            different.add(rows)
-        known = page.memo.keep(key, _union(different))
+        for part in pools_of(page):
+            found = selected(part, selectors, table)
+            if found.missing:
+                return None
+            different.add(found.rows)
+        known = page.memo.keep(("rows", selectors), _union(different))
+        page.memo.pop(("alike", selectors), None)
     return known
 
 
-def _rows_of_node(
-    node: NodeParts, selectors: tuple[str, ...], table: SelectorTable
-) -> frozenset[Row] | None:
-    pools = (part for part in node.parts.values() if isinstance(part.value, PoolPart))
-    found = [selected(part, selectors, table) for part in pools]
-    if any(result.missing for result in found):
-        return None
-    return _union({result.rows for result in found})
+def _known_rows(page: Page, selectors: tuple[str, ...]) -> frozenset[Row] | None:
+    known: frozenset[Row] | None = page.memo.get(("rows", selectors))
+    return known
 
 
 def _union(different: set[frozenset[Row]]) -> frozenset[Row]:

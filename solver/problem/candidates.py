@@ -7,19 +7,22 @@ remembered on the pool's part: a pool that did not change is not looked at again
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
 from contracts.claim import DeviceToleration
 from contracts.device import Device, DeviceTaint
 from contracts.features import Features
+from solver.problem.marks import marks_of
 from solver.problem.pools import SeenPool, slice_of
 from solver.problem.reads import Reads, reads
 from solver.problem.selectors import Look, Row, SelectorTable, fault_of, looks
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import NodePart, Part, PoolPart, UsePart
 
+Seen = tuple[int, tuple[tuple[Look, ...], ...]]
+"""The devices of a pool by what selectors see: how many, looks[selector][device]."""
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 MOST_ANSWERS = 65_536
 """Of selectors about pools that look alike; a table remembers so many."""
@@ -89,17 +92,43 @@ def selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Se
     """
     known: Selected | None = part.memo.get(selectors)
     if known is None:
-        seen = tuple(_looks(part, reads(expression)) for expression in selectors)
-        size = len(pool_of(part).devices)
-        known = table.memo.get((selectors, seen, size))
-        if known is None:
-            known = _selected(size, selectors, seen, table)
-            if len(table.memo) >= MOST_ANSWERS:
-                table.memo.clear()
-            table.memo[selectors, seen, size] = known
+        known = selected_alike(_seen(part, selectors), selectors, table)
         if not known.missing:
             part.memo.keep(selectors, known)
     return known
+
+
+def alike(page: Page, selectors: tuple[str, ...]) -> Mapping[Seen, Part]:
+    """Find the pools of a page that differ to these selectors: of each sort the first.
+
+    Kept, as the same is asked until the table has all that the selectors need.
+    """
+    key = ("alike", selectors)
+    known: dict[Seen, Part] | None = page.memo.get(key)
+    if known is None:
+        known = {}
+        for part in pools_of(page):
+            known.setdefault(_seen(part, selectors), part)
+        page.memo.keep(key, known)
+    return known
+
+
+def selected_alike(
+    seen: Seen, selectors: tuple[str, ...], table: SelectorTable
+) -> Selected:
+    """Find the devices that pass all selectors, of pools that look so."""
+    known: Selected | None = table.memo.get((selectors, seen))
+    if known is None:
+        known = _selected(selectors, seen, table)
+        if len(table.memo) >= MOST_ANSWERS:
+            table.memo.clear()
+        table.memo[selectors, seen] = known
+    return known
+
+
+def _seen(part: Part, selectors: tuple[str, ...]) -> Seen:
+    size = len(pool_of(part).devices)
+    return size, tuple(_looks(part, reads(expression)) for expression in selectors)
 
 
 def _looks(part: Part, seen: Reads) -> tuple[Look, ...]:
@@ -121,19 +150,14 @@ def _faults(part: Part) -> dict[int, str]:
     return known
 
 
-def _selected(
-    size: int,
-    selectors: tuple[str, ...],
-    seen: tuple[tuple[Look, ...], ...],
-    table: SelectorTable,
-) -> Selected:
-    """Go through the devices; `seen[selector][device]`."""
+def _selected(selectors: tuple[str, ...], seen: Seen, table: SelectorTable) -> Selected:
+    size, by_selector = seen
     bits, faults = 0, []
     rows: set[Row] = set()
     missing: list[tuple[str, Look, int]] = []
     for index in range(size):
         for number, expression in enumerate(selectors):
-            row = (expression, seen[number][index])
+            row = (expression, by_selector[number][index])
             verdict = table.get(*row)
             if verdict is None:
                 missing.append((*row, index))
@@ -168,7 +192,10 @@ def free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
 
 def supported(seen: SeenPool, node: NodePart, features: Features) -> int:
     """Find the devices that need nothing which the cluster or the node cannot do."""
-    pool, bits = pool_of(seen.view.part), 0
+    pool = pool_of(seen.view.part)
+    bits = (1 << len(pool.devices)) - 1
+    if not features.partitionable_devices:
+        bits &= ~marks_of(seen.view.part).counting
     skips = any(item.skip_node_operations for item in pool.slices)
     checked = skips and (
         features.list_type_attributes
@@ -180,12 +207,9 @@ def supported(seen: SeenPool, node: NodePart, features: Features) -> int:
         features.optional_node_operations
         and OPTIONAL_NODE_OPERATIONS in node.declared_features
     )
-    for index, device in enumerate(pool.devices):
-        if device.consumes_counters and not features.partitionable_devices:
-            continue
-        if checked and not able and slice_of(pool, index).skip_node_operations:
-            continue
-        bits |= 1 << index
+    for index in indices(bits if checked and not able else 0):
+        if slice_of(pool, index).skip_node_operations:
+            bits &= ~(1 << index)
     return bits
 
 
@@ -194,24 +218,18 @@ def tolerated(
 ) -> int:
     """Find the devices without a taint that blocks these tolerations."""
     devices = seen.view.devices
+    bits = (1 << len(devices)) - 1
     if not features.device_taints:
-        return (1 << len(devices)) - 1
+        return bits
     added: dict[str, list[DeviceTaint]] = {}
     for name, taint in seen.use.taints if seen.use is not None else ():
         added.setdefault(name, []).append(taint)
-    bits = 0
-    for index, device in enumerate(devices):
-        if all(tolerates(tolerations, taint) for taint in _taints(device, added)):
-            bits |= 1 << index
+    for index in indices(bits if added else marks_of(seen.view.part).tainted):
+        device = devices[index]
+        taints = (*device.taints, *added.get(device.name, ()))
+        if not all(tolerates(tolerations, taint) for taint in taints):
+            bits &= ~(1 << index)
     return bits
-
-
-def _taints(
-    device: Device, added: dict[str, list[DeviceTaint]]
-) -> tuple[DeviceTaint, ...]:
-    if not device.taints and not added:
-        return ()
-    return (*device.taints, *added.get(device.name, ()))
 
 
 def tolerates(tolerations: tuple[DeviceToleration, ...], taint: DeviceTaint) -> bool:

@@ -19,6 +19,7 @@ from solver.problem.candidates import (
     use_of_shares,
 )
 from solver.problem.demand import Query, RequestKind
+from solver.problem.marks import marks_of
 from solver.problem.pools import PoolView, SeenPool
 
 CounterKey = tuple[str, str, str, str]
@@ -58,6 +59,8 @@ class Counters:
     def add(self, seen: SeenPool) -> bool:
         """Add the counters of a pool; False: one of them is already overdrawn."""
         view = seen.view
+        if not view.counters:
+            return True
         is_own = bool(pool_of(view.part).node)
         for item in view.counters:
             place = (view.driver, view.pool, item.name)
@@ -176,20 +179,20 @@ def drawing(seen: SeenPool, features: Features) -> int:
     shares = use_of_shares(seen.use)
     return sum(
         1 << index
-        for index in indices(seen.view.targeting)
+        for index in indices(seen.view.targeting & marks_of(seen.view.part).counting)
         for device in (seen.view.devices[index],)
-        if device.consumes_counters
-        and not (device.name in shares and is_shareable(device, features))
+        if not (device.name in shares and is_shareable(device, features))
     )
 
 
 def targets(view: PoolView, chosen: int, kind: RequestKind, features: Features) -> int:
     """Find the devices that a request means: what `All` must have all of."""
-    bits, devices = view.reachable & chosen, view.devices
-    for index in indices(bits):
-        device = devices[index]
-        unsupported = device.binding_conditions and not features.device_binding
-        if unsupported or not _is_large_enough(device, {}, kind, features):
+    bits, marks = view.reachable & chosen, marks_of(view.part)
+    if not features.device_binding:
+        bits &= ~marks.binding
+    # One use that asks for no amounts has all of whatever is not metered.
+    for index in indices(bits if kind.capacity else bits & marks.metered):
+        if not _is_large_enough(view.devices[index], {}, kind, features):
             bits &= ~(1 << index)
     return bits
 
@@ -214,20 +217,10 @@ def _is_large_enough(
 ) -> bool:
     if not features.consumable_capacity or not (kind.capacity or device.capacity):
         return True
-    if not (kind.capacity or used) and _gives_all(device):
-        return True
     amounts = costs_of(device, kind.capacity, features)
     return amounts is not None and all(
         used.get(name, 0) + amount <= device.capacity[name].value.nano
         for name, amount in amounts.items()
-    )
-
-
-def _gives_all(device: Device) -> bool:
-    """Say whether one use that asks for no amounts consumes all there is."""
-    return all(
-        capacity.request_policy is None and capacity.value.nano >= 0
-        for capacity in device.capacity.values()
     )
 
 

@@ -17,6 +17,7 @@ from contracts.device import CounterSet, Device, NodeSelector
 from contracts.features import Features
 from contracts.ids import DriverName, NodeName, PoolName
 from solver.errors import SolverError
+from solver.problem.marks import marks_of
 from solver.problem.node_selectors import NodeSelectorError, node_matches
 from solver.snapshot.parts import NodePart, Part, PoolPart, PoolSlice, UsePart
 
@@ -77,7 +78,12 @@ def pool_view(part: Part, node: NodePart, features: Features) -> PoolView | None
         GatherError: a node selector of one of its slices is malformed.
     """
     pool = _pool(part)
-    relevant = [i for i, s in enumerate(pool.slices) if _is_relevant(s, node, features)]
+    ignored = _ignored(part, pool, features)
+    relevant = [
+        i
+        for i, item in enumerate(pool.slices)
+        if i not in ignored and _is_relevant(item, node, features)
+    ]
     if not relevant:
         return None
     generation = max(pool.slices[i].generation for i in relevant)
@@ -90,7 +96,7 @@ def pool_view(part: Part, node: NodePart, features: Features) -> PoolView | None
         everywhere = [
             i
             for i, item in enumerate(pool.slices)
-            if item.generation == generation and not _is_ignored(item, features)
+            if item.generation == generation and i not in ignored
         ]
         if len(everywhere) != wanted:
             return PoolView(
@@ -118,44 +124,54 @@ def _built(
     counters = tuple(c for i in counted for c in pool.slices[i].shared_counters)
     here = [i for i in mine if i not in counted]
     away = [i for i in others if i not in counted]
-    invalid = _duplicate("device name", (d.name for d in _devices(pool, here)))
+    invalid, marks = "", marks_of(part)
+    if not pool.has_unique_names:
+        invalid = _duplicate("device name", (d.name for d in _devices(pool, here)))
     if features.partitionable_devices:
         invalid = invalid or _duplicate("counter set name", (c.name for c in counters))
-        invalid = invalid or _unknown_counter(counters, _devices(pool, here))
-        invalid = invalid or _unknown_counter(counters, _devices(pool, away))
+        if marks.counting:
+            invalid = invalid or _unknown_counter(counters, _devices(pool, here))
+            invalid = invalid or _unknown_counter(counters, _devices(pool, away))
     if invalid:
         return PoolView(driver=pool.driver, pool=pool.pool, part=part, invalid=invalid)
-    targeting, reachable = _bits(pool, here), 0
-    malformed: list[tuple[int, str]] = []
-    for start, item in _starts(pool):
-        for number, device in enumerate(item.devices):
-            bit = start + number
-            if not targeting >> bit & 1:
-                continue
-            try:
-                if not item.per_device_node_selection or _device_here(device, node):
-                    reachable |= 1 << bit
-            except GatherError as error:
-                malformed.append((bit, str(error)))
+    targeting = _bits(pool, here)
+    reachable, malformed = _reachable(pool, here, node)
     return PoolView(
         driver=pool.driver,
         pool=pool.pool,
         part=part,
         targeting=targeting,
         reachable=reachable,
-        malformed=tuple(malformed),
+        malformed=malformed,
         elsewhere=_bits(pool, away),
         counters=counters,
-        binding=any(d.binding_conditions is not None for d in _devices(pool, here)),
+        binding=bool(marks.says_binding & targeting),
     )
+
+
+def _reachable(
+    pool: PoolPart, here: list[int], node: NodePart
+) -> tuple[int, tuple[tuple[int, str], ...]]:
+    """Find the devices of slices that a node can reach, and whose selection fails."""
+    starts, bits = _starts(pool), 0
+    malformed: list[tuple[int, str]] = []
+    for i in here:
+        start, item = starts[i]
+        if not item.per_device_node_selection:
+            bits |= ((1 << len(item.devices)) - 1) << start
+            continue
+        for bit, device in enumerate(item.devices, start):
+            try:
+                bits |= _device_here(device, node) << bit
+            except GatherError as error:
+                malformed.append((bit, str(error)))
+    return bits, tuple(malformed)
 
 
 def _is_relevant(item: PoolSlice, node: NodePart, features: Features) -> bool:
     if not features.partitionable_devices and (
         item.per_device_node_selection is not None or item.shared_counters
     ):
-        return False
-    if _is_ignored(item, features):
         return False
     if item.node_name or item.all_nodes or item.node_selector is not None:
         return _means(node, item.node_name, item.node_selector, item.all_nodes)
@@ -186,12 +202,18 @@ def _means(
         ) from error
 
 
-def _is_ignored(item: PoolSlice, features: Features) -> bool:
-    """Say whether compatibility groups hide a slice while their gate is off."""
-    return not features.compatibility_groups and any(
-        consumption.compatibility_groups
-        for device in item.devices
-        for consumption in device.consumes_counters
+def _ignored(part: Part, pool: PoolPart, features: Features) -> frozenset[int]:
+    """Find the slices that compatibility groups hide while their gate is off."""
+    if features.compatibility_groups or not marks_of(part).counting:
+        return frozenset()
+    return frozenset(
+        i
+        for i, item in enumerate(pool.slices)
+        if any(
+            consumption.compatibility_groups
+            for device in item.devices
+            for consumption in device.consumes_counters
+        )
     )
 
 

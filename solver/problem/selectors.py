@@ -254,7 +254,18 @@ def fault_of(device: Device) -> str:
 
     Source: k8s.io/dynamic-resource-allocation/cel, getAttributeValue.
     """
-    faulty = [name for name, a in device.attributes.items() if not _is_valid(a)]
+    faulty = [
+        name
+        for name, found in device.attributes.items()
+        # Most are a text and nothing else: seen here, a call costs more than that.
+        if (
+            found.string_value is None
+            or found.int_value is not None
+            or found.int_values is not None
+            or found.version_values is not None
+        )
+        and not _is_valid(found)
+    ]
     return f"attribute {min(faulty)}: unsupported attribute value" if faulty else ""
 
 

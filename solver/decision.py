@@ -17,7 +17,7 @@ from contracts.messages import MemberAllocated
 
 
 class Status(StrEnum):
-    """What is known of an answer."""
+    """What is known of an answer's first two tiers; later ones say it themselves."""
 
     OPTIMAL = "Optimal"
     FEASIBLE = "Feasible"

@@ -12,6 +12,7 @@ from itertools import combinations, product
 
 from msgspec import Struct
 
+from solver.decision import TierValue
 from solver.problem.problem import (
     ClaimPart,
     GangPart,
@@ -36,6 +37,28 @@ WAYS = 30_000
 
 class TooManyWaysError(Exception):
     """The Problem is not tiny."""
+
+
+def disagreement(
+    said: tuple[TierValue, ...], tiers: list[int], best: tuple[int, ...]
+) -> str:
+    """Compare an objective with the best value, number by number, until one is open."""
+    left = list(said)
+    for tier, value in zip(tiers, best, strict=True):
+        if not left or left[0].tier != tier:
+            if value:
+                return f"tier {tier}: brute {value}, not reported"
+            continue
+        found = left.pop(0)
+        sign = 1 if tier == 1 else -1
+        if sign * found.value > value:
+            return f"tier {tier}: brute {value}, model {found.value}"
+        if found.bound != found.value:
+            is_valid = found.bound is None or sign * found.bound >= value
+            return "" if tier > 2 and is_valid else f"tier {tier} is not proven"
+        if sign * found.value != value:
+            return f"tier {tier}: brute {value}, model {found.value}, said proven"
+    return ""
 
 
 class Taken(Struct, frozen=True, order=True):

@@ -15,7 +15,7 @@ from solver.direct.extract import extract
 from solver.direct.objective import first_choices_only, gain_of
 from solver.direct.restrict import all_needed, enough, fewest_nodes
 from solver.direct.variables import Placements
-from solver.goals import RANKS, TOUCHED, Effort, Found, Goal, goals_of
+from solver.goals import LEFT, RANKS, TOUCHED, Effort, Found, Goal, goals_of
 from solver.problem.demand import Demand
 from solver.problem.nodes import NodeKind, NodeView
 from solver.problem.problem import Parameters
@@ -24,8 +24,8 @@ SPARES = (1, 4)
 """How many times the batch the small models can hold by count."""
 SMALL_WORK = 0.5
 """Deterministic time that a small model may take."""
-LATER_WORK = 0.5
-"""Likewise each goal after the second tier."""
+LATER_WORK = {LEFT: 0.5, TOUCHED: 0.1}
+"""Likewise the goals after the second tier."""
 LATER_NODES = 128
 """Over more nodes the complete model does not pursue them."""
 Best = tuple[Placements, cpsat.Solved]
@@ -148,7 +148,7 @@ class DirectSearch:
                 continue
             x.model.maximize(gain)
             _hint(x, best)
-            limit = LATER_WORK if goal[0] > RANKS else self._parameters.work_limit
+            limit = LATER_WORK.get(goal[0], self._parameters.work_limit)
             outcome = self._solve(x, limit, feasibility=False)
             if isinstance(outcome, cpsat.Solved):
                 best = (x, outcome)

@@ -10,11 +10,11 @@ distinctAttribute do not.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from contracts.ids import DeviceID, NodeName
+from contracts.ids import DeviceID, DeviceName, NodeName
 from solver.judge.amounts import consumed
 from solver.judge.devices import device_rules
 from solver.judge.facts import DeviceFacts, Facts
@@ -75,36 +75,35 @@ def _amounts(facts: Facts, asked: SubrequestPart, known: DeviceFacts) -> dict[st
 
 
 def _lost(facts: Facts, node: NodeName, given: Given) -> int:
-    lost = 0
+    room, lost = _Room(facts, node), 0
     for kind in facts.problem.expected:
-        room = _Room(facts, node, kind.member)
+        if list(node_lets_in(facts.node(node), kind.member, "")):
+            continue
         for sign, what in ((1, NOTHING), (-1, given)):
-            size = kind.size * room.after(what)
+            size = kind.size * room.after(kind.member, what)
             lost += sign * kind.weight * (size + 2 * min(size, 1000))
     return lost
 
 
 class _Room:
-    """Counts the room for one kind of pod on one node."""
+    """Counts the room on one node."""
 
-    def __init__(self, facts: Facts, node: NodeName, member: MemberPart) -> None:
+    def __init__(self, facts: Facts, node: NodeName) -> None:
         self._facts = facts
         self._node = node
-        self._member = member
-        self._fits = not list(node_lets_in(facts.node(node), member, ""))
+        self._able: dict[object, list[tuple[DeviceID, DeviceFacts]]] = {}
+        """Devices that may serve a request if nobody of the decision has them."""
 
-    def after(self, given: Given) -> int:
+    def after(self, member: MemberPart, given: Given) -> int:
         """Count how many more pods the node takes by counting."""
-        if not self._fits:
-            return 0
-        bounds = self._by_node(given)
-        for claim in self._member.claims:
+        bounds = self._by_node(member, given)
+        for claim in member.claims:
             bounds += self._by_claim(claim, given)
         return min(bounds, default=0)
 
-    def _by_node(self, given: Given) -> list[int]:
+    def _by_node(self, member: MemberPart, given: Given) -> list[int]:
         free, bounds = self._facts.node(self._node).free, []
-        for name, need in {"pods": 1, **self._member.resources}.items():
+        for name, need in {"pods": 1, **member.resources}.items():
             if free is None or (name == "pods" and name not in free) or not need:
                 continue
             left = max(free.get(name, 0), 0) - given.needs.get(name, 0)
@@ -149,23 +148,32 @@ class _Room:
         return {value: often // asked.count for value, often in found.items()}
 
     def _times(self, asked: SubrequestPart, given: Given) -> Times:
-        facts, node, found = self._facts, self._node, Times()
+        capacity = tuple(sorted((n, q.nano) for n, q in asked.capacity.items()))
+        key = (asked.selectors, asked.tolerations, capacity)
+        if key not in self._able:
+            self._able[key] = list(self._able_to(asked))
+        return {
+            name: self._often(asked, known, given.consumed.get(name, {}))
+            for name, known in self._able[key]
+            if name not in given.taken
+        }
+
+    def _able_to(self, asked: SubrequestPart) -> Iterator[tuple[DeviceID, DeviceFacts]]:
+        facts, node = self._facts, self._node
         for pool, seen in facts.pools_of(node):
             if not seen.usable:
                 continue
             sound = all(left >= 0 for left in facts.counters_left(node, pool).values())
             for short in seen.devices:
-                name = DeviceID(pool.driver, pool.pool, seen.devices[short][0].name)
+                name = DeviceID(pool.driver, pool.pool, DeviceName(short))
                 known = facts.device(node, name)
-                if known is None or name in given.taken:
+                if known is None:
                     continue
                 shared = known.shareable and known.shares is not None
                 if known.device.consumes_counters and not sound and not shared:
                     continue
-                if list(device_rules(facts, node, asked, (name, known), "")):
-                    continue
-                found[name] = self._often(asked, known, given.consumed.get(name, {}))
-        return found
+                if not list(device_rules(facts, node, asked, (name, known), "")):
+                    yield name, known
 
     def _often(
         self, asked: SubrequestPart, known: DeviceFacts, given: dict[str, int]

@@ -10,8 +10,10 @@ import pytest
 
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
-from solver.decision import Status, TierValue
-from tests.brute import Brute, TooManyWaysError
+from solver.decision import Status
+from solver.engine import answer
+from solver.planner import DIRECT
+from tests.brute import Brute, TooManyWaysError, disagreement
 from tests.brute_world import MalformedError
 from tests.drawn import drawn
 
@@ -51,28 +53,6 @@ def evaluator() -> Iterator[SelectorEvaluator]:
         yield made
 
 
-def disagreement(
-    said: tuple[TierValue, ...], tiers: list[int], best: tuple[int, ...]
-) -> str:
-    """Compare an objective with the best value, number by number, until one is open."""
-    left = list(said)
-    for tier, value in zip(tiers, best, strict=True):
-        if not left or left[0].tier != tier:
-            if value:
-                return f"tier {tier}: brute {value}, not reported"
-            continue
-        found = left.pop(0)
-        sign = 1 if tier == 1 else -1
-        if sign * found.value > value:
-            return f"tier {tier}: brute {value}, model {found.value}"
-        if found.bound != found.value:
-            is_valid = found.bound is None or sign * found.bound >= value
-            return "" if tier > 2 and is_valid else f"tier {tier} is not proven"
-        if sign * found.value != value:
-            return f"tier {tier}: brute {value}, model {found.value}, said proven"
-    return ""
-
-
 @pytest.mark.parametrize("first", range(0, PROBLEMS, AT_ONCE))
 def test_value_is_that_of_brute_force(first: int, evaluator: SelectorEvaluator) -> None:
     """Tiers equal the best of all answers as far as they are proven; 1 and 2 are.
@@ -95,6 +75,12 @@ def test_value_is_that_of_brute_force(first: int, evaluator: SelectorEvaluator) 
             f"proven {t.tier}" for t in decision.objective if t.bound == t.value
         )
         SEEN.update(f"tier {t.tier}" for t in decision.objective)
+        if problem.expected:
+            direct = answer(problem, DIRECT).tiers
+            wrong = disagreement(direct, brute.tiers(), best)
+            assert not wrong, f"seed {seed}, direct: {wrong}"
+            assert all(tier.bound == tier.value for tier in direct), f"seed {seed}"
+            SEEN["lost"] += any(t.value for t in direct if t.tier == 3)
         placed = any(gang.members for gang in decision.gangs)
         SEEN.update([*tags, "placed" if placed else "none"])
 
@@ -104,5 +90,8 @@ def test_every_feature_was_met() -> None:
     met = SEEN["placed"] + SEEN["none"]
     assert SEEN["placed"] > met // 5, SEEN
     assert SEEN["not tried"] < met // 20, SEEN
+    assert SEEN["lost"] > met // 50, SEEN
+    for tier in (1, 2):
+        assert SEEN[f"proven {tier}"] == SEEN[f"tier {tier}"], SEEN
     rare = {name for name, tag in FEATURES.items() if SEEN[tag] < met // 100}
     assert not rare, (rare, SEEN)

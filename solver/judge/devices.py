@@ -18,19 +18,19 @@ def static_rules(
     facts: Facts,
     node: NodeName,
     asked: SubrequestPart,
-    known: DeviceFacts,
-    subject: str,
+    device: tuple[DeviceID, DeviceFacts],
+    where: str,
 ) -> Violations:
     """Judge what does not depend on who has what."""
-    features, device = facts.features, known.device
+    features, (name, known) = facts.features, device
     if not known.reachable:
-        yield f"reachable: {subject} is not for {node}"
-    if device.binding_conditions and not features.device_binding:
-        yield f"bindingConditions: {subject} binds, which is switched off"
-    if features.consumable_capacity and (asked.capacity or device.capacity):
+        yield f"reachable: {where} {name} is not for {node}"
+    if known.device.binding_conditions and not features.device_binding:
+        yield f"bindingConditions: {where} {name} binds, which is switched off"
+    if features.consumable_capacity and (asked.capacity or known.device.capacity):
         fractional = features.fractional_capacity_range
-        if consumed(device, asked.capacity, fractional=fractional) is None:
-            yield f"capacityPolicy: {subject} cannot give what is asked"
+        if consumed(known.device, asked.capacity, fractional=fractional) is None:
+            yield f"capacityPolicy: {where} {name} cannot give what is asked"
 
 
 def device_rules(
@@ -41,27 +41,26 @@ def device_rules(
     where: str,
 ) -> Violations:
     """Judge whether a request may have a device, other pods aside."""
-    name, known = device
-    features, subject = facts.features, f"{where} {name}"
-    yield from static_rules(facts, node, asked, known, subject)
+    features, (name, known) = facts.features, device
+    yield from static_rules(facts, node, asked, device, where)
     if facts.is_selected(asked, name.driver, known.device) is not True:
-        yield f"selected: {subject} is refused by its selectors"
+        yield f"selected: {where} {name} is refused by its selectors"
     if known.taken and not asked.admin_access:
-        yield f"notTaken: {subject} is held by somebody"
+        yield f"notTaken: {where} {name} is held by somebody"
     for taint in known.taints if features.device_taints else ():
         if not _tolerated(taint, asked.tolerations):
-            yield f"tolerated: {subject} has the taint {taint.key}"
+            yield f"tolerated: {where} {name} has the taint {taint.key}"
     if known.device.consumes_counters and not features.partitionable_devices:
-        yield f"partitionable: {subject} draws from counters, switched off"
+        yield f"partitionable: {where} {name} draws from counters, switched off"
     if asked.admin_access and not features.admin_access:
-        yield f"adminAccess: {subject} is switched off"
+        yield f"adminAccess: {where} {name} is switched off"
     declared = facts.node(node).declared_features
     able = "DRAOptionalNodeOperations" in declared
     if known.item.skip_node_operations and (
         any(getattr(features, name) for name in EXPERIMENTAL)
         and not (able and features.optional_node_operations)
     ):
-        yield f"nodeOperations: {subject} needs what {node} cannot skip"
+        yield f"nodeOperations: {where} {name} needs what {node} cannot skip"
 
 
 def _tolerated(taint: DeviceTaint, tolerations: tuple[DeviceToleration, ...]) -> bool:

@@ -63,8 +63,9 @@ class Facts:
 
     def _read(self, owner: str) -> None:
         """Take in what belongs to a node (or, for "", to the cluster), once."""
-        found = self._unread.pop(owner, None)
-        for part in found.parts.values() if found else ():
+        if owner not in self._unread:
+            return
+        for part in self._unread.pop(owner).parts.values():
             match part.value:
                 case NodePart() as node:
                     self._nodes[node.name] = node
@@ -150,10 +151,12 @@ class Facts:
             return None
         device, item = seen.devices[name.device]
         use = self.use(name.pool_id)
-        shares = next((s for s in use.shared if s.device == name.device), None)
+        shares = None
+        if use.shared:
+            shares = next((s for s in use.shared if s.device == name.device), None)
         sharing = self.features.consumable_capacity
         taken = name.device in use.taken or (shares is not None and not sharing)
-        added = tuple(taint for owner, taint in use.taints if owner == name.device)
+        added = [taint for owner, taint in use.taints if owner == name.device]
         return DeviceFacts(
             device=device,
             item=item,

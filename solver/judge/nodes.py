@@ -57,12 +57,11 @@ def nodes_suffice(facts: Facts, problem: Problem, decision: Decision) -> Violati
     """The pods that are placed on a node need no more than it has left."""
     asked: dict[NodeName, Counter[str]] = {}
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
-        members = {member.name: member for member in gang.members}
+        needs = {m.name: {"pods": 1, **m.resources} for m in gang.members}
         for pod in decided.members:
-            part = members.get(pod.member)
-            if part is not None:
-                needs = {"pods": 1, **part.resources}
-                asked.setdefault(pod.node, Counter()).update(needs)
+            total = asked.setdefault(pod.node, Counter())
+            for resource, amount in needs.get(pod.member, {}).items():
+                total[resource] += amount
     for name, total in asked.items():
         free = facts.node(name).free
         for resource, amount in total.items():

@@ -12,7 +12,7 @@ from contracts.claim import DeviceToleration
 from contracts.device import Device, NodeSelectorRequirement, NodeSelectorTerm
 from contracts.ids import NodeName
 from solver.judge.amounts import consumed
-from solver.judge.facts import Facts
+from solver.judge.facts import DeviceFacts, Facts
 from solver.problem.problem import ClaimPart, SubrequestPart
 from solver.snapshot.parts import PoolSlice
 
@@ -24,12 +24,13 @@ def results_are_written(
     facts: Facts,
     claim: ClaimPart,
     chosen: list[tuple[SubrequestPart, int]],
+    known: list[DeviceFacts],
     place: Place,
 ) -> Violations:
-    """Judge one claim's AllocationResult."""
+    """Judge one claim's AllocationResult; `known`: its devices, request by request."""
     yield from _results(facts, claim, chosen, place)
     yield from _config(facts, claim, chosen, place)
-    yield from _node_selector(facts, place)
+    yield from _node_selector(known, place)
 
 
 def _results(
@@ -45,18 +46,18 @@ def _results(
         for request, (asked, rank) in zip(claim.requests, chosen, strict=True)
     }
     for result in allocation.devices.results:
-        known, asked = facts.device(node, result.device_id), asked_by[result.request]
+        name, asked = result.device_id, asked_by[result.request]
+        known = facts.device(node, name)
         if known is None:
             continue
-        subject = f"{where} {result.device_id}"
         if bool(result.admin_access) != asked.admin_access:
-            yield f"adminWritten: {subject} says otherwise"
-        if [_toleration(t) for t in result.tolerations] != [
-            _toleration(t) for t in asked.tolerations
-        ]:
-            yield f"tolerationsWritten: {subject} has others"
+            yield f"adminWritten: {where} {name} says otherwise"
+        if list(map(_toleration, result.tolerations)) != list(
+            map(_toleration, asked.tolerations)
+        ):
+            yield f"tolerationsWritten: {where} {name} has others"
         if bool(result.share_id) != known.shareable:
-            yield f"shareId: {subject} has one where it should not, or lacks it"
+            yield f"shareId: {where} {name} has one where it should not, or lacks it"
         amounts: dict[str, int] = {}
         if known.shareable:
             fractional = features.fractional_capacity_range
@@ -64,19 +65,20 @@ def _results(
             amounts = found or {}
         written = {n: amount.nano for n, amount in result.consumed_capacity.items()}
         if written != amounts:
-            yield f"consumedWritten: {subject} says {written}, consumes {amounts}"
+            says = f"says {written}, consumes {amounts}"
+            yield f"consumedWritten: {where} {name} {says}"
         device, binds = known.device, features.device_binding
         lists = (
             (device.binding_conditions if binds else None) or (),
             (device.binding_failure_conditions if binds else None) or (),
         )
         if (result.binding_conditions, result.binding_failure_conditions) != lists:
-            yield f"bindingWritten: {subject} has other conditions"
+            yield f"bindingWritten: {where} {name} has other conditions"
         skips = known.item.skip_node_operations
         if result.skip_node_operations != (
             skips if features.optional_node_operations else None
         ):
-            yield f"operationsWritten: {subject} skips other operations"
+            yield f"operationsWritten: {where} {name} skips other operations"
 
 
 def _toleration(item: DeviceToleration | ResultToleration) -> tuple[object, ...]:
@@ -124,20 +126,17 @@ def _means(requests: Iterable[str], names: list[set[str]]) -> tuple[str, ...]:
     return () if all(mine & set(listed) for mine in names) else listed
 
 
-def _node_selector(facts: Facts, place: Place) -> Violations:
+def _node_selector(known: list[DeviceFacts], place: Place) -> Violations:
     """The selector says what the devices' own selections say together."""
     node, allocation, where = place
     asked: list[NodeSelectorTerm] = []
     pinned = False
-    for result in allocation.devices.results:
-        known = facts.device(node, result.device_id)
-        if known is None:
-            continue
-        source: Device | PoolSlice = known.item
-        if known.item.per_device_node_selection:
-            source = known.device
+    for facts in known:
+        source: Device | PoolSlice = facts.item
+        if facts.item.per_device_node_selection:
+            source = facts.device
         terms = source.node_selector.node_selector_terms if source.node_selector else ()
-        local = source.node_name is not None or known.device.binds_to_node
+        local = source.node_name is not None or facts.device.binds_to_node
         pinned = pinned or bool(local) or len(terms) > 1
         asked.extend(terms)
     if pinned:

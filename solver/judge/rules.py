@@ -19,7 +19,7 @@ from contracts.ids import DeviceID, NodeName
 from contracts.messages import MemberAllocated
 from solver.decision import Decision
 from solver.judge.devices import device_rules, static_rules
-from solver.judge.facts import Facts
+from solver.judge.facts import DeviceFacts, Facts
 from solver.judge.leftover import value_lost
 from solver.judge.nodes import node_lets_in, nodes_suffice
 from solver.judge.results import results_are_written
@@ -46,6 +46,8 @@ class Given(Struct, frozen=True):
     names: frozenset[str]
     """By which constraints may mean it."""
     devices: tuple[DeviceID, ...]
+    known: tuple[DeviceFacts | None, ...]
+    """What there is to know of each device; None: it cannot be allocated there."""
 
 
 def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
@@ -195,6 +197,7 @@ class _Pod:
                     self._facts,
                     claim,
                     [(g.asked, g.rank) for g in given],
+                    [known for g in given for known in g.known if known is not None],
                     (self._pod.node, allocated.allocation, where),
                 )
 
@@ -204,6 +207,7 @@ class _Pod:
         by_name: dict[str, list[DeviceID]] = {}
         for result in results:
             by_name.setdefault(result.request, []).append(result.device_id)
+        node, look_up = self._pod.node, self._facts.device
         found = []
         for request in claim.requests:
             names = [
@@ -218,7 +222,9 @@ class _Pod:
             self.rank += rank
             devices = tuple(by_name.get(names[rank], ()))
             scope = frozenset({request.name, names[rank]})
-            found.append(Given(request.alternatives[rank], rank, scope, devices))
+            known = tuple(look_up(node, name) for name in devices)
+            asked = request.alternatives[rank]
+            found.append(Given(asked, rank, scope, devices, known))
         return found, len(results)
 
     def _devices(
@@ -229,8 +235,7 @@ class _Pod:
         for position, item in enumerate(given):
             subject = f"{where}/{claim.requests[position].name}"
             yield from self._count(item, subject)
-            for name in item.devices:
-                known = self._facts.device(node, name)
+            for name, known in zip(item.devices, item.known, strict=True):
                 if known is None:
                     complete = False
                     if self._facts.exists(name):
@@ -248,7 +253,7 @@ class _Pod:
                     claim=number,
                     request=position,
                     asked=item.asked,
-                    shareable=known.shareable,
+                    known=known,
                 )
                 self.uses.append(use)
         return complete
@@ -276,9 +281,10 @@ class _Pod:
 
     def _is_meant(self, asked: SubrequestPart, name: DeviceID) -> bool:
         known = self._facts.device(self._pod.node, name)
-        return known is not None and not list(
-            static_rules(self._facts, self._pod.node, asked, known, "")
-        )
+        if known is None:
+            return False
+        static = static_rules(self._facts, self._pod.node, asked, (name, known), "")
+        return not list(static)
 
     def _constraints(
         self, claim: ClaimPart, given: list[Given], where: str
@@ -295,8 +301,7 @@ class _Pod:
         for item in given:
             if constraint.requests and not item.names & set(constraint.requests):
                 continue
-            for device in item.devices:
-                known = self._facts.device(self._pod.node, device)
+            for device, known in zip(item.devices, item.known, strict=True):
                 if known is not None:
                     values.append(
                         self._facts.elements(

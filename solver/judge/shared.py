@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from contracts.ids import DeviceID, NodeName, PoolID
 from solver.judge.amounts import consumed
-from solver.judge.facts import Facts
+from solver.judge.facts import DeviceFacts, Facts
 from solver.problem.problem import SubrequestPart
 
 Violations = Iterator[str]
@@ -28,7 +28,12 @@ class Use(Struct, frozen=True, kw_only=True):
     claim: int
     request: int
     asked: SubrequestPart
-    shareable: bool
+    known: DeviceFacts
+
+    @property
+    def shareable(self) -> bool:
+        """Whether several requests may have the device."""
+        return self.known.shareable
 
     @property
     def place(self) -> tuple[int, int]:
@@ -78,7 +83,8 @@ def _sums(facts: Facts, uses: list[Use]) -> Violations:
     yield from _capacity(facts, uses)
     by_pool: dict[PoolID, list[Use]] = defaultdict(list)
     for use in uses:
-        by_pool[use.device.pool_id].append(use)
+        if use.known.device.consumes_counters:
+            by_pool[use.device.pool_id].append(use)
     for pool, mine in by_pool.items():
         yield from _counters(facts, pool, mine)
         if facts.features.compatibility_groups:
@@ -86,14 +92,17 @@ def _sums(facts: Facts, uses: list[Use]) -> Violations:
 
 
 def _capacity(facts: Facts, uses: list[Use]) -> Violations:
-    """Shares leave no capacity overdrawn; others' shares count."""
+    """Shares leave no capacity overdrawn; others' shares count.
+
+    One use alone never takes more than there is: that is judged with the device.
+    """
     if not facts.features.consumable_capacity:
         return
     fractional = facts.features.fractional_capacity_range
     totals: dict[DeviceID, dict[str, int]] = {}
     for use in uses:
-        known = facts.device(use.node, use.device)
-        if known is None or not (known.device.capacity or use.asked.capacity):
+        known = use.known
+        if not (known.shareable or known.shares):
             continue
         amounts = consumed(known.device, use.asked.capacity, fractional=fractional)
         total = totals.setdefault(use.device, dict(known.shares or {}))
@@ -105,15 +114,12 @@ def _capacity(facts: Facts, uses: list[Use]) -> Violations:
                 yield f"capacitySuffices: {use.device} gives too much {name}"
 
 
-def _charged(facts: Facts, uses: Iterable[Use]) -> list[Use]:
-    """List the uses that draw from counters: a shared device once, and if it is new."""
+def _charged(uses: Iterable[Use]) -> list[Use]:
+    """List the uses that draw anew: a shared device once, and if it is new."""
     found, once = [], set()
     for use in uses:
-        known = facts.device(use.node, use.device)
-        if known is None or not known.device.consumes_counters:
-            continue
         if use.shareable:
-            if known.shares is not None or use.device in once:
+            if use.known.shares is not None or use.device in once:
                 continue
             once.add(use.device)
         found.append(use)
@@ -122,12 +128,11 @@ def _charged(facts: Facts, uses: Iterable[Use]) -> list[Use]:
 
 def _counters(facts: Facts, pool: PoolID, uses: list[Use]) -> Violations:
     """No counter of a pool is overdrawn once a device draws from any of them."""
-    charged = _charged(facts, uses)
+    charged = _charged(uses)
     for node in {use.node for use in charged}:
         left = facts.counters_left(node, pool)
         for use in charged:
-            known = facts.device(use.node, use.device)
-            for consumption in known.device.consumes_counters if known else ():
+            for consumption in use.known.device.consumes_counters:
                 for name, counter in consumption.counters.items():
                     key = (consumption.counter_set, name)
                     left[key] = left.get(key, 0) - counter.value.nano
@@ -138,11 +143,10 @@ def _counters(facts: Facts, pool: PoolID, uses: list[Use]) -> Violations:
 
 def _groups(facts: Facts, pool: PoolID, uses: list[Use]) -> Violations:
     """The devices of a counter set have a group in common, or none has any."""
-    charged = _charged(facts, uses)
+    charged = _charged(uses)
     for node in {use.node for use in charged}:
         seen = facts.seen(node, pool)
-        known = [facts.device(use.node, use.device) for use in charged]
-        devices = [item.device for item in known if item is not None]
+        devices = [use.known.device for use in charged]
         everyone = [*devices, *(facts.in_use(seen, pool) if seen else ())]
         sets: dict[str, list[set[str]]] = defaultdict(list)
         for device in everyone:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
-from solver.problem.candidates import indices, pool_of
+from solver.problem.candidates import pool_of
 from solver.problem.pools import GatherError, SeenPool, pool_view, slice_of
 from solver.snapshot.pages import NodeParts, Page
 from solver.snapshot.parts import (
@@ -51,10 +51,10 @@ class NodePools(Struct, frozen=True):
         for seen in self.pools:
             if (seen.view.driver, seen.view.pool) != (device.driver, device.pool):
                 continue
-            devices = seen.view.devices
-            for index in indices(seen.view.targeting):
-                if devices[index].name == device.device:
-                    return devices[index], slice_of(pool_of(seen.view.part), index)
+            targeting = seen.view.targeting
+            for index, found in enumerate(seen.view.devices):
+                if found.name == device.device and targeting >> index & 1:
+                    return found, slice_of(pool_of(seen.view.part), index)
         return None
 
     @property

@@ -16,7 +16,7 @@ in an answer leaves it valid and its value equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -66,6 +66,10 @@ class DeviceGroup(Struct, frozen=True):
     """Where kube-scheduler would look at each of them, among all of the node."""
 
 
+MOST_ALIKE = 1024
+"""Nodes with different devices that are remembered while a cluster is looked at."""
+
+
 class GroupShape(Struct, frozen=True, cache_hash=True):
     """A group without its devices' names."""
 
@@ -81,6 +85,10 @@ class GroupShape(Struct, frozen=True, cache_hash=True):
     def is_shareable(self) -> bool:
         """Whether several requests may have its one device."""
         return self.traits.left is not None
+
+
+Sorted = tuple[tuple[GroupShape, tuple[int, ...]], ...]
+"""Groups in their order, each with the indices of its devices."""
 
 
 class CounterShape(Struct, frozen=True):
@@ -187,6 +195,7 @@ class _Looking:
         self._features = features
         question = (query.requests, query.columns, query.is_exact)
         self._known = _KNOWN_DEVICES.of(question)
+        self._alike: dict[Hashable, Sorted] = {}
 
     def view(self, node: NodePools) -> NodeView | None:
         """See one node as the batch does; None: nothing may be placed there."""
@@ -300,8 +309,34 @@ class _Looking:
 
     def _groups(self, devices: list[_Device]) -> list[tuple[GroupShape, DeviceGroup]]:
         """Put devices that are alike into groups, with their values numbered."""
-        gathered: dict[tuple[object, ...], list[_Device]] = {}
-        for device in devices:
+        return [
+            (
+                shape,
+                DeviceGroup(
+                    tuple(devices[index].name for index in members),
+                    tuple(devices[index].position for index in members),
+                ),
+            )
+            for shape, members in self._sorted(devices)
+        ]
+
+    def _sorted(self, devices: list[_Device]) -> Sorted:
+        """Sort devices into groups; once where nodes have the same plain devices."""
+        if self._query.is_by_device or any(
+            device.traits is not PLAIN or device.identity for device in devices
+        ):
+            return self._sorted_anew(devices)
+        key = tuple((device.mask, device.values) for device in devices)
+        known = self._alike.get(key)
+        if known is None:
+            known = self._sorted_anew(devices)
+            if len(self._alike) < MOST_ALIKE:
+                self._alike[key] = known
+        return known
+
+    def _sorted_anew(self, devices: list[_Device]) -> Sorted:
+        gathered: dict[tuple[object, ...], list[int]] = {}
+        for index, device in enumerate(devices):
             key: tuple[object, ...] = (
                 device.mask,
                 device.values,
@@ -310,25 +345,20 @@ class _Looking:
             )
             if device.traits.left is not None or self._query.is_by_device:
                 key = (*key, device.name)
-            gathered.setdefault(key, []).append(device)
-        alike = list(gathered.values())
+            gathered.setdefault(key, []).append(index)
+        alike = [[devices[index] for index in group] for group in gathered.values()]
         values = numbered(
             [column.attribute for column in self._query.columns],
             [Numbered(g[0].values, (g[0].mask, len(g))) for g in alike],
         )
-        found = [
-            (
-                GroupShape(
-                    group[0].mask, numbers, len(group), group[0].traits, _named(group)
-                ),
-                DeviceGroup(
-                    tuple(item.name for item in group),
-                    tuple(item.position for item in group),
-                ),
+        shapes = [
+            GroupShape(
+                group[0].mask, numbers, len(group), group[0].traits, _named(group)
             )
             for group, numbers in zip(alike, values, strict=True)
         ]
-        return sorted(found, key=lambda pair: _order(pair[0]))
+        found = zip(shapes, map(tuple, gathered.values()), strict=True)
+        return tuple(sorted(found, key=lambda pair: _order(pair[0])))
 
 
 def _own_devices(groups: Iterable[GroupShape]) -> int | None:

@@ -14,7 +14,7 @@ from typing import Any, NewType
 from msgspec import Struct
 
 from contracts.device import Device, DeviceAttribute, DeviceCapacity
-from solver.problem.reads import WHOLE, Reads, reads
+from solver.problem.reads import NOTHING, WHOLE, Reads, reads
 from solver.problem.semver import is_semver
 
 Look = NewType("Look", str)
@@ -115,11 +115,13 @@ def look(seen: Reads, driver: str, device: Device) -> Look:
 
 
 def looks(
-    seen: Reads, driver: str, devices: Iterable[Device], faults: Mapping[int, str]
+    seen: Reads, driver: str, devices: Sequence[Device], faults: Mapping[int, str]
 ) -> tuple[Look, ...]:
     """Project the devices of a pool; `faults`: of those that have one, by index."""
     project = _projection(seen, driver)
     if not faults:
+        if seen == NOTHING:
+            return (project(devices[0]),) * len(devices) if devices else ()
         return tuple(map(project, devices))
     return tuple(
         _faulty(faults[index]) if index in faults else project(device)

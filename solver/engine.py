@@ -7,7 +7,7 @@ is the reference. Limits are work units, so the answer is a function of the Prob
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from solver.decision import Statistics, Status, TierValue
 from solver.direct.search import DirectSearch
@@ -24,6 +24,10 @@ from solver.problem.demand import Demand
 from solver.problem.nodes import NodeKind, node_kinds
 from solver.problem.problem import Parameters, Problem
 from solver.reported import reported
+
+SMALL = 1_000
+"""Pods times nodes of a batch that the direct model decides soon."""
+SMALL_WORK = 1.0
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -75,7 +79,7 @@ def _found(
         plan = Plan(engine, "as asked")
     if plan.engine == PATTERN:
         try:
-            return plan, PatternSearch(demand, kinds, parameters).run()
+            found = PatternSearch(demand, kinds, parameters).run()
         except (
             GraphTooLargeError,
             TooManyWaysError,
@@ -85,7 +89,28 @@ def _found(
             if engine is not None:
                 raise
             plan = Plan(DIRECT, str(error))
+        else:
+            if engine is None and found.status is not Status.OPTIMAL:
+                return _closed(demand, kinds, parameters, (plan, found))
+            return plan, found
     return plan, DirectSearch(demand, kinds, parameters).run()
+
+
+def _closed(
+    demand: Demand,
+    kinds: tuple[NodeKind, ...],
+    parameters: Parameters,
+    reached: tuple[Plan, Found],
+) -> tuple[Plan, Found]:
+    """Let the direct model try where patterns left a gap, if the batch is small."""
+    if sum(demand.pods) * sum(len(kind.nodes) for kind in kinds) > SMALL:
+        return reached
+    work_limit = min(parameters.work_limit, SMALL_WORK)
+    less = structs.replace(parameters, work_limit=work_limit)
+    found = DirectSearch(demand, kinds, less).run()
+    if found.status is not Status.OPTIMAL:
+        return reached
+    return Plan(DIRECT, "patterns were not proven best, and it is small"), found
 
 
 def _statistics(kinds: tuple[NodeKind, ...], plan: Plan, effort: Effort) -> Statistics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from solver.problem.demand import Demand
+from solver.problem.demand import Demand, MemberKind
 from solver.problem.nodes import NodeKind
 
 DIRECT, PATTERN = "direct", "pattern"
@@ -21,11 +21,36 @@ def planned(demand: Demand, kinds: tuple[NodeKind, ...]) -> Plan:
     """Choose an engine: patterns are of single nodes, and of pods that use them up."""
     if any(kind.admin for kind in demand.query.requests):
         return Plan(DIRECT, "admin access takes nothing")
+    given = _given_away(kinds)
     for member in demand.member_kinds:
         if not any(ask.count or ask.all_devices for ask in member.asks):
             return Plan(DIRECT, "some pods ask for no devices")
+        if not _uses_up(member, given):
+            return Plan(DIRECT, "some pods take only shares that cost nothing")
     for kind in kinds:
         shape = kind.shape
         if any(group.identity for group in shape.groups):
             return Plan(DIRECT, "devices that several nodes see")
     return Plan(PATTERN, "every rule is about one node")
+
+
+def _given_away(kinds: tuple[NodeKind, ...]) -> frozenset[int]:
+    """Find the request kinds that some device serves for nothing, again and again."""
+    return frozenset(
+        k
+        for kind in kinds
+        for group in kind.shape.groups
+        for k, cost in enumerate(group.traits.costs)
+        if group.mask >> k & 1 and not any(cost)
+    )
+
+
+def _uses_up(member: MemberKind, given: frozenset[int]) -> bool:
+    """Say whether a pod leaves less behind, whatever it takes."""
+    return any(
+        all(
+            (ask.count or ask.all_devices) and ask.kind not in given
+            for ask in (member.asks[a] for a in member.alternatives(request))
+        )
+        for request in range(member.requests)
+    )

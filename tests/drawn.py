@@ -1,14 +1,15 @@
 """Tiny Problems over every feature, by seed: random cases made into gangs.
 
 The world (slices, classes, who has what) and the claims are those of the differential
-cases, cut down; here several gangs of several pods want them, on two nodes. Selectors
-are judged by the real engine.
+cases, cut down; here several gangs of several pods want them, on two nodes, or on more
+that have much of what the first has. Selectors are judged by the real engine.
 """
 
 from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from typing import Any
 
 from contracts.claim import ResourceClaim
@@ -40,13 +41,18 @@ DEVICES, COUNT = 4, 2
 """Devices of a slice, and of a request: more would take brute force too long."""
 
 
-def drawn(seed: int, evaluator: SelectorEvaluator) -> tuple[Problem, list[str]]:
-    """Make the Problem of a seed, and name the features in it."""
+def drawn(
+    seed: int, evaluator: SelectorEvaluator, *, nodes: int = 2, gangs: int = 3
+) -> tuple[Problem, list[str]]:
+    """Make the Problem of a seed, and name the features in it; `gangs`: at most."""
     draw = random.Random(seed)
     case = generate(seed)
     fit = draw.random() < 0.5
     tags = [*case["tags"], *(["node-fit"] if fit else [])]
     _cut(case, draw)
+    others = [f"node-{number}" for number in range(2, nodes + 1)]
+    for name in others[1:]:
+        case["slices"].extend(list(_alike(case, name, draw)))
     line = json.loads(plan_line(case))
     snapshot = Snapshot()
     for number, raw in enumerate(line["objects"]):
@@ -59,15 +65,14 @@ def drawn(seed: int, evaluator: SelectorEvaluator) -> tuple[Problem, list[str]]:
         if raw["kind"] in ("Node", "DeviceClass"):
             key = raw["metadata"]["name"]
         snapshot = _observed(snapshot, raw, key)
-    other = {"metadata": {"name": "node-2", "labels": {"zone": "east"}}}
-    node = {"apiVersion": "v1", "kind": "Node", **other}
-    if fit:
-        node = with_fit(node, draw)
-        for number in range(draw.choice((0, 0, 1, 2))):
-            pod = bound_pod(number, draw)
-            snapshot = _observed(snapshot, pod, f"default/other-{number}")
-    snapshot = _observed(snapshot, node, "node-2")
-    for number, gang in enumerate(_gangs(case, draw, fit=fit), start=1):
+    for name in others:
+        other = {"metadata": {"name": name, "labels": {"zone": "east"}}}
+        node = {"apiVersion": "v1", "kind": "Node", **other}
+        snapshot = _observed(snapshot, with_fit(node, draw) if fit else node, name)
+    for number in range(draw.choice((0, 0, 1, 2)) if fit else 0):
+        pod = bound_pod(number, draw)
+        snapshot = _observed(snapshot, pod, f"default/other-{number}")
+    for number, gang in enumerate(_gangs(case, draw, gangs, fit=fit), start=1):
         uid = GangUID(gang.metadata.uid)
         submission = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
         snapshot = apply(snapshot, submission, sequence=number)
@@ -86,7 +91,7 @@ def _expected(
         return ()
     how = Resolving(lookup=SnapshotLookup(snapshot), features=features)
     found = []
-    for gang in _gangs(case, draw, fit=draw.random() < 0.3)[:2]:
+    for gang in _gangs(case, draw, 3, fit=draw.random() < 0.3)[:2]:
         known = resolve(GangUID("expected"), gang, how)
         members = known.members[:1] if not known.refused else ()
         for member in members:
@@ -130,12 +135,27 @@ def _cut(case: Json, draw: random.Random) -> None:
                     asked["count"] = draw.randint(1, COUNT)
 
 
+def _alike(case: Json, node: str, draw: random.Random) -> Iterator[Json]:
+    """Give a node what the first one has for itself, now and then a device less."""
+    for item in case["slices"]:
+        if item["spec"].get("nodeName") != "node-1":
+            continue
+        copy = json.loads(json.dumps(item))
+        copy["metadata"]["name"] += f"-{node}"
+        copy["spec"]["nodeName"] = node
+        copy["spec"]["pool"]["name"] += f"-{node}"
+        devices = copy["spec"].get("devices") or []
+        if len(devices) > 1 and draw.random() < 0.3:
+            devices.pop(draw.randrange(len(devices)))
+        yield copy
+
+
 def _asked(request: Json) -> list[Json]:
     exactly = request.get("exactly")
     return [exactly] if exactly else list(request.get("firstAvailable") or ())
 
 
-def _gangs(case: Json, draw: random.Random, *, fit: bool) -> list[Gang]:
+def _gangs(case: Json, draw: random.Random, most: int, *, fit: bool) -> list[Gang]:
     """Make a few gangs; what their pods claim is drawn from the case's claims."""
     specs = [
         convert(claim, ResourceClaim, "claim").spec
@@ -145,7 +165,7 @@ def _gangs(case: Json, draw: random.Random, *, fit: bool) -> list[Gang]:
     if not specs:
         return []
     gangs = []
-    for number in range(1, draw.randint(1, 3) + 1):
+    for number in range(1, draw.randint(1, most) + 1):
         members = tuple(
             Member(
                 name=f"m{index}",

@@ -20,6 +20,8 @@ from solver.problem.demand import Demand
 
 COARSEST = 1 << 12
 """How much coarser than need be node resources are counted at most."""
+FINE, COARSER = 4, 16
+"""Up to the first each try counts twice as coarsely, then so many times."""
 
 
 class Counted(Struct, frozen=True):
@@ -33,10 +35,13 @@ class Counted(Struct, frozen=True):
     """With the unit of a level."""
 
 
-def counted_steps(demand: Demand, graph: Graph, *, keeps: bool) -> Counted:
+def counted_steps(
+    demand: Demand, graph: Graph, *, keeps: bool, coarser: int = 1
+) -> Counted:
     """Lay out the steps, in coarser levels where they are too many.
 
-    `keeps`: what is left over counts, so no amount is capped.
+    `keeps`: what is left over counts, so no amount is capped. `coarser`: how coarsely
+    at first.
 
     Raises:
         TooManyStepsError: even in the coarsest.
@@ -54,13 +59,12 @@ def counted_steps(demand: Demand, graph: Graph, *, keeps: bool) -> Counted:
         levels = levels_of(resources, free, roots, needs, coarser=coarser, up=up)
         return Steps(graph, members, levels, roots)
 
-    coarser = 1
     while True:
         try:
             steps = counted(coarser, up=True)
             outer = steps if coarser == 1 else counted(coarser, up=False)
         except TooManyStepsError:
-            coarser *= 2
+            coarser *= 2 if coarser < FINE else COARSER
             if coarser > COARSEST:
                 raise
             continue

@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from solver.errors import SolverError
-from solver.pattern.placing import Batch, Placement, placements
+from solver.pattern.placing import Batch, Placement, ways_to_place
 from solver.pattern.settling import wants
 from solver.problem.demand import Demand, MemberKind
 from solver.problem.nodes import NodeKind, NodeShape
 
 MAX_STATES = 20_000
 MAX_EDGES = 600_000
+WORK = 8_000_000
+"""Groups and labels that are named, however often; see `Ways`."""
 
 
 class GraphTooLargeError(SolverError):
@@ -110,6 +112,7 @@ class Graph:
         """Follow all placements; as deep as the batch has pods."""
         depths = dict.fromkeys(range(len(self.states)), 0)
         waiting = deque(depths)
+        work = 0
         while waiting:
             source = waiting.popleft()
             if depths[source] >= self._pods:
@@ -118,7 +121,11 @@ class Graph:
             for number, needs in enumerate(self.needs):
                 if not state.fits & self._fits[number]:
                     continue
-                for way in placements(needs, state, self._batch):
+                ways = ways_to_place(needs, state, self._batch)
+                work += ways.work
+                if work > WORK:
+                    raise GraphTooLargeError(f"more than {WORK} steps to find states")
+                for way in ways.placements:
                     target = self._state(way.after)
                     if target not in depths:
                         depths[target] = depths[source] + 1

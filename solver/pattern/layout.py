@@ -19,6 +19,8 @@ CLUSTERS = 64
 class Layout:
     """What all goals of one batch share; `keeps`: what is left over counts.
 
+    `coarser`: how coarsely node resources are counted at first; 1: exactly.
+
     Raises, when it is made:
         GraphTooLargeError: another model must decide.
         TooManyWaysError: the same.
@@ -26,11 +28,16 @@ class Layout:
     """
 
     def __init__(
-        self, demand: Demand, kinds: Sequence[NodeKind], *, keeps: bool = False
+        self,
+        demand: Demand,
+        kinds: Sequence[NodeKind],
+        *,
+        keeps: bool = False,
+        coarser: int = 1,
     ) -> None:
         self.demand = demand
         self.graph = Graph(demand, kinds, keeps=keeps)
-        counted = counted_steps(demand, self.graph, keeps=keeps)
+        counted = counted_steps(demand, self.graph, keeps=keeps, coarser=coarser)
         self.steps = counted.steps
         self.is_exact = counted.outer is counted.steps
         """Whether node resources are counted as finely as need be."""

@@ -13,6 +13,10 @@ Counts = tuple[int, ...]
 """Pods by member kind."""
 WORK = 200_000
 """Patterns that are looked at, duplicates included."""
+WIDE = 32
+"""Patterns over more member kinds count by so many: each takes memory for all."""
+COMPARED = 5_000_000
+"""Pairs of patterns that are compared."""
 
 
 class _Way(Struct, frozen=True):
@@ -46,45 +50,39 @@ class Listing:
 
     def patterns(self, pricing: Pricing) -> list[list[Pattern]] | None:
         """List all patterns of each node class; None: too many to list."""
-        found = []
-        for root in self._steps.roots.tolist():
-            listed = self._listed(root)
-            if listed is None:
+        for point in range(len(self._steps.states)):  # targets come before sources
+            if not self._list(point):
                 return None
-            found.append(
-                [
-                    pricing.pattern(way.steps())
-                    for ways in listed.values()
-                    for way in ways
-                    if way.rest is not None
-                ]
-            )
-        return found
+        return [
+            [
+                pricing.pattern(way.steps())
+                for ways in self._known[root].values()
+                for way in ways
+                if way.rest is not None
+            ]
+            for root in self._steps.roots.tolist()
+        ]
 
-    def _listed(self, point: int) -> dict[Counts, list[_Way]] | None:
-        known = self._known.get(point)
-        if known is not None:
-            return known
+    def _list(self, point: int) -> bool:
+        """List the ways from a point; False: too many."""
         steps, kept = self._steps, self._kept
         value = 0 if kept is None else int(kept[point])
         found = {(0,) * len(self._most): [_Way(0, value)]}
+        each = 1 + len(self._most) // WIDE
         for row in range(int(steps.first[point]), int(steps.first[point + 1])):
             member, rank = int(steps.member[row]), int(steps.rank[row])
-            rest = self._listed(int(steps.target[row]))
-            if rest is None:
-                return None
-            for counts, ways in rest.items():
+            for counts, ways in self._known[int(steps.target[row])].items():
                 if counts[member] == self._most[member]:
                     continue
-                self._left -= len(ways)
+                self._left -= len(ways) * each
                 more = (*counts[:member], counts[member] + 1, *counts[member + 1 :])
                 mine = found.setdefault(more, [])
                 for way in ways:
                     _keep(mine, _Way(way.rank + rank, way.kept, row, way))
             if self._left < 0:
-                return None
+                return False
         self._known[point] = found
-        return found
+        return True
 
 
 def _keep(ways: list[_Way], way: _Way) -> None:
@@ -95,12 +93,19 @@ def _keep(ways: list[_Way], way: _Way) -> None:
     ways.append(way)
 
 
-def maximal(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """Leave out patterns that another one contains: enough for what counts pods."""
+def maximal(patterns: Sequence[Pattern]) -> list[Pattern] | None:
+    """Leave out patterns that another one contains: enough for what counts pods.
+
+    None: too many to compare.
+    """
     counts = [dict(pattern.counts) for pattern in patterns]
     order = sorted(range(len(patterns)), key=lambda i: -sum(counts[i].values()))
     kept: list[int] = []
+    compared = 0
     for i in order:
+        compared += len(kept)
+        if compared > COMPARED:
+            return None
         mine = counts[i].items()
         if not any(
             all(counts[k].get(member, 0) >= pods for member, pods in mine) for k in kept

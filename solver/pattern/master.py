@@ -21,6 +21,8 @@ from solver.problem.demand import GangKind
 SCALE = 1 << 12
 """Prices are multiples of 1 / SCALE."""
 ROUNDS = 200
+PRICED = 200_000_000
+"""Rows that are looked at in one run."""
 SHAKES = 24
 """Times that prices are varied afterwards, for more patterns to choose from."""
 SHAKEN = 40
@@ -154,7 +156,8 @@ class Master:
         values: list[float] = []
         classes = range(len(self._side.sizes))
         seen: list[dict[Pattern, None]] = [{} for _ in classes]
-        for _ in range(ROUNDS):
+        rounds = min(ROUNDS, PRICED // pricing.work)
+        for _ in range(max(1, rounds)):
             earned, patterns = pricing.best(prices)
             if bounding is not pricing:
                 earned = bounding.best(prices)[0]
@@ -182,10 +185,10 @@ class Master:
         gangs, shares = values[: len(self._side.gangs)], values[len(self._side.gangs) :]
         plays = tuple(
             Play(cluster, used, share)
-            for (cluster, used), share in zip(self._plays, shares, strict=True)
+            for (cluster, used), share in zip(self._plays, shares, strict=False)
             if share > 1e-9
         )
-        for shaken in _shaken(best, SHAKES):
+        for shaken in _shaken(best, min(SHAKES, rounds)):
             earned, patterns = pricing.best(shaken)
             if bounding is pricing:
                 cuts.append(self._cut(shaken, earned.tolist()))

@@ -38,6 +38,15 @@ def worth_of(measure: Measure, pattern: Pattern) -> int:
     return measure.kept * pattern.kept - measure.rank * pattern.rank - touched
 
 
+def worth_at_most(measure: Measure, available: Sequence[int]) -> int:
+    """Bound a measure by all gangs for nothing; `available`: gangs of each kind.
+
+    Ranks and nodes only cost, and of what is left there is never more than before.
+    """
+    pairs = zip(measure.gangs, available, strict=True)
+    return sum(max(0, worth) * gangs for worth, gangs in pairs)
+
+
 def combined(
     current: Measure, scale: int, earlier: Sequence[tuple[int, Measure]]
 ) -> Measure:

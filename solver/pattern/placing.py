@@ -23,6 +23,10 @@ from solver.problem.nodes import NodeShape
 
 WAYS = 4096
 """Partial placements of one pod on one state that are looked at."""
+EASIER = 4
+"""Wants of a group that cost as much as one label to name."""
+DRAWN = 3
+"""Labels that cost as much to name as one counter that a group draws from."""
 Use = tuple[int, int]
 """(index into the member's asks, group of the state)."""
 
@@ -79,16 +83,24 @@ class _Partial(Struct, frozen=True):
     """Devices of each claim."""
 
 
+class Ways(Struct, frozen=True):
+    """All ways to place a pod on a state."""
+
+    placements: tuple[Placement, ...]
+    """Those that differ in what they leave, best ranks first."""
+    work: int
+    """What it took to find them: groups and labels that were named."""
+
+
 @lru_cache(maxsize=1 << 15)
-def placements(
-    member: MemberKind, state: NodeShape, batch: Batch
-) -> tuple[Placement, ...]:
-    """List the ways to place a pod that differ in what they leave, best ranks first.
+def ways_to_place(member: MemberKind, state: NodeShape, batch: Batch) -> Ways:
+    """List the ways to place a pod.
 
     Raises:
         TooManyWaysError: there are too many to list.
     """
-    return tuple(_Placing(member, state, batch).placements())
+    placing = _Placing(member, state, batch)
+    return Ways(tuple(placing.placements()), placing.work)
 
 
 class _Placing:
@@ -99,12 +111,23 @@ class _Placing:
         self._state = state
         self._batch = batch
         self._rules = Rules(member, batch.attributes)
-        self._looked = 0
+        self._looked = self._settled = 0
+
+    @property
+    def work(self) -> int:
+        """Weigh what was looked at so far by how much there is to a state."""
+        labels = sum(
+            1 + DRAWN * len(group.traits.draws) + sum(map(len, group.values))
+            for group in self._state.groups
+        )
+        wanted = len(self._state.groups) * len(self._batch.wants) // EASIER
+        return (1 + self._looked) * (1 + labels) + self._settled * (1 + wanted)
 
     def placements(self) -> Iterator[Placement]:
         """Go through the ways, one for each state that is left."""
         found: dict[NodeShape, Placement] = {}
         for partial in self._served():
+            self._settled += 1
             way = self._placement(partial)
             known = found.get(way.after)
             if known is None or way.rank < known.rank:

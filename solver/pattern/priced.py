@@ -14,7 +14,7 @@ from solver.pattern.choosing import Choice, Choosing, Chosen
 from solver.pattern.cutting import Wish, only_pods, pods_of, wished
 from solver.pattern.layout import Layout, asked_by
 from solver.pattern.master import SCALE, Cut, Master, Priced, Used
-from solver.pattern.measure import Measure, Reached, worth_of
+from solver.pattern.measure import Measure, Reached, worth_at_most, worth_of
 from solver.pattern.offers import Offers
 from solver.pattern.pricing import Pattern
 from solver.pattern.relaxing import relaxed, taken_in
@@ -62,7 +62,8 @@ class PricedGoal:
             master.offer(self.best.used)
             self._offers.add_used(self.best.used)
         priced = self._priced(master, self._layout.first)
-        self.bound = priced.bound
+        known = worth_at_most(self._measure, self._layout.side.available)
+        self.bound = min(priced.bound, known)
         split = self._settle()
         turns = self._offers.turns(split)[: TURNS if self._is_about_gangs() else 1]
         for number, offers in enumerate(turns):

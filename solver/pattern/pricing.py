@@ -17,6 +17,8 @@ MAX_VALUE = 1 << 61
 NEVER = -(1 << 62)
 PODS = 4096
 """More pods than a node takes."""
+BLOCK = 1000
+"""Rows that cost as much as a block of them costs besides."""
 
 
 class PriceOverflowError(SolverError):
@@ -58,6 +60,8 @@ class Pricing:
         self._steps = steps
         self._kept = kept
         self._patterns: dict[tuple[int, ...], Pattern] = {(): EMPTY}
+        self.work = 1 + len(steps.source) + BLOCK * len(steps.blocks)
+        """Rows that are looked at for one set of prices."""
 
     def best(self, prices: Prices) -> tuple[Integers, list[Pattern]]:
         """Find what a node of each class earns at most, and a pattern that does.

@@ -15,7 +15,7 @@ from solver.pattern.choosing import Choice, Choosing
 from solver.pattern.extract import extract
 from solver.pattern.layout import Layout
 from solver.pattern.listing import Listing, maximal
-from solver.pattern.measure import Measure, Reached, measure_of
+from solver.pattern.measure import Measure, Reached, measure_of, worth_at_most
 from solver.pattern.offers import AT_ONCE
 from solver.pattern.priced import PricedGoal
 from solver.pattern.pricing import Pattern
@@ -28,11 +28,19 @@ class PatternSearch:
     """One run of the scale model; see `Layout` for what it raises when it is made."""
 
     def __init__(
-        self, demand: Demand, kinds: Sequence[NodeKind], parameters: Parameters
+        self,
+        demand: Demand,
+        kinds: Sequence[NodeKind],
+        parameters: Parameters,
+        *,
+        list_limit: int = AT_ONCE,
+        coarser: int = 1,
     ) -> None:
+        """`list_limit`: patterns that are listed at most; `coarser`: see `Layout`."""
         self._goals = goals_of(demand, parameters.tiers)
         keeps = any(tier == LEFT for tier, _ in self._goals)
-        self._layout = Layout(demand, kinds, keeps=keeps)
+        self._layout = Layout(demand, kinds, keeps=keeps, coarser=coarser)
+        self._list_limit = list_limit
         self._budget = Budget(parameters.work_limit, parameters.seed)
 
     def run(self) -> Found:
@@ -82,9 +90,12 @@ class PatternSearch:
         if found is None:
             return None
         if layout.kept is None and not layout.demand.has_alternatives:
-            found = [maximal(patterns) for patterns in found]
+            fewer = [maximal(patterns) for patterns in found]
+            found = [patterns for patterns in fewer if patterns is not None]
+            if len(found) < len(fewer):
+                return None
         count = sum(map(len, found))
-        if count > AT_ONCE:
+        if count > self._list_limit:
             return None
         self._budget.listed(count)
         return dict(enumerate(found))
@@ -98,10 +109,7 @@ class PatternSearch:
     ) -> tuple[Choice | None, int, int]:
         """Decide over all patterns."""
         side = self._layout.side
-        bound = sum(
-            max(0, worth) * most
-            for worth, most in zip(measure.gangs, side.available, strict=True)
-        )
+        bound = worth_at_most(measure, side.available)
         model = Choosing(side, offers)
         model.keep(reached)
         if best is not None:

@@ -8,7 +8,8 @@ one pass from low to high sees every target before its source.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -22,6 +23,8 @@ from solver.problem.demand import MemberKind
 Integers = npt.NDArray[np.int64]
 MAX_ROWS = 3_000_000
 MAX_KEY = 1 << 62
+AT_ONCE = 500_000
+"""Rows that are followed together: what one breadth may take in memory."""
 
 
 class TooManyStepsError(SolverError):
@@ -79,6 +82,9 @@ class _Base:
         for member, needs in enumerate(graph.needs_of):
             by_needs.setdefault(needs, []).append(member)
         fits = [1 << member.fit for member in members]
+        total = sum(len(by_needs.get(edge.needs, ())) for edge in graph.edges)
+        if total > MAX_ROWS:
+            raise TooManyStepsError(f"more than {MAX_ROWS} steps")
         found = [
             (edge.source, member, edge.target, edge.placement.rank, number)
             for number, edge in enumerate(graph.edges)
@@ -146,9 +152,10 @@ class _Reached:
     def _expand(self) -> None:
         base = self._base
         found: list[tuple[Integers, Integers, Integers]] = []
-        points = np.arange(len(self.states))
+        waiting = deque(self._chunks(np.arange(len(self.states))))
         total = 0
-        while len(points):
+        while waiting:
+            points = waiting.popleft()
             owner, rows = spread(base.first, self.states[points])
             left = self.levels[points][owner] - self._needs[base.member[rows]]
             fits = (left >= 0).all(axis=1)
@@ -160,12 +167,19 @@ class _Reached:
             total += len(rows)
             if total > MAX_ROWS:
                 raise TooManyStepsError(f"more than {MAX_ROWS} steps")
-            points = new
+            waiting.extend(self._chunks(new))
         source, target, row = zip(*found, strict=True) if found else ((), (), ())
         empty = np.zeros(0, dtype=np.int64)
         self.source = np.concatenate((empty, *source))
         self.target = np.concatenate((empty, *target))
         self.row = np.concatenate((empty, *row))
+
+    def _chunks(self, points: Integers) -> Iterator[Integers]:
+        """Split points so that none of the parts has too many rows."""
+        first, states = self._base.first, self.states[points]
+        ends = np.cumsum(first[states + 1] - first[states])
+        parts = np.flatnonzero(np.diff(ends // AT_ONCE)) + 1
+        yield from (part for part in np.split(points, parts) if len(part))
 
 
 def spread(first: Integers, states: Integers) -> tuple[Integers, Integers]:

@@ -6,6 +6,8 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from tests.builders import (
     pool,
     request,
 )
+from tests.crowds import crowd
 from tests.problems import CLUSTER, problem_of, snapshot_of
 
 ROOT = "resource.kubernetes.io/pcieRoot"
@@ -122,6 +125,14 @@ def test_200_repeats_in_one_process_give_the_same_bytes() -> None:
         assert DECISION.encode(again) == first
 
 
+def test_what_was_decided_before_changes_no_bytes() -> None:
+    """Pure functions remember; answers must not show what."""
+    first = DECISION.encode(allocate(crowd(3)))
+    for seed in (1, 2):
+        allocate(crowd(seed))
+    assert DECISION.encode(allocate(crowd(3))) == first
+
+
 def test_the_problem_does_not_depend_on_how_it_came_about() -> None:
     """The same beliefs, reached in another order of messages, are the same Problem."""
     content = [pool(device("a"), device("b"), name="n"), pool(device("c"), name="m")]
@@ -132,8 +143,11 @@ def test_the_problem_does_not_depend_on_how_it_came_about() -> None:
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "4242"])
-def test_a_fresh_interpreter_gives_the_same_bytes(seed: str, tmp_path: Path) -> None:
-    record = recorded(crowded())
+@pytest.mark.parametrize("made", [crowded, partial(crowd, 3)])
+def test_a_fresh_interpreter_gives_the_same_bytes(
+    seed: str, made: Callable[[], Problem], tmp_path: Path
+) -> None:
+    record = recorded(made())
     file = tmp_path / "solve"
     file.write_bytes(dump_export(record))
     printed = subprocess.run(

@@ -15,7 +15,7 @@ from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
-from solver.problem.problem import Parameters, Problem
+from solver.problem.problem import ExpectedPart, Parameters, Problem
 from solver.problem.selectors import SelectorTable
 from solver.service.garbage import after_batch, collect_between_batches
 from solver.snapshot.batch import BatchLimits, choose_batch
@@ -40,10 +40,14 @@ class Decider:
     """Decides all that waits; keeps what selectors said, as the service does."""
 
     def __init__(
-        self, evaluator: SelectorEvaluator, parameters: Parameters = PARAMETERS
+        self,
+        evaluator: SelectorEvaluator,
+        parameters: Parameters = PARAMETERS,
+        expected: tuple[ExpectedPart, ...] = (),
     ) -> None:
         self._evaluator = evaluator
         self._parameters = parameters
+        self._expected = expected
         self._table = SelectorTable()
         collect_between_batches()
 
@@ -51,10 +55,12 @@ class Decider:
         """Make the Problem of all that waits, hashed."""
         batch = choose_batch(snapshot, ALL)
         gangs = resolve_gangs(snapshot, batch, self._parameters.features)
-        while wanted := wanted_verdicts(snapshot, gangs, self._table):
+        while wanted := wanted_verdicts(snapshot, gangs, self._table, self._expected):
             verdicts = self._evaluator.evaluate(wanted)
             self._table = self._table.with_verdicts(wanted, verdicts)
-        problem = assemble(snapshot, gangs, self._table, self._parameters)
+        problem = assemble(
+            snapshot, gangs, self._table, self._parameters, self._expected
+        )
         assert problem.hash
         return problem
 

@@ -22,15 +22,15 @@ def planned(demand: Demand, kinds: tuple[NodeKind, ...]) -> Plan:
     if any(kind.admin for kind in demand.query.requests):
         return Plan(DIRECT, "admin access takes nothing")
     given = _given_away(kinds)
-    for member in demand.member_kinds:
-        if not any(ask.count or ask.all_devices for ask in member.asks):
-            return Plan(DIRECT, "some pods ask for no devices")
-        if not _uses_up(member, given):
-            return Plan(DIRECT, "some pods take only shares that cost nothing")
+    free = [member for member in demand.member_kinds if not _uses_up(member, given)]
     for kind in kinds:
         shape = kind.shape
         if any(group.identity for group in shape.groups):
             return Plan(DIRECT, "devices that several nodes see")
+        for member in free:
+            pairs = zip(member.needs, shape.free, strict=True)
+            if not any(need and left is not None for need, left in pairs):
+                return Plan(DIRECT, "pods that use nothing up")
     return Plan(PATTERN, "every rule is about one node")
 
 

@@ -42,8 +42,6 @@ PEERS: dict[str, MakePeer] = {
     ),
 }
 OURS = "Moorings"
-OUR_SCOPES = ("devices",)
-"""Moorings cannot decide about CPU and memory yet."""
 SCOPES = ("all", "devices")
 BATCHES = (1, 50, 500)
 SMALL_PART = 10
@@ -59,7 +57,7 @@ class Run(Struct, frozen=True, kw_only=True):
     wanted: str = ""
     """What a policy's name must contain."""
     batches: Sequence[int] = BATCHES
-    parameters: Parameters = Parameters(version=VERSION)
+    parameters: Parameters = Parameters(version=VERSION, tiers=3)
     """Of our solves."""
 
 
@@ -69,7 +67,7 @@ def rows(run: Run) -> Iterator[Row]:
         if run.wanted in name:
             found = [peer_outcome(run, make, seed) for seed in run.seeds]
             yield {"scope": run.scope, **row(name, 1, found)}
-    if run.wanted in OURS and run.scope in OUR_SCOPES:
+    if run.wanted in OURS:
         with SelectorEvaluator() as evaluator:
             for batch in run.batches:
                 found = [our_outcome(run, evaluator, s, batch) for s in run.seeds]

@@ -44,12 +44,15 @@ from contracts.meta import ObjectMeta
 from contracts.quantity import Quantity
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import GangDecision
-from solver.problem.problem import Parameters
+from solver.problem.assemble import resolve_gangs
+from solver.problem.problem import LEFT_OVER, ExpectedPart, Parameters
 from solver.service.messages import decision_message, release
 from solver.snapshot.batch import choose_batch
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import Snapshot, apply
 
+EXPECTED = 32
+"""Kinds of pod that are expected: fewer cost little, more bring little."""
 GPU, MODEL, SHARE = "gpu-", "model", "milli"
 """How GPUs are named; their attribute; the capacity that pods share."""
 _UUIDS = uuid5(NAMESPACE_DNS, "openb.moorings.dev")
@@ -61,13 +64,14 @@ class Moorings:
     def __init__(
         self, trace: Trace, evaluator: SelectorEvaluator, parameters: Parameters
     ) -> None:
-        self._decider = Decider(evaluator, parameters)
         self._places = {node.name: i for i, node in enumerate(trace.nodes)}
         self._pods = 0
         snapshot = apply(Snapshot(), observed_class())
         for node in trace.nodes:
             snapshot = apply(snapshot, announcement(node))
         self._snapshot = snapshot
+        expected = likely(snapshot, trace, parameters)
+        self._decider = Decider(evaluator, parameters, expected)
 
     def place(self, pods: Sequence[TracePod]) -> list[Placement | None]:
         """Decide a batch; None: the pod is refused, and never tried again."""
@@ -106,6 +110,26 @@ class Moorings:
         ]
         gpus = tuple(int(result.device.removeprefix(GPU)) for result in results)
         return Placement(self._places[member.node], gpus)
+
+
+def likely(
+    snapshot: Snapshot, trace: Trace, parameters: Parameters
+) -> tuple[ExpectedPart, ...]:
+    """Expect the pods that are most frequent in the trace, by how often they occur."""
+    if parameters.tiers < LEFT_OVER:
+        return ()
+    asking = sorted((pod for pod in trace.pods if pod.gpus), key=lambda pod: -pod.pods)
+    chosen = asking[:EXPECTED]
+    for number, pod in enumerate(chosen, start=1):
+        snapshot = apply(snapshot, submission(number, pod), sequence=number)
+    records = choose_batch(snapshot, ALL)
+    gangs = resolve_gangs(snapshot, records, parameters.features)
+    return tuple(
+        ExpectedPart(
+            member=gang.members[0], weight=pod.pods, size=pod.gpus * pod.gpu_milli
+        )
+        for gang, pod in zip(gangs, chosen, strict=True)
+    )
 
 
 def announcement(node: TraceNode) -> DevicesAnnounced:

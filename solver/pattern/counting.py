@@ -40,8 +40,8 @@ def counted_steps(
 ) -> Counted:
     """Lay out the steps, in coarser levels where they are too many.
 
-    `keeps`: what is left over counts, so no amount is capped. `coarser`: how coarsely
-    at first.
+    `keeps`: what is left over counts, so no amount is capped; nor is one where pods
+    without devices may use it. `coarser`: how coarsely at first.
 
     Raises:
         TooManyStepsError: even in the coarsest.
@@ -49,7 +49,7 @@ def counted_steps(
     members, classes = demand.member_kinds, graph.classes
     free, roots = [item.free for item in classes], [item.state for item in classes]
     needs = [member.needs for member in members]
-    if keeps:
+    if keeps or graph.has_loops:
         coming = [kind.member.needs for kind in demand.expected]
         resources = all_limited(free, len(graph.states), [*needs, *coming])
     else:

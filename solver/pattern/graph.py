@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from functools import cached_property
 
 from msgspec import Struct, structs
 
@@ -84,6 +85,16 @@ class Graph:
         )
         self.classes = self._classes(kinds)
         self._expand()
+
+    @property
+    def pods(self) -> int:
+        """Count the pods of the batch: no node takes more."""
+        return self._pods
+
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether some pods leave the state of a node as it is: they ask no devices."""
+        return any(edge.source == edge.target for edge in self.edges)
 
     def _classes(self, kinds: Sequence[NodeKind]) -> tuple[NodeClass, ...]:
         """Put node kinds together whose states have one name."""

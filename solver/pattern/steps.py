@@ -43,7 +43,8 @@ class Steps:
     ) -> None:
         base = _Base(graph, members)
         reached = _Reached(base, levels, roots)
-        order = np.argsort(base.heights[reached.states], kind="stable")
+        heights = reached.heights(base)
+        order = np.argsort(heights, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         self.states: Integers = reached.states[order]
@@ -60,7 +61,7 @@ class Steps:
         self.edge = base.edge[rows]
         points = np.arange(len(order) + 1)
         self.first: Integers = np.searchsorted(self.source, points).astype(np.int64)
-        self.blocks = self._blocks(base.heights[self.states])
+        self.blocks = self._blocks(heights[order])
         """(first row, end, points with rows): of one height each, from low to high."""
 
     def _blocks(self, heights: Integers) -> list[tuple[int, int, Integers]]:
@@ -96,7 +97,8 @@ class _Base:
         states = len(graph.states)
         first = np.searchsorted(self.source, np.arange(states + 1))
         self.first: Integers = first.astype(np.int64)
-        self.heights = _heights(states, self.source, self.target)
+        self.has_loops = graph.has_loops
+        self.deepest = graph.pods
 
 
 def _heights(states: int, source: Integers, target: Integers) -> Integers:
@@ -152,10 +154,14 @@ class _Reached:
     def _expand(self) -> None:
         base = self._base
         found: list[tuple[Integers, Integers, Integers]] = []
-        waiting = deque(self._chunks(np.arange(len(self.states))))
+        waiting = deque(
+            (part, 0) for part in self._chunks(np.arange(len(self.states)))
+        )
         total = 0
         while waiting:
-            points = waiting.popleft()
+            points, depth = waiting.popleft()
+            if depth == base.deepest:
+                continue
             owner, rows = spread(base.first, self.states[points])
             left = self.levels[points][owner] - self._needs[base.member[rows]]
             fits = (left >= 0).all(axis=1)
@@ -167,7 +173,7 @@ class _Reached:
             total += len(rows)
             if total > MAX_ROWS:
                 raise TooManyStepsError(f"more than {MAX_ROWS} steps")
-            waiting.extend(self._chunks(new))
+            waiting.extend((part, depth + 1) for part in self._chunks(new))
         source, target, row = zip(*found, strict=True) if found else ((), (), ())
         empty = np.zeros(0, dtype=np.int64)
         self.source = np.concatenate((empty, *source))
@@ -180,6 +186,13 @@ class _Reached:
         ends = np.cumsum(first[states + 1] - first[states])
         parts = np.flatnonzero(np.diff(ends // AT_ONCE)) + 1
         yield from (part for part in np.split(points, parts) if len(part))
+
+    def heights(self, base: _Base) -> Integers:
+        """Say of each point how many pods may still come, at most."""
+        if base.has_loops:
+            return _heights(len(self.states), self.source, self.target)
+        states = len(base.first) - 1
+        return _heights(states, base.source, base.target)[self.states]
 
 
 def spread(first: Integers, states: Integers) -> tuple[Integers, Integers]:

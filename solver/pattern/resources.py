@@ -13,7 +13,7 @@ from math import gcd
 
 from msgspec import Struct
 
-PLENTY = 1 << 16
+PLENTY = 1 << 13
 """More pods than a node takes: what a node without a limit has room for."""
 
 
@@ -78,7 +78,9 @@ def all_limited(
         limits = [amount for amount in amounts if amount is not None]
         if any(asked) and limits:
             # A node without a limit begins at the most, and comes not near the half.
-            most = 2 * max(*limits, PLENTY * max(asked))
+            most = 2 * max(limits)
+            if len(limits) < len(free):
+                most = max(most, PLENTY * max(asked))
             found.append(Resource(number, gcd(*asked), (most,) * states))
     return found
 

@@ -49,14 +49,17 @@ def counted_steps(
     members, classes = demand.member_kinds, graph.classes
     free, roots = [item.free for item in classes], [item.state for item in classes]
     needs = [member.needs for member in members]
-    if keeps or graph.has_loops:
+    endless = keeps or graph.has_loops
+    if endless:
         coming = [kind.member.needs for kind in demand.expected]
         resources = all_limited(free, len(graph.states), [*needs, *coming])
     else:
         resources = scarce(free, roots, needs, _most(demand, graph))
 
     def counted(coarser: int, *, up: bool) -> Steps:
-        levels = levels_of(resources, free, roots, needs, coarser=coarser, up=up)
+        levels = levels_of(
+            resources, free, roots, needs, coarser=coarser, up=up, endless=endless
+        )
         return Steps(graph, members, levels, roots)
 
     while True:

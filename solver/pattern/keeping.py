@@ -6,7 +6,6 @@ import numpy as np
 
 from solver.pattern.counting import Counted
 from solver.pattern.graph import Graph
-from solver.pattern.resources import unlimited
 from solver.pattern.steps import Integers
 from solver.problem.demand import Demand, ExpectedKind
 from solver.problem.leftover import room_by_devices, value_of_room
@@ -24,10 +23,9 @@ def kept_values(demand: Demand, graph: Graph, counted: Counted) -> Integers:
         for column, resource in enumerate(counted.resources):
             need = kind.member.needs[resource.number]
             if need:
-                amount = steps.levels[:, column] * resource.unit
-                left = np.where(
-                    amount >= unlimited(resource), UNBOUNDED, amount // need
-                )
+                level = steps.levels[:, column]
+                endless = level == -(-resource.most[0] // resource.unit)
+                left = np.where(endless, UNBOUNDED, level * resource.unit // need)
                 room = np.minimum(room, left)
         room[room == UNBOUNDED] = 0
         rooms, where = np.unique(room, return_inverse=True)

@@ -13,9 +13,6 @@ from math import gcd
 
 from msgspec import Struct
 
-PLENTY = 1 << 13
-"""More pods than a node takes: what a node without a limit has room for."""
-
 
 class Levels(Struct, frozen=True):
     """What pods take and nodes have of each resource that counts, in levels."""
@@ -26,6 +23,8 @@ class Levels(Struct, frozen=True):
     """By node class."""
     most: tuple[tuple[int, ...], ...]
     """By resource, then state: what devices could ever use. More is as good."""
+    endless: bool = False
+    """Whether the most of a resource stands for no limit, which nothing lessens."""
 
 
 class Resource(Struct, frozen=True):
@@ -67,7 +66,7 @@ def all_limited(
     states: int,
     needs: Sequence[tuple[int, ...]],
 ) -> list[Resource]:
-    """Take every resource that any class has so much of, and nothing as plenty.
+    """Take every resource that any class is limited in; the most means no limit.
 
     `needs`: of all pods that matter, those that may come included.
     """
@@ -77,17 +76,9 @@ def all_limited(
         amounts = [left[number] for left in free]
         limits = [amount for amount in amounts if amount is not None]
         if any(asked) and limits:
-            # A node without a limit begins at the most, and comes not near the half.
-            most = 2 * max(limits)
-            if len(limits) < len(free):
-                most = max(most, PLENTY * max(asked))
+            most = max(limits) + 1
             found.append(Resource(number, gcd(*asked), (most,) * states))
     return found
-
-
-def unlimited(resource: Resource) -> int:
-    """Say from which amount on a resource of `all_limited` is without a limit."""
-    return max(resource.most, default=0) // 2 + 1
 
 
 def levels_of(
@@ -98,6 +89,7 @@ def levels_of(
     *,
     coarser: int,
     up: bool,
+    endless: bool,
 ) -> Levels:
     """Count in levels `coarser` times as large as need be; `up`: round pods up."""
     units = [resource.unit * coarser for resource in resources]
@@ -125,4 +117,5 @@ def levels_of(
         ),
         starts=tuple(starts),
         most=most,
+        endless=endless,
     )

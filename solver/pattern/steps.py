@@ -122,6 +122,7 @@ class _Reached:
         sizes = [max(caps, default=0) + 1 for caps in levels.most]
         radix = [min(prod(sizes[i + 1 :]), MAX_KEY) for i in range(width)]
         self._radix: Integers = np.array(radix, dtype=np.int64)
+        self._endless = levels.endless and width > 0
         self._span = prod(sizes)
         if self._span * len(base.first) > MAX_KEY:
             raise TooManyStepsError("levels of node resources are too fine")
@@ -163,7 +164,10 @@ class _Reached:
             if depth == base.deepest:
                 continue
             owner, rows = spread(base.first, self.states[points])
-            left = self.levels[points][owner] - self._needs[base.member[rows]]
+            before = self.levels[points][owner]
+            left = before - self._needs[base.member[rows]]
+            if self._endless:
+                left = np.where(before == self._most[0], before, left)
             fits = (left >= 0).all(axis=1)
             owner, rows, left = owner[fits], rows[fits], left[fits]
             states = base.target[rows]

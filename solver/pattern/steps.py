@@ -155,9 +155,7 @@ class _Reached:
     def _expand(self) -> None:
         base = self._base
         found: list[tuple[Integers, Integers, Integers]] = []
-        waiting = deque(
-            (part, 0) for part in self._chunks(np.arange(len(self.states)))
-        )
+        waiting = deque((part, 0) for part in self._chunks(np.arange(len(self.states))))
         total = 0
         while waiting:
             points, depth = waiting.popleft()

@@ -13,11 +13,12 @@ from solver.goals import LEFT, Found, Goal, goals_of
 from solver.pattern.budget import Budget
 from solver.pattern.choosing import Choice, Choosing
 from solver.pattern.extract import extract
+from solver.pattern.greedy import Greedy
 from solver.pattern.layout import Layout
 from solver.pattern.listing import Listing, maximal
 from solver.pattern.measure import Measure, Reached, measure_of, worth_at_most
 from solver.pattern.offers import AT_ONCE
-from solver.pattern.priced import PricedGoal
+from solver.pattern.priced import PricedGoal, measured
 from solver.pattern.pricing import Pattern
 from solver.problem.demand import Demand
 from solver.problem.nodes import NodeKind
@@ -46,10 +47,10 @@ class PatternSearch:
     def run(self) -> Found:
         """Pursue one goal after the other; each keeps what was reached before."""
         listed = self._listed()
-        best: Choice | None = None
+        best = self._everything() if listed is None else None
         reached: list[Reached] = []
         bounds: dict[Goal, int | None] = {}
-        optimal = True
+        optimal = first_two = True
         for goal in self._goals:
             measure = measure_of(self._layout.demand, goal)
             if listed is not None:
@@ -61,11 +62,23 @@ class PatternSearch:
             bounds[goal] = abs(bound) if optimal else None
             if found is None:
                 optimal = False
+                first_two = first_two and goal[0] >= LEFT
                 continue
             best = found
             optimal = optimal and bound == value
+            first_two = optimal if goal[0] < LEFT else first_two
             reached.append(Reached(measure, value))
-        return self._found(best, bounds, optimal=optimal)
+        return self._found(best, bounds, optimal=first_two)
+
+    def _everything(self) -> Choice | None:
+        """Take all gangs in one by one, if that can be; an answer to part is no help.
+
+        What a greedy answer settles is worse than what prices do.
+        """
+        if not self._layout.is_exact:
+            return None
+        choice = Greedy(self._layout).choice()
+        return choice if choice.gangs == self._layout.side.available else None
 
     def _found(
         self, best: Choice | None, bounds: dict[Goal, int | None], *, optimal: bool
@@ -123,7 +136,10 @@ class PatternSearch:
         reached: Sequence[Reached],
         best: Choice | None,
     ) -> tuple[Choice | None, int, int]:
-        """Decide over patterns that prices find."""
+        """Decide over patterns that prices find, unless nothing can be better."""
+        known = worth_at_most(measure, self._layout.side.available)
+        if best is not None and measured(measure, best) == known:
+            return best, known, known
         goal = PricedGoal(self._layout, self._budget, measure, reached, best)
         goal.run()
         return goal.best, goal.value, goal.bound

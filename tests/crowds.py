@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from contracts.claim import DeviceRequest
 from contracts.device import Device, ResourcePool
 from contracts.gang import Gang, MemberClaim
@@ -41,14 +43,36 @@ def of_type(value: str) -> tuple[str]:
     return (f'device.attributes["{DRIVER}"].type == "{value}"',)
 
 
+class World(Struct, frozen=True, kw_only=True):
+    """What a Problem is made of, still to be changed."""
+
+    pools: dict[str, ResourcePool]
+    """By node."""
+    known: tuple[Node, ...]
+    taken: tuple[DeviceID, ...]
+    gangs: tuple[Gang, ...]
+
+    @property
+    def problem(self) -> Problem:
+        """Make the Problem of it."""
+        pools = {name: [made] for name, made in self.pools.items()}
+        snapshot = snapshot_of(pools, self.gangs, taken=self.taken)
+        return problem_of(observe_core(snapshot, *self.known))
+
+
 def crowd(seed: int) -> Problem:
     """Make a Problem of 20 to 60 nodes and 10 to 40 gangs."""
+    return world(seed, nodes=(20, 60), gangs=(10, 40)).problem
+
+
+def world(seed: int, *, nodes: tuple[int, int], gangs: tuple[int, int]) -> World:
+    """Draw a cluster and what is wanted of it; so many at least and at most."""
     draw = random.Random(seed)
-    nodes, taken, known = {}, list[DeviceID](), list[Node]()
-    for index in range(draw.randint(20, 60)):
+    pools, taken, known = {}, list[DeviceID](), list[Node]()
+    for index in range(draw.randint(*nodes)):
         name = f"n{index:02}"
         made = _pool(name, draw)
-        nodes[name] = [made]
+        pools[name] = made
         taken.extend(
             DeviceID(made.driver, made.name, item.name)
             for item in made.devices
@@ -56,8 +80,12 @@ def crowd(seed: int) -> Problem:
         )
         amounts = {"cpu": draw.choice((8, 16, 32)), "memory": "64Gi", "pods": 20}
         known.append(node(name, allocatable=amounts))
-    gangs = [_gang(index, draw) for index in range(draw.randint(10, 40))]
-    return problem_of(observe_core(snapshot_of(nodes, gangs, taken=taken), *known))
+    return World(
+        pools=pools,
+        known=tuple(known),
+        taken=tuple(taken),
+        gangs=tuple(_gang(index, draw) for index in range(draw.randint(*gangs))),
+    )
 
 
 def _pool(name: str, draw: random.Random) -> ResourcePool:

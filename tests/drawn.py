@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from contracts.claim import ResourceClaim
-from contracts.codec import convert
+from contracts.codec import convert, to_builtins
 from contracts.features import Features, features_of
 from contracts.gang import Gang, GangSpec, Member, MemberClaim, MemberNode
 from contracts.ids import GangUID, NodeName
@@ -42,10 +42,18 @@ DEVICES, COUNT = 4, 2
 
 
 def drawn(
-    seed: int, evaluator: SelectorEvaluator, *, nodes: int = 2, gangs: int = 3
+    seed: int,
+    evaluator: SelectorEvaluator,
+    *,
+    nodes: int = 2,
+    gangs: int = 3,
+    names: Mapping[str, str] | None = None,
 ) -> tuple[Problem, list[str]]:
-    """Make the Problem of a seed, and name the features in it; `gangs`: at most."""
-    draw = random.Random(seed)
+    """Make the Problem of a seed, and name the features in it; `gangs`: at most.
+
+    `names` stand in place of others wherever these are the whole text.
+    """
+    draw, names = random.Random(seed), names or {}
     case = generate(seed)
     fit = draw.random() < 0.5
     tags = [*case["tags"], *(["node-fit"] if fit else [])]
@@ -64,27 +72,33 @@ def drawn(
             raw = with_fit(raw, draw)  # noqa: PLW2901  # the same object, and more
         if raw["kind"] in ("Node", "DeviceClass"):
             key = raw["metadata"]["name"]
-        snapshot = _observed(snapshot, raw, key)
+        snapshot = _observed(snapshot, _renamed(raw, names), names.get(key, key))
     for name in others:
         other = {"metadata": {"name": name, "labels": {"zone": "east"}}}
         node = {"apiVersion": "v1", "kind": "Node", **other}
-        snapshot = _observed(snapshot, with_fit(node, draw) if fit else node, name)
+        node = _renamed(with_fit(node, draw) if fit else node, names)
+        snapshot = _observed(snapshot, node, names.get(name, name))
     for number in range(draw.choice((0, 0, 1, 2)) if fit else 0):
-        pod = bound_pod(number, draw)
+        pod = _renamed(bound_pod(number, draw), names)
         snapshot = _observed(snapshot, pod, f"default/other-{number}")
     for number, gang in enumerate(_gangs(case, draw, gangs, fit=fit), start=1):
         uid = GangUID(gang.metadata.uid)
-        submission = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
+        submission = SubmitGang(cluster=CLUSTER, uid=uid, gang=_called(gang, names))
         snapshot = apply(snapshot, submission, sequence=number)
     features = features_of("1.37", line["featureGates"])
     parameters = Parameters(version="drawn", features=features)
-    expected = _expected(case, snapshot, features, random.Random(f"later {seed}"))
+    later = random.Random(f"later {seed}")
+    expected = _expected(case, snapshot, features, later, names)
     tags += ["expected"] if expected else []
     return _problem(snapshot, parameters, expected, evaluator), tags
 
 
 def _expected(
-    case: Json, snapshot: Snapshot, features: Features, draw: random.Random
+    case: Json,
+    snapshot: Snapshot,
+    features: Features,
+    draw: random.Random,
+    names: Mapping[str, str],
 ) -> tuple[ExpectedPart, ...]:
     """Expect a few kinds of pods in a third of the cases: with one of its claims."""
     if draw.random() > 1 / 3:
@@ -92,7 +106,7 @@ def _expected(
     how = Resolving(lookup=SnapshotLookup(snapshot), features=features)
     found = []
     for gang in _gangs(case, draw, 3, fit=draw.random() < 0.3)[:2]:
-        known = resolve(GangUID("expected"), gang, how)
+        known = resolve(GangUID("expected"), _called(gang, names), how)
         members = known.members[:1] if not known.refused else ()
         for member in members:
             weight, size = draw.choice((1, 3)), draw.choice((250, 1000, 2000))
@@ -103,6 +117,24 @@ def _expected(
 def _observed(snapshot: Snapshot, raw: dict[str, Any], key: str) -> Snapshot:
     message = ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
     return apply(snapshot, message)
+
+
+def _called(gang: Gang, names: Mapping[str, str]) -> Gang:
+    """Let a gang call nodes by other names."""
+    return convert(_renamed(to_builtins(gang), names), Gang, "gang")
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Put other names in place of every text that is one."""
+    match value:
+        case str():
+            return names.get(value, value)
+        case dict():
+            return {key: _renamed(item, names) for key, item in value.items()}
+        case list() | tuple():
+            return [_renamed(item, names) for item in value]
+        case _:
+            return value
 
 
 def _problem(

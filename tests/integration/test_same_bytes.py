@@ -32,7 +32,7 @@ from tests.builders import (
     pool,
     request,
 )
-from tests.crowds import crowd
+from tests.crowds import crowd, world
 from tests.problems import CLUSTER, problem_of, snapshot_of
 
 ROOT = "resource.kubernetes.io/pcieRoot"
@@ -81,6 +81,11 @@ def crowded(seed: int = 7) -> Problem:
     return problem_of(snapshot_of(nodes, gangs))
 
 
+def small(seed: int) -> Problem:
+    """Few gangs on a few nodes."""
+    return world(seed, nodes=(3, 5), gangs=(3, 6)).problem
+
+
 def recorded(problem: Problem) -> Recorded:
     """Record a Problem and its answer, as the service does."""
     data = DECISION.encode(allocate(problem))
@@ -125,12 +130,23 @@ def test_200_repeats_in_one_process_give_the_same_bytes() -> None:
         assert DECISION.encode(again) == first
 
 
-def test_what_was_decided_before_changes_no_bytes() -> None:
-    """Pure functions remember; answers must not show what."""
-    first = DECISION.encode(allocate(crowd(3)))
-    for seed in (1, 2):
-        allocate(crowd(seed))
-    assert DECISION.encode(allocate(crowd(3))) == first
+@pytest.mark.parametrize(
+    ("made", "times"), [(partial(small, 5), 200), (partial(crowd, 3), 5)]
+)
+def test_what_is_decided_in_between_changes_no_bytes(
+    made: Callable[[], Problem], times: int
+) -> None:
+    """Pure functions remember; answers must not show what.
+
+    A batch whose patterns are listed, and one whose patterns are priced.
+    """
+    first = DECISION.encode(allocate(made()))
+    assert b'"engine":"pattern"' in first
+    assert b'"members":[{' in first
+    for number in range(times):
+        other = small(number) if times > 5 else crowd(10 + number)
+        allocate(other)
+        assert DECISION.encode(allocate(made())) == first, f"after {number}"
 
 
 def test_the_problem_does_not_depend_on_how_it_came_about() -> None:

@@ -15,6 +15,16 @@ from ortools.sat.python import cp_model
 
 from solver.errors import ModelInvalidError
 
+Term = tuple[cp_model.IntVar, int]
+"""A variable and its coefficient."""
+
+
+def total(terms: Sequence[Term]) -> cp_model.LinearExprT:
+    """Add terms up; equal variables are merged by CP-SAT."""
+    return cp_model.LinearExpr.weighted_sum(
+        [variable for variable, _ in terms], [factor for _, factor in terms]
+    )
+
 
 class Solved(Struct, frozen=True):
     """A solution, proven best or not."""

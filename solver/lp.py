@@ -33,7 +33,7 @@ class Program:
 
     def add(
         self, cost: float, entries: Sequence[tuple[int, float]], most: float | None
-    ) -> int:
+    ) -> None:
         """Add a column; entries are (row, coefficient)."""
         most = self._solver.infinity() if most is None else most
         column = self._solver.NumVar(0.0, most, "")
@@ -42,7 +42,6 @@ class Program:
             self._rows[row].SetCoefficient(column, coefficient)
         self._columns.append(column)
         self._costs.append(cost)
-        return len(self._columns) - 1
 
     def value(self, values: Sequence[float]) -> float:
         """Weigh a solution."""

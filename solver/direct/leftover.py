@@ -13,13 +13,14 @@ from math import gcd
 
 from ortools.sat.python import cp_model
 
-from solver.direct.variables import Placements, Term, total
+from solver.cpsat import Term, total
+from solver.direct.variables import Placements
+from solver.problem.capacity import uses_at_most
 from solver.problem.demand import ExpectedKind, LocalAsk
 from solver.problem.leftover import (
     FIRST,
     MORE,
     room_on,
-    uses_of,
     value_of_shape,
 )
 
@@ -118,7 +119,7 @@ class _Leftover:
         sums = []
         for ask, column in scope:
             own = [g for g, group in enumerate(groups) if value in group.values[column]]
-            most.append(sum(uses_of(groups[g], ask) for g in own) // ask.count)
+            most.append(sum(uses_at_most(groups[g], ask) for g in own) // ask.count)
             sums.append((ask.count, self._uses(node, ask, own)))
         number = len(self._x.model.proto.variables)
         part = self._x.model.new_int_var(0, min(most), f"having[{number}]")
@@ -131,7 +132,7 @@ class _Leftover:
         terms, left = list[Term](), 0
         shape = self._x.nodes[node].shape
         for g in groups:
-            most = uses_of(shape.groups[g], ask)
+            most = uses_at_most(shape.groups[g], ask)
             if not most:
                 continue
             if shape.groups[g].is_shareable:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ortools.sat.python import cp_model
 
+from solver.cpsat import Term, total
 from solver.direct.leftover import value_kept
-from solver.direct.variables import Placements, Term, total
+from solver.direct.variables import Placements
 from solver.goals import IN, LEFT, RANKS, Goal
 
 

@@ -35,7 +35,7 @@ def enough(
     taken = [0] * len(kinds)
     order = sorted(
         range(len(demand.member_kinds)),
-        key=lambda m: (-asked_by(demand.member_kinds[m]), m),
+        key=lambda m: (-demand.member_kinds[m].asked, m),
     )
     for m in order:
         member, wanted = demand.member_kinds[m], demand.pods[m] * spare
@@ -65,15 +65,8 @@ def fewest_nodes(kinds: tuple[NodeKind, ...], demand: Demand) -> int:
     return max(bounds)
 
 
-def asked_by(member: MemberKind) -> int:
-    """Count the devices of a pod with its first choices, those of `All` as one."""
-    return sum(
-        1 if ask.all_devices else ask.count for ask in member.asks if not ask.rank
-    )
-
-
 def _tightness(member: MemberKind, shape: NodeShape) -> tuple[int, int]:
     """Rank node shapes for a pod: least left over, then fewest devices."""
     size = sum(group.size for group in shape.groups)
-    used = min(pods_at_most(member, shape) * asked_by(member), size)
+    used = min(pods_at_most(member, shape) * member.asked, size)
     return (size - used, size)

@@ -13,19 +13,14 @@ from collections.abc import Callable
 from ortools.sat.python import cp_model
 
 from contracts.allocation import MAX_DEVICES
+from solver.cpsat import Term, total
 from solver.direct.shared import (
     capacity_suffices,
     compatibility_groups_agree,
     counters_suffice,
     scaled,
 )
-from solver.direct.variables import (
-    Lot,
-    Placements,
-    Term,
-    may_exceed,
-    total,
-)
+from solver.direct.variables import Lot, Placements, may_exceed
 from solver.problem.demand import LocalConstraint
 
 

@@ -14,7 +14,8 @@ from math import gcd
 
 from ortools.sat.python import cp_model
 
-from solver.direct.variables import Lot, Placements, Term, total
+from solver.cpsat import Term, total
+from solver.direct.variables import Lot, Placements
 from solver.problem.nodes import GroupShape
 
 _INT64 = 1 << 62

@@ -19,12 +19,10 @@ from functools import lru_cache
 from ortools.sat.python import cp_model
 
 from contracts.allocation import MAX_DEVICES
+from solver.cpsat import Term
 from solver.problem.capacity import pods_at_most, uses_at_most
 from solver.problem.demand import Demand, GangKind, LocalConstraint, MemberKind
 from solver.problem.nodes import NodeShape, NodeView
-
-Term = tuple[cp_model.IntVar, int]
-"""A variable and its coefficient."""
 
 
 class Lot:
@@ -211,11 +209,4 @@ def values_of(lot: Lot, view: NodeView, constraint: LocalConstraint) -> list[int
             if a in columns
             for value in view.shape.groups[g].values[columns[a]]
         }
-    )
-
-
-def total(terms: list[Term]) -> cp_model.LinearExprT:
-    """Add terms up; equal variables are merged by CP-SAT."""
-    return cp_model.LinearExpr.weighted_sum(
-        [variable for variable, _ in terms], [factor for _, factor in terms]
     )

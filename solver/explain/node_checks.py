@@ -23,9 +23,9 @@ from solver.problem.node_fit import (
     is_tolerated,
     left_of,
     need_of,
-    tolerates,
 )
 from solver.problem.problem import MemberPart
+from solver.problem.tolerations import is_of
 from solver.problem.views import KnownNodes
 from solver.snapshot.parts import NodePart
 
@@ -107,7 +107,7 @@ def _check(
 def _taint(fit: NodeFit, node: NodePart) -> str:
     """Name a taint that is not tolerated."""
     for taint in node.taints:
-        if not any(tolerates(item, taint) for item in fit.tolerations):
+        if not any(is_of(item, taint) for item in fit.tolerations):
             value = f"={taint.value}" if taint.value else ""
             return f"{taint.key}{value}:{taint.effect}"
     return f"unschedulable, {UNSCHEDULABLE.key}:{UNSCHEDULABLE.effect}"

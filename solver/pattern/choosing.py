@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from ortools.sat.python import cp_model
 
-from solver import cpsat
+from solver.cpsat import total
 from solver.pattern.budget import Budget
 from solver.pattern.master import Side, Used
 from solver.pattern.measure import Measure, Reached, worth_of
@@ -76,7 +76,7 @@ class Choosing:
             for member, pods in kind.members:
                 supply[member].append((self._gangs[g], -pods))
         for member, terms in enumerate(supply):
-            self._model.add(_sum(terms) >= -constant[member])
+            self._model.add(total(terms) >= -constant[member])
 
     def measured(self, measure: Measure) -> cp_model.LinearExprT:
         """Write a measure as an expression."""
@@ -89,7 +89,7 @@ class Choosing:
         constant = sum(
             worth_of(measure, pattern) * nodes for _, pattern, nodes in self._fixed
         )
-        return _sum(terms) + constant
+        return total(terms) + constant
 
     def keep(self, reached: Sequence[Reached]) -> None:
         """Keep what earlier goals reached."""
@@ -111,15 +111,8 @@ class Choosing:
         gain = self.measured(measure)
         self._model.add(gain <= bound)
         self._model.maximize(gain)
-        outcome = cpsat.solve(
-            self._model,
-            work_limit=min(limit, budget.left),
-            seed=budget.seed,
-            feasibility=False,
-        )
-        proto = self._model.proto
-        budget.solved(len(proto.variables), len(proto.constraints), outcome.work)
-        if not isinstance(outcome, cpsat.Solved):
+        outcome = budget.solve(self._model, limit)
+        if outcome is None:
             return Chosen(None, 0, bound)
         used = [
             (owner, pattern, outcome.value(variable))
@@ -130,9 +123,3 @@ class Choosing:
             gangs=tuple(map(outcome.value, self._gangs)), used=(*self._fixed, *used)
         )
         return Chosen(choice, outcome.value_reached, min(bound, outcome.whole_bound))
-
-
-def _sum(terms: Sequence[tuple[cp_model.IntVar, int]]) -> cp_model.LinearExprT:
-    return cp_model.LinearExpr.weighted_sum(
-        [variable for variable, _ in terms], [factor for _, factor in terms]
-    )

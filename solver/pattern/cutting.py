@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from ortools.sat.python import cp_model
 
-from solver import cpsat
 from solver.pattern.budget import Budget
 from solver.pattern.master import Cut, Side
 from solver.pattern.measure import Measure, Reached
@@ -56,15 +55,8 @@ def wished(
     gain = cp_model.LinearExpr.weighted_sum(gangs, wish.measure.gangs)
     model.add(gain <= wish.most)
     model.maximize(gain)
-    found = cpsat.solve(
-        model,
-        work_limit=min(limit, budget.left),
-        seed=budget.seed,
-        feasibility=False,
-    )
-    proto = model.proto
-    budget.solved(len(proto.variables), len(proto.constraints), found.work)
-    if not isinstance(found, cpsat.Solved):
+    found = budget.solve(model, limit)
+    if found is None:
         return Wished((), 0, wish.most)
     best = min(wish.most, found.whole_bound)
     return Wished(tuple(map(found.value, gangs)), found.value_reached, best)

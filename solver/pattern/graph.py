@@ -61,7 +61,8 @@ class Graph:
     def __init__(
         self, demand: Demand, kinds: Sequence[NodeKind], *, keeps: bool = False
     ) -> None:
-        self._pods = sum(demand.pods)
+        self.pods = sum(demand.pods)
+        """Of the batch: no node takes more."""
         needs: dict[MemberKind, int] = {}
         self.needs_of = tuple(
             needs.setdefault(_devices_only(member), len(needs))
@@ -86,11 +87,6 @@ class Graph:
         self.classes = self._classes(kinds)
         self._expand()
 
-    @property
-    def pods(self) -> int:
-        """Count the pods of the batch: no node takes more."""
-        return self._pods
-
     @cached_property
     def has_loops(self) -> bool:
         """Whether some pods leave the state of a node as it is: they ask no devices."""
@@ -98,7 +94,9 @@ class Graph:
 
     def _classes(self, kinds: Sequence[NodeKind]) -> tuple[NodeClass, ...]:
         """Put node kinds together whose states have one name."""
-        gathered: dict[tuple[int, tuple[int | None, ...]], list[object]] = {}
+        gathered: dict[
+            tuple[int, tuple[int | None, ...]], list[tuple[NodeKind, tuple[int, ...]]]
+        ] = {}
         for kind in kinds:
             shape = kind.shape
             all_free = shape.all_free & self._batch.whole
@@ -107,7 +105,7 @@ class Graph:
             key = (self._state(found.shape), shape.free)
             gathered.setdefault(key, []).append((kind, found.order))
         return tuple(
-            NodeClass(state, free, tuple(items))  # type: ignore[arg-type]  # as gathered
+            NodeClass(state, free, tuple(items))
             for (state, free), items in gathered.items()
         )
 
@@ -126,7 +124,7 @@ class Graph:
         work = 0
         while waiting:
             source = waiting.popleft()
-            if depths[source] >= self._pods:
+            if depths[source] >= self.pods:
                 continue
             state = self.states[source]
             for number, needs in enumerate(self.needs):

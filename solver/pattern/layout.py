@@ -74,7 +74,7 @@ def first_prices(demand: Demand) -> tuple[int, ...]:
     sums = [0] * len(demand.member_kinds)
     pods = [0] * len(demand.member_kinds)
     for kind, gangs in demand.gang_kinds.items():
-        asked = sum(asked_by(demand, m) * count for m, count in kind.members) or 1
+        asked = sum(asked_by(demand, m) * count for m, count in kind.members)
         for m, count in kind.members:
             worth = kind.weight * asked_by(demand, m) * SCALE // asked
             sums[m] += worth * count * len(gangs)
@@ -83,6 +83,5 @@ def first_prices(demand: Demand) -> tuple[int, ...]:
 
 
 def asked_by(demand: Demand, member: int) -> int:
-    """Count the devices of a pod with its first choices; at least 1."""
-    asks = demand.member_kinds[member].asks
-    return sum(max(1, ask.count) for ask in asks if not ask.rank)
+    """Count the devices that a pod asks for; at least 1, so that it has a price."""
+    return max(1, demand.member_kinds[member].asked)

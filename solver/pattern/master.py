@@ -69,9 +69,6 @@ class Priced(Struct, frozen=True):
     bound: int
     """No answer is worth more."""
     plays: tuple[Play, ...]
-    gangs: tuple[float, ...]
-    """How many gangs of each kind the program takes."""
-    prices: Prices
     seen: tuple[tuple[Pattern, ...], ...]
     """The patterns that were best for each class at some prices, latest first."""
     cuts: tuple[Cut, ...]
@@ -104,6 +101,8 @@ class Master:
             most = float(side.available[g])
             self._program.add(float(measure.gangs[g]), entries, most)
         self._plays: dict[tuple[int, tuple[Used, ...]], None] = {}
+        self._seen: list[dict[Pattern, None]] = [{} for _ in side.sizes]
+        self._cuts: list[Cut] = []
 
     def offer(self, used: Sequence[Used]) -> bool:
         """Offer patterns for all nodes; gives whether any cluster plays them anew."""
@@ -149,27 +148,21 @@ class Master:
 
         `bounding` prices what no answer exceeds, where `pricing` leaves something out.
         """
+        multipliers = [0] * len(self._reached)
+        best = prices = self._prices([price / SCALE for price in first], multipliers)
         bound: int | None = None
-        cuts: list[Cut] = []
-        best = prices = self._prices([price / SCALE for price in first], [])
-        multipliers: list[int] = [0] * len(self._reached)
         values: list[float] = []
-        classes = range(len(self._side.sizes))
-        seen: list[dict[Pattern, None]] = [{} for _ in classes]
         rounds = min(ROUNDS, PRICED // pricing.work)
         for _ in range(max(1, rounds)):
-            earned, patterns = pricing.best(prices)
+            patterns, earned = self._look(pricing, prices)
             if bounding is not pricing:
-                earned = bounding.best(prices)[0]
-            cuts.append(self._cut(prices, earned.tolist()))
-            for mine, pattern in zip(seen, patterns, strict=True):
-                mine[pattern] = None
-            total = self._bound(prices, multipliers, earned.tolist())
+                earned = bounding.best(prices)[0].tolist()
+            self._cut(prices, earned)
+            total = self._bound(prices, multipliers, earned)
             if bound is None or total < bound:
                 bound, best = total, prices
-            new = self.offer(
-                list(zip(classes, patterns, self._side.sizes, strict=True))
-            )
+            used = zip(range(len(patterns)), patterns, self._side.sizes, strict=True)
+            new = self.offer(list(used))
             solved = self._program.solve()
             if solved is None:
                 break
@@ -182,25 +175,36 @@ class Master:
                 max(0, round(-price * SCALE)) for price in duals[self._reached_row :]
             ]
             prices = self._prices([-price for price in members], multipliers)
-        gangs, shares = values[: len(self._side.gangs)], values[len(self._side.gangs) :]
-        plays = tuple(
+        for shaken in _shaken(best, min(SHAKES, rounds)):
+            _, earned = self._look(pricing, shaken)
+            if bounding is pricing:
+                self._cut(shaken, earned)
+        return Priced(
+            bound=(bound or 0) // SCALE,
+            plays=self._played(values[len(self._side.gangs) :]),
+            seen=tuple(tuple(reversed(mine)) for mine in self._seen),
+            cuts=tuple(self._cuts),
+        )
+
+    def _look(
+        self, pricing: Pricing, prices: Prices
+    ) -> tuple[list[Pattern], list[int]]:
+        """Price patterns once: the best of each class, and what a node earns by it."""
+        earned, patterns = pricing.best(prices)
+        for mine, pattern in zip(self._seen, patterns, strict=True):
+            mine[pattern] = None
+        return patterns, earned.tolist()
+
+    def _cut(self, prices: Prices, earned: Sequence[int]) -> None:
+        """Remember what all nodes earn at most at these prices."""
+        self._cuts.append(Cut(prices.members, self._over_nodes(earned)))
+
+    def _played(self, shares: Sequence[float]) -> tuple[Play, ...]:
+        """Say what the program plays; what came after its last answer has no share."""
+        return tuple(
             Play(cluster, used, share)
             for (cluster, used), share in zip(self._plays, shares, strict=False)
             if share > 1e-9
-        )
-        for shaken in _shaken(best, min(SHAKES, rounds)):
-            earned, patterns = pricing.best(shaken)
-            if bounding is pricing:
-                cuts.append(self._cut(shaken, earned.tolist()))
-            for mine, pattern in zip(seen, patterns, strict=True):
-                mine[pattern] = None
-        return Priced(
-            bound=(bound or 0) // SCALE,
-            plays=plays,
-            gangs=tuple(gangs),
-            prices=best,
-            seen=tuple(tuple(reversed(mine)) for mine in seen),
-            cuts=tuple(cuts),
         )
 
     def _prices(self, members: Sequence[float], multipliers: Sequence[int]) -> Prices:
@@ -213,15 +217,15 @@ class Master:
             touched=sums.touched,
         )
 
-    def _cut(self, prices: Prices, earned: Sequence[int]) -> Cut:
-        sizes = self._side.sizes
-        total = sum(nodes * value for nodes, value in zip(sizes, earned, strict=True))
-        return Cut(prices.members, total)
+    def _over_nodes(self, earned: Sequence[int]) -> int:
+        """Add up what all nodes earn; `earned`: by class."""
+        pairs = zip(self._side.sizes, earned, strict=True)
+        return sum(nodes * value for nodes, value in pairs)
 
     def _combined(self, multipliers: Sequence[int]) -> Measure:
         earlier = [
             (factor, item.measure)
-            for factor, item in zip(multipliers, self._reached, strict=False)
+            for factor, item in zip(multipliers, self._reached, strict=True)
         ]
         return combined(self._measure, SCALE, earlier)
 
@@ -230,15 +234,13 @@ class Master:
     ) -> int:
         """Bound the measure from above, times SCALE."""
         sums = self._combined(multipliers)
-        total = sum(
-            nodes * value for nodes, value in zip(self._side.sizes, earned, strict=True)
-        )
+        total = self._over_nodes(earned)
         for g, kind in enumerate(self._side.gangs):
             cost = sum(prices.members[m] * pods for m, pods in kind.members)
             total += self._side.available[g] * max(0, sums.gangs[g] - cost)
         kept = sum(
             factor * item.value
-            for factor, item in zip(multipliers, self._reached, strict=False)
+            for factor, item in zip(multipliers, self._reached, strict=True)
         )
         return total - kept
 

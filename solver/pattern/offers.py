@@ -56,7 +56,7 @@ class Offers:
         if len(self) > AT_ONCE:
             few = max(OF_A_CLASS[0], AT_ONCE // (len(self._known) or 1))
         listed = self.all(few)
-        owners = [*first, *(owner for owner in listed if owner not in set(first))]
+        owners = dict.fromkeys([*first, *listed])
         found: list[dict[int, list[Pattern]]] = []
         room = 0
         for owner in owners:

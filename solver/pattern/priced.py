@@ -150,7 +150,7 @@ class PricedGoal:
         side = self._layout.side
         pods = pods_of(side, gangs)
         worth = [asked_by(self._layout.demand, m) for m in range(side.members)]
-        master = Master(only_pods(side, pods, worth), _all_of(worth), ())
+        master = Master(only_pods(side, pods, worth), Measure(tuple(worth)), ())
         priced = self._priced(master, [price * SCALE for price in worth])
         wanted = sum(each * count for each, count in zip(worth, pods, strict=True))
         return priced.bound >= wanted
@@ -166,10 +166,6 @@ class PricedGoal:
         model.hint(Choice(tuple(gangs), tuple(used)))
         self._keep(model.solve(self._measure, self.bound, self._budget, TRY_WORK))
         return self.value > before
-
-
-def _all_of(worth: Sequence[int]) -> Measure:
-    return Measure(tuple(worth))
 
 
 def measured(measure: Measure, choice: Choice) -> int:

@@ -50,7 +50,7 @@ class PatternSearch:
         best = self._everything() if listed is None else None
         reached: list[Reached] = []
         bounds: dict[Goal, int | None] = {}
-        optimal = first_two = True
+        proven = optimal = True
         for goal in self._goals:
             measure = measure_of(self._layout.demand, goal)
             if listed is not None:
@@ -59,16 +59,14 @@ class PatternSearch:
                 found, value, bound = self._priced(measure, reached, best)
                 if goal[0] >= LEFT and not self._layout.is_exact:
                     bound = 0
-            bounds[goal] = abs(bound) if optimal else None
-            if found is None:
-                optimal = False
-                first_two = first_two and goal[0] >= LEFT
-                continue
-            best = found
-            optimal = optimal and bound == value
-            first_two = optimal if goal[0] < LEFT else first_two
-            reached.append(Reached(measure, value))
-        return self._found(best, bounds, optimal=first_two)
+            bounds[goal] = abs(bound) if proven else None
+            proven = proven and found is not None and bound == value
+            if goal[0] < LEFT:
+                optimal = proven
+            if found is not None:
+                best = found
+                reached.append(Reached(measure, value))
+        return self._found(best, bounds, optimal=optimal)
 
     def _everything(self) -> Choice | None:
         """Take all gangs in one by one, if that can be; an answer to part is no help.

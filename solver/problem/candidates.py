@@ -18,6 +18,7 @@ from solver.problem.marks import marks_of
 from solver.problem.pools import SeenPool, slice_of
 from solver.problem.reads import Reads, reads
 from solver.problem.selectors import Look, Row, SelectorTable, fault_of, looks
+from solver.problem.tolerations import is_of
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import NodePart, Part, PoolPart, UsePart
 
@@ -236,17 +237,7 @@ def tolerates(tolerations: tuple[DeviceToleration, ...], taint: DeviceTaint) -> 
     """Say whether a taint keeps no request with these tolerations away (KEP-5055)."""
     if taint.effect not in BLOCKING_EFFECTS or taint.key == OWNED_TAINT:
         return True
-    return any(_matches(toleration, taint) for toleration in tolerations)
-
-
-def _matches(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    if toleration.effect not in ("", taint.effect):
-        return False
-    if toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"
+    return any(is_of(toleration, taint) for toleration in tolerations)
 
 
 def use_of_shares(use: UsePart | None) -> dict[str, dict[str, int]]:

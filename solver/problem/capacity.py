@@ -7,6 +7,7 @@ where requests compete or several constraints meet, never too little.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from solver.problem.demand import LocalAsk, LocalConstraint, MemberKind
@@ -52,7 +53,7 @@ def uses_at_most(group: GroupShape, ask: LocalAsk) -> int:
         return group.size
     costs = group.traits.costs[ask.kind]
     pairs = zip(group.traits.left, costs, strict=False)
-    return min((left // cost for left, cost in pairs if cost), default=PLENTY)
+    return min((PLENTY, *(left // cost for left, cost in pairs if cost)))
 
 
 def _pods_by_ask(ask: LocalAsk, shape: NodeShape) -> int:
@@ -111,6 +112,14 @@ def _pods_by_constraint(
         return _pods_by_distinct(counted, shape)
     if not counted:
         return PLENTY
+    return pods_by_values(counted, shape)
+
+
+def pods_by_values(counted: Sequence[tuple[LocalAsk, int]], shape: NodeShape) -> int:
+    """Bound the pods of which each has devices of one value for all these requests.
+
+    `counted` are requests for a number of devices, each with its column.
+    """
     values = {v for group in shape.groups for column in group.values for v in column}
     return sum(
         min(

@@ -116,6 +116,12 @@ class MemberKind(Struct, frozen=True, cache_hash=True):
         """Count the requests of all claims."""
         return sum(self.claims)
 
+    @property
+    def asked(self) -> int:
+        """Count the devices of its first choices, those of `All` as one."""
+        first = (ask for ask in self.asks if not ask.rank)
+        return sum(1 if ask.all_devices else ask.count for ask in first)
+
 
 class GangKind(Struct, frozen=True, cache_hash=True):
     """Gangs of equal worth that need the same."""

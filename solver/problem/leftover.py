@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from solver.problem.capacity import PLENTY, uses_at_most
-from solver.problem.demand import ExpectedKind, LocalAsk, LocalConstraint, MemberKind
-from solver.problem.nodes import GroupShape, NodeShape
+from solver.problem.capacity import pods_by_values, uses_at_most
+from solver.problem.demand import ExpectedKind, MemberKind
+from solver.problem.nodes import NodeShape
 
 FIRST, MORE = 1000, 2
 """The thousandths of devices that count more, and by how much."""
@@ -62,38 +62,10 @@ def room_by_devices(member: MemberKind, shape: NodeShape) -> int | None:
     `member` is that of an `ExpectedKind`.
     """
     bounds = [
-        sum(uses_of(group, ask) for group in shape.groups) // ask.count
+        sum(uses_at_most(group, ask) for group in shape.groups) // ask.count
         for ask in member.asks
     ]
-    bounds += [_room_by_values(member, item, shape) for item in member.constraints]
+    for constraint in member.constraints:
+        scope = [(member.asks[a], column) for a, column in constraint.scope]
+        bounds.append(pods_by_values(scope, shape))
     return min(bounds, default=None)
-
-
-def uses_of(group: GroupShape, ask: LocalAsk) -> int:
-    """Count the uses of a group's devices that are left for a request."""
-    return min(uses_at_most(group, ask), PLENTY)
-
-
-def _room_by_values(
-    member: MemberKind, constraint: LocalConstraint, shape: NodeShape
-) -> int:
-    """Bound the pods by a matchAttribute: over the values of its attribute."""
-    scope = [(member.asks[a], column) for a, column in constraint.scope]
-    values = {
-        value
-        for group in shape.groups
-        for _, column in scope
-        for value in group.values[column]
-    }
-    return sum(
-        min(
-            sum(
-                uses_of(group, ask)
-                for group in shape.groups
-                if value in group.values[column]
-            )
-            // ask.count
-            for ask, column in scope
-        )
-        for value in values
-    )

@@ -22,6 +22,7 @@ from contracts.node_resources import PODS
 from contracts.workload import NodeTaint
 from solver.problem.node_selectors import node_matches
 from solver.problem.problem import MemberPart
+from solver.problem.tolerations import is_of
 from solver.snapshot.parts import NodePart
 
 UNSCHEDULABLE = NodeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -89,7 +90,7 @@ def is_tolerated(fit: NodeFit, node: NodePart) -> bool:
     """Say whether the pod tolerates the node's taints, and that it is cordoned."""
     taints = [*node.taints, *([UNSCHEDULABLE] if node.unschedulable else [])]
     return all(
-        any(tolerates(toleration, taint) for toleration in fit.tolerations)
+        any(is_of(toleration, taint) for toleration in fit.tolerations)
         for taint in taints
     )
 
@@ -106,17 +107,6 @@ def is_chosen(fit: NodeFit, node: NodePart) -> bool:
         and (fit.affinity is None or node_matches(fit.affinity, node))
         and set(fit.extended_resources).isdisjoint(node.plugin_resources)
     )
-
-
-def tolerates(toleration: NodeToleration, taint: NodeTaint) -> bool:
-    """Say whether a toleration is of a taint."""
-    if toleration.effect not in ("", taint.effect):
-        return False
-    if toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"
 
 
 def left_of(node: NodePart, resource: str) -> int | None:

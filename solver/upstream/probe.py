@@ -12,8 +12,9 @@ from msgspec import structs
 
 from contracts.ids import GangUID
 from solver import cpsat
+from solver.cpsat import Term
 from solver.direct.build import build, demand_everything, fix
-from solver.direct.variables import Lot, Placements, Term
+from solver.direct.variables import Lot, Placements
 from solver.problem.attributes import elements
 from solver.problem.demand import Demand
 from solver.problem.nodes import view_of

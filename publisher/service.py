@@ -16,11 +16,11 @@ from contracts.process.errors import ConfigError
 from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.process.wire import BusSettings
-from publisher.claim_writer import ClaimWriter
 from publisher.config import PublisherConfig
 from publisher.errors import FolderError
-from publisher.folder import Contents, Folder
-from publisher.known_claims import KnownClaims
+from publisher.folder.claim_writer import ClaimWriter
+from publisher.folder.files import Contents, Folder
+from publisher.folder.known_claims import KnownClaims
 from publisher.slice_writer import SliceWriter
 
 log = get_logger(__name__)

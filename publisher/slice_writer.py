@@ -25,7 +25,7 @@ from contracts.subjects import untoken
 from publisher.announced import Announced
 from publisher.config import PublisherConfig
 from publisher.errors import FolderError
-from publisher.folder import Folder
+from publisher.folder.files import Folder
 from publisher.plan_slices import plan_slices
 from publisher.steps import Create, Published, Step, Update, after, key_of
 

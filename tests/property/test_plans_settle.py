@@ -13,11 +13,11 @@ from contracts.device import Device, ResourcePool, ResourceSlice
 from contracts.ids import GangUID, NodeName
 from contracts.messages import GangAllocated
 from contracts.validate import validate
-from publisher.manifests import claims_of
-from publisher.plan_claims import is_written, plan_claims
+from publisher.folder.manifests import claims_of
+from publisher.folder.plan_claims import is_written, plan_claims
+from publisher.folder.sources import sources_of
 from publisher.plan_slices import plan_slices
 from publisher.slices import wanted_pool
-from publisher.sources import sources_of
 from publisher.steps import Create, ObjectKey, Published, Update, after, key_of
 from tests import builders
 from tests.builders import decisions

@@ -12,7 +12,9 @@ from contracts.kubernetes import decode_object
 from contracts.messages import GangAllocated
 from contracts.validate import validate
 from publisher.errors import DecisionError
-from publisher.manifests import (
+from publisher.folder.manifests import claims_of, document
+from publisher.folder.sources import objects_named, sources_of
+from publisher.names import (
     ATTEMPT,
     CLAIM_UID,
     FINALIZER,
@@ -22,10 +24,7 @@ from publisher.manifests import (
     MEMBER,
     SPEC_FROM,
     SPEC_OMITTED,
-    claims_of,
-    document,
 )
-from publisher.sources import objects_named, sources_of
 from publisher.steps import ObjectKey
 from tests import builders
 from tests.builders import decisions

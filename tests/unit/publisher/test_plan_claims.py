@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from contracts.claim import ResourceClaim
 from contracts.ids import GangUID
 from contracts.messages import GangAllocated
-from publisher.manifests import ATTEMPT, FINALIZER, GANG_UID, claims_of
-from publisher.plan_claims import is_written, plan_claims
-from publisher.sources import sources_of
+from publisher.folder.manifests import claims_of
+from publisher.folder.plan_claims import is_written, plan_claims
+from publisher.folder.sources import sources_of
+from publisher.names import ATTEMPT, FINALIZER, GANG_UID
 from publisher.steps import Create, Delete, Update
 from tests import builders
 from tests.builders import decisions

@@ -37,12 +37,12 @@ from contracts.process.run import Task
 from contracts.process.wire import Outgoing, Received
 from publisher.config import PublisherConfig
 from publisher.errors import ClaimRefusedError, FolderError, PublisherError
-from publisher.folder import Folder
-from publisher.known_claims import KnownClaims
+from publisher.folder.files import Folder
+from publisher.folder.known_claims import KnownClaims
+from publisher.folder.lookup import fetch_sources
+from publisher.folder.manifests import claims_of
+from publisher.folder.plan_claims import is_written, plan_claims
 from publisher.latest_queue import LatestQueue
-from publisher.lookup import fetch_sources
-from publisher.manifests import claims_of
-from publisher.plan_claims import is_written, plan_claims
 from publisher.steps import Step, key_of
 
 _PAUSE_S = 1.0

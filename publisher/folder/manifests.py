@@ -21,24 +21,21 @@ from contracts.meta import ObjectMeta
 from contracts.validate import validate
 from contracts.validate.names import label_value, object_name
 from publisher.errors import DecisionError
-from publisher.sources import UNKNOWN, ClaimSource, ClaimSources
+from publisher.folder.sources import UNKNOWN, ClaimSource, ClaimSources
+from publisher.names import (
+    ATTEMPT,
+    CLAIM_UID,
+    FINALIZER,
+    GANG,
+    GANG_UID,
+    INDEX,
+    MEMBER,
+    SOLVE,
+    SPEC_FROM,
+    SPEC_OMITTED,
+)
 from publisher.steps import ObjectKey, Published, key_of
 
-FINALIZER = "resource.kubernetes.io/delete-protection"
-"""Without it no controller frees the claim, and it may vanish while in use."""
-GANG = "moorings.dev/gang"
-"""Label: the gang's name, where it is short enough for a label."""
-GANG_UID = "moorings.dev/gang-uid"
-MEMBER = "moorings.dev/member"
-INDEX = "moorings.dev/index"
-ATTEMPT = "moorings.dev/attempt"
-SOLVE = "moorings.dev/solve"
-CLAIM_UID = "moorings.dev/claim-uid"
-"""The uid that decisions use for a claim that Kubernetes has not made yet."""
-SPEC_FROM = "moorings.dev/spec-from"
-"""Where the spec is from when the submission does not hold it."""
-SPEC_OMITTED = "moorings.dev/spec-omitted"
-"""`true`: nobody on the bus knows the spec; the object must exist to be applied."""
 _DERIVED_VERSION = 5
 """Of UUIDs made from names; Kubernetes draws its own at random."""
 

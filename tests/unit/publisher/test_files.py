@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from publisher.errors import FolderError
-from publisher.folder import Contents, Folder
+from publisher.folder.files import Contents, Folder
 from publisher.steps import Create, Delete, Update, key_of
 from tests import builders
 

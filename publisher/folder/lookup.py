@@ -18,7 +18,7 @@ from contracts.process.bus import Bus
 from contracts.process.errors import MessageError
 from contracts.process.log import get_logger
 from contracts.process.wire import Received
-from publisher.sources import ClaimSources, objects_named, sources_of
+from publisher.folder.sources import ClaimSources, objects_named, sources_of
 from publisher.steps import ObjectKey
 
 log = get_logger(__name__)

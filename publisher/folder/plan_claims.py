@@ -17,12 +17,16 @@ from contracts.claim import ResourceClaim, ResourceClaimSpec
 from contracts.ids import GangUID
 from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
-from publisher.manifests import ATTEMPT, FINALIZER, GANG, GANG_UID, SPEC_OMITTED
+from publisher.names import (
+    ADOPTED,
+    ATTEMPT,
+    FINALIZER,
+    GANG,
+    GANG_UID,
+    OURS,
+    SPEC_OMITTED,
+)
 from publisher.steps import Create, Delete, ObjectKey, Step, Update, key_of
-
-ADOPTED = "moorings.dev/adopted"
-"""`true`: the claim was there, unallocated, before the decision."""
-_OURS = "moorings.dev/"
 
 
 class ClaimPlan(Struct, frozen=True, kw_only=True):
@@ -101,7 +105,7 @@ def _merged(
     kept = {
         key: value
         for key, value in before.annotations.items()
-        if not key.startswith(_OURS) or key == ADOPTED
+        if not key.startswith(OURS) or key == ADOPTED
     }
     annotations = kept | after.annotations | ({ADOPTED: "true"} if adopted else {})
     spec = wanted.spec
@@ -130,7 +134,7 @@ def _give_up(claim: ResourceClaim) -> Step:
     annotations = {
         key: value
         for key, value in claim.metadata.annotations.items()
-        if not key.startswith(_OURS)
+        if not key.startswith(OURS)
     }
     labels = {key: value for key, value in claim.metadata.labels.items() if key != GANG}
     finalizers = tuple(name for name in claim.metadata.finalizers if name != FINALIZER)

@@ -26,7 +26,7 @@ from contracts.device import ResourceSlice
 from contracts.errors import ContractsError
 from contracts.kubernetes import decode_object
 from publisher.errors import FolderError
-from publisher.manifests import document
+from publisher.folder.manifests import document
 from publisher.steps import Create, Delete, ObjectKey, Published, Step, Update, key_of
 
 DIRECTORIES = {"ResourceClaim": "resourceclaims", "ResourceSlice": "resourceslices"}

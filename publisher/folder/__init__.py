@@ -1,0 +1,1 @@
+"""The sink without a cluster: decisions become manifests in a folder."""

@@ -1,0 +1,27 @@
+"""The labels, annotations, finalizer, gate and taint by which objects are known.
+
+Stands alone so that every sink, plan and test means the same name.
+"""
+
+from __future__ import annotations
+
+from contracts.gang import GANG_LABEL
+
+OURS = "moorings.dev/"
+FINALIZER = "resource.kubernetes.io/delete-protection"
+"""Without it no controller frees the claim, and it may vanish while in use."""
+GANG = GANG_LABEL
+"""Label: the gang's name, where it is short enough for a label."""
+GANG_UID = "moorings.dev/gang-uid"
+MEMBER = "moorings.dev/member"
+INDEX = "moorings.dev/index"
+ATTEMPT = "moorings.dev/attempt"
+SOLVE = "moorings.dev/solve"
+CLAIM_UID = "moorings.dev/claim-uid"
+"""The uid that decisions use for a claim that Kubernetes has not made yet."""
+SPEC_FROM = "moorings.dev/spec-from"
+"""Where the spec is from when the submission does not hold it."""
+SPEC_OMITTED = "moorings.dev/spec-omitted"
+"""`true`: nobody on the bus knows the spec; the object must exist to be applied."""
+ADOPTED = "moorings.dev/adopted"
+"""`true`: the claim was there, unallocated, before the decision."""

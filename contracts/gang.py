@@ -21,6 +21,8 @@ MAX_MEMBERS = 5000
 """Pods of one gang."""
 GANG_LABEL = "moorings.dev/gang"
 """Names the gang of a pod, in its namespace."""
+GANG_UID_ANNOTATION = "moorings.dev/gang-uid"
+"""Names the very gang that a pod runs for: others of its name came before or come."""
 
 
 class MemberClaim(KubernetesStruct, frozen=True, kw_only=True):
@@ -116,6 +118,8 @@ class GangPhase(StrEnum):
     DECIDED = "Decided"
     """Allocated by the solver, not yet confirmed by the publisher."""
     WRITTEN = "Written"
+    RUNNING = "Running"
+    """Its pods may run; what it holds is what Kubernetes says of pods and claims."""
     COMPLETED = "Completed"
     CANCELLED = "Cancelled"
     REJECTED = "Rejected"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.allocation import AllocationResult, Reason
-from contracts.codec import Codec
+from contracts.codec import Codec, encode
 from contracts.device import DeviceTaint, ResourcePool
 from contracts.gang import MAX_MEMBERS, Gang
 from contracts.ids import (
@@ -26,6 +26,9 @@ from contracts.ids import (
     SolveID,
 )
 from contracts.quantity import Quantity
+
+MAX_BYTES = 1 << 20
+"""What is only told to people is left out of a message rather than pass this size."""
 
 
 class Message(
@@ -286,6 +289,19 @@ class SolveDecided(Message, frozen=True, kw_only=True):
 # --- from the publisher: what became of decisions ---------------------------------
 
 
+class PodWritten(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The pod that a member of a gang became, and its claims, as Kubernetes has them.
+
+    Pods that share a claim are one member: each of them is named.
+    """
+
+    member: str
+    index: int
+    pod: str
+    claims: dict[str, str] = {}
+    """The ResourceClaim of each claim of the member."""
+
+
 class AllocationWritten(Message, frozen=True, kw_only=True):
     """All claims of the decision are written (subject `conf`)."""
 
@@ -293,6 +309,32 @@ class AllocationWritten(Message, frozen=True, kw_only=True):
     namespace: Namespace
     uid: GangUID
     attempt: int
+    pods: tuple[PodWritten, ...] = ()
+    """Empty where there is no cluster, and when they are omitted."""
+    pods_omitted: bool = False
+    """Whether naming all pods would have taken more than `MAX_BYTES`."""
+
+    def naming(self, pods: tuple[PodWritten, ...]) -> AllocationWritten:
+        """Name the pods, or say that they are too many."""
+        named = structs.replace(self, pods=pods, pods_omitted=False)
+        if len(encode(named)) <= MAX_BYTES:
+            return named
+        return structs.replace(self, pods=(), pods_omitted=True)
+
+
+class GatesOpened(Message, frozen=True, kw_only=True):
+    """All pods of the attempt may be scheduled, and are pinned to their nodes.
+
+    From here on Kubernetes' own objects say what is taken, as its pods and claims end
+    one by one.
+    """
+
+    cluster: ClusterName
+    namespace: Namespace
+    uid: GangUID
+    attempt: int
+    state: int
+    """The sequence of the STATE stream at which its pods and claims are all in it."""
 
 
 class AllocationRefused(Message, frozen=True, kw_only=True):
@@ -332,7 +374,11 @@ CommandMessage = CancelGang | ReleaseGang
 DecisionMessage = GangAllocated | GangPending | GangRejected | GangReleased
 SolveMessage = SolveOpened | SolveDecided
 ConfirmationMessage = (
-    AllocationWritten | AllocationRefused | AllocationLost | ClaimsReleased
+    AllocationWritten
+    | GatesOpened
+    | AllocationRefused
+    | AllocationLost
+    | ClaimsReleased
 )
 
 INVENTORY: Codec[InventoryMessage] = Codec(InventoryMessage, "inventory")

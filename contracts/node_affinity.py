@@ -13,6 +13,7 @@ from typing import Any
 from contracts.codec import convert
 from contracts.device import NodeSelector
 from contracts.errors import DecodeError
+from contracts.ids import NodeName
 from contracts.shapes import read
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -46,6 +47,26 @@ def required_nodes(affinity: Mapping[str, Any]) -> NodeSelector | None:
     if unknown:
         raise DecodeError("affinity", f"{path}.{unknown[0]}", "unknown field")
     return found
+
+
+def pinned_node(affinity: Mapping[str, Any]) -> NodeName | None:
+    """Read the one node that is required by its name; None: there is no such node.
+
+    Raises:
+        DecodeError: it is not of the shape that a pod's affinity has.
+    """
+    selector = required_nodes(affinity)
+    found: set[str] = set()
+    for term in selector.node_selector_terms if selector is not None else ():
+        named = {
+            item.values[0]
+            for item in term.match_fields
+            if (item.key, item.operator, len(item.values)) == ("metadata.name", "In", 1)
+        }
+        if len(named) != 1:
+            return None
+        found |= named
+    return NodeName(found.pop()) if len(found) == 1 else None
 
 
 def required_pods(affinity: Mapping[str, Any]) -> tuple[str, ...]:

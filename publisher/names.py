@@ -5,14 +5,14 @@ Stands alone so that every sink, plan and test means the same name.
 
 from __future__ import annotations
 
-from contracts.gang import GANG_LABEL
+from contracts.gang import GANG_LABEL, GANG_UID_ANNOTATION
 
 OURS = "moorings.dev/"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 """Without it no controller frees the claim, and it may vanish while in use."""
 GANG = GANG_LABEL
 """Label: the gang's name, where it is short enough for a label."""
-GANG_UID = "moorings.dev/gang-uid"
+GANG_UID = GANG_UID_ANNOTATION
 MEMBER = "moorings.dev/member"
 INDEX = "moorings.dev/index"
 ATTEMPT = "moorings.dev/attempt"

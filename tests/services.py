@@ -13,12 +13,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from contracts import messages, subjects
-from contracts.claim import DeviceClass
+from contracts.claim import DeviceClass, ResourceClaim
 from contracts.codec import to_builtins
 from contracts.gang import Gang
-from contracts.ids import ClusterName, GangUID, Namespace, NodeName
+from contracts.ids import ClusterName, GangUID, Namespace, NodeName, object_key
 from contracts.kubernetes import to_kubernetes
 from contracts.messages import (
+    ConfirmationMessage,
     DecisionMessage,
     DevicesAnnounced,
     ObjectObserved,
@@ -108,18 +109,23 @@ async def observe_class(bus: Bus) -> None:
     await observe(bus, device_class())
 
 
-async def observe(bus: Bus, item: DeviceClass) -> None:
-    """Put a DeviceClass on the bus."""
-    name = item.metadata.name
-    message = ObjectObserved(
-        cluster=CLUSTER,
-        kind="DeviceClass",
-        key=name,
-        object=to_builtins(to_kubernetes(item)),
-    )
-    subject = subjects.state(CLUSTER, "DeviceClass", name)
+async def observe(bus: Bus, item: DeviceClass | ResourceClaim) -> int:
+    """Put an object on the bus; gives its sequence there."""
+    kind, key = type(item).__name__, item.metadata.name
+    if isinstance(item, ResourceClaim):
+        key = object_key(item.metadata.namespace, key)
+    raw = to_builtins(to_kubernetes(item))
+    message = ObjectObserved(cluster=CLUSTER, kind=kind, key=key, object=raw)
+    subject = subjects.state(CLUSTER, kind, key)
     data = messages.STATE.encode(message)
-    await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
+    return await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
+
+
+async def confirm(bus: Bus, message: ConfirmationMessage) -> None:
+    """Say what became of a decision, as the publisher does."""
+    subject = subjects.confirmation(CLUSTER, message.namespace, message.uid)
+    data = messages.CONFIRMATION.encode(message)
+    await bus.publish(Outgoing(subject=subject, data=data))
 
 
 async def submit(bus: Bus, gang: Gang) -> None:

@@ -81,8 +81,8 @@ def submit(
             with progress("waiting for decisions"):
                 records = await _decided(client, uids, timeout)
             _show_gangs(records, output)
-            phases = [record.phase for record in records]
-            return ExitCode.YES if all(p.holds_devices for p in phases) else ExitCode.NO
+            allocated = all(record.placed is not None for record in records)
+            return ExitCode.YES if allocated else ExitCode.NO
 
     raise typer.Exit(asyncio.run(run()))
 
@@ -149,7 +149,7 @@ def _show_gangs(records: Iterable[GangRecord], output: Format) -> None:
 def view_of(record: GangRecord) -> dict[str, Any]:
     """Say in one row how a gang is."""
     spec = record.submission.gang.spec if record.submission is not None else None
-    decision = record.allocated
+    decision = record.placed
     return {
         "namespace": record.namespace,
         "name": record.name,
@@ -182,7 +182,7 @@ async def _show_nodes(client: Client, output: Format) -> None:
     """Show the announced nodes: devices by driver, and how many are held."""
     held: Counter[str] = Counter()
     for record in await client.gangs():
-        decision = record.allocated
+        decision = record.placed
         for member in decision.members if decision is not None else ():
             for claim in member.claims:
                 held[member.node] += len(claim.allocation.devices.results)
@@ -274,7 +274,7 @@ def explain(
 
 def explained_of(record: GangRecord) -> dict[str, Any]:
     """Say all that is known of a gang."""
-    decision = record.allocated
+    decision = record.placed
     return {
         **view_of(record),
         "reasons": [

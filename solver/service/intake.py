@@ -27,6 +27,7 @@ from contracts.messages import (
     GangPending,
     GangRejected,
     GangReleased,
+    GatesOpened,
     HealthJudged,
     NodeSeen,
     ObjectGone,
@@ -121,6 +122,7 @@ def _check(
             | GangRejected()
             | GangReleased()
             | AllocationWritten()
+            | GatesOpened()
             | AllocationRefused()
             | AllocationLost()
             | ClaimsReleased()

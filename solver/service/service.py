@@ -37,6 +37,7 @@ from solver.service.intake import (
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.messages import outgoing, rejection, release
+from solver.service.openings import Openings
 from solver.service.presence import judge_presence
 from solver.service.worker import SolveWorker
 from solver.snapshot.batch import BatchLimits, choose_batch
@@ -90,6 +91,7 @@ class SolverService:
         self._seen: dict[NodeName, float] = {}
         self._connection = (0, monotonic())
         self._synced: set[str] = set()
+        self._openings = Openings()
         self._refused: dict[tuple[Namespace, GangUID], RefusedSubmission] = {}
         self.counts: Counter[str] = Counter()
         """Messages taken in and refused, by entity."""
@@ -126,6 +128,9 @@ class SolverService:
             async for page in self._bus.follow(stream, wanted, stop):
                 for received in page.messages:
                     self._take(received)
+                if entity == "state" and page.messages:
+                    for opened in self._openings.read(page.messages[-1].sequence):
+                        self._snapshot = apply(self._snapshot, opened)
                 if page.synced and entity not in self._synced:
                     self._synced.add(entity)
                     log.info("stream.synced", stream=stream, **self._sizes())
@@ -159,7 +164,9 @@ class SolverService:
     def _believe(self, message: SnapshotMessage, received: Received) -> None:
         entity = received.subject.partition(".")[0]
         try:
-            self._snapshot = apply(self._snapshot, message, sequence=received.sequence)
+            if not self._openings.keeps(message):
+                sequence = received.sequence
+                self._snapshot = apply(self._snapshot, message, sequence=sequence)
             self.counts[entity] += 1
             if isinstance(message, AllocationRefused | AllocationLost):
                 pause = min(REST_S * 2**message.attempt, MAX_REST_S)

@@ -25,6 +25,7 @@ from contracts.messages import (
     GangPending,
     GangRejected,
     GangReleased,
+    GatesOpened,
     ReleaseOutcome,
     SubmitGang,
 )
@@ -70,6 +71,8 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         match self.confirmation:
             case AllocationWritten(attempt=confirmed) if confirmed == attempt:
                 return GangPhase.WRITTEN
+            case GatesOpened(attempt=confirmed) if confirmed == attempt:
+                return GangPhase.RUNNING
             case AllocationRefused(attempt=void) | AllocationLost(attempt=void) if (
                 void == attempt
             ):
@@ -92,6 +95,14 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         if self.phase.holds_devices and isinstance(self.decision, GangAllocated):
             return self.decision
         return None
+
+    @property
+    def placed(self) -> GangAllocated | None:
+        """The decision that its pods run by or will: taken, or Running."""
+        running = self.phase is GangPhase.RUNNING
+        if running and isinstance(self.decision, GangAllocated):
+            return self.decision
+        return self.allocated
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -125,7 +136,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
             return None
         if isinstance(self.command, CancelGang):
             return ReleaseOutcome.CANCELLED
-        if self.phase.holds_devices:
+        if self.placed is not None:
             return ReleaseOutcome.COMPLETED
         return ReleaseOutcome.CANCELLED
 
@@ -135,7 +146,7 @@ def void_reason(confirmation: ConfirmationMessage | None) -> Reason:
     match confirmation:
         case AllocationRefused(reason=text) | AllocationLost(reason=text):
             return Reason(rule=Rule.WITHDRAWN, message=text)
-        case AllocationWritten() | ClaimsReleased() | None:
+        case AllocationWritten() | GatesOpened() | ClaimsReleased() | None:
             return Reason(rule=Rule.WITHDRAWN)
 
 
@@ -172,6 +183,7 @@ def _attempt_of(message: ConfirmationMessage | None) -> int | None:
     match message:
         case (
             AllocationWritten(attempt=attempt)
+            | GatesOpened(attempt=attempt)
             | AllocationRefused(attempt=attempt)
             | AllocationLost(attempt=attempt)
         ):

@@ -1,6 +1,6 @@
 """What is said of one node, and the part that follows from it.
 
-Its agent, its Node object, and who uses how much of it: decided gangs and bound pods.
+Its agent, its Node object, and who uses how much of it: decided gangs and pods.
 Pods of a gang that holds its devices here are not counted beside it. Pure.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from contracts.ids import NodeName
+from contracts.ids import GangUID, NodeName
 from contracts.node_resources import units_offered
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeStatus
@@ -26,10 +26,11 @@ class NodeUse(Struct, frozen=True, kw_only=True):
     """What one holder uses of a node."""
 
     amounts: dict[str, int]
-    gang: str = ""
-    """Of a pod: the gang that it belongs to; of a gang: itself; by `namespace/name`."""
+    gang: GangUID = GangUID("")
+    """Of a pod: the very gang that it runs for; of a gang: itself. Two gangs may have
+    one name, as when pods of a running gang are replaced."""
     decided: bool = False
-    """Whether it is a gang that was decided, not a pod that is bound."""
+    """Whether it is a gang that was decided, not a pod."""
 
 
 class NodeState(Struct, frozen=True, kw_only=True):
@@ -88,8 +89,8 @@ def _free(
 
 def _used(uses: Iterable[NodeUse]) -> dict[str, int]:
     """Add up what is used; of a gang and its own pods whichever is more."""
-    decided: dict[str, dict[str, int]] = {}
-    bound: dict[str, dict[str, int]] = {}
+    decided: dict[GangUID, dict[str, int]] = {}
+    bound: dict[GangUID, dict[str, int]] = {}
     total: dict[str, int] = {}
     for use in uses:
         if not use.gang:

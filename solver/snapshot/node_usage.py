@@ -1,6 +1,7 @@
 """Who uses what of the nodes: decided gangs by their members, others by their pods.
 
-Each holder's share lies with the node, so a gang or pod that changes touches the pages
+A gang's pods count from the opening of their gates, bound or not: they are pinned. Each
+holder's share lies with the node, so a gang or pod that changes touches the pages
 of its own nodes only. Devices are the business of `usage.py`.
 """
 
@@ -10,8 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
-from contracts.gang import GANG_LABEL
-from contracts.ids import NodeName, object_key
+from contracts.gang import GANG_UID_ANNOTATION
+from contracts.ids import GangUID, NodeName
+from contracts.node_affinity import pinned_node
 from contracts.node_resources import PODS, requested, units_asked
 from contracts.workload import Pod
 from solver.snapshot.gangs import GangRecord
@@ -33,23 +35,28 @@ def uses_of_gang(record: GangRecord) -> dict[NodeName, NodeUse]:
     for pod in record.allocated.members:
         total = amounts.setdefault(pod.node, {})
         add(total, {PODS: 1, **asked.get(pod.member, {})})
-    key = object_key(gang.metadata.namespace, gang.metadata.name)
     return {
-        node: NodeUse(amounts=amounts[node], gang=key, decided=True)
+        node: NodeUse(amounts=amounts[node], gang=record.uid, decided=True)
         for node in sorted(amounts)
     }
 
 
 def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
-    """Say what a pod uses of its node: nothing unless it is bound and not over."""
-    if pod is None or not pod.spec.node_name or pod.status.phase in ENDED:
+    """Say what a pod uses of its node: nothing unless that is settled, or it is over.
+
+    Raises:
+        DecodeError: a pod of a gang has an affinity that cannot be read.
+    """
+    if pod is None or pod.status.phase in ENDED:
         return {}
-    name = pod.metadata.labels.get(GANG_LABEL, "")
-    use = NodeUse(
-        amounts={PODS: 1, **units_asked(requested(pod.spec))},
-        gang=object_key(pod.metadata.namespace, name) if name else "",
-    )
-    return {pod.spec.node_name: use}
+    gang = GangUID(pod.metadata.annotations.get(GANG_UID_ANNOTATION, ""))
+    node = pod.spec.node_name
+    if not node and gang and not pod.spec.scheduling_gates:
+        node = pinned_node(pod.spec.affinity)
+    if not node:
+        return {}
+    amounts = {PODS: 1, **units_asked(requested(pod.spec))}
+    return {node: NodeUse(amounts=amounts, gang=gang)}
 
 
 def with_node_uses(

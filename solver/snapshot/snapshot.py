@@ -31,6 +31,7 @@ from contracts.messages import (
     GangPending,
     GangRejected,
     GangReleased,
+    GatesOpened,
     HealthJudged,
     ObjectGone,
     ObjectObserved,
@@ -88,7 +89,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     templates: FrozenMap[str, ResourceClaimTemplate] = FrozenMap()
     """By `namespace/name`."""
     pod_nodes: FrozenMap[str, NodeName] = FrozenMap()
-    """The node of each pod that uses one, by `namespace/name`."""
+    """The node of each pod that uses one or will, by `namespace/name`."""
     gangs: FrozenMap[GangUID, GangRecord] = FrozenMap()
     waiting: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs that want a decision."""
@@ -120,6 +121,7 @@ SnapshotMessage = (
     | GangTried
     | GangForgotten
     | AllocationWritten
+    | GatesOpened
     | AllocationRefused
     | AllocationLost
     | ClaimsReleased
@@ -181,6 +183,7 @@ def apply(
             return _without_gang(snapshot, uid)
         case (
             AllocationWritten()
+            | GatesOpened()
             | AllocationRefused()
             | AllocationLost()
             | ClaimsReleased()
@@ -240,9 +243,9 @@ def _with_held(
 
 
 def _without_gang(snapshot: Snapshot, uid: GangUID) -> Snapshot:
-    """Forget a gang of which no submission is known and which holds nothing."""
+    """Forget a gang of which no submission is known and which has no place."""
     record = snapshot.unknown.get(uid)
-    if record is None or record.allocated is not None:
+    if record is None or record.placed is not None:
         return snapshot
     return structs.replace(
         snapshot,
@@ -328,7 +331,7 @@ def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Sn
 
 
 def _with_pod(snapshot: Snapshot, key: str, pod: Pod | None) -> Snapshot:
-    """Follow a pod: once it is bound, its node has less left for others."""
+    """Follow a pod: once its node is settled, less of it is left for others."""
     pods = snapshot.pod_nodes
     known, uses = pods.get(key), uses_of_pod(pod)
     before = () if known is None else (known,)

@@ -76,6 +76,7 @@ def pod(
     namespace: str = NAMESPACE,
     uid: str = "",
     labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     phase: str = "Pending",
     **spec: Any,
 ) -> Pod:
@@ -91,7 +92,11 @@ def pod(
     needs = ResourceRequirements(requests=quantities(requests or {}))
     return Pod(
         metadata=ObjectMeta(
-            name=name, namespace=namespace, uid=uid, labels=dict(labels or {})
+            name=name,
+            namespace=namespace,
+            uid=uid,
+            labels=dict(labels or {}),
+            annotations=dict(annotations or {}),
         ),
         spec=PodSpec(
             containers=(Container(name="main", resources=needs),),

@@ -50,6 +50,7 @@ CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
         messages.CONFIRMATION,
         (
             messages.AllocationWritten,
+            messages.GatesOpened,
             messages.AllocationRefused,
             messages.AllocationLost,
             messages.ClaimsReleased,

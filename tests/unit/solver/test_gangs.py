@@ -17,6 +17,7 @@ from contracts.messages import (
     GangPending,
     GangRejected,
     GangReleased,
+    GatesOpened,
     ReleaseGang,
     ReleaseOutcome,
     SubmitGang,
@@ -45,6 +46,10 @@ def pending(attempt: int = 0) -> GangPending:
 
 def written(attempt: int) -> AllocationWritten:
     return AllocationWritten(**WHO, attempt=attempt)  # type: ignore[arg-type]  # ids of one gang
+
+
+def opened(attempt: int) -> GatesOpened:
+    return GatesOpened(**WHO, attempt=attempt, state=7)  # type: ignore[arg-type]  # ids of one gang
 
 
 def refused(attempt: int) -> AllocationRefused:
@@ -77,6 +82,10 @@ def believed(*messages: SnapshotMessage) -> Snapshot:
         ((SUBMIT, pending()), GangPhase.PENDING),
         ((SUBMIT, allocated(1)), GangPhase.DECIDED),
         ((SUBMIT, allocated(1), written(1)), GangPhase.WRITTEN),
+        ((SUBMIT, allocated(1), written(1), opened(1)), GangPhase.RUNNING),
+        ((SUBMIT, allocated(1), opened(1), lost(1)), GangPhase.PENDING),
+        ((SUBMIT, allocated(2), opened(1)), GangPhase.DECIDED),
+        ((SUBMIT, allocated(2), opened(2), written(1)), GangPhase.RUNNING),
         ((SUBMIT, allocated(1), refused(1)), GangPhase.PENDING),
         ((SUBMIT, allocated(1), written(1), lost(1)), GangPhase.PENDING),
         ((SUBMIT, allocated(1), refused(1), allocated(2)), GangPhase.DECIDED),
@@ -97,9 +106,15 @@ def test_phase_follows_from_the_messages(
     assert record.phase is phase
 
 
-def test_order_between_streams_does_not_matter() -> None:
+@pytest.mark.parametrize(
+    ("confirmed", "phase"),
+    [(written(2), GangPhase.WRITTEN), (opened(2), GangPhase.RUNNING)],
+)
+def test_order_between_streams_does_not_matter(
+    confirmed: SnapshotMessage, phase: GangPhase
+) -> None:
     """After a restart each stream is read on its own."""
-    streams: tuple[SnapshotMessage, ...] = (SUBMIT, allocated(2), written(2), RELEASE)
+    streams: tuple[SnapshotMessage, ...] = (SUBMIT, allocated(2), confirmed, RELEASE)
     found = set()
     for order in permutations(enumerate(streams)):
         snapshot = Snapshot()
@@ -108,7 +123,7 @@ def test_order_between_streams_does_not_matter() -> None:
         record = snapshot.gangs.get(GangUID(UID))
         assert record is not None
         found.add((record.phase, record.attempt, record.ending, len(snapshot.ending)))
-    assert found == {(GangPhase.WRITTEN, 2, ReleaseOutcome.COMPLETED, 1)}
+    assert found == {(phase, 2, ReleaseOutcome.COMPLETED, 1)}
 
 
 def test_older_decision_changes_nothing() -> None:
@@ -125,6 +140,8 @@ def test_older_decision_changes_nothing() -> None:
         ((SUBMIT, RELEASE), ReleaseOutcome.CANCELLED),
         ((SUBMIT, allocated(1), CANCEL), ReleaseOutcome.CANCELLED),
         ((SUBMIT, allocated(1), RELEASE), ReleaseOutcome.COMPLETED),
+        ((SUBMIT, allocated(1), opened(1), RELEASE), ReleaseOutcome.COMPLETED),
+        ((SUBMIT, allocated(1), opened(1), CANCEL), ReleaseOutcome.CANCELLED),
         ((SUBMIT, allocated(1), RELEASE, released(ReleaseOutcome.COMPLETED)), None),
         ((CANCEL,), None),
     ],

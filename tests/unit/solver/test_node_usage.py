@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec import structs
 
-from contracts.gang import GANG_LABEL, Gang
+from contracts.gang import GANG_LABEL, GANG_UID_ANNOTATION, Gang
 from contracts.ids import (
     ClusterName,
     GangUID,
@@ -19,11 +20,13 @@ from contracts.messages import (
     DevicesAnnounced,
     GangAllocated,
     GangReleased,
+    GatesOpened,
     MemberAllocated,
     ObjectGone,
     ReleaseOutcome,
     SubmitGang,
 )
+from contracts.workload import PodSchedulingGate
 from solver.snapshot.parts import NodePart
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import gang, member, node, pod, pool, quantities
@@ -31,6 +34,7 @@ from tests.problems import CLUSTER, observe_core, snapshot_of
 
 GANG = gang(member(count=2, resources={"cpu": 2}), name="train", namespace="team")
 UID = GangUID(GANG.metadata.uid)
+GATES = (PodSchedulingGate(name="moorings.dev/gang"),)
 
 
 def free(snapshot: Snapshot, name: str = "a") -> dict[str, int] | None:
@@ -45,12 +49,12 @@ def world(*gangs: Gang) -> Snapshot:
     return observe_core(snapshot, *items)
 
 
-def placed(*nodes: str) -> GangAllocated:
+def placed(*nodes: str, uid: GangUID = UID) -> GangAllocated:
     return GangAllocated(
         cluster=CLUSTER,
         namespace=Namespace("team"),
         name="train",
-        uid=UID,
+        uid=uid,
         solve=SolveID("s"),
         attempt=1,
         epoch=1,
@@ -61,15 +65,25 @@ def placed(*nodes: str) -> GangAllocated:
     )
 
 
-def bound(name: str, on: str = "a", cpu: str = "2", gang_name: str = "") -> Any:
-    labels = {GANG_LABEL: gang_name} if gang_name else {}
+def opened() -> GatesOpened:
+    return GatesOpened(
+        cluster=CLUSTER, namespace=Namespace("team"), uid=UID, attempt=1, state=0
+    )
+
+
+def of_gang(uid: str = UID) -> dict[str, Any]:
+    """Say by which metadata a pod is of a gang; the label names it only."""
+    return {"annotations": {GANG_UID_ANNOTATION: uid}, "labels": {GANG_LABEL: "train"}}
+
+
+def bound(name: str, on: str = "a", cpu: str = "2", **metadata: Any) -> Any:
     return pod(
         name,
         requests={"cpu": cpu},
         namespace="team",
-        labels=labels,
         node_name=NodeName(on),
         phase="Running",
+        **metadata,
     )
 
 
@@ -120,16 +134,70 @@ def test_a_pod_without_a_node_uses_none() -> None:
 
 def test_pods_of_a_decided_gang_are_not_counted_beside_it() -> None:
     snapshot = apply(world(GANG), placed("a", "b"), sequence=1)
-    snapshot = observe_core(snapshot, bound("w-0", gang_name="train"))
+    snapshot = observe_core(snapshot, bound("w-0", **of_gang()))
     assert free(snapshot) == {"cpu": 6000, "pods": 9}
-    snapshot = observe_core(snapshot, bound("x", gang_name="other"))
+    snapshot = observe_core(snapshot, bound("x", **of_gang("other")))
     assert free(snapshot) == {"cpu": 4000, "pods": 8}
 
 
 def test_of_a_gang_and_its_pods_whichever_is_more_counts() -> None:
     snapshot = apply(world(GANG), placed("a", "b"), sequence=1)
-    snapshot = observe_core(snapshot, bound("w-0", gang_name="train", cpu="5"))
+    snapshot = observe_core(snapshot, bound("w-0", cpu="5", **of_gang()))
     assert free(snapshot) == {"cpu": 3000, "pods": 9}
+
+
+def test_two_gangs_of_one_name_are_two() -> None:
+    """Pods of a running gang that are replaced come as another gang of its name."""
+    metadata = structs.replace(GANG.metadata, uid="replacement")
+    again = structs.replace(GANG, metadata=metadata)
+    snapshot = apply(world(GANG, again), placed("a"), sequence=1)
+    snapshot = observe_core(snapshot, bound("w-0", **of_gang()))
+    snapshot = apply(snapshot, placed("a", uid=GangUID("replacement")), sequence=2)
+    assert free(snapshot) == {"cpu": 4000, "pods": 8}
+
+
+def test_of_a_running_gang_its_pods_count_one_by_one() -> None:
+    """What its pods do not use any more, others may, though the gang runs on."""
+    snapshot = apply(world(GANG), placed("a", "a"), sequence=1)
+    snapshot = observe_core(snapshot, bound("w-0", **of_gang()))
+    pinned = structs.replace(
+        bound("w-1", **of_gang()).spec, node_name=None, affinity=pin("a")
+    )
+    waiting = structs.replace(bound("w-1", **of_gang()), spec=pinned)
+    snapshot = observe_core(snapshot, waiting)
+    snapshot = apply(snapshot, opened())
+    assert free(snapshot) == {"cpu": 4000, "pods": 8}
+    gone = ObjectGone(cluster=CLUSTER, kind="Pod", key="team/w-0")
+    after = apply(snapshot, gone)
+    assert free(after) == {"cpu": 6000, "pods": 9}
+    assert after.growth > snapshot.growth
+
+
+def pin(*nodes: str) -> dict[str, Any]:
+    fields = [{"key": "metadata.name", "operator": "In", "values": list(nodes)}]
+    terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+@pytest.mark.parametrize(
+    ("change", "uses"),
+    [
+        ({"affinity": pin("a")}, True),
+        ({"affinity": pin("a", "b")}, False),
+        ({"affinity": {}}, False),
+        ({"affinity": pin("a"), "scheduling_gates": GATES}, False),
+    ],
+)
+def test_an_unbound_pod_of_a_gang_uses_the_node_it_is_pinned_to(
+    change: dict[str, Any], uses: bool
+) -> None:
+    waiting = pod("p", requests={"cpu": 2}, namespace="team", **of_gang(), **change)
+    left = free(observe_core(world(), waiting))
+    assert left == {"cpu": 8000 - 2000 * uses, "pods": 10 - uses}
+    others = structs.replace(
+        waiting, metadata=structs.replace(waiting.metadata, annotations={})
+    )
+    assert free(observe_core(world(), others)) == {"cpu": 8000, "pods": 10}
 
 
 def test_what_is_used_twice_is_believed_once() -> None:

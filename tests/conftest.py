@@ -1,16 +1,21 @@
-"""Fixtures for everybody: a real nats-server, and a bus with all streams."""
+"""Fixtures for everybody: a real nats-server, a real Kubernetes control plane."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import AsyncIterator, Iterator
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from contracts.process.bus import Bus, BusSettings
 from moorings.nats import LocalServer
+from tests.controlplane import programs, server
+from tests.controlplane.client import Kube
+from tests.controlplane.options import Options
 from tests.upstream_oracle import NO_GO, REQUIRED, built
 
 
@@ -59,3 +64,60 @@ def upstream_oracle() -> Path:
     if program is None:
         pytest.skip(NO_GO)
     return program
+
+
+@pytest.fixture(scope="session")
+def control_plane_programs() -> Path:
+    """The folder of Kubernetes' programs; CI requires it, elsewhere it may lack."""
+    folder = programs.built()
+    if folder is None and os.environ.get(programs.REQUIRED) == "1":
+        pytest.fail(programs.NO_CONTROL_PLANE)
+    if folder is None:
+        pytest.skip(programs.NO_CONTROL_PLANE)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def control_plane(
+    control_plane_programs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[server.ControlPlane]:
+    """A control plane that all tests of the session share; nobody kills its parts."""
+    folder = tmp_path_factory.mktemp("controlplane")
+    with server.running(control_plane_programs, folder, Options()) as running:
+        yield running
+
+
+OwnControlPlane = Callable[[Options], server.ControlPlane]
+
+
+@pytest.fixture
+def own_control_plane(
+    control_plane_programs: Path, tmp_path: Path
+) -> Iterator[OwnControlPlane]:
+    """Starts a control plane of the test's own, to be set up or killed as it likes."""
+    with contextlib.ExitStack() as running:
+
+        def start(options: Options) -> server.ControlPlane:
+            folder = tmp_path / f"controlplane-{secrets.token_hex(2)}"
+            folder.mkdir()
+            block = server.running(control_plane_programs, folder, options)
+            return running.enter_context(block)
+
+        yield start
+
+
+@pytest.fixture
+async def kube(control_plane: server.ControlPlane) -> AsyncIterator[Kube]:
+    """The admin of the shared control plane."""
+    async with control_plane.client() as kube:
+        yield kube
+
+
+@pytest.fixture
+async def namespace(kube: Kube) -> AsyncIterator[str]:
+    """A namespace of the test's own on the shared control plane.
+
+    Names of what has no namespace (nodes, classes, drivers) should begin with it.
+    """
+    async with kube.namespace() as name:
+        yield name

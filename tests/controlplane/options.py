@@ -1,0 +1,63 @@
+"""What may differ between two control planes."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+ETCD = "etcd"
+API_SERVER = "kube-apiserver"
+CONTROLLER_MANAGER = "kube-controller-manager"
+SCHEDULER = "kube-scheduler"
+PROGRAMS = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
+"""In the order in which they start."""
+
+CONTROLLERS = (
+    "device-taint-eviction-controller",
+    "garbage-collector-controller",
+    "job-controller",
+    "namespace-controller",
+    "pod-garbage-collector-controller",
+    "resourceclaim-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "statefulset-controller",
+    "taint-eviction-controller",
+)
+"""No node lifecycle controller: nodes need no leases and stay as they are made."""
+
+
+class User(Struct, frozen=True):
+    """Somebody with a token of their own from the start."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+class ClientLimits(Struct, frozen=True):
+    """How many requests a second a component may send, and how many at once."""
+
+    qps: int = 500
+    burst: int = 1000
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """How to start a control plane; by default: everything, as released."""
+
+    programs: tuple[str, ...] = PROGRAMS
+    """What runs; the programs that are left out have their ports all the same."""
+    emulated_version: str = ""
+    """Such as "1.34": behave as that release did."""
+    feature_gates: tuple[str, ...] = ()
+    """Such as "GenericWorkload=true", for every program."""
+    runtime_config: tuple[str, ...] = ()
+    """Such as "resource.k8s.io/v1beta1=true": more that the API server serves."""
+    disabled_admission: tuple[str, ...] = ("TaintNodesByCondition",)
+    """With that plugin no node could be made usable by one request."""
+    controllers: tuple[str, ...] = CONTROLLERS
+    controller_manager_limits: ClientLimits = ClientLimits()
+    """Kubernetes' own are 20 and 30; template claims then take minutes."""
+    scheduler_limits: ClientLimits = ClientLimits()
+    """Kubernetes' own are 50 and 100."""
+    users: tuple[User, ...] = ()
+    """Besides the admin; `ControlPlane.kubeconfig` makes one of a name."""

@@ -1,0 +1,142 @@
+"""One program of the control plane as a child process on a port of its own.
+
+It dies with us, and can be killed and started again on the same port and data.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import http.client
+import random
+import signal
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+READY_S = 60.0
+_POLL_S = 0.02
+_PORTS = range(20_000, 32_000)
+"""Below those that the kernel gives to outgoing connections: ours stay free between
+two starts."""
+_PR_SET_PDEATHSIG = 1
+
+
+class NotReadyError(Exception):
+    """A program ended or did not get ready."""
+
+    def __init__(self, name: str, why: str, log: Path) -> None:
+        lines = log.read_text(errors="replace").splitlines()[-15:]
+        super().__init__("\n".join([f"{name}: {why}", *lines]))
+
+
+class Program:
+    """A process that answers on a port; its log is a file named after it."""
+
+    def __init__(
+        self, name: str, folder: Path, *, secure: bool = True, ready_path: str
+    ) -> None:
+        self.name = name
+        self.port = free_port()
+        self.log = folder / f"{name}.log"
+        self._secure = secure
+        self._ready_path = ready_path
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http{'s' if self._secure else ''}://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int | None:
+        """The process, while it runs."""
+        return self._process.pid if self._process else None
+
+    def spawn(self, command: Sequence[str]) -> None:
+        """Start without waiting; it ends with the thread that does this."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 # only a system call
+            )
+
+    def kill(self) -> None:
+        """End it by SIGKILL; harmless when it is gone."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def pause(self) -> None:
+        """Freeze it; it keeps its connections and answers nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """End a `pause`."""
+        self._signal(signal.SIGCONT)
+
+    def wait_ready(self) -> None:
+        """Return when it says that it is ready.
+
+        Raises:
+            NotReadyError: it ends, or takes too long.
+        """
+        until_s = time.monotonic() + READY_S
+        while time.monotonic() < until_s:
+            if self._process is None or self._process.poll() is not None:
+                raise NotReadyError(self.name, "it ended", self.log)
+            if self._says_ready():
+                return
+            time.sleep(_POLL_S)
+        raise NotReadyError(self.name, f"not ready after {READY_S:g} s", self.log)
+
+    def _says_ready(self) -> bool:
+        connection = (
+            http.client.HTTPSConnection(
+                "127.0.0.1", self.port, timeout=5, context=_unverified()
+            )
+            if self._secure
+            else http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        )
+        try:
+            connection.request("GET", self._ready_path)
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+
+def free_port() -> int:
+    """Find a port on loopback that nobody uses and the kernel gives to nobody."""
+    for port in random.sample(_PORTS, 100):
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port in 100 attempts")
+
+
+def _unverified() -> ssl.SSLContext:
+    """Trust whoever answers: the certificate is made by the program that starts."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: help setup demo test lint bench bench-full soak clean
+.PHONY: help setup demo test lint controlplane bench bench-full soak clean
 
 help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -24,6 +24,9 @@ test: $(STAMP) ## Everything that must hold: lint, then all tests
 
 lint: $(STAMP) ## Format, lint, import rules, types
 	@bash scripts/check.sh lint
+
+controlplane: ## Build Kubernetes' own programs for the tests: Go 1.26+, once, about 8 minutes
+	@bash scripts/controlplane.sh
 
 bench: $(STAMP) ## Benchmarks, small sizes
 	@bash scripts/bench.sh small

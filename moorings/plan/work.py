@@ -26,8 +26,9 @@ from contracts.ids import ClusterName, GangUID, NodeName, object_key
 from contracts.kubernetes import Decoded
 from contracts.messages import ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
+from contracts.pod_members import MemberPod, joined, member_of, refusal_of, sharing
 from contracts.workload import Node, Pod
-from moorings.plan.pods import PodWork, anywhere, node_of, pods_of, refusal_of
+from moorings.plan.pods import anywhere, pods_of
 from solver.snapshot.snapshot import Snapshot, apply
 
 T = TypeVar("T")
@@ -140,56 +141,28 @@ def _is_allocated(claim: ResourceClaim) -> bool:
     return claim.status is not None and claim.status.allocation is not None
 
 
-def _gangs_of(pods: list[PodWork]) -> Iterator[tuple[Gang, Reason | None]]:
-    """Group pods: by gang label, else by the claims they share, else alone."""
-    groups: list[list[PodWork]] = []
-    for pod in pods:
-        home = next((group for group in groups if _belongs(pod, group)), None)
-        if home is None:
-            groups.append([pod])
-        else:
-            home.append(pod)
-    for group in groups:
-        first, merged = group[0], _merged(group)
+def _gangs_of(pods: list[MemberPod]) -> Iterator[tuple[Gang, Reason | None]]:
+    """Group pods: by gang label and by the claims they share, else alone."""
+    for group in joined(pods, _marks):
+        first, merged = group[0], sharing(group)
         gang = Gang(
             metadata=ObjectMeta(
                 name=first.gang or first.name, namespace=first.namespace
             ),
             spec=GangSpec(
                 priority=max(pod.priority for pod in group),
-                members=tuple(_member(pods) for pods in merged),
+                members=tuple(member_of(_label(p[0].name), p) for p in merged),
             ),
         )
         yield gang, next(filter(None, map(refusal_of, merged)), None)
 
 
-def _belongs(pod: PodWork, group: list[PodWork]) -> bool:
-    for other in group:
-        if pod.namespace != other.namespace:
-            continue
-        if pod.gang and pod.gang == other.gang:
-            return True
-        if pod.shared & other.shared:
-            return True
-    return False
-
-
-def _merged(group: list[PodWork]) -> list[list[PodWork]]:
-    """Put pods that share a claim together: they are one member."""
-    merged: list[list[PodWork]] = []
-    for pod in group:
-        home = next((m for m in merged if any(pod.shared & o.shared for o in m)), None)
-        if home is None:
-            merged.append([pod])
-        else:
-            home.append(pod)
-    return merged
-
-
-def _member(pods: list[PodWork]) -> Member:
-    return Member(
-        name=_label(pods[0].name), claims=_claims_of(pods), node=node_of(pods)
-    )
+def _marks(pod: MemberPod) -> Iterator[tuple[str, str, str]]:
+    """Say by what a pod is of one gang with others."""
+    if pod.gang:
+        yield pod.namespace, "gang", pod.gang
+    for name in pod.shared:
+        yield pod.namespace, "claim", name
 
 
 def _label(name: str) -> str:
@@ -197,21 +170,8 @@ def _label(name: str) -> str:
     return name.replace(".", "-")[:63].strip("-") or "pod"
 
 
-def _claims_of(pods: list[PodWork]) -> tuple[MemberClaim, ...]:
-    found: dict[str, MemberClaim] = {}
-    for index, pod in enumerate(pods):
-        for claim in pod.claims:
-            key = claim.claim_name or f"{index}/{claim.name}"
-            if key in found:
-                continue
-            taken = {item.name for item in found.values()}
-            name = claim.name if claim.name not in taken else f"{claim.name}-{index}"
-            found[key] = structs.replace(claim, name=name)
-    return tuple(found.values())
-
-
 def _lone(
-    claims: dict[str, ResourceClaim], pods: list[PodWork]
+    claims: dict[str, ResourceClaim], pods: list[MemberPod]
 ) -> Iterator[tuple[Gang, None]]:
     """Make a gang of each claim that no pod names."""
     named = {object_key(pod.namespace, name) for pod in pods for name in pod.shared}

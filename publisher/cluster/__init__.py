@@ -1,0 +1,1 @@
+"""The Kubernetes sink: what is observed of a cluster, and what is written to it."""

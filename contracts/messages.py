@@ -108,6 +108,24 @@ class ObjectGone(Message, frozen=True, kw_only=True):
 # --- from platforms -------------------------------------------------------------
 
 
+class PodRef(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A pod of Kubernetes."""
+
+    name: str
+    uid: str
+
+
+class Place(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Who one index of a member is: one pod, or pods that share a claim.
+
+    Pods that share a claim need one node, so they are placed as one.
+    """
+
+    pods: tuple[PodRef, ...]
+    claims: tuple[str, ...] = ()
+    """Names of ResourceClaims, one for each claim of the member, in its order."""
+
+
 class SubmitGang(Message, frozen=True, kw_only=True):
     """Please allocate this gang; the stream's acknowledgement is the acceptance."""
 
@@ -116,6 +134,8 @@ class SubmitGang(Message, frozen=True, kw_only=True):
     gang: Gang
     submitted_at: str = ""
     """RFC 3339, by the submitter's clock; for people, never for deciding."""
+    places: dict[str, tuple[Place, ...]] = {}
+    """By member, one for each index: the pods that wait already. Not for deciding."""
 
     def __post_init__(self) -> None:
         spec = self.gang.spec
@@ -138,6 +158,9 @@ class SubmitGang(Message, frozen=True, kw_only=True):
                 raise ValueError(
                     f"gang.spec.members[{member.name}].claims: two of one name"
                 )
+        counts = {member.name: member.count for member in spec.members}
+        if any(counts.get(name) != len(items) for name, items in self.places.items()):
+            raise ValueError("places: not one for each pod of a member")
 
 
 class CancelGang(Message, frozen=True, kw_only=True):

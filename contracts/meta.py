@@ -23,6 +23,7 @@ class ObjectMeta(KubernetesExcerpt, frozen=True, kw_only=True):
     uid: str = ""
     generate_name: str = ""
     resource_version: str = ""
+    generation: int = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}

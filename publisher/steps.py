@@ -7,20 +7,15 @@ the object as it was observed (uid and resourceVersion travel inside it).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Generic, TypeVar, assert_never
+from typing import assert_never
 
 from msgspec import Struct
 
 from contracts.claim import ResourceClaim
-from contracts.device import DeviceTaintRule, ResourceSlice
+from contracts.device import ResourceSlice
 
 Published = ResourceClaim | ResourceSlice
-"""What every sink takes; an API server takes DeviceTaintRules, too."""
-
-T = TypeVar("T", bound=ResourceClaim | ResourceSlice | DeviceTaintRule)
-T_co = TypeVar(
-    "T_co", bound=ResourceClaim | ResourceSlice | DeviceTaintRule, covariant=True
-)
+"""What this service writes."""
 
 
 class ObjectKey(Struct, frozen=True, order=True):
@@ -34,36 +29,36 @@ class ObjectKey(Struct, frozen=True, order=True):
         return "/".join(part for part in (self.namespace, self.name) if part)
 
 
-class Create(Struct, Generic[T_co], frozen=True):
+class Create(Struct, frozen=True):
     """Make an object that was not there."""
 
-    object: T_co
+    object: Published
 
 
-class Update(Struct, Generic[T_co], frozen=True):
+class Update(Struct, frozen=True):
     """Replace an object that was there."""
 
-    object: T_co
+    object: Published
 
 
-class Delete(Struct, Generic[T_co], frozen=True):
+class Delete(Struct, frozen=True):
     """Remove this object, as it was observed."""
 
-    object: T_co
+    object: Published
 
 
-Step = Create[T_co] | Update[T_co] | Delete[T_co]
+Step = Create | Update | Delete
 
 
-def key_of(item: ResourceClaim | ResourceSlice | DeviceTaintRule) -> ObjectKey:
+def key_of(item: Published) -> ObjectKey:
     """Give an object's identity."""
     metadata = item.metadata
     return ObjectKey(type(item).__name__, metadata.namespace, metadata.name)
 
 
 def after(
-    observed: Mapping[ObjectKey, T], steps: Iterable[Step[T]]
-) -> dict[ObjectKey, T]:
+    observed: Mapping[ObjectKey, Published], steps: Iterable[Step]
+) -> dict[ObjectKey, Published]:
     """Say what is there once all steps are carried out."""
     result = dict(observed)
     for step in steps:

@@ -1,1 +1,1 @@
-"""The Kubernetes sink: what is observed of a cluster, and what is written to it."""
+"""The sink with a cluster: decisions become allocations, gates open, pods are bound."""

@@ -1,0 +1,144 @@
+"""Pods and their claims -> the members of a gang, and which pod is which.
+
+Equal pods become one member with a count; pods that share a claim become one place,
+because they need one node. Claims that are allocated already ask for nothing, but
+bind their pods to where they are. Pure; knows no Gang object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from contracts.allocation import Reason
+from contracts.claim import ResourceClaim
+from contracts.codec import encode
+from contracts.device import NodeSelector
+from contracts.gang import Member, MemberClaim, MemberNode
+from contracts.ids import NodeName
+from contracts.messages import Place, PodRef
+from contracts.pod_members import (
+    MemberPod,
+    claims_of,
+    member_of,
+    member_pod,
+    refusal_of,
+    sharing,
+)
+from contracts.workload import Pod
+from publisher.cluster.pins import NODE_FIELD, narrowed
+from publisher.cluster.view import claim_keys
+from publisher.names import MEMBER
+
+ONLY = "pod"
+"""The member's name where pods do not say one."""
+Claims = Callable[[str], ResourceClaim | None]
+"""`namespace/name` -> the claim."""
+Owns = Callable[[ResourceClaim], bool]
+"""Whether a claim is decided here, or left to kube-scheduler."""
+
+
+class Members(Struct, frozen=True, kw_only=True):
+    """What pods ask for together."""
+
+    members: tuple[Member, ...]
+    places: dict[str, tuple[Place, ...]]
+    """By member; which pods and ResourceClaims each index is."""
+
+
+def members_of(pods: Sequence[Pod], claims: Claims, owns: Owns) -> Members | Reason:
+    """Put pods together as members; a Reason names what cannot be decided.
+
+    All claims of the pods exist. Members come in the order of their first pods; a
+    second look under one label is named `label-2`.
+    """
+    by_uid = {pod.metadata.uid: pod for pod in pods}
+    looks: dict[bytes, tuple[Member, list[Place]]] = {}
+    used: dict[str, int] = {}
+    for group in sharing(_read(pod, claims, owns) for pod in pods):
+        refusal = refusal_of(group)
+        if refusal is not None:
+            return refusal
+        label = by_uid[group[0].uid].metadata.labels.get(MEMBER, "") or ONLY
+        member = _unnamed(member_of("", group))
+        look = encode([label, len(group), member])
+        if look not in looks:
+            used[label] = number = used.get(label, 0) + 1
+            name = label if number == 1 else f"{label}-{number}"
+            looks[look] = (replace(member, name=name), [])
+        looks[look][1].append(_place(group, by_uid))
+    return Members(
+        members=tuple(
+            replace(member, count=len(places)) for member, places in looks.values()
+        ),
+        places={member.name: tuple(places) for member, places in looks.values()},
+    )
+
+
+def placed(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
+    """Name the uids of all pods that have a place."""
+    return frozenset(
+        pod.uid for items in places.values() for item in items for pod in item.pods
+    )
+
+
+def _read(pod: Pod, claims: Claims, owns: Owns) -> MemberPod:
+    """Read what a pod asks for: its claims without an allocation that are ours."""
+    wanted: list[MemberClaim] = []
+    bound: list[NodeSelector] = []
+    shared = {item.name: item.resource_claim_name for item in pod.spec.resource_claims}
+    for name, key in claim_keys(pod).items():
+        claim = claims(key)
+        if claim is None or not owns(claim):
+            continue
+        allocation = None if claim.status is None else claim.status.allocation
+        if allocation is None:
+            found = MemberClaim(name=name, spec=claim.spec, claim_name=shared[name])
+            wanted.append(found)
+        elif allocation.node_selector is not None:
+            bound.append(allocation.node_selector)
+    read = member_pod(pod.metadata, pod.spec, wanted)
+    node = read.node
+    for selector in bound:
+        node = _within(node, selector)
+    return replace(read, node=node)
+
+
+def _unnamed(member: Member) -> Member:
+    """Leave out which ResourceClaims they are: places say it."""
+    claims = tuple(replace(claim, claim_name=None) for claim in member.claims)
+    return replace(member, claims=claims)
+
+
+def _place(group: Sequence[MemberPod], by_uid: Mapping[str, Pod]) -> Place:
+    return Place(
+        pods=tuple(PodRef(name=pod.name, uid=pod.uid) for pod in group),
+        claims=tuple(_claim_names(group, by_uid)),
+    )
+
+
+def _claim_names(
+    group: Sequence[MemberPod], by_uid: Mapping[str, Pod]
+) -> Iterator[str]:
+    for pod, claim in claims_of(group).values():
+        yield claim_keys(by_uid[pod.uid])[claim.name].partition("/")[2]
+
+
+def _within(node: MemberNode, selector: NodeSelector) -> MemberNode:
+    """Bind a pod to where a claim of it is allocated already."""
+    name = _only_node(selector)
+    if name:
+        return replace(node, node_name=name)
+    return replace(node, affinity=narrowed(node.affinity, selector))
+
+
+def _only_node(selector: NodeSelector) -> NodeName:
+    terms = selector.node_selector_terms
+    if len(terms) != 1 or terms[0].match_expressions or len(terms[0].match_fields) != 1:
+        return NodeName("")
+    (field,) = terms[0].match_fields
+    if (field.key, field.operator, len(field.values)) != (NODE_FIELD, "In", 1):
+        return NodeName("")
+    return NodeName(field.values[0])

@@ -1,0 +1,40 @@
+"""(assignments, observed pods) -> open the gates, each with the pin to its node.
+
+Called only once every claim of the gang holds what was decided. A pod that is gone is
+left out: whoever made it makes another, which waits at a gate of its own. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from contracts.messages import GangAllocated
+from contracts.workload import Pod
+from publisher.cluster.patches import Patch, open_gate
+from publisher.cluster.plan_claims import Assignment
+from publisher.cluster.view import View, is_gated, is_over
+from publisher.names import ATTEMPT, GANG_UID, INDEX, SOLVE
+
+
+def plan_gates(
+    decision: GangAllocated, assignments: Iterable[Assignment], view: View
+) -> Iterator[Patch]:
+    """Plan the one write of every pod that still waits."""
+    for item in assignments:
+        annotations = {
+            GANG_UID: decision.uid,
+            ATTEMPT: str(decision.attempt),
+            SOLVE: decision.solve,
+            INDEX: f"{item.member}/{item.index}",
+        }
+        for ref in item.pods:
+            pod = view.pod(f"{decision.namespace}/{ref.name}")
+            if pod is None or pod.metadata.uid != ref.uid or is_over(pod):
+                continue
+            if is_gated(pod):
+                yield open_gate(pod, item.node, annotations)
+
+
+def is_bound(pod: Pod) -> bool:
+    """Whether kube-scheduler has placed the pod."""
+    return bool(pod.spec.node_name)

@@ -1,0 +1,169 @@
+"""What people read: the status of a Gang object, and events on pods and Gangs.
+
+Words for the author of the pods, who knows neither solver nor bus. Times of
+conditions change only when the condition does, so an unchanged status is an unchanged
+object. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.gang import Gang, GangPhase
+from contracts.meta import ObjectMeta
+from contracts.workload import Pod
+from publisher.cluster.plan_submission import Told
+from publisher.cluster.view import is_gated, is_over
+from publisher.names import GATE
+
+ALLOCATED, PLACEMENT_LOST = "Allocated", "PlacementLost"
+WAITING = "Waiting"
+_ORDER: tuple[str, ...] = (
+    GangPhase.REJECTED,
+    GangPhase.CANCELLED,
+    WAITING,
+    GangPhase.PENDING,
+    GangPhase.DECIDED,
+    GangPhase.WRITTEN,
+    GangPhase.RUNNING,
+    GangPhase.COMPLETED,
+)
+"""Of several, the phase that needs attention most is the gang's."""
+_ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING, GangPhase.COMPLETED)
+_MESSAGE = 1000
+"""Characters of an event's message (the API server takes 1,024 bytes)."""
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """An event on a pod or Gang, not yet written."""
+
+    kind: str
+    about: ObjectMeta
+    type: str
+    """`Normal` or `Warning`."""
+    reason: str
+    message: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two notes the same."""
+        return (self.about.uid, self.reason, self.message)
+
+
+def gang_status(
+    gang: Gang,
+    told: Sequence[Told],
+    pods: Sequence[Pod],
+    known: Mapping[str, Any],
+    now: str,
+) -> dict[str, Any]:
+    """Give the status of a Gang object; `known` is the one that it has.
+
+    `now` is RFC 3339, whole seconds, UTC.
+    """
+    chief = _chief(told, pods)
+    size = sum(member.count for member in gang.spec.members)
+    opened = sum(not is_gated(pod) for pod in pods if not _is_lost(pod))
+    lost = next((t for t in told if t.reason == PLACEMENT_LOST), None)
+    allocated = chief.phase in _ALLOCATED_IN
+    conditions = [_condition(ALLOCATED, allocated, chief)]
+    if lost is not None or _condition_of(known, PLACEMENT_LOST):
+        conditions.append(_condition(PLACEMENT_LOST, lost is not None, lost or chief))
+    generation = gang.metadata.generation
+    status: dict[str, Any] = {
+        "phase": str(chief.phase),
+        "pods": f"{opened}/{size}",
+        "reason": chief.reason,
+        "message": chief.message,
+        "observedGeneration": generation,
+        "conditions": [
+            _dated(item | {"observedGeneration": generation}, known, now)
+            for item in conditions
+        ],
+    }
+    if chief.decision is not None:
+        status["attempt"] = chief.decision.attempt
+        status["solve"] = chief.decision.solve
+    return status
+
+
+def notes(told: Iterable[Told], gang: Gang | None) -> Iterator[Note]:
+    """Say what to tell: every pod why it waits, the Gang what became of it."""
+    for item in told:
+        if not item.reason:
+            continue
+        text = f"{item.message} (waits at scheduling gate {GATE})"
+        for pod in item.pods:
+            said = text if is_gated(pod) else item.message
+            yield _note("Pod", pod.metadata, item, said)
+        if gang is not None:
+            yield _note("Gang", gang.metadata, item, item.message)
+        elif not item.pods:
+            continue
+
+
+def allocated_note(told: Told, gang: Gang | None) -> Note | None:
+    """Say once where a gang went; without a Gang object its first pod is told."""
+    decision = told.decision
+    if decision is None or told.phase != GangPhase.RUNNING or told.reason:
+        return None
+    nodes = len({member.node for member in decision.members})
+    message = (
+        f"devices of {len(decision.members)} pods are allocated on {nodes} nodes "
+        f"(solve {decision.solve}, attempt {decision.attempt})"
+    )
+    about = gang.metadata if gang is not None else None
+    if about is None:
+        return None
+    return Note(
+        kind="Gang", about=about, type="Normal", reason="Allocated", message=message
+    )
+
+
+def _chief(told: Sequence[Told], pods: Sequence[Pod]) -> Told:
+    if told:
+        return min(told, key=lambda t: (_ORDER.index(t.phase), not t.reason))
+    if pods and all(is_over(pod) for pod in pods):
+        return Told(phase=GangPhase.COMPLETED)
+    return Told(phase=GangPhase.PENDING)
+
+
+def _is_lost(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None
+
+
+def _condition(kind: str, holds: bool, told: Told) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "status": "True" if holds else "False",
+        "reason": told.reason or str(told.phase),
+        "message": told.message,
+    }
+
+
+def _condition_of(known: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+    found: Iterable[Mapping[str, Any]] = known.get("conditions") or ()
+    return next((item for item in found if item.get("type") == kind), None)
+
+
+def _dated(
+    condition: dict[str, Any], known: Mapping[str, Any], now: str
+) -> dict[str, Any]:
+    before = _condition_of(known, condition["type"])
+    same = before is not None and before.get("status") == condition["status"]
+    since = before.get("lastTransitionTime") if same and before is not None else None
+    return {**condition, "lastTransitionTime": since or now}
+
+
+def _note(kind: str, about: ObjectMeta, told: Told, message: str) -> Note:
+    alarming = told.phase == GangPhase.REJECTED or told.reason == PLACEMENT_LOST
+    return Note(
+        kind=kind,
+        about=about,
+        type="Warning" if alarming else "Normal",
+        reason=f"Gang{told.reason}" if kind == "Pod" else told.reason,
+        message=message[:_MESSAGE],
+    )

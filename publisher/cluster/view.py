@@ -1,0 +1,235 @@
+"""What is known of the cluster: pods that wait for us or did, claims, Gang objects.
+
+Indexes that answer what a plan asks, changed by one object at a time. An older version
+of an object never replaces a newer one, because answers to our own writes and the
+watch come in any order. Knows no plan and no network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from contracts.claim import ResourceClaim
+from contracts.gang import Gang
+from contracts.ids import DeviceID
+from contracts.meta import ObjectMeta
+from contracts.workload import Pod
+from publisher.names import GANG, GANG_UID, GATE
+
+_GONE = 10_000
+"""So many uids of deleted objects are remembered: a late answer must not revive one."""
+_NUMBERS = re.compile(r"(\d+)")
+ENDED = ("Succeeded", "Failed")
+_Object = Pod | ResourceClaim | Gang
+
+
+class GroupKey(Struct, frozen=True, order=True):
+    """Pods that are looked at together: those of one gang label, or one lone pod."""
+
+    namespace: str
+    name: str
+    lone: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class View:
+    """Objects by key, and what refers to what."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Pod] = {}
+        self._claims: dict[str, ResourceClaim] = {}
+        self._gangs: dict[str, Gang] = {}
+        self._groups: dict[GroupKey, set[str]] = {}
+        self._users: dict[str, set[str]] = {}
+        """Claim key -> keys of our pods that use it."""
+        self._holders: dict[DeviceID, set[str]] = {}
+        """Device -> keys of the claims that hold it alone."""
+        self._gone: OrderedDict[str, None] = OrderedDict()
+
+    # --- what is there --------------------------------------------------------------
+
+    def groups(self) -> Iterator[GroupKey]:
+        """Go through all groups that have pods, and all Gang objects."""
+        yield from self._groups
+        for gang in self._gangs.values():
+            key = group_of_gang(gang)
+            if key not in self._groups:
+                yield key
+
+    def pods(self, group: GroupKey) -> tuple[Pod, ...]:
+        """Give our pods of a group, in the order of the numbers in their names."""
+        found = [self._pods[key] for key in self._groups.get(group, ())]
+        return tuple(sorted(found, key=lambda pod: _natural(pod.metadata.name)))
+
+    def gang(self, group: GroupKey) -> Gang | None:
+        """Give the Gang object of a group."""
+        return None if group.lone else self._gangs.get(str(group))
+
+    def claim(self, key: str) -> ResourceClaim | None:
+        """Give a claim by `namespace/name`."""
+        return self._claims.get(key)
+
+    def claims(self) -> Iterator[tuple[str, ResourceClaim]]:
+        """Go through all claims."""
+        return iter(self._claims.items())
+
+    def pod(self, key: str) -> Pod | None:
+        """Give one of our pods by `namespace/name`."""
+        return self._pods.get(key)
+
+    def users(self, claim: str) -> tuple[Pod, ...]:
+        """Give our pods that use a claim."""
+        return tuple(self._pods[key] for key in sorted(self._users.get(claim, ())))
+
+    def holders(self, device: DeviceID) -> frozenset[str]:
+        """Name the claims that hold a device alone."""
+        return frozenset(self._holders.get(device, ()))
+
+    # --- changes --------------------------------------------------------------------
+
+    def apply_pod(self, key: str, pod: Pod | None) -> frozenset[GroupKey]:
+        """Take a pod in (None: it is gone); gives the groups concerned."""
+        before = self._pods.get(key)
+        if self._is_stale(before, pod):
+            return frozenset()
+        after = pod if pod is not None and is_ours(pod) else None
+        touched = set()
+        if before is not None:
+            touched.add(self._forget_pod(key, before))
+        if after is not None:
+            self._pods[key] = after
+            group = group_of(after)
+            self._groups.setdefault(group, set()).add(key)
+            for claim in claim_keys(after).values():
+                self._users.setdefault(claim, set()).add(key)
+            touched.add(group)
+        return frozenset(touched)
+
+    def apply_claim(self, key: str, claim: ResourceClaim | None) -> frozenset[GroupKey]:
+        """Take a claim in (None: it is gone); gives the groups concerned."""
+        before = self._claims.get(key)
+        if self._is_stale(before, claim):
+            return frozenset()
+        for device in _held_alone(before):
+            holders = self._holders[device]
+            holders.discard(key)
+            if not holders:
+                del self._holders[device]
+        if claim is None:
+            self._claims.pop(key, None)
+        else:
+            self._claims[key] = claim
+        for device in _held_alone(claim):
+            self._holders.setdefault(device, set()).add(key)
+        return frozenset(group_of(pod) for pod in self.users(key))
+
+    def apply_gang(self, key: str, gang: Gang | None) -> frozenset[GroupKey]:
+        """Take a Gang object in (None: it is gone); gives the groups concerned."""
+        before = self._gangs.get(key)
+        if self._is_stale(before, gang):
+            return frozenset()
+        if gang is None:
+            self._gangs.pop(key, None)
+        else:
+            self._gangs[key] = gang
+        known = gang or before
+        return frozenset() if known is None else frozenset({group_of_gang(known)})
+
+    def _forget_pod(self, key: str, pod: Pod) -> GroupKey:
+        del self._pods[key]
+        group = group_of(pod)
+        members = self._groups[group]
+        members.discard(key)
+        if not members:
+            del self._groups[group]
+        for claim in claim_keys(pod).values():
+            users = self._users[claim]
+            users.discard(key)
+            if not users:
+                del self._users[claim]
+        return group
+
+    def _is_stale(self, before: _Object | None, after: _Object | None) -> bool:
+        """Say whether something newer is known; remember what is gone."""
+        if after is not None and after.metadata.uid in self._gone:
+            return True
+        if before is None:
+            return False
+        if after is not None and after.metadata.uid == before.metadata.uid:
+            return _version(after.metadata) < _version(before.metadata)
+        self._gone[before.metadata.uid] = None
+        if len(self._gone) > _GONE:
+            self._gone.popitem(last=False)
+        return False
+
+
+def is_ours(pod: Pod) -> bool:
+    """Whether a pod waits for us, or waited until we opened its gate."""
+    return is_gated(pod) or GANG_UID in pod.metadata.annotations
+
+
+def is_gated(pod: Pod) -> bool:
+    """Whether our gate holds the pod back."""
+    return any(gate.name == GATE for gate in pod.spec.scheduling_gates)
+
+
+def is_over(pod: Pod) -> bool:
+    """Whether the pod will not run any more."""
+    return pod.status.phase in ENDED or pod.metadata.deletion_timestamp is not None
+
+
+def group_of(pod: Pod) -> GroupKey:
+    """Say which pods this one is looked at with."""
+    meta = pod.metadata
+    name = meta.labels.get(GANG, "")
+    return GroupKey(meta.namespace, name or meta.name, lone=not name)
+
+
+def group_of_gang(gang: Gang) -> GroupKey:
+    """Say which pods belong to a Gang object."""
+    return GroupKey(gang.metadata.namespace, gang.metadata.name)
+
+
+def claim_keys(pod: Pod) -> dict[str, str]:
+    """Name the ResourceClaims of a pod that are known to exist, by claim of the pod.
+
+    The name of a generated claim stands in the pod's status, and nowhere else.
+    """
+    generated = {
+        item.name: item.resource_claim_name or ""
+        for item in pod.status.resource_claim_statuses
+    }
+    found = {}
+    for claim in pod.spec.resource_claims:
+        name = claim.resource_claim_name or generated.get(claim.name, "")
+        if name:
+            found[claim.name] = f"{pod.metadata.namespace}/{name}"
+    return found
+
+
+def _held_alone(claim: ResourceClaim | None) -> Iterator[DeviceID]:
+    if claim is None or claim.status is None or claim.status.allocation is None:
+        return
+    found = claim.status.allocation.devices.results
+    yield from {
+        item.device_id
+        for item in found
+        if item.share_id is None and not item.admin_access
+    }
+
+
+def _version(meta: ObjectMeta) -> int:
+    """Read a resourceVersion; they grow (KEP-5504: comparable from 1.35)."""
+    text = meta.resource_version
+    return int(text) if text.isdecimal() else 0
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    parts = _NUMBERS.split(name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

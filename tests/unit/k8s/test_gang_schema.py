@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -21,8 +20,9 @@ from contracts.claim import DeviceClaim, ResourceClaimSpec
 from contracts.gang import API_VERSION, GangSpec
 from contracts.meta import ObjectMeta
 from contracts.validate.gangs import MODES, RECOVERIES, SCOPES
+from tests.manifests import BASE
 
-DEFINITION = Path("k8s/base/gangs-customresourcedefinition.yaml")
+DEFINITION = BASE / "gangs-customresourcedefinition.yaml"
 OPAQUE = (ResourceClaimSpec, DeviceClaim, ObjectMeta)
 """Kept as written: the API server adds fields with each release."""
 

@@ -1,0 +1,432 @@
+"""Who may do what on a cluster where k8s/base is installed: every yes and every no.
+
+The tables are the whole of it: what a persona may do beyond them, anywhere, is a
+failure. Where the API server looks closer than RBAC, real writes are tried.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.controlplane import objects
+from tests.controlplane.client import Json, Kube, RefusedError, named
+from tests.integration.conftest import Installed
+
+RBAC = "rbac.authorization.k8s.io"
+SYSTEM, TEAM, OTHERS = "moorings-system", "team-a", "team-b"
+ANYWHERE = "*"
+NODE = "authentication.kubernetes.io/node-name"
+OURS, FOREIGN = "gpu.moorings.dev", "gpu.example.com"
+
+READ = "get list watch"
+WRITE = "create update patch delete deletecollection"
+ALL = f"{READ} {WRITE}"
+DRA = "resource.k8s.io"
+OUR_DRIVERS = "gpu.moorings.dev nic.moorings.dev"
+
+Table = Mapping[str, str]
+"""`resource.group` -> verbs, with ` = names` where it is for these alone."""
+
+
+class Persona(NamedTuple):
+    """A user, the role it is bound to where, and all that it may do."""
+
+    user: str
+    may: Mapping[str, Table]
+    role: str = ""
+    """Bound by k8s/base itself if empty."""
+    where: str = ANYWHERE
+
+
+PERSONAS = (
+    Persona(
+        "system:serviceaccount:moorings-system:publisher",
+        {
+            ANYWHERE: {
+                "namespaces": READ,
+                "nodes": READ,
+                "pods": f"{READ} patch delete",
+                "events": "create patch",
+                "events.events.k8s.io": "create patch",
+                f"deviceclasses.{DRA}": READ,
+                f"devicetaintrules.{DRA}": f"{READ} create update patch delete",
+                f"resourceslices.{DRA}": f"{READ} create update patch delete",
+                f"resourceclaimtemplates.{DRA}": READ,
+                f"resourceclaims.{DRA}": f"{READ} patch",
+                f"resourceclaims/status.{DRA}": "patch",
+                f"resourceclaims/binding.{DRA}": "patch",
+                f"resourceclaims/driver.{DRA}": f"arbitrary-node:patch = {OUR_DRIVERS}",
+                "gangs.moorings.dev": READ,
+                "gangs/status.moorings.dev": "patch",
+            },
+            SYSTEM: {"leases.coordination.k8s.io": "get create update patch"},
+        },
+    ),
+    Persona(
+        "system:serviceaccount:moorings-system:nodeagent",
+        {
+            ANYWHERE: {
+                f"resourceclaims.{DRA}": "get",
+                f"resourceclaims/status.{DRA}": "patch",
+                f"resourceclaims/driver.{DRA}": (
+                    f"associated-node:patch = {OUR_DRIVERS}"
+                ),
+            }
+        },
+    ),
+    Persona("system:serviceaccount:moorings-system:solver", {}),
+    Persona("system:serviceaccount:moorings-system:nats", {}),
+    Persona(
+        "author",
+        {
+            TEAM: {
+                "gangs.moorings.dev": ALL,
+                "gangs/status.moorings.dev": "get",
+                f"resourceclaims.{DRA}": ALL,
+                f"resourceclaimtemplates.{DRA}": ALL,
+            }
+        },
+        role="moorings-gang-author",
+        where=TEAM,
+    ),
+    Persona(
+        "viewer",
+        {
+            TEAM: {
+                "gangs.moorings.dev": READ,
+                "gangs/status.moorings.dev": "get",
+                f"resourceclaims.{DRA}": READ,
+                f"resourceclaimtemplates.{DRA}": READ,
+            }
+        },
+        role="moorings-gang-viewer",
+        where=TEAM,
+    ),
+    Persona(
+        "operator",
+        {
+            ANYWHERE: {
+                "gangs.moorings.dev": f"{READ} patch delete",
+                "gangs/status.moorings.dev": "get",
+                f"deviceclasses.{DRA}": READ,
+                f"devicetaintrules.{DRA}": READ,
+                f"resourceslices.{DRA}": READ,
+                f"resourceclaimtemplates.{DRA}": READ,
+                f"resourceclaims.{DRA}": READ,
+                "events": READ,
+                "namespaces": READ,
+                "nodes": READ,
+                "pods": READ,
+                **{
+                    f"{kind}admission{what}.admissionregistration.k8s.io": READ
+                    for kind in ("mutating", "validating")
+                    for what in ("policies", "policybindings")
+                },
+            },
+            SYSTEM: {
+                "configmaps": READ,
+                "pods": "delete",
+                "pods/log": "get",
+                "daemonsets.apps": f"{READ} patch",
+                "deployments.apps": f"{READ} patch",
+                "deployments/scale.apps": "get update patch",
+                "statefulsets.apps": f"{READ} patch",
+                "leases.coordination.k8s.io": READ,
+            },
+        },
+        role="moorings-cluster-operator",
+    ),
+    Persona(
+        "device-admin",
+        {
+            ANYWHERE: {
+                f"deviceclasses.{DRA}": ALL,
+                f"devicetaintrules.{DRA}": ALL,
+                f"resourceslices.{DRA}": ALL,
+            }
+        },
+        role="moorings-device-admin",
+    ),
+)
+BY_NAME = {persona.user.rpartition(":")[2]: persona for persona in PERSONAS}
+SENSITIVE = (
+    "create clusterrolebindings.rbac.authorization.k8s.io",
+    "create pods",
+    "create pods/exec",
+    "create serviceaccounts/token",
+    "get secrets",
+    "impersonate users",
+    "update nodes",
+)
+"""Asked by name too: what would be the end of all other limits."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bound(installed: Installed) -> None:
+    """Bind the roles that k8s/base leaves to the cluster's admin."""
+    spaces = [named("v1", "Namespace", name) for name in (TEAM, OTHERS)]
+    bindings = [_binding(p.user, p.role, p.where) for p in PERSONAS if p.role]
+    bindings.append(_binding("operator", "cluster-operator", SYSTEM, "Role"))
+    installed.kubectl("apply", "-f", "-", given=[*spaces, *bindings])
+
+
+def _binding(user: str, role: str, where: str, kind: str = "ClusterRole") -> Json:
+    cluster = where == ANYWHERE
+    binding = named(
+        f"{RBAC}/v1",
+        "ClusterRoleBinding" if cluster else "RoleBinding",
+        f"{user}-{role}",
+        "" if cluster else where,
+    )
+    binding["roleRef"] = {"apiGroup": RBAC, "kind": kind, "name": role}
+    binding["subjects"] = [{"apiGroup": RBAC, "kind": "User", "name": user}]
+    return binding
+
+
+def _cells(table: Table) -> Iterator[tuple[str, str, str]]:
+    """Go through (verb, resource, name) of a table; the name is mostly empty."""
+    for resource, text in table.items():
+        verbs, _, names = text.partition(" = ")
+        for verb in verbs.split():
+            for name in names.split() or [""]:
+                yield verb, resource, name
+
+
+def _expected(persona: Persona, namespace: str) -> set[tuple[str, str, str]]:
+    tables = (persona.may.get(where, {}) for where in (ANYWHERE, namespace))
+    return {cell for table in tables for cell in _cells(table)}
+
+
+async def _rules(admin: Kube, user: str, namespace: str) -> set[tuple[str, str, str]]:
+    """Ask the API server for all that a user may do in a namespace."""
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectRulesReview",
+        "metadata": {},
+        "spec": {"namespace": namespace},
+    }
+    async with admin.acting_as(user) as somebody:
+        answer = await somebody.create(review)
+    return {
+        (verb, f"{resource}.{group}".rstrip("."), name)
+        for rule in answer["status"]["resourceRules"]
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames") or [""]
+    }
+
+
+async def _allowed(
+    admin: Kube, user: str, namespace: str, cell: tuple[str, str, str]
+) -> bool:
+    verb, what, name = cell
+    resource, _, group = what.partition(".")
+    resource, _, subresource = resource.partition("/")
+    attributes = {
+        "verb": verb,
+        "group": group,
+        "resource": resource,
+        "subresource": subresource,
+        "namespace": namespace,
+        "name": name,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "metadata": {},
+        "spec": {"user": user, "resourceAttributes": attributes},
+    }
+    answer = await admin.create(review)
+    allowed: bool = answer["status"]["allowed"]
+    return allowed
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+async def test_persona_may_do_what_its_table_says_and_nothing_else(
+    admin: Kube, name: str
+) -> None:
+    """In the namespace where it is bound, in Moorings' own and in any other."""
+    persona = BY_NAME[name]
+    anybody = await _rules(admin, "system:serviceaccount:team-b:stranger", OTHERS)
+    for namespace in (SYSTEM, TEAM, OTHERS):
+        found = await _rules(admin, persona.user, namespace) - anybody
+        assert found == _expected(persona, namespace), namespace
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+async def test_authorizer_says_yes_and_no_as_the_table(admin: Kube, name: str) -> None:
+    """What holds everywhere is asked at cluster scope, where binding is checked."""
+    persona = BY_NAME[name]
+    asked = {
+        ("" if where == ANYWHERE else where, cell)
+        for where, table in persona.may.items()
+        for cell in _cells(table)
+    }
+    denied = [(verb, what, "") for verb, what in map(str.split, SENSITIVE)]
+    answers = await asyncio.gather(
+        *(_allowed(admin, persona.user, *question) for question in sorted(asked))
+    )
+    refusals = await asyncio.gather(
+        *(
+            _allowed(admin, persona.user, where, cell)
+            for cell in denied
+            for where in ("", SYSTEM, TEAM)
+        )
+    )
+
+    assert all(answers)
+    assert not any(refusals)
+
+
+# --- where the API server looks closer than RBAC ----------------------------------
+
+
+def _result(driver: str = OURS, device: str = "gpu-0") -> Json:
+    return {"request": "r", "driver": driver, "pool": "pool", "device": device}
+
+
+def _allocation(node: str, driver: str = OURS) -> Json:
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    return {
+        "devices": {"results": [_result(driver)]},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
+        "allocationTimestamp": "2026-01-01T00:00:00Z",
+    }
+
+
+def _device_status(driver: str = OURS) -> Json:
+    named_device = {k: v for k, v in _result(driver).items() if k != "request"}
+    return {"devices": [{**named_device, "data": {"seen": True}}]}
+
+
+async def _claim(admin: Kube, name: str, allocation: Json | None) -> Json:
+    claim = objects.claim(TEAM, name, objects.requests("none"))
+    await admin.create(claim)
+    if allocation is not None:
+        patch = {"status": {"allocation": allocation}}
+        await admin.patch(claim, patch, "status")
+    return claim
+
+
+async def test_publisher_allocates_reserves_and_clears(admin: Kube) -> None:
+    claim = await _claim(admin, "written", None)
+    reserved = [{"resource": "pods", "name": "p", "uid": "u"}]
+    status: dict[str, Any] = {"allocation": _allocation("node-1")}
+    status["reservedFor"] = reserved
+    async with admin.acting_as(BY_NAME["publisher"].user) as publisher:
+        finalizer = ["resource.kubernetes.io/delete-protection"]
+        await publisher.patch(claim, {"metadata": {"finalizers": finalizer}})
+        await publisher.patch(claim, {"status": status}, "status")
+        await publisher.patch(claim, {"status": _device_status()}, "status")
+        nothing = {"allocation": None, "reservedFor": None, "devices": None}
+        cleared = await publisher.patch(claim, {"status": nothing}, "status")
+
+    assert "allocation" not in cleared["status"]
+
+
+@pytest.mark.parametrize("name", ["author", "operator", "device-admin", "solver"])
+async def test_nobody_else_allocates(admin: Kube, name: str) -> None:
+    claim = await _claim(admin, f"not-by-{name}", None)
+    async with admin.acting_as(BY_NAME[name].user) as somebody:
+        status = {"allocation": _allocation("node-1")}
+        with pytest.raises(RefusedError, match="resourceclaims/status") as refused:
+            await somebody.patch(claim, {"status": status}, "status")
+    assert refused.value.status == 403
+
+
+async def test_publisher_leaves_devices_of_foreign_drivers_to_them(admin: Kube) -> None:
+    claim = await _claim(admin, "foreign", _allocation("node-1", FOREIGN))
+    async with admin.acting_as(BY_NAME["publisher"].user) as publisher:
+        with pytest.raises(RefusedError, match="arbitrary-node:patch"):
+            await publisher.patch(claim, {"status": _device_status(FOREIGN)}, "status")
+
+
+async def _as_agent(admin: Kube, claim: Json, status: Json, node: str) -> Json:
+    extra = {NODE: node} if node else {}
+    user = BY_NAME["nodeagent"].user
+    async with admin.acting_as(user, extra=extra) as agent:
+        return await agent.patch(claim, {"status": status}, "status")
+
+
+async def test_agent_writes_device_status_of_its_node(admin: Kube) -> None:
+    claim = await _claim(admin, "agents", _allocation("node-1"))
+    written = await _as_agent(admin, claim, _device_status(), "node-1")
+
+    assert written["status"]["devices"][0]["data"] == {"seen": True}
+
+
+class Attempt(NamedTuple):
+    """What an agent with the token of a pod on `node` tries, and how it is refused."""
+
+    allocation: Json
+    status: Json
+    words: str
+    """Of the API server, from 1.36."""
+    policy: str
+    node: str = "node-1"
+
+
+RESERVED: Json = {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}
+NO_OTHER_NODE = "arbitrary-node:patch"
+ATTEMPTS = {
+    "of-another-node": Attempt(
+        _allocation("node-2"),
+        _device_status(),
+        NO_OTHER_NODE,
+        "the claim is not allocated on node node-1 alone",
+    ),
+    "of-no-node": Attempt(
+        {"devices": {"results": [_result()]}},
+        _device_status(),
+        NO_OTHER_NODE,
+        "the claim is not allocated on node node-1 alone",
+    ),
+    "without-a-node": Attempt(
+        _allocation("node-1"),
+        _device_status(),
+        NO_OTHER_NODE,
+        "a node agent writes with the token of its pod, which names its node",
+        node="",
+    ),
+    "of-a-foreign-driver": Attempt(
+        _allocation("node-1", FOREIGN),
+        _device_status(FOREIGN),
+        "associated-node:patch",
+        "a node agent writes only for the drivers in the ConfigMap ownership",
+    ),
+    "with-a-reservation": Attempt(
+        _allocation("node-1"),
+        RESERVED,
+        "resourceclaims/binding",
+        "a node agent changes neither the allocation of a claim nor its reservations",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+async def test_agent_is_refused(admin: Kube, name: str) -> None:
+    """By the API server's own words, which look at claims before policies do."""
+    claim = await _claim(admin, name, ATTEMPTS[name].allocation)
+    with pytest.raises(RefusedError) as refused:
+        await _as_agent(admin, claim, ATTEMPTS[name].status, ATTEMPTS[name].node)
+    assert ATTEMPTS[name].words in refused.value.message
+
+
+async def test_policy_refuses_the_agent_where_nothing_else_does(
+    installed_on_1_35: Installed,
+) -> None:
+    """A release without `resourceclaims/driver` and `resourceclaims/binding`."""
+    async with installed_on_1_35.control_plane.client() as admin:
+        await admin.create(named("v1", "Namespace", TEAM))
+        for name, attempt in ATTEMPTS.items():
+            claim = await _claim(admin, name, attempt.allocation)
+            with pytest.raises(RefusedError) as refused:
+                await _as_agent(admin, claim, attempt.status, attempt.node)
+            assert f"denied request: {attempt.policy}" in refused.value.message
+        claim = await _claim(admin, "agents", _allocation("node-1"))
+        await _as_agent(admin, claim, _device_status(), "node-1")

@@ -6,29 +6,48 @@ changed by whole messages; knows neither the bus nor what is published.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from contracts.device import ResourcePool, ResourceSlice
-from contracts.ids import NodeName, PoolID
+from contracts.ids import DriverName, NodeName, PoolID
 from contracts.messages import DevicesAnnounced, HealthJudged
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
 from publisher.slices import WantedPool, slice_name, taints_by_pool, wanted_pool
 
+IsOwned = Callable[[DriverName, NodeName], bool]
+"""Whether devices of a driver on a node are kept from kube-scheduler."""
+
 
 class Announced:
     """The last message of every node."""
 
-    def __init__(self, *, owned_drivers: frozenset[str] = frozenset()) -> None:
-        self._owned_drivers = owned_drivers
+    def __init__(self, is_owned: IsOwned) -> None:
+        self._is_owned = is_owned
         self._pools: dict[NodeName, dict[PoolID, ResourcePool]] = {}
         self._nodes: dict[PoolID, set[NodeName]] = {}
         self._health: dict[NodeName, HealthJudged] = {}
+        self._heard: set[NodeName] = set()
+
+    def has_heard(self, node: NodeName | None) -> bool:
+        """Whether anything is known of a node's inventory, be it that it is gone."""
+        return node in self._heard
+
+    def of_node(self, node: NodeName) -> frozenset[PoolID]:
+        """Name the pools that a node announces."""
+        return frozenset(self._pools.get(node, ()))
+
+    def pools(self) -> frozenset[PoolID]:
+        """Name all pools that are announced: their slices are ours to write."""
+        return frozenset(self._nodes)
 
     def announce(
         self, node: NodeName, message: DevicesAnnounced | None
     ) -> frozenset[PoolID]:
         """Take in a node's inventory (None: it is gone); gives the pools concerned."""
+        self._heard.add(node)
         before = self._pools.pop(node, {})
         pools = () if message is None else message.pools
         now = {PoolID(pool.driver, pool.name): pool for pool in pools}
@@ -63,7 +82,7 @@ class Announced:
         announced = self._pools[node][pool]
         taints = taints_by_pool(self._health.get(node)).get(pool, {})
         wanted = wanted_pool(
-            announced, node, taints, owned=pool.driver in self._owned_drivers
+            announced, node, taints, owned=self._is_owned(pool.driver, node)
         )
         return _refusal(announced, wanted) or wanted
 

@@ -27,7 +27,7 @@ def plan_slices(
     *,
     now: str,
     owner: OwnerReference | None = None,
-) -> tuple[Step, ...]:
+) -> tuple[Step[ResourceSlice], ...]:
     """Plan what makes the slices of one pool the wanted ones; None: no such pool.
 
     `now` is RFC 3339; `owner` is the Node where it has a uid.

@@ -16,11 +16,13 @@ from contracts.process.errors import ConfigError
 from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.process.wire import BusSettings
+from publisher.announced import Announced
 from publisher.config import PublisherConfig
 from publisher.errors import FolderError
 from publisher.folder.claim_writer import ClaimWriter
 from publisher.folder.files import Contents, Folder
 from publisher.folder.known_claims import KnownClaims
+from publisher.folder.slice_sink import FolderSlices
 from publisher.slice_writer import SliceWriter
 
 log = get_logger(__name__)
@@ -50,8 +52,10 @@ async def open_service(config: PublisherConfig) -> AsyncIterator[dict[str, Task]
             known = KnownClaims(contents.objects)
             tasks = ClaimWriter(config, bus, folder, known, utc_now).tasks()
             if config.publish_slices:
-                objects = contents.objects
-                slices = SliceWriter(config, bus, folder, objects, utc_now)
+                owned = frozenset(config.owned_drivers)
+                announced = Announced(lambda driver, _: driver in owned)
+                sink = FolderSlices(folder, contents.objects)
+                slices = SliceWriter(config.cluster, bus, sink, announced, utc_now)
                 tasks |= slices.tasks()
             yield tasks
 

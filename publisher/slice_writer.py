@@ -1,62 +1,71 @@
 """Inventories and health in, ResourceSlices out.
 
-Follows what node agents announce and keeps the slices of every pool as they say. A
-pool that several nodes announce, or that Kubernetes would refuse, stays as it was.
-Knows no claims.
+Follows what node agents announce and keeps the slices of every pool as they say,
+whatever others do to them. A pool that several nodes announce, or that Kubernetes would
+refuse, stays as it was, and so does one of a node that was never heard of: a bus that
+has lost its memory takes nothing away. Knows no claims and no sink.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
 from typing import Any
 
 from contracts import messages, subjects
 from contracts.codec import Codec
-from contracts.device import ResourceSlice
 from contracts.errors import ContractsError
-from contracts.ids import NodeName, PoolID
+from contracts.ids import ClusterName, NodeName, PoolID
 from contracts.process.bus import Bus
 from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.process.wire import Received
 from contracts.subjects import untoken
 from publisher.announced import Announced
-from publisher.config import PublisherConfig
-from publisher.errors import FolderError
-from publisher.folder.files import Folder
+from publisher.pauses import Pause, Pauses
 from publisher.plan_slices import plan_slices
-from publisher.steps import Create, Published, Step, Update, after, key_of
+from publisher.slice_sink import SlicePlan, SliceSink
+from publisher.steps import Create, Update
 
 _IDLE_S = 1.0
+_CHUNK = 64
+"""Pools written together: a change waits for no more than these."""
+_FAILED = Pause(free=0, first_s=0.1, most_s=10.0, forgotten_s=60.0)
+_UNDONE = Pause(free=3, first_s=1.0, most_s=30.0, forgotten_s=60.0)
+"""Repairs are made at once, but nobody is fought for ever at full speed."""
 
 log = get_logger(__name__)
 
 
 class SliceWriter:
-    """What is announced and what is published."""
+    """What is announced, and which pools are to be looked at when."""
 
     def __init__(
         self,
-        config: PublisherConfig,
+        cluster: ClusterName,
         bus: Bus,
-        folder: Folder,
-        published: Iterable[Published],
+        sink: SliceSink,
+        announced: Announced,
         now: Callable[[], str],
     ) -> None:
-        self._config = config
+        self._cluster = cluster
         self._bus = bus
-        self._folder = folder
+        self._sink = sink
+        self._announced = announced
         self._now = now
-        self._announced = Announced(owned_drivers=frozenset(config.owned_drivers))
-        self._slices: dict[PoolID, tuple[ResourceSlice, ...]] = {}
-        for item in published:
-            if isinstance(item, ResourceSlice):
-                pool = PoolID(item.spec.driver, item.spec.pool.name)
-                self._slices[pool] = (*self._slices.get(pool, ()), item)
-        self._due: set[PoolID] = set(self._slices)
+        self._due: dict[PoolID, float] = {}
+        """When each is looked at next."""
+        self._news: set[PoolID] = set()
+        """Of which the agent said something else since they were written."""
+        self._rests_s: dict[PoolID, float] = {}
+        """Until when those that others change are left alone."""
+        self._failed: Pauses[PoolID] = Pauses(_FAILED)
+        self._undone: Pauses[PoolID] = Pauses(_UNDONE)
         self._refused: dict[PoolID, str] = {}
+        self._unheard: dict[NodeName | None, set[PoolID]] = {}
+        """Pools that are there, by nodes that have said nothing yet."""
         self._unsynced = {"inv", "health"}
         self._wake = asyncio.Event()
         self.counts: Counter[str] = Counter()
@@ -70,6 +79,21 @@ class SliceWriter:
             "slices": self._publish,
         }
 
+    def hear(
+        self, *, pools: Iterable[PoolID] = (), nodes: Iterable[NodeName] = ()
+    ) -> None:
+        """Look again at pools that others changed, and at all pools of nodes."""
+        now_s = monotonic()
+        for pool in pools:
+            self._make_due(pool, max(now_s, self._rests_s.get(pool, 0.0)))
+        for node in nodes:
+            for pool in self._announced.of_node(node):
+                self._make_due(pool, now_s)
+
+    def _make_due(self, pool: PoolID, at_s: float) -> None:
+        self._due[pool] = min(at_s, self._due.get(pool, at_s))
+        self._wake.set()
+
     # --- messages in ---------------------------------------------------------------
 
     async def _follow_inventories(self, stop: asyncio.Event) -> None:
@@ -81,7 +105,7 @@ class SliceWriter:
     async def _follow(
         self, stream: str, entity: str, codec: Codec[Any], stop: asyncio.Event
     ) -> None:
-        wanted = [subjects.wildcard(entity, self._config.cluster)]
+        wanted = [subjects.wildcard(entity, self._cluster)]
         async for page in self._bus.follow(stream, wanted, stop):
             for received in page.messages:
                 self._take(received, entity, codec)
@@ -101,15 +125,19 @@ class SliceWriter:
             except ContractsError as error:
                 self._refuse(received.subject, entity, str(error))
                 return
-            if (message.cluster, message.node) != (self._config.cluster, node):
+            if (message.cluster, message.node) != (self._cluster, node):
                 reason = f"is about node {message.node}"
                 self._refuse(received.subject, entity, reason)
                 return
         self.counts[entity] += 1
         if entity == "health":
-            self._due |= self._announced.judge(node, message)
+            pools = self._announced.judge(node, message)
         else:
-            self._due |= self._announced.announce(node, message)
+            pools = self._announced.announce(node, message)
+            pools |= self._unheard.pop(node, set())
+        self._news |= pools
+        for pool in pools:
+            self._make_due(pool, 0.0)
 
     def _refuse(self, subject: str, entity: str, reason: str) -> None:
         self.counts[f"{entity}.refused"] += 1
@@ -119,54 +147,83 @@ class SliceWriter:
 
     async def _publish(self, stop: asyncio.Event) -> None:
         """Publish due pools, once everything that was announced is known."""
+        self.hear(pools=self._sink.pools())
         while not stop.is_set():
             self._wake.clear()
-            if not self._unsynced and self._due:
-                await self._publish_due()
+            if not self._unsynced:
+                while (chunk := self._take_due()) and not stop.is_set():
+                    await self._write(chunk)
             await self._idle()
 
-    async def _publish_due(self) -> None:
-        """Write all due pools; those of a failed write stay due."""
-        due, self._due = sorted(self._due), set()
-        now = self._now()
-        plans = {pool: self._plan(pool, now) for pool in due}
-        steps = [step for plan in plans.values() for step in plan]
-        if not steps:
-            return
-        try:
-            await asyncio.to_thread(self._folder.carry_out, steps)
-        except FolderError as error:
-            log.warning("slices.delayed", pools=len(due), reason=str(error))
-            self._due |= set(due)
-            return
-        for pool, plan in plans.items():
-            before = {key_of(item): item for item in self._slices.pop(pool, ())}
-            left = tuple(
-                item
-                for item in after(before, plan).values()
-                if isinstance(item, ResourceSlice)
-            )
-            if left:
-                self._slices[pool] = left
-        log.info(
-            "slices.published",
-            pools=sum(1 for plan in plans.values() if plan),
-            written=sum(isinstance(step, Create | Update) for step in steps),
-        )
+    def _take_due(self) -> list[PoolID]:
+        now_s = monotonic()
+        due = [pool for pool, at_s in self._due.items() if at_s <= now_s][:_CHUNK]
+        for pool in due:
+            del self._due[pool]
+        return due
 
-    def _plan(self, pool: PoolID, now: str) -> tuple[Step, ...]:
+    async def _write(self, pools: Sequence[PoolID]) -> None:
+        """Write due pools; those of a failed write are looked at again."""
+        now = self._now()
+        plans = {pool: plan for pool in pools if (plan := self._plan(pool, now))}
+        news = self._news.intersection(pools)
+        self._news -= news
+        failures = await self._sink.carry_out(plans) if plans else {}
+        now_s = monotonic()
+        for pool in plans:
+            if pool in failures:
+                self._make_due(pool, now_s + self._failed.next_s(pool, now_s))
+                continue
+            self._failed.forget(pool)
+            if pool not in news:
+                self._rests_s[pool] = now_s + self._undone.next_s(pool, now_s)
+        if failures:
+            reason = next(iter(failures.values()))
+            log.warning("slices.delayed", pools=len(failures), reason=reason)
+        steps = [
+            s for pool, plan in plans.items() if pool not in failures for s in plan
+        ]
+        if steps:
+            log.info(
+                "slices.published",
+                pools=len(plans) - len(failures),
+                written=sum(isinstance(step, Create | Update) for step in steps),
+            )
+
+    def _plan(self, pool: PoolID, now: str) -> SlicePlan:
+        """Plan what is to be done about a pool; nothing while it is in doubt."""
         wanted = self._announced.wanted(pool)
+        if wanted is None:
+            return self._plan_removal(pool, now)
         if isinstance(wanted, str):
-            if self._refused.get(pool) != wanted:
-                log.error("pool.refused", pool=str(pool), reason=wanted[:500])
-            self._refused[pool] = wanted
-            return ()
+            return self._leave(pool, wanted)
+        owner = self._sink.owner(wanted)
+        if isinstance(owner, str):
+            return self._leave(pool, owner)
         self._refused.pop(pool, None)
-        return plan_slices(wanted, self._slices.get(pool, ()), now=now)
+        return plan_slices(wanted, self._sink.slices(pool), now=now, owner=owner)
+
+    def _plan_removal(self, pool: PoolID, now: str) -> SlicePlan:
+        """Give up a pool that nobody announces, once its node has said so."""
+        observed = self._sink.slices(pool)
+        nodes = {item.spec.node_name for item in observed}
+        unheard = [node for node in nodes if not self._announced.has_heard(node)]
+        for node in unheard:
+            self._unheard.setdefault(node, set()).add(pool)
+        return () if unheard else plan_slices(None, observed, now=now)
+
+    def _leave(self, pool: PoolID, reason: str) -> SlicePlan:
+        """Leave a pool as it is and say why, once."""
+        if self._refused.get(pool) != reason:
+            log.error("pool.refused", pool=str(pool), reason=reason[:500])
+        self._refused[pool] = reason
+        return ()
 
     async def _idle(self) -> None:
+        """Wait for something to do; never so long that `stop` goes unseen."""
+        until_s = min(self._due.values(), default=monotonic() + _IDLE_S)
         try:
-            async with asyncio.timeout(_IDLE_S):
+            async with asyncio.timeout(min(_IDLE_S, max(0.0, until_s - monotonic()))):
                 await self._wake.wait()
         except TimeoutError:
             return

@@ -18,15 +18,19 @@ from contracts.device import (
     Device,
     DeviceTaint,
     ResourcePool,
+    ResourceSlice,
     ResourceSliceSpec,
     SlicePool,
 )
 from contracts.ids import DeviceName, DriverName, NodeName, PoolID, PoolName
 from contracts.messages import HealthJudged
+from contracts.meta import OwnerReference
 from contracts.validate.names import MAX_SUBDOMAIN
 from contracts.validate.slices import MAX_COUNTER_SETS, max_devices
+from contracts.workload import Node
+from publisher.names import OWNED
 
-OWNED = DeviceTaint(key="moorings.dev/owned", effect="NoSchedule")
+OWNED_TAINT = DeviceTaint(key=OWNED, effect="NoSchedule")
 """Keeps kube-scheduler away from devices that Moorings decides for."""
 Taints = Mapping[DeviceName, tuple[DeviceTaint, ...]]
 
@@ -90,12 +94,35 @@ def wanted_pool(
 
 def slice_name(index: int, pool: WantedPool) -> str:
     """Name a slice: its place first, because allocation goes in the order of names."""
-    identity = f"{pool.driver}\n{pool.name}\n{pool.node}"
-    digest = hashlib.sha256(identity.encode()).hexdigest()[:_DIGEST]
-    head, tail = f"{index:05x}-", f"-{digest}"
-    room = MAX_SUBDOMAIN - len(head) - len(tail)
-    middle = f"{pool.driver}-{pool.node}".lower()[:room].rstrip("-.")
-    return f"{head}{middle}{tail}"
+    return _name(index, PoolID(pool.driver, pool.name), pool.node)
+
+
+def is_ours(item: ResourceSlice) -> bool:
+    """Whether a slice is one of those we write: nobody else makes our names.
+
+    All that is in the name is immutable, so no edit makes a slice look like
+    somebody else's.
+    """
+    spec, index = item.spec, index_of(item.metadata.name)
+    if index is None or spec.node_name is None:
+        return False
+    return item.metadata.name == _name(index, pool_id(spec), spec.node_name)
+
+
+def pool_id(spec: ResourceSliceSpec) -> PoolID:
+    """Name the pool that a slice is a part of."""
+    return PoolID(spec.driver, spec.pool.name)
+
+
+def owner_reference(node: Node) -> OwnerReference:
+    """Refer to the Node with which its slices go."""
+    return OwnerReference(
+        api_version="v1",
+        kind="Node",
+        name=node.metadata.name,
+        uid=node.metadata.uid,
+        controller=True,
+    )
 
 
 def index_of(name: str) -> int | None:
@@ -104,9 +131,18 @@ def index_of(name: str) -> int | None:
     return None if found is None else int(found[1], 16)
 
 
+def _name(index: int, pool: PoolID, node: NodeName) -> str:
+    identity = f"{pool.driver}\n{pool.pool}\n{node}"
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:_DIGEST]
+    head, tail = f"{index:05x}-", f"-{digest}"
+    room = MAX_SUBDOMAIN - len(head) - len(tail)
+    middle = f"{pool.driver}-{node}".lower()[:room].rstrip("-.")
+    return f"{head}{middle}{tail}"
+
+
 def _tainted(device: Device, taints: Taints, *, owned: bool) -> Device:
     """Add the taints of health and ownership that the device does not have yet."""
-    extra = (*taints.get(device.name, ()), *((OWNED,) if owned else ()))
+    extra = (*taints.get(device.name, ()), *((OWNED_TAINT,) if owned else ()))
     if not extra:
         return device
     merged = {(taint.key, taint.value, taint.effect): taint for taint in extra}

@@ -7,15 +7,20 @@ the object as it was observed (uid and resourceVersion travel inside it).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import assert_never
+from typing import Generic, TypeVar, assert_never
 
 from msgspec import Struct
 
 from contracts.claim import ResourceClaim
-from contracts.device import ResourceSlice
+from contracts.device import DeviceTaintRule, ResourceSlice
 
 Published = ResourceClaim | ResourceSlice
-"""What this service writes."""
+"""What every sink takes; an API server takes DeviceTaintRules, too."""
+
+T = TypeVar("T", bound=ResourceClaim | ResourceSlice | DeviceTaintRule)
+T_co = TypeVar(
+    "T_co", bound=ResourceClaim | ResourceSlice | DeviceTaintRule, covariant=True
+)
 
 
 class ObjectKey(Struct, frozen=True, order=True):
@@ -29,36 +34,36 @@ class ObjectKey(Struct, frozen=True, order=True):
         return "/".join(part for part in (self.namespace, self.name) if part)
 
 
-class Create(Struct, frozen=True):
+class Create(Struct, Generic[T_co], frozen=True):
     """Make an object that was not there."""
 
-    object: Published
+    object: T_co
 
 
-class Update(Struct, frozen=True):
+class Update(Struct, Generic[T_co], frozen=True):
     """Replace an object that was there."""
 
-    object: Published
+    object: T_co
 
 
-class Delete(Struct, frozen=True):
+class Delete(Struct, Generic[T_co], frozen=True):
     """Remove this object, as it was observed."""
 
-    object: Published
+    object: T_co
 
 
-Step = Create | Update | Delete
+Step = Create[T_co] | Update[T_co] | Delete[T_co]
 
 
-def key_of(item: Published) -> ObjectKey:
+def key_of(item: ResourceClaim | ResourceSlice | DeviceTaintRule) -> ObjectKey:
     """Give an object's identity."""
     metadata = item.metadata
     return ObjectKey(type(item).__name__, metadata.namespace, metadata.name)
 
 
 def after(
-    observed: Mapping[ObjectKey, Published], steps: Iterable[Step]
-) -> dict[ObjectKey, Published]:
+    observed: Mapping[ObjectKey, T], steps: Iterable[Step[T]]
+) -> dict[ObjectKey, T]:
     """Say what is there once all steps are carried out."""
     result = dict(observed)
     for step in steps:

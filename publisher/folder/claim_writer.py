@@ -272,7 +272,7 @@ class ClaimWriter:
         budget_s = self._config.write_budget_s
         return await retry("claims", attempt, on=FolderError, budget_s=budget_s)
 
-    async def _carry_out(self, steps: Sequence[Step]) -> None:
+    async def _carry_out(self, steps: Sequence[Step[ResourceClaim]]) -> None:
         if not steps:
             return
         try:

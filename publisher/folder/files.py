@@ -96,7 +96,7 @@ class Folder:
                     found.append(item)
         return tuple(found)
 
-    def carry_out(self, steps: Sequence[Step]) -> None:
+    def carry_out(self, steps: Sequence[Step[Published]]) -> None:
         """Carry out the steps; when this returns, a power failure undoes none.
 
         Nothing is changed before every new file is flushed.

@@ -34,7 +34,7 @@ class KnownClaims:
         """Name all gangs that have claims."""
         return frozenset(self._of_gang)
 
-    def apply(self, steps: Iterable[Step]) -> None:
+    def apply(self, steps: Iterable[Step[ResourceClaim]]) -> None:
         """Take in that steps were carried out."""
         steps = tuple(steps)
         keys = {key_of(step.object) for step in steps}

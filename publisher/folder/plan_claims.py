@@ -32,7 +32,7 @@ from publisher.steps import Create, Delete, ObjectKey, Step, Update, key_of
 class ClaimPlan(Struct, frozen=True, kw_only=True):
     """Steps to take, or reasons why none may be taken."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step[ResourceClaim], ...] = ()
     refusals: tuple[str, ...] = ()
 
 
@@ -45,7 +45,7 @@ def plan_claims(
     wanted: whatever the gang has is given up.
     """
     found = {key_of(claim): claim for claim in observed}
-    steps: list[Step] = []
+    steps: list[Step[ResourceClaim]] = []
     refusals: list[str] = []
     for claim in wanted:
         step = _step(claim, found.pop(key_of(claim), None), gang)
@@ -76,7 +76,7 @@ def is_written(decision: GangAllocated, observed: Iterable[ResourceClaim]) -> bo
 
 def _step(
     wanted: ResourceClaim, observed: ResourceClaim | None, gang: GangUID
-) -> Step | str | None:
+) -> Step[ResourceClaim] | str | None:
     """Say what to do about one claim: a step, a refusal, or nothing."""
     if observed is None:
         return Create(wanted)
@@ -128,7 +128,7 @@ def _merged(
     return ResourceClaim(metadata=metadata, spec=spec, status=status)
 
 
-def _give_up(claim: ResourceClaim) -> Step:
+def _give_up(claim: ResourceClaim) -> Step[ResourceClaim]:
     if ADOPTED not in claim.metadata.annotations:
         return Delete(claim)
     annotations = {

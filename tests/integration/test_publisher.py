@@ -263,11 +263,11 @@ async def test_template_on_the_bus_gives_the_spec(
     assert request["exactly"]["deviceClassName"] == "gpu"
 
 
-async def announce(bus: Bus, *pools: ResourcePool) -> None:
-    node = NodeName(builders.NODE)
-    message = DevicesAnnounced(cluster=CLUSTER, node=node, pools=pools)
+async def announce(bus: Bus, *pools: ResourcePool, node: str = builders.NODE) -> None:
+    name = NodeName(node)
+    message = DevicesAnnounced(cluster=CLUSTER, node=name, pools=pools)
     data = messages.INVENTORY.encode(message)
-    subject = subjects.inventory(CLUSTER, node)
+    subject = subjects.inventory(CLUSTER, name)
     await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
 
 
@@ -310,6 +310,24 @@ async def test_slices_follow_inventory_and_health_over_restarts(
         assert {body["spec"]["pool"]["generation"] for body in grown} == {2}
         await announce(bus)
         await slices(folder, 0)
+
+
+async def test_bus_that_lost_its_memory_takes_no_slices_away(
+    bus: Bus, nats_server: LocalServer, tmp_path: Path
+) -> None:
+    """Until the node speaks again, nobody knows what it has."""
+    folder = tmp_path / "manifests"
+    async with publisher(nats_server, folder):
+        await announce(bus, builders.pool())
+        await slices(folder, 1)
+    await bus.purge("INV", subjects.inventory(CLUSTER, NodeName(builders.NODE)))
+    other = builders.pool(name="node-2")
+    async with publisher(nats_server, folder):
+        await announce(bus, other, node="node-2")
+        await slices(folder, 2)
+        await announce(bus)
+        (left,) = await slices(folder, 1)
+    assert left["spec"]["pool"]["name"] == "node-2"
 
 
 async def test_killed_publisher_leaves_gangs_that_the_next_one_completes(

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from contracts.claim import ResourceClaim
 from contracts.device import Device, ResourcePool, ResourceSlice
 from contracts.ids import GangUID, NodeName
 from contracts.messages import GangAllocated
@@ -18,7 +17,7 @@ from publisher.folder.plan_claims import is_written, plan_claims
 from publisher.folder.sources import sources_of
 from publisher.plan_slices import plan_slices
 from publisher.slices import wanted_pool
-from publisher.steps import Create, ObjectKey, Published, Update, after, key_of
+from publisher.steps import Create, ObjectKey, Update, after, key_of
 from tests import builders
 from tests.builders import decisions
 
@@ -59,18 +58,17 @@ def _device(index: int, featured: bool, counted: bool) -> Device:
 
 @given(st.lists(st.none() | pools(), min_size=1, max_size=4))
 def test_slices_settle_in_one_plan(history: Sequence[ResourcePool | None]) -> None:
-    there: dict[ObjectKey, Published] = {}
+    there: dict[ObjectKey, ResourceSlice] = {}
     for time, pool in enumerate(history):
         wanted = None if pool is None else wanted_pool(pool, NODE, {}, owned=False)
-        slices = [item for item in there.values() if isinstance(item, ResourceSlice)]
+        slices = list(there.values())
         now = f"2026-11-20T12:00:0{time}Z"
         steps = plan_slices(wanted, slices, now=now)
         kinds = [("Delete", "Update", "Create").index(type(s).__name__) for s in steps]
         assert kinds == sorted(kinds)
         there = after(there, steps)
-        slices = [item for item in there.values() if isinstance(item, ResourceSlice)]
+        slices = sorted(there.values(), key=lambda item: item.metadata.name)
         assert plan_slices(wanted, slices, now="later") == ()
-        slices.sort(key=lambda item: item.metadata.name)
         assert all(validate(item) == () for item in slices)
         devices = [device.name for item in slices for device in item.spec.devices]
         assert devices == [device.name for device in (pool.devices if pool else ())]
@@ -85,14 +83,13 @@ def test_readers_never_see_two_versions_of_one_generation(
 ) -> None:
     """Unless one slice alone changes, everything written has a new generation."""
     first, second = (wanted_pool(pool, NODE, {}, owned=False) for pool in pair)
-    there = after({}, plan_slices(first, (), now="now"))
-    before = [item for item in there.values() if isinstance(item, ResourceSlice)]
+    before = tuple(after({}, plan_slices(first, (), now="now")).values())
     steps = plan_slices(second, before, now="now")
     old = {item.spec.pool.generation for item in before}
     new = {
         step.object.spec.pool.generation
         for step in steps
-        if isinstance(step, Create | Update) and isinstance(step.object, ResourceSlice)
+        if isinstance(step, Create | Update)
     }
     assert len(steps) <= 1 or not old or min(new) > max(old)
 
@@ -124,13 +121,13 @@ def test_claims_settle_in_one_plan(history: Sequence[GangAllocated | None]) -> N
     submission = decisions.submission(builders.gang(builders.member(count=8)))
     sources = sources_of(submission, {})
     taken = builders.claim(name="train-worker-5-gpus", uid="of-kubernetes")
-    there: dict[ObjectKey, Published] = {key_of(taken): taken}
+    there = {key_of(taken): taken}
     for time, decision in enumerate(history):
         now = f"2026-11-20T12:00:0{time}Z"
         claims = claims_of(decision, sources, now) if decision else ()
-        found = [item for item in there.values() if isinstance(item, ResourceClaim)]
+        found = list(there.values())
         there = after(there, plan_claims(claims, found, gang).steps)
-        found = [item for item in there.values() if isinstance(item, ResourceClaim)]
+        found = list(there.values())
         later = claims_of(decision, sources, "later") if decision else ()
         assert plan_claims(later, found, gang).steps == ()
         if decision is None:

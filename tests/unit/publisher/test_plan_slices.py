@@ -9,10 +9,17 @@ from msgspec.structs import replace
 from contracts.device import DeviceTaint, ResourcePool, ResourceSlice
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DeviceHealth, HealthJudged
-from contracts.meta import OwnerReference
+from contracts.meta import ObjectMeta, OwnerReference
 from contracts.validate import validate
 from publisher.plan_slices import plan_slices
-from publisher.slices import OWNED, WantedPool, slice_name, taints_by_pool, wanted_pool
+from publisher.slices import (
+    OWNED_TAINT,
+    WantedPool,
+    is_ours,
+    slice_name,
+    taints_by_pool,
+    wanted_pool,
+)
 from publisher.steps import Create, Delete, Step, Update
 from tests import builders
 from tests.builders.decisions import CLUSTER
@@ -33,12 +40,11 @@ def wanted(
     return wanted_pool(pool, NODE, of_pool, owned=owned)
 
 
-def slices(steps: Sequence[Step]) -> list[ResourceSlice]:
+def slices(steps: Sequence[Step[ResourceSlice]]) -> list[ResourceSlice]:
     """Give what is created and updated, by name."""
     made = [step.object for step in steps if not isinstance(step, Delete)]
     assert all(validate(item) == () for item in made)
-    found = [item for item in made if isinstance(item, ResourceSlice)]
-    return sorted(found, key=lambda item: item.metadata.name)
+    return sorted(made, key=lambda item: item.metadata.name)
 
 
 def of_size(count: int) -> ResourcePool:
@@ -125,7 +131,7 @@ def test_taints_keep_the_time_they_were_first_seen() -> None:
 def test_owned_devices_are_kept_from_kube_scheduler() -> None:
     (made,) = slices(plan_slices(wanted(of_size(2), owned=True), (), now=NOW))
     taints = [taint for item in made.spec.devices for taint in item.taints]
-    assert taints == [replace(OWNED, time_added=NOW)] * 2
+    assert taints == [replace(OWNED_TAINT, time_added=NOW)] * 2
 
 
 def test_node_with_a_uid_owns_its_slices() -> None:
@@ -148,3 +154,19 @@ def test_longest_names_still_make_a_valid_slice() -> None:
     made = wanted_pool(pool, node, {}, owned=False)
     slices(plan_slices(made, (), now=NOW))
     assert slice_name(0, made) != slice_name(0, replace(made, name=PoolName("q")))
+
+
+def test_slice_is_ours_by_its_name_whatever_was_edited() -> None:
+    (made,) = slices(plan_slices(wanted(of_size(2)), (), now=NOW))
+    edited = replace(
+        made,
+        metadata=ObjectMeta(name=made.metadata.name),
+        spec=replace(made.spec, devices=()),
+    )
+    assert is_ours(made)
+    assert is_ours(edited)
+    renamed = replace(made, metadata=ObjectMeta(name=f"{made.metadata.name}0"))
+    assert not is_ours(renamed)
+    assert not is_ours(builders.resource_slice())
+    fabric = replace(made.spec, node_name=None, all_nodes=True)
+    assert not is_ours(replace(made, spec=fabric))

@@ -63,6 +63,7 @@ def installed_on_1_35(
 def _install(control_plane: ControlPlane, programs: Path, folder: Path) -> Installed:
     kubectl = Kubectl(programs / "kubectl", control_plane.kubeconfig())
     kubectl("apply", "--validate=strict", "-k", str(folder))
+    kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
     _await_policies(kubectl)
     return Installed(control_plane, kubectl)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from contracts.device import ResourcePool, ResourceSlice
-from contracts.ids import DriverName, NodeName, PoolID
-from contracts.messages import DevicesAnnounced, HealthJudged
+from contracts.ids import DeviceName, DriverName, NodeName, PoolID
+from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
 from publisher.slices import WantedPool, slice_name, taints_by_pool, wanted_pool
@@ -70,6 +70,18 @@ class Announced:
         now = taints_by_pool(message)
         keys = before.keys() | now.keys()
         return frozenset(key for key in keys if before.get(key) != now.get(key))
+
+    def sick_of(self, pool: PoolID) -> dict[DeviceName, DeviceHealth] | None:
+        """Give the devices of a pool that are not healthy; None: not announced."""
+        nodes = self._nodes.get(pool, set())
+        if len(nodes) != 1:
+            return None
+        health = self._health.get(next(iter(nodes)))
+        return {
+            item.device.device: item
+            for item in (health.devices if health is not None else ())
+            if item.device.pool_id == pool
+        }
 
     def wanted(self, pool: PoolID) -> WantedPool | str | None:
         """Say what to publish: a pool, nothing (None), or why it stays as it is."""

@@ -17,6 +17,7 @@ from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.process.wire import BusSettings
 from publisher.announced import Announced
+from publisher.announcements import Announcements
 from publisher.config import PublisherConfig
 from publisher.errors import FolderError
 from publisher.folder.claim_writer import ClaimWriter
@@ -54,9 +55,10 @@ async def open_service(config: PublisherConfig) -> AsyncIterator[dict[str, Task]
             if config.publish_slices:
                 owned = frozenset(config.owned_drivers)
                 announced = Announced(lambda driver, _: driver in owned)
+                announcements = Announcements(config.cluster, bus, announced)
                 sink = FolderSlices(folder, contents.objects)
-                slices = SliceWriter(config.cluster, bus, sink, announced, utc_now)
-                tasks |= slices.tasks()
+                writer = SliceWriter(sink, announcements, utc_now)
+                tasks |= announcements.tasks() | {"slices": writer.publish}
             yield tasks
 
 

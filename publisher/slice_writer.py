@@ -1,7 +1,7 @@
-"""Inventories and health in, ResourceSlices out.
+"""What is announced in, ResourceSlices out.
 
-Follows what node agents announce and keeps the slices of every pool as they say,
-whatever others do to them. A pool that several nodes announce, or that Kubernetes would
+Keeps the slices of every pool as its node agent says, whatever others do to them. A
+pool that several nodes announce, or that Kubernetes would
 refuse, stays as it was, and so does one of a node that was never heard of: a bus that
 has lost its memory takes nothing away. Knows no claims and no sink.
 """
@@ -9,21 +9,12 @@ has lost its memory takes nothing away. Knows no claims and no sink.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
-from typing import Any
 
-from contracts import messages, subjects
-from contracts.codec import Codec
-from contracts.errors import ContractsError
-from contracts.ids import ClusterName, NodeName, PoolID
-from contracts.process.bus import Bus
+from contracts.ids import NodeName, PoolID
 from contracts.process.log import get_logger
-from contracts.process.run import Task
-from contracts.process.wire import Received
-from contracts.subjects import untoken
-from publisher.announced import Announced
+from publisher.announcements import Announcements
 from publisher.pauses import Pause, Pauses
 from publisher.plan_slices import plan_slices
 from publisher.slice_sink import SlicePlan, SliceSink
@@ -44,16 +35,13 @@ class SliceWriter:
 
     def __init__(
         self,
-        cluster: ClusterName,
-        bus: Bus,
         sink: SliceSink,
-        announced: Announced,
+        announcements: Announcements,
         now: Callable[[], str],
     ) -> None:
-        self._cluster = cluster
-        self._bus = bus
         self._sink = sink
-        self._announced = announced
+        self._announcements = announcements
+        self._announced = announcements.announced
         self._now = now
         self._due: dict[PoolID, float] = {}
         """When each is looked at next."""
@@ -66,18 +54,14 @@ class SliceWriter:
         self._refused: dict[PoolID, str] = {}
         self._unheard: dict[NodeName | None, set[PoolID]] = {}
         """Pools that are there, by nodes that have said nothing yet."""
-        self._unsynced = {"inv", "health"}
         self._wake = asyncio.Event()
-        self.counts: Counter[str] = Counter()
-        """Messages taken in and refused, by entity."""
+        announcements.listen(self._hear_news)
 
-    def tasks(self) -> dict[str, Task]:
-        """Name what runs for as long as the service does."""
-        return {
-            "inventories": self._follow_inventories,
-            "health": self._follow_health,
-            "slices": self._publish,
-        }
+    def _hear_news(self, node: NodeName, pools: frozenset[PoolID]) -> None:
+        """Write at once what a node says anew."""
+        self._news |= pools
+        for pool in pools | self._unheard.pop(node, set()):
+            self._make_due(pool, 0.0)
 
     def hear(
         self, *, pools: Iterable[PoolID] = (), nodes: Iterable[NodeName] = ()
@@ -94,65 +78,14 @@ class SliceWriter:
         self._due[pool] = min(at_s, self._due.get(pool, at_s))
         self._wake.set()
 
-    # --- messages in ---------------------------------------------------------------
-
-    async def _follow_inventories(self, stop: asyncio.Event) -> None:
-        await self._follow("INV", "inv", messages.INVENTORY, stop)
-
-    async def _follow_health(self, stop: asyncio.Event) -> None:
-        await self._follow("HEALTH", "health", messages.HEALTH, stop)
-
-    async def _follow(
-        self, stream: str, entity: str, codec: Codec[Any], stop: asyncio.Event
-    ) -> None:
-        wanted = [subjects.wildcard(entity, self._cluster)]
-        async for page in self._bus.follow(stream, wanted, stop):
-            for received in page.messages:
-                self._take(received, entity, codec)
-            if page.synced and entity in self._unsynced:
-                self._unsynced.discard(entity)
-                log.info("stream.synced", stream=stream)
-            if page.messages or page.synced:
-                self._wake.set()
-        self._wake.set()
-
-    def _take(self, received: Received, entity: str, codec: Codec[Any]) -> None:
-        node = NodeName(untoken(received.subject.rpartition(".")[2]))
-        message: Any = None
-        if not received.gone:
-            try:
-                message = codec.decode(received.data)
-            except ContractsError as error:
-                self._refuse(received.subject, entity, str(error))
-                return
-            if (message.cluster, message.node) != (self._cluster, node):
-                reason = f"is about node {message.node}"
-                self._refuse(received.subject, entity, reason)
-                return
-        self.counts[entity] += 1
-        if entity == "health":
-            pools = self._announced.judge(node, message)
-        else:
-            pools = self._announced.announce(node, message)
-            pools |= self._unheard.pop(node, set())
-        self._news |= pools
-        for pool in pools:
-            self._make_due(pool, 0.0)
-
-    def _refuse(self, subject: str, entity: str, reason: str) -> None:
-        self.counts[f"{entity}.refused"] += 1
-        log.error("message.refused", subject=subject, reason=reason[:500])
-
-    # --- slices out ------------------------------------------------------------------
-
-    async def _publish(self, stop: asyncio.Event) -> None:
+    async def publish(self, stop: asyncio.Event) -> None:
         """Publish due pools, once everything that was announced is known."""
+        await self._announcements.wait_synced(stop)
         self.hear(pools=self._sink.pools())
         while not stop.is_set():
             self._wake.clear()
-            if not self._unsynced:
-                while (chunk := self._take_due()) and not stop.is_set():
-                    await self._write(chunk)
+            while (chunk := self._take_due()) and not stop.is_set():
+                await self._write(chunk)
             await self._idle()
 
     def _take_due(self) -> list[PoolID]:
@@ -168,7 +101,10 @@ class SliceWriter:
         plans = {pool: plan for pool in pools if (plan := self._plan(pool, now))}
         news = self._news.intersection(pools)
         self._news -= news
-        failures = await self._sink.carry_out(plans) if plans else {}
+        if not plans:
+            return
+        failures = await self._sink.carry_out(plans)
+        self._news |= news.intersection(failures)
         now_s = monotonic()
         for pool in plans:
             if pool in failures:

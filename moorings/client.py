@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -20,7 +20,7 @@ from contracts.defaults import default_gang
 from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID, Namespace
-from contracts.messages import CommandMessage, SubmitGang
+from contracts.messages import AllocationWritten, CommandMessage, SubmitGang
 from contracts.process.bus import Bus
 from contracts.process.errors import BusUnavailableError, PublishRefusedError
 from contracts.process.wire import BusSettings, Outgoing
@@ -33,6 +33,8 @@ from solver.snapshot.snapshot import Snapshot, apply
 STREAMS = {"SUBMIT": "submit", "CMD": "cmd", "CONF": "conf", "DEC": "dec"}
 """What says how gangs are: stream -> entity."""
 CONNECT_S = 5.0
+WrittenGangs = Mapping[GangUID, AllocationWritten]
+"""What was said to be written of the last attempt of gangs."""
 
 
 class Client:
@@ -101,6 +103,27 @@ class Client:
             if page.synced:
                 break
         return snapshot
+
+    async def written(self, records: Sequence[GangRecord]) -> WrittenGangs:
+        """Read what was said to be written of the last attempts of gangs."""
+        attempts = {record.uid: record.attempt for record in records}
+        wanted = [subjects.wildcard("conf", self.cluster)]
+        if len(records) == 1:
+            ids = (records[0].namespace, records[0].uid)
+            wanted = [subjects.confirmation(self.cluster, *ids)]
+        found: dict[GangUID, AllocationWritten] = {}
+        stop = asyncio.Event()
+        # What came last of a gang may be that its gates opened: read what came before.
+        async for page in self.bus.follow("CONF", wanted, stop, start="all"):
+            for received in page.messages:
+                message = read_message(received, self.cluster)
+                if not isinstance(message, AllocationWritten):
+                    continue
+                if message.attempt == attempts.get(message.uid):
+                    found[message.uid] = message
+            if page.synced:
+                break
+        return found
 
     async def gang(self, name: str, namespace: str | None = None) -> GangRecord:
         """Find one gang by name, `namespace/name` or uid.

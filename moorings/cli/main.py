@@ -1,4 +1,7 @@
-"""The executable `moorings`: all commands, and one way to say what went wrong."""
+"""The executable `moorings`: all commands, and one way to say what went wrong.
+
+Installed as `kubectl-moorings` too, which kubectl runs as `kubectl moorings`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import logging
 import os
 import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 import structlog
 import typer
@@ -13,7 +17,7 @@ from typer.exceptions import TyperException
 
 from contracts.errors import ContractsError
 from contracts.process.errors import ProcessError
-from moorings.cli import components, demo, gangs, lint, plan, solves
+from moorings.cli import components, demo, gangs, get, lint, plan, solves, watch
 from moorings.cli.output import ExitCode, Format, console, notice, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
@@ -28,7 +32,7 @@ app = typer.Typer(
     help="Joint allocation of devices to gangs of pods (Kubernetes DRA). Exit code: 0 "
     "when the answer is yes for everything asked, 1 no, 2 usage, 3 error.",
 )
-for module in (demo, plan, lint, gangs, solves, components):
+for module in (demo, plan, lint, get, watch, gangs, solves, components):
     module.register(app)
 
 
@@ -50,10 +54,12 @@ KNOWN = (ContractsError, ProcessError, MooringsError, NodeAgentError, SolverErro
 
 def main() -> None:
     """Run the command line; never shows a traceback unless MOORINGS_DEBUG is set."""
+    plugin = Path(sys.argv[0]).stem == "kubectl-moorings"
+    program = "kubectl moorings" if plugin else "moorings"
     quiet = logging.INFO if os.environ.get("MOORINGS_DEBUG") else logging.ERROR
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(quiet))
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name=program)
     except typer.Abort:
         notice("aborted")
         code = ExitCode.ERROR
@@ -61,7 +67,7 @@ def main() -> None:
         code = request.exit_code
     except TyperException as error:
         notice(f"error: {getattr(error, 'message', '') or error}")
-        notice("try: moorings --help")
+        notice(f"try: {program} --help")
         code = ExitCode.USAGE
     except UsageError as error:
         notice(f"error: {error}")

@@ -39,12 +39,16 @@ def list_command(
 
     async def run() -> int:
         async with open_client(server_of(server), cluster) as client:
-            found = await list_solves(client)
-        columns = ("solve", "at", "status", "gangs", "in", "waiting", "ms")
-        show(found, output, columns, (_row(entry) for entry in found))
+            print_solves(await list_solves(client), output)
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
+
+
+def print_solves(found: list[SolveEntry], output: Format) -> None:
+    """Print recorded solves in a row each."""
+    columns = ("solve", "at", "status", "gangs", "in", "waiting", "ms")
+    show(found, output, columns, (_row(entry) for entry in found))
 
 
 def _row(entry: SolveEntry) -> tuple[object, ...]:

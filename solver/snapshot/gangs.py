@@ -167,7 +167,12 @@ def with_decision(
 
 
 def with_confirmation(record: GangRecord, message: ConfirmationMessage) -> GangRecord:
-    """Take in what became of a decision; of older attempts nothing is kept."""
+    """Take in what became of a decision; of older attempts nothing is kept.
+
+    Nor are the names of pods: they are for people, and many.
+    """
+    if isinstance(message, AllocationWritten) and message.pods:
+        message = structs.replace(message, pods=())
     known, new = _attempt_of(record.confirmation), _attempt_of(message)
     if known is not None and new is not None and new < known:
         return record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -9,11 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from contracts import messages, subjects
+from contracts.messages import AllocationWritten, GatesOpened, PodWritten
+from contracts.process.wire import Outgoing
+from moorings.client import open_client
+from solver.snapshot.gangs import GangRecord
 
 MAIN = [sys.executable, "-c", "from moorings.cli.main import main; main()"]
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
@@ -133,6 +141,113 @@ def test_a_no_is_exit_code_1_and_says_why(stack: tuple[Path, str]) -> None:
     assert moorings("cancel", "too-large", home=home).returncode == 0
 
 
+async def say_written(server: str, gang: GangRecord) -> None:
+    """Say what a publisher of a cluster says: what was written, that gates opened."""
+    async with open_client(server, "local") as client:
+        who = (client.cluster, gang.namespace, gang.uid)
+        written = AllocationWritten(
+            cluster=who[0], namespace=who[1], uid=who[2], attempt=gang.attempt
+        ).naming(
+            tuple(
+                PodWritten(
+                    member="worker",
+                    index=index,
+                    pod=f"train-b-{index}",
+                    claims={"gpus": f"train-b-{index}-gpus-x7f2c"},
+                )
+                for index in range(2)
+            )
+        )
+        opened = GatesOpened(
+            cluster=who[0],
+            namespace=who[1],
+            uid=who[2],
+            attempt=gang.attempt,
+            state=0,
+        )
+        for message in (written, opened):
+            await client.bus.publish(
+                Outgoing(
+                    subject=subjects.confirmation(*who),
+                    data=messages.CONFIRMATION.encode(message),
+                )
+            )
+
+
+async def gang_named(server: str, name: str) -> GangRecord:
+    async with open_client(server, "local") as client:
+        return await client.gang(name)
+
+
+def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> None:
+    """By everything that shows a gang, once the publisher has named them."""
+    home, server = stack
+    asked = json.loads(json.dumps(GANG))
+    asked["metadata"]["name"] = "train-b"
+    answer = moorings("submit", "-f", "-", "--wait", home=home, stdin=json.dumps(asked))
+    assert answer.returncode == 0, answer.stderr
+    with watching(home, 2) as watch:
+        gang = asyncio.run(gang_named(server, "train-b"))
+        while watch.poll() is None:
+            asyncio.run(say_written(server, gang))
+        seen = watch.communicate(timeout=20)[0]
+    assert "; pod/train-b-1 resourceclaim/train-b-1-gpus-x7f2c\n" in seen
+    (view,) = json.loads(
+        moorings("get", "pod", "train-b-1", "-o", "json", home=home).stdout
+    )
+    assert view["claims"] == ["train-b-1-gpus-x7f2c"]
+    assert (view["gang"], view["member"], view["devices"]) == ("train-b", "worker/1", 4)
+    table = moorings("get", "pods", "-n", "team-a", home=home).stdout
+    assert "train-b-0   train-b   worker/0" in table
+    for words in (["train-b"], ["pod/train-b-1"], ["gang/train-b", "-n", "team-a"]):
+        explained = moorings("explain", *words, home=home)
+        assert explained.returncode == 0, explained.stderr
+        assert "team-a/train-b: Running" in explained.stdout
+        assert "worker/1 pod/train-b-1 on " in explained.stdout
+        assert " of resourceclaim/train-b-1-gpus-x7f2c" in explained.stdout
+    assert moorings("release", "train-b", home=home).returncode == 0
+
+
+@contextmanager
+def watching(home: Path, count: int) -> Iterator[subprocess.Popen[str]]:
+    """Watch for so many events in a process of its own."""
+    process = subprocess.Popen(
+        [*MAIN, "watch", "-n", "team-a", "--count", str(count)],
+        env={**os.environ, "XDG_STATE_HOME": str(home), "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_kubectl_finds_the_plugin_and_completes_its_words(
+    stack: tuple[Path, str], control_plane_programs: Path
+) -> None:
+    home, _ = stack
+    ours = Path(sys.executable).parent
+    kubectl = str(control_plane_programs / "kubectl")
+    environment = {**os.environ, "XDG_STATE_HOME": str(home), "PATH": str(ours)}
+    for words, text in (
+        (["moorings", "get", "nodes"], "NAME"),
+        (["moorings", "get", "--help"], "Usage: kubectl moorings get"),
+        (["moorings", "sumbit"], "try: kubectl moorings --help"),
+        (["__complete", "moorings", "get", "so"], "solves\n:0"),
+    ):
+        answer = subprocess.run(
+            [kubectl, *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert text in answer.stdout + answer.stderr
+
+
 def test_nodes_are_shown(stack: tuple[Path, str]) -> None:
     home, _ = stack
     shown = moorings("get", "nodes", home=home)
@@ -142,6 +257,10 @@ def test_nodes_are_shown(stack: tuple[Path, str]) -> None:
 
 MISTAKES = {
     ("get", "nothing-here"): (3, "no gang named 'nothing-here'"),
+    ("get", "pod", "nothing-here"): (3, "no pod named 'nothing-here'"),
+    ("get", "deployments", "web"): (2, "no 'deployments' here; there are gangs, nodes"),
+    ("explain", "node/a"): (2, "'node/a' is no gang and no pod/NAME"),
+    ("explain", "pod/nothing-here"): (3, "'nothing-here'"),
     ("replay", "ffffffff"): (3, "no solve named 'ffffffff'"),
     ("submit", "-f", "missing.yaml"): (3, "missing.yaml: No such file"),
     ("submit",): (2, "filename"),

@@ -1,0 +1,245 @@
+"""Commands that show how things are: get, explain."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from contracts.gang import GangPhase
+from contracts.messages import AllocationWritten
+from moorings.cli.options import Cluster, Namespace, Output, Server, server_of
+from moorings.cli.output import ExitCode, Format, notice, show
+from moorings.cli.solves import print_solves
+from moorings.cli.views import (
+    NONE,
+    explained_of,
+    gang_view,
+    pod_views,
+    print_explained,
+)
+from moorings.client import Client, open_client
+from moorings.errors import NotFoundError, UsageError
+from moorings.local import inventories
+from moorings.recorded import find_solve, list_solves
+from solver.snapshot.gangs import GangRecord
+
+GANG_COLUMNS = (
+    "namespace",
+    "name",
+    "phase",
+    "priority",
+    "pods",
+    "nodes",
+    "age",
+    "reason",
+)
+POD_COLUMNS = ("namespace", "name", "gang", "member", "node", "devices", "claims")
+NODE_COLUMNS = ("name", "devices", "held", "pools")
+KINDS = {
+    **dict.fromkeys(("gang", "gangs", "gangs.moorings.dev"), "gangs"),
+    **dict.fromkeys(("pod", "pods", "po"), "pods"),
+    **dict.fromkeys(("node", "nodes", "no"), "nodes"),
+    **dict.fromkeys(("solve", "solves"), "solves"),
+}
+"""What people call them, as they do with kubectl."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    app.command()(get)
+    app.command()(explain)
+
+
+def kind_and_name(what: str, name: str | None) -> tuple[str, str | None]:
+    """Read `KIND`, `KIND NAME`, `KIND/NAME` or a gang's name, as kubectl would.
+
+    Raises:
+        UsageError: two words, of which the first is no kind.
+    """
+    kind, slash, rest = what.partition("/")
+    if slash and name is None and kind in KINDS:
+        return KINDS[kind], rest
+    if what in KINDS:
+        return KINDS[what], name
+    if name is None:
+        return "gangs", what
+    known = ", ".join(sorted(set(KINDS.values())))
+    raise UsageError(f"get: no {what!r} here; there are {known}")
+
+
+def get(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="`gangs`, `pods`, `nodes` or `solves`; or a gang by name or uid.",
+            autocompletion=lambda: sorted(set(KINDS.values())),
+        ),
+    ] = "gangs",
+    name: Annotated[
+        str | None, typer.Argument(help="Only the one of this name.")
+    ] = None,
+    namespace: Namespace = None,
+    server: Server = "",
+    cluster: Cluster = "local",
+    output: Output = Format.TABLE,
+) -> None:
+    """Show gangs, the pods of those that have devices, nodes, or recorded solves."""
+    kind, wanted = kind_and_name(what, name)
+
+    async def run() -> int:
+        async with open_client(server_of(server), cluster) as client:
+            match kind:
+                case "pods":
+                    await _show_pods(client, wanted, namespace, output)
+                case "nodes":
+                    await _show_nodes(client, wanted, output)
+                case "solves":
+                    found = await list_solves(client)
+                    if wanted is not None:
+                        found = [await find_solve(client, wanted)]
+                    print_solves(found, output)
+                case _:
+                    records = await client.gangs()
+                    if wanted is not None:
+                        records = [await client.gang(wanted, namespace)]
+                    show_gangs(_in(records, namespace), output)
+        return ExitCode.YES
+
+    raise typer.Exit(asyncio.run(run()))
+
+
+def _in(records: Iterable[GangRecord], namespace: str | None) -> list[GangRecord]:
+    return [record for record in records if namespace in (None, record.namespace)]
+
+
+def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
+    """Show gangs in a row each."""
+    views = [gang_view(record) for record in records]
+    if not views and output is Format.TABLE:
+        notice("no gangs")
+        return
+    rows = ([view[c] for c in GANG_COLUMNS] for view in views)
+    show(views, output, GANG_COLUMNS, rows)
+
+
+async def _show_pods(
+    client: Client, name: str | None, namespace: str | None, output: Format
+) -> None:
+    """Show where the pods of gangs are that have devices."""
+    records = [r for r in _in(await client.gangs(), namespace) if r.placed is not None]
+    written = await client.written(records)
+    views = [
+        view
+        for record in records
+        for view in pod_views(record, written.get(record.uid))
+    ]
+    if name is not None:
+        views = _only(views, "pod", name)
+    if not views and output is Format.TABLE:
+        notice("no pods of gangs that have devices")
+        return
+    rows = ([_cell(view[c]) for c in POD_COLUMNS] for view in views)
+    show(views, output, POD_COLUMNS, rows)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        value = ",".join(filter(None, value))
+    return str(value) or NONE
+
+
+async def _show_nodes(client: Client, name: str | None, output: Format) -> None:
+    """Show the announced nodes: devices by driver, and how many are held."""
+    held: Counter[str] = Counter()
+    for record in await client.gangs():
+        decision = record.placed
+        for member in decision.members if decision is not None else ():
+            for claim in member.claims:
+                held[member.node] += len(claim.allocation.devices.results)
+    found = await inventories(client)
+    views = [
+        {
+            "name": node,
+            "devices": sum(len(pool.devices) for pool in message.pools),
+            "held": held[node],
+            "pools": len(message.pools),
+            "labels": dict(message.labels),
+        }
+        for node, message in sorted(found.items())
+    ]
+    if name is not None:
+        views = _only(views, "node", name)
+    show(
+        views, output, NODE_COLUMNS, ([view[c] for c in NODE_COLUMNS] for view in views)
+    )
+
+
+def _only(views: list[dict[str, Any]], what: str, name: str) -> list[dict[str, Any]]:
+    """Keep what has just this name.
+
+    Raises:
+        NotFoundError: nothing has.
+    """
+    found = [view for view in views if view["name"] == name]
+    if not found:
+        names = sorted({view["name"] for view in views})
+        raise NotFoundError(what, name, difflib.get_close_matches(name, names))
+    return found
+
+
+def explain(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="Name, namespace/name or uid of a gang; or pod/NAME.",
+            show_default=False,
+        ),
+    ],
+    namespace: Namespace = None,
+    server: Server = "",
+    cluster: Cluster = "local",
+    output: Output = Format.TABLE,
+) -> None:
+    """Say where a gang is and what it has, or why it waits and what was counted."""
+    kind, name = kind_and_name(what, None)
+    if kind not in ("gangs", "pods") or name is None:
+        raise UsageError(f"explain: {what!r} is no gang and no pod/NAME")
+
+    async def run() -> int:
+        async with open_client(server_of(server), cluster) as client:
+            if kind == "pods":
+                record, written = await _gang_of_pod(client, name, namespace)
+            else:
+                record = await client.gang(name, namespace)
+                written = (await client.written([record])).get(record.uid)
+        explained = explained_of(record, written)
+        if output is not Format.TABLE:
+            show(explained, output, (), ())
+        else:
+            print_explained(explained)
+        return ExitCode.YES if record.phase is not GangPhase.REJECTED else ExitCode.NO
+
+    raise typer.Exit(asyncio.run(run()))
+
+
+async def _gang_of_pod(
+    client: Client, name: str, namespace: str | None
+) -> tuple[GangRecord, AllocationWritten | None]:
+    """Find the gang whose claims were written for a pod; a lone pod names its own.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    records = _in(await client.gangs(), namespace)
+    written = await client.written(records)
+    for record in reversed(records):
+        found = written.get(record.uid)
+        if found is not None and any(pod.pod == name for pod in found.pods):
+            return record, found
+    record = await client.gang(name, namespace)
+    return record, written.get(record.uid)

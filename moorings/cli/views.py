@@ -1,0 +1,159 @@
+"""How gangs, their pods and their claims are shown, by the names that kubectl has.
+
+The solver numbers the pods of a member. Which pod and claims they became is what the
+publisher said when it had written them; without a cluster there are claims only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from contracts.messages import AllocationWritten, MemberAllocated, PodWritten
+from moorings.cli.output import age, console
+from solver.snapshot.gangs import GangRecord
+
+WAITING = "waiting to be decided"
+NONE = "<none>"
+"""What kubectl shows where there is nothing."""
+MOST_LINES = 20
+
+
+def gang_view(record: GangRecord) -> dict[str, Any]:
+    """Say in one row how a gang is."""
+    spec = record.submission.gang.spec if record.submission is not None else None
+    decision = record.placed
+    return {
+        "namespace": record.namespace,
+        "name": record.name,
+        "uid": record.uid,
+        "phase": str(record.phase),
+        "priority": spec.priority if spec is not None else 0,
+        "pods": sum(member.count for member in spec.members) if spec is not None else 0,
+        "nodes": len({member.node for member in decision.members}) if decision else 0,
+        "attempt": record.attempt,
+        "age": age(_age_s(record)),
+        "reason": str(record.reasons[0]) if record.reasons else _why(record),
+    }
+
+
+def _why(record: GangRecord) -> str:
+    if record.decision is None:
+        return WAITING
+    return "ending" if record.ending is not None else ""
+
+
+def _age_s(record: GangRecord) -> float:
+    text = record.submission.submitted_at if record.submission is not None else ""
+    try:
+        return (datetime.now(UTC) - datetime.fromisoformat(text)).total_seconds()
+    except ValueError:
+        return 0.0
+
+
+def member_views(
+    record: GangRecord, written: AllocationWritten | None
+) -> Iterator[dict[str, Any]]:
+    """Say of each member of a placed gang where it is, and what became of it."""
+    pods: defaultdict[tuple[str, int], list[PodWritten]] = defaultdict(list)
+    for pod in written.pods if written is not None else ():
+        pods[pod.member, pod.index].append(pod)
+    # Without a cluster the claims have the names that the decision gives them.
+    decided = written is not None and not written.pods and not written.pods_omitted
+    for member in record.placed.members if record.placed is not None else ():
+        yield _member_view(member, pods[member.member, member.index], decided=decided)
+
+
+def _member_view(
+    member: MemberAllocated, pods: list[PodWritten], *, decided: bool
+) -> dict[str, Any]:
+    names = {claim: name for pod in pods for claim, name in pod.claims.items()}
+    claims = []
+    for claim in member.claims:
+        devices = [str(r.device_id) for r in claim.allocation.devices.results]
+        name = claim.ref.name if decided else names.get(claim.claim, "")
+        claims.append({"claim": claim.claim, "name": name, "devices": devices})
+    return {
+        "member": member.member,
+        "index": member.index,
+        "node": member.node,
+        "pods": [pod.pod for pod in pods],
+        "claims": claims,
+        "devices": [device for claim in claims for device in claim["devices"]],
+    }
+
+
+def pod_views(
+    record: GangRecord, written: AllocationWritten | None
+) -> Iterator[dict[str, Any]]:
+    """Say in one row each where the pods of a placed gang are and what they have."""
+    for member in member_views(record, written):
+        for name in member["pods"] or [""]:
+            yield {
+                "namespace": record.namespace,
+                "name": name,
+                "gang": record.name,
+                "member": f"{member['member']}/{member['index']}",
+                "node": member["node"],
+                "devices": len(member["devices"]),
+                "claims": [claim["name"] for claim in member["claims"]],
+            }
+
+
+def explained_of(
+    record: GangRecord, written: AllocationWritten | None = None
+) -> dict[str, Any]:
+    """Say all that is known of a gang."""
+    return {
+        **gang_view(record),
+        "reasons": [
+            {
+                "rule": str(reason.rule),
+                "subject": reason.subject,
+                "field": reason.field,
+                "message": reason.message,
+                "facts": reason.facts,
+            }
+            for reason in record.reasons
+        ],
+        "members": list(member_views(record, written)),
+        "namesOmitted": written is not None and written.pods_omitted,
+        "solve": getattr(record.decision, "solve", ""),
+    }
+
+
+def print_explained(explained: dict[str, Any]) -> None:
+    """Print what is known of a gang, for people."""
+    phase, attempt = explained["phase"], explained["attempt"]
+    name = f"{explained['namespace']}/{explained['name']}"
+    console.print(f"{name}: {phase} (attempt {attempt}, solve {explained['solve']})")
+    for reason in explained["reasons"]:
+        where = f" ({reason['subject']})" if reason["subject"] else ""
+        field = f" {reason['field']}" if reason["field"] else ""
+        console.print(
+            f"  {reason['rule']}{field}{where}: {reason['message']}", markup=False
+        )
+        facts = ", ".join(f"{key} {value}" for key, value in reason["facts"].items())
+        if facts:
+            console.print(f"    counted: {facts}", markup=False)
+    for member in explained["members"][:MOST_LINES]:
+        console.print(f"  {_placed(member)}", markup=False)
+    hidden = len(explained["members"]) - MOST_LINES
+    if hidden > 0:
+        console.print(f"  ... and {hidden} more (-o json shows all)")
+    if explained["namesOmitted"]:
+        console.print("  pods and claims are not named: too many for one message")
+
+
+def _placed(member: dict[str, Any]) -> str:
+    """Say where one member is and what it has: `worker/0 pod/a on n: gpu-0 of ...`."""
+    pods = ", ".join(f"pod/{name}" for name in member["pods"])
+    claims = []
+    for claim in member["claims"]:
+        devices = ", ".join(device.rsplit("/", 1)[-1] for device in claim["devices"])
+        of = f" of resourceclaim/{claim['name']}" if claim["name"] else ""
+        claims.append(f"{devices}{of}")
+    head = f"{member['member']}/{member['index']}"
+    return f"{f'{head} {pods}'.strip()} on {member['node']}: {'; '.join(claims)}"

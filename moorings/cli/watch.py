@@ -1,0 +1,143 @@
+"""The command that follows what is decided, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from contracts import messages, subjects
+from contracts.ids import GangUID
+from contracts.messages import (
+    AllocationLost,
+    AllocationRefused,
+    AllocationWritten,
+    ClaimsReleased,
+    ConfirmationMessage,
+    DecisionMessage,
+    GangAllocated,
+    GangPending,
+    GangRejected,
+    GangReleased,
+    GatesOpened,
+    PodWritten,
+)
+from contracts.process.together import together
+from contracts.process.wire import Received
+from moorings.cli.options import Cluster, Namespace, Output, Server, server_of
+from moorings.cli.output import ExitCode, Format, console
+from moorings.client import Client, open_client
+from solver.service.intake import read_message
+
+STREAMS = {"DEC": "dec", "CONF": "conf"}
+MOST_PODS = 3
+"""Pods that are named on a line."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command()(watch)
+
+
+def watch(
+    namespace: Namespace = None,
+    server: Server = "",
+    cluster: Cluster = "local",
+    output: Output = Format.TABLE,
+    count: Annotated[
+        int, typer.Option(help="End after so many events; 0: never.", min=0)
+    ] = 0,
+) -> None:
+    """Follow what is decided and written as it happens, until Ctrl-C."""
+
+    async def run() -> int:
+        async with open_client(server_of(server), cluster) as client:
+            await Watch(client, namespace, output, count).run()
+        return ExitCode.YES
+
+    try:
+        raise typer.Exit(asyncio.run(run()))
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitCode.YES) from None
+
+
+class Watch:
+    """One watch: two streams, one line for each event."""
+
+    def __init__(
+        self, client: Client, namespace: str | None, output: Format, count: int
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._output = output
+        self._left = count or -1
+        self._stop = asyncio.Event()
+        self._names: dict[GangUID, str] = {}
+
+    async def run(self) -> None:
+        """Print events until there were enough."""
+        await together(self._follow(*names) for names in STREAMS.items())
+
+    async def _follow(self, stream: str, entity: str) -> None:
+        wanted = [subjects.wildcard(entity, self._client.cluster)]
+        bus = self._client.bus
+        async for page in bus.follow(stream, wanted, self._stop, start="new"):
+            for received in page.messages:
+                await self._take(received)
+                if self._left == 0:
+                    self._stop.set()
+                    return
+
+    async def _take(self, received: Received) -> None:
+        message = read_message(received, self._client.cluster)
+        if not isinstance(message, DecisionMessage | ConfirmationMessage):
+            return
+        if self._namespace not in (None, message.namespace):
+            return
+        if self._output is Format.TABLE:
+            name = await self._name(message)
+            line = f"{type(message).__name__:<17} {name:<30} {story(message)}"
+            console.print(line.rstrip(), markup=False)
+        else:
+            typer.echo(received.data.decode())
+        self._left -= 1
+
+    async def _name(self, message: DecisionMessage | ConfirmationMessage) -> str:
+        """Name the gang; what is said of a decision does not, the decision does."""
+        if isinstance(message, DecisionMessage):
+            self._names[message.uid] = message.name
+        elif message.uid not in self._names:
+            ids = (message.cluster, message.namespace, message.uid)
+            found = await self._client.bus.last("DEC", subjects.decision(*ids))
+            if found is not None:
+                decision = messages.DECISION.decode(found.data)
+                self._names[message.uid] = decision.name
+        name = self._names.get(message.uid) or message.uid
+        return f"{message.namespace}/{name}"
+
+
+def story(message: DecisionMessage | ConfirmationMessage) -> str:
+    """Say in a few words what a message says of its gang."""
+    match message:
+        case GangAllocated():
+            nodes = len({member.node for member in message.members})
+            return f"{len(message.members)} pods on {nodes} nodes"
+        case GangPending(reasons=reasons) | GangRejected(reasons=reasons):
+            return str(reasons[0]) if reasons else ""
+        case GangReleased():
+            return str(message.outcome)
+        case AllocationWritten(pods=pods):
+            hidden = len(pods) - MOST_PODS
+            named = [*map(_named, pods[:MOST_PODS])]
+            return "; ".join([*named, f"and {hidden} more"] if hidden > 0 else named)
+        case AllocationRefused(reason=reason) | AllocationLost(reason=reason):
+            return reason
+        case GatesOpened() | ClaimsReleased():
+            return ""
+
+
+def _named(pod: PodWritten) -> str:
+    """Name a pod and its claims as kubectl does."""
+    claims = " ".join(f"resourceclaim/{name}" for name in pod.claims.values())
+    return f"pod/{pod.pod} {claims}".rstrip()

@@ -125,11 +125,16 @@ class Client:
                 break
         return found
 
-    async def gang(self, name: str, namespace: str | None = None) -> GangRecord:
-        """Find one gang by name, `namespace/name` or uid.
+    async def gangs_named(
+        self, name: str, namespace: str | None = None
+    ) -> list[GangRecord]:
+        """Find gangs by name, `namespace/name` or uid: those alive, else the last.
+
+        There may be several: pods of a running gang that are replaced are a gang of
+        its name.
 
         Raises:
-            NotFoundError: there is none, or more than one.
+            NotFoundError: there is none.
         """
         found = await self.gangs()
         if namespace is None and "/" in name:
@@ -140,15 +145,23 @@ class Client:
             if record.uid == name
             or (record.name == name and namespace in (None, record.namespace))
         ]
+        if not matches:
+            near = difflib.get_close_matches(name, [record.name for record in found])
+            raise NotFoundError("gang", name, near)
         living = [record for record in matches if not record.phase.is_terminal]
-        chosen = living or matches[-1:]
-        if len(chosen) == 1:
-            return chosen[0]
-        if chosen:
-            uids = [f"{r.namespace}/{r.name} ({r.uid})" for r in chosen]
+        return living or matches[-1:]
+
+    async def gang(self, name: str, namespace: str | None = None) -> GangRecord:
+        """Find the one gang of a name, as `gangs_named` does.
+
+        Raises:
+            NotFoundError: there is none, or more than one.
+        """
+        found = await self.gangs_named(name, namespace)
+        if len(found) > 1:
+            uids = [f"{r.uid} ({r.namespace}/{r.name})" for r in found]
             raise NotFoundError("single gang", name, uids)
-        near = difflib.get_close_matches(name, [record.name for record in found])
-        raise NotFoundError("gang", name, near)
+        return found[0]
 
 
 @asynccontextmanager

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from contracts.gang import GangPhase
-from contracts.messages import AllocationWritten
 from moorings.cli.options import Cluster, Namespace, Output, Server, server_of
 from moorings.cli.output import ExitCode, Format, notice, show
 from moorings.cli.solves import print_solves
@@ -104,9 +103,10 @@ def get(
                         found = [await find_solve(client, wanted)]
                     print_solves(found, output)
                 case _:
-                    records = await client.gangs()
                     if wanted is not None:
-                        records = [await client.gang(wanted, namespace)]
+                        records = await client.gangs_named(wanted, namespace)
+                    else:
+                        records = await client.gangs()
                     show_gangs(_in(records, namespace), output)
         return ExitCode.YES
 
@@ -205,7 +205,11 @@ def explain(
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
-    """Say where a gang is and what it has, or why it waits and what was counted."""
+    """Say where a gang is and what it has, or why it waits and what was counted.
+
+    Several gangs may have one name, as when pods of a running one are replaced; each is
+    explained, as a list with -o json.
+    """
     kind, name = kind_and_name(what, None)
     if kind not in ("gangs", "pods") or name is None:
         raise UsageError(f"explain: {what!r} is no gang and no pod/NAME")
@@ -213,23 +217,25 @@ def explain(
     async def run() -> int:
         async with open_client(server_of(server), cluster) as client:
             if kind == "pods":
-                record, written = await _gang_of_pod(client, name, namespace)
+                records = await _gangs_of_pod(client, name, namespace)
             else:
-                record = await client.gang(name, namespace)
-                written = (await client.written([record])).get(record.uid)
-        explained = explained_of(record, written)
+                records = await client.gangs_named(name, namespace)
+            written = await client.written(records)
+        found = [explained_of(record, written.get(record.uid)) for record in records]
         if output is not Format.TABLE:
-            show(explained, output, (), ())
+            show(found if len(found) > 1 else found[0], output, (), ())
         else:
-            print_explained(explained)
-        return ExitCode.YES if record.phase is not GangPhase.REJECTED else ExitCode.NO
+            for explained in found:
+                print_explained(explained)
+        rejected = any(record.phase is GangPhase.REJECTED for record in records)
+        return ExitCode.NO if rejected else ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
 
 
-async def _gang_of_pod(
+async def _gangs_of_pod(
     client: Client, name: str, namespace: str | None
-) -> tuple[GangRecord, AllocationWritten | None]:
+) -> list[GangRecord]:
     """Find the gang whose claims were written for a pod; a lone pod names its own.
 
     Raises:
@@ -240,6 +246,5 @@ async def _gang_of_pod(
     for record in reversed(records):
         found = written.get(record.uid)
         if found is not None and any(pod.pod == name for pod in found.pods):
-            return record, found
-    record = await client.gang(name, namespace)
-    return record, written.get(record.uid)
+            return [record]
+    return await client.gangs_named(name, namespace)

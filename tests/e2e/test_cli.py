@@ -205,7 +205,15 @@ def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> N
         assert "team-a/train-b: Running" in explained.stdout
         assert "worker/1 pod/train-b-1 on " in explained.stdout
         assert " of resourceclaim/train-b-1-gpus-x7f2c" in explained.stdout
-    assert moorings("release", "train-b", home=home).returncode == 0
+    again = moorings("submit", "-f", "-", home=home, stdin=json.dumps(asked))
+    assert again.returncode == 0, again.stderr
+    both = json.loads(moorings("explain", "train-b", "-o", "json", home=home).stdout)
+    assert [view["name"] for view in both] == ["train-b", "train-b"]
+    answer = moorings("release", "train-b", home=home)
+    assert answer.returncode == 3
+    assert all(view["uid"] in answer.stderr for view in both)
+    for view in both:
+        assert moorings("release", view["uid"], home=home).returncode == 0
 
 
 @contextmanager

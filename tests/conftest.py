@@ -15,7 +15,7 @@ from contracts.process.bus import Bus, BusSettings
 from moorings.nats import LocalServer
 from tests.controlplane import programs, server
 from tests.controlplane.client import Kube
-from tests.controlplane.options import Options
+from tests.controlplane.options import NEWEST, RELEASE, Options, of_release
 from tests.upstream_oracle import NO_GO, REQUIRED, built
 
 
@@ -82,9 +82,14 @@ def control_plane(
     control_plane_programs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[server.ControlPlane]:
     """A control plane that all tests of the session share; nobody kills its parts."""
-    folder = tmp_path_factory.mktemp("controlplane")
-    with server.running(control_plane_programs, folder, Options()) as running:
+    folder, options = tmp_path_factory.mktemp("controlplane"), of_release(release())
+    with server.running(control_plane_programs, folder, options) as running:
         yield running
+
+
+def release() -> str:
+    """Tell which release of Kubernetes the shared control plane is."""
+    return os.environ.get(RELEASE, NEWEST)
 
 
 OwnControlPlane = Callable[[Options], server.ControlPlane]

@@ -92,20 +92,36 @@ class Kube:
             RefusedError: the API server says no.
             aiohttp.ClientError: it cannot be reached.
         """
+        raw = await self._send(method, path, body, media, parameters)
+        return _object(raw)
+
+    async def text(self, path: str) -> str:
+        """Read what is no JSON, such as metrics.
+
+        Raises:
+            RefusedError: the API server says no.
+            aiohttp.ClientError: it cannot be reached.
+        """
+        return (await self._send("GET", path, None, JSON, {})).decode()
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        media: str,
+        parameters: Mapping[str, str],
+    ) -> bytes:
         assert self._session is not None
         data = None if body is None else json.dumps(body).encode()
+        kind = {"Content-Type": media}
         async with self._session.request(
-            method,
-            path,
-            data=data,
-            params=parameters,
-            headers={"Content-Type": media},
+            method, path, data=data, params=parameters, headers=kind
         ) as answer:
             raw = await answer.read()
-        found = _object(raw)
-        if answer.status >= 400:
-            raise RefusedError(method, path, answer.status, found)
-        return found
+            if answer.status >= 400:
+                raise RefusedError(method, path, answer.status, _object(raw))
+            return raw
 
     async def create(self, thing: Json, **parameters: str) -> Json:
         """Create an object."""
@@ -217,16 +233,15 @@ class Kube:
     ) -> None:
         last: Json | None = None
         try:
-            async with asyncio.timeout(within_s), aclosing(self._states(thing)) as all_:
+            async with asyncio.timeout(within_s), aclosing(self.states(thing)) as all_:
                 async for last in all_:
                     if holds(last):
                         return
         except TimeoutError:
-            shown = json.dumps(last, indent=1)[-6000:]
             told = f"{path_of(thing)}: not as awaited after {within_s:g} s"
-            raise AssertionError(f"{told}\n{shown}") from None
+            raise AssertionError(f"{told}: {json.dumps(last)}") from None
 
-    async def _states(self, thing: Json) -> AsyncGenerator[Json | None]:
+    async def states(self, thing: Json) -> AsyncGenerator[Json | None]:
         """Give each state of an object from now on; None: it is not there."""
         name, path = thing["metadata"]["name"], path_of(_unnamed(thing))
         select = {"fieldSelector": f"metadata.name={name}"}

@@ -125,6 +125,19 @@ def resource_slice(driver: str, node_name: str, devices: Sequence[Json]) -> Json
     }
 
 
+def taint_rule(name: str, driver: str, effect: str) -> Json:
+    """Make a rule that taints all devices of a driver."""
+    return {
+        "apiVersion": RESOURCE,
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": name},
+        "spec": {
+            "deviceSelector": {"driver": driver},
+            "taint": {"key": "example.com/owned", "effect": effect},
+        },
+    }
+
+
 def devices(count: int) -> list[Json]:
     """Make equal devices."""
     return [{"name": f"dev-{number}"} for number in range(count)]

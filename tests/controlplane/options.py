@@ -61,3 +61,18 @@ class Options(Struct, frozen=True, kw_only=True):
     """Kubernetes' own are 50 and 100."""
     users: tuple[User, ...] = ()
     """Besides the admin; `ControlPlane.kubeconfig` makes one of a name."""
+
+
+NEWEST = "1.37"
+"""The release that the programs are."""
+RELEASE = "MOORINGS_EMULATED"
+"""The variable that names the release which all tests that share a control plane see:
+1.34, 1.35 or 1.36 as emulated by the newest. What it cannot show is their bugs."""
+
+
+def of_release(version: str) -> Options:
+    """Start a release; an older one also serves the versions before v1."""
+    if version == NEWEST:
+        return Options()
+    betas = tuple(f"resource.k8s.io/{beta}=true" for beta in ("v1beta1", "v1beta2"))
+    return Options(emulated_version=version, runtime_config=betas)

@@ -37,3 +37,7 @@ fi
 step "unit and property tests" "$bin/pytest" -q -n 2 --dist loadfile tests/unit tests/property
 step "integration tests" "$bin/pytest" -q tests/integration
 step "end-to-end tests" "$bin/pytest" -q tests/e2e
+for release in 1.34 1.35 1.36; do
+  MOORINGS_EMULATED=$release step "Kubernetes $release, emulated" \
+    "$bin/pytest" -q -m every_release tests/integration tests/e2e
+done

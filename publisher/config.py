@@ -18,12 +18,22 @@ class PublisherConfig(Struct, frozen=True, kw_only=True):
     """Where NATS is."""
     replicas: int = 1
     """Of each stream, when it has to be created."""
-    folder: Annotated[str, Meta(min_length=1)]
-    """Where manifests are written; made if it is not there."""
+    folder: str = ""
+    """Where manifests are written; made if it is not there. Empty: to a cluster."""
+    kubeconfig: str = ""
+    """The way to the cluster; empty: the service account of the pod that we run in."""
+    namespace: Annotated[str, Meta(min_length=1)] = "moorings-system"
+    """Where the Lease is by which publishers agree who writes."""
+    name: str = ""
+    """Of this publisher among others; empty: host and process."""
     publish_slices: bool = True
     """Whether announced pools become ResourceSlices too."""
     owned_drivers: tuple[str, ...] = ()
-    """Drivers whose devices get the taint that keeps kube-scheduler away."""
+    """Drivers whose devices are decided here, and tainted for kube-scheduler."""
+    owned_classes: tuple[str, ...] = ()
+    """Device classes that are decided here; empty: all."""
+    owned_nodes: tuple[str, ...] = ()
+    """Labels, `key=value` each, of the nodes that are decided here; empty: all."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 8
     """Gangs written at the same time."""
     write_budget_s: float = 45.0

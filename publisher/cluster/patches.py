@@ -45,6 +45,9 @@ class Patch(Struct, frozen=True, kw_only=True):
     subresource: str = ""
     body: dict[str, Any]
     purpose: Purpose
+    gang: str = ""
+    """Uid of the gang whose decision is carried out, and its attempt."""
+    attempt: int = 0
 
     @property
     def key(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from contracts.allocation import Reason
 from contracts.claim import ResourceClaim
@@ -69,6 +70,8 @@ class GangPlan(Struct, kw_only=True):
     """What may be done now: writes first, then messages; then look again."""
 
     patches: list[Patch] = []
+    removals: list[Pod] = []
+    """Pods to delete, so that whoever made them makes new ones."""
     messages: list[GangMessage] = []
     told: list[Told] = []
     forget: list[GangUID] = []
@@ -229,7 +232,7 @@ def _plan_decided(
         return
     plan.told.append(told)
     if claims.patches:
-        plan.patches += claims.patches
+        plan.patches += _of_attempt(claims.patches, decision)
     elif not submission.is_written:
         written = AllocationWritten(
             **_address(situation, submission), attempt=decision.attempt
@@ -237,7 +240,7 @@ def _plan_decided(
         pods = tuple(_written(assignments, view, decision.namespace))
         plan.messages.append(written.naming(pods))
     else:
-        gates = list(plan_gates(decision, assignments, view))
+        gates = _of_attempt(plan_gates(decision, assignments, view), decision)
         plan.patches += gates
         if not gates:
             plan.messages.append(
@@ -245,6 +248,12 @@ def _plan_decided(
                     **_address(situation, submission), attempt=decision.attempt, state=0
                 )
             )
+
+
+def _of_attempt(patches: Iterable[Patch], decision: GangAllocated) -> list[Patch]:
+    """Say whose decision writes carry out."""
+    uid, attempt = decision.uid, decision.attempt
+    return [replace(patch, gang=uid, attempt=attempt) for patch in patches]
 
 
 def _plan_refused(
@@ -302,8 +311,16 @@ def _plan_running(
             decision=submission.allocated,
         )
     plan.told.append(told)
+    if lost and _recreates(submission):
+        plan.removals += alive
+        return submission.pods
     unbound = {pod.metadata.uid for pod in lost if not pod.spec.node_name}
     return submission.pods - unbound
+
+
+def _recreates(submission: Submission) -> bool:
+    message = submission.message
+    return message is not None and message.gang.spec.recovery == "Recreate"
 
 
 def _assignments(

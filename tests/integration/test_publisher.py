@@ -380,7 +380,12 @@ async def test_gang_of_512_pods_is_written_whole(
 @pytest.mark.parametrize(
     ("variables", "code", "said"),
     [
-        ({}, 2, "PUBLISHER_FOLDER: is missing"),
+        ({}, 1, "(and PUBLISHER_FOLDER is not set)"),
+        (
+            {"PUBLISHER_KUBECONFIG": "/nowhere"},
+            1,
+            "PUBLISHER_KUBECONFIG: kubeconfig /nowhere",
+        ),
         ({"PUBLISHER_FOLDR": "x", "PUBLISHER_FOLDER": "x"}, 2, "PUBLISHER_FOLDR"),
         ({"PUBLISHER_FOLDER": "/dev/null/x"}, 1, "PUBLISHER_FOLDER: /dev/null/x"),
     ],

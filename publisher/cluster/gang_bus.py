@@ -1,0 +1,149 @@
+"""What is said of gangs on the bus: read into Submissions, and said by us.
+
+Four streams, each read on its own; nothing may be decided before all four were read to
+where they stood at the start. Knows no Kubernetes object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from contracts import messages, subjects
+from contracts.codec import Codec
+from contracts.errors import ContractsError
+from contracts.ids import ClusterName, GangUID, Namespace
+from contracts.messages import (
+    CancelGang,
+    ConfirmationMessage,
+    ReleaseGang,
+    SubmitGang,
+)
+from contracts.process.bus import Bus
+from contracts.process.errors import PublishRefusedError
+from contracts.process.log import get_logger
+from contracts.process.run import Task
+from contracts.process.wire import Outgoing, Received
+from publisher.cluster.plan_submission import SHOWN, GangMessage
+from publisher.cluster.submissions import Submission, Submissions
+from publisher.cluster.view import GroupKey
+
+log = get_logger(__name__)
+
+
+class _Followed(Struct, frozen=True):
+    entity: str
+    codec: Codec[Any]
+
+
+_STREAMS = {
+    "SUBMIT": _Followed("submit", messages.SUBMISSION),
+    "CMD": _Followed("cmd", messages.COMMAND),
+    "DEC": _Followed("dec", messages.DECISION),
+    "CONF": _Followed("conf", messages.CONFIRMATION),
+}
+
+
+class GangBus:
+    """Submissions as the bus has them, and the way to say something of a gang."""
+
+    def __init__(
+        self,
+        cluster: ClusterName,
+        bus: Bus,
+        changed: Callable[[Iterable[GroupKey]], Awaitable[None]],
+    ) -> None:
+        self._cluster = cluster
+        self._bus = bus
+        self._submissions = Submissions()
+        self._changed = changed
+        self._unsynced = set(_STREAMS)
+        self.synced = asyncio.Event()
+        """Set once everything was read that was there at the start."""
+        self.counts: Counter[str] = Counter()
+        """Messages taken in, refused and said, by entity."""
+
+    def tasks(self) -> dict[str, Task]:
+        """Name what runs for as long as the service does."""
+        return {
+            f"gangs-{followed.entity}": self._follower(stream, followed)
+            for stream, followed in _STREAMS.items()
+        }
+
+    def _follower(self, stream: str, followed: _Followed) -> Task:
+        async def follow(stop: asyncio.Event) -> None:
+            wanted = [subjects.wildcard(followed.entity, self._cluster)]
+            async for page in self._bus.follow(stream, wanted, stop):
+                taken = [self._take(item, followed) for item in page.messages]
+                await self._changed({group for group in taken if group is not None})
+                if page.synced and stream in self._unsynced:
+                    self._unsynced.discard(stream)
+                    log.info("stream.synced", stream=stream)
+                    if not self._unsynced:
+                        self.synced.set()
+
+        return follow
+
+    def _take(self, received: Received, followed: _Followed) -> GroupKey | None:
+        """Believe a message; gives the group that it is about."""
+        if received.gone:
+            return None
+        try:
+            message = followed.codec.decode(received.data)
+        except ContractsError as error:
+            self.counts[f"{followed.entity}.refused"] += 1
+            subject, reason = received.subject, str(error)[:SHOWN]
+            log.error("message.refused", subject=subject, reason=reason)  # noqa: TRY400 # the reason is the whole story
+            return None
+        self.counts[followed.entity] += 1
+        return self._submissions.apply(message)
+
+    def groups(self) -> Iterator[GroupKey]:
+        """Go through the groups of which something was said."""
+        return self._submissions.groups()
+
+    def of_group(self, group: GroupKey) -> tuple[Submission, ...]:
+        """Give what was submitted for a group."""
+        return self._submissions.of_group(group)
+
+    def forget(self, uids: Iterable[GangUID]) -> None:
+        """Drop submissions of which nothing is left."""
+        self._submissions.forget(uids)
+
+    async def say(self, message: GangMessage) -> None:
+        """Publish a message and believe it at once.
+
+        Raises:
+            BusError: it could not be stored.
+        """
+        subject, data = _addressed(message)
+        try:
+            await self._bus.publish(Outgoing(subject=subject, data=data))
+        except PublishRefusedError as error:
+            # Written once: another publisher submitted the same pods before us.
+            if error.kind != "exists":
+                raise
+        self._submissions.apply(message)
+        self.counts["said"] += 1
+
+
+def _addressed(message: GangMessage) -> tuple[str, bytes]:
+    match message:
+        case SubmitGang():
+            namespace = Namespace(message.gang.metadata.namespace)
+            subject = subjects.submit(message.cluster, namespace, message.uid)
+            return subject, messages.SUBMISSION.encode(message)
+        case CancelGang() | ReleaseGang():
+            subject = subjects.command(message.cluster, message.namespace, message.uid)
+            return subject, messages.COMMAND.encode(message)
+        case _:
+            return _confirmation(message)
+
+
+def _confirmation(message: ConfirmationMessage) -> tuple[str, bytes]:
+    subject = subjects.confirmation(message.cluster, message.namespace, message.uid)
+    return subject, messages.CONFIRMATION.encode(message)

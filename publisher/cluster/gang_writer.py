@@ -1,0 +1,246 @@
+"""Carries out what comes next for each gang: one group of pods at a time.
+
+Plans, writes side by side, believes the answers at once and plans again, until nothing
+is left to do. A conflict means that the object is read again and planned anew, never
+that a write is repeated blindly. What the API server refuses for good is undone and
+decided again. Works only while this publisher leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from msgspec.structs import replace
+
+from contracts.ids import ClusterName, GangUID, object_key
+from contracts.messages import GatesOpened
+from contracts.process.errors import BusError
+from contracts.process.log import get_logger
+from contracts.process.run import Task
+from contracts.workload import Pod
+from publisher.api import KubernetesApi
+from publisher.cluster.gang_bus import GangBus
+from publisher.cluster.members import Owns
+from publisher.cluster.observed import Observed
+from publisher.cluster.patches import Patch
+from publisher.cluster.plan_gang import plan_gang
+from publisher.cluster.plan_submission import GangMessage, Situation
+from publisher.cluster.state import StatePublisher
+from publisher.cluster.teller import Teller
+from publisher.cluster.view import GroupKey
+from publisher.errors import (
+    ApiError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+)
+from publisher.kinds import POD, Kind
+from publisher.latest_queue import LatestQueue
+
+_ROUNDS = 64
+"""Of one group before others get their turn."""
+_PAUSE_S = 1.0
+_SHOWN = 500
+
+log = get_logger(__name__)
+
+
+class GangWriter:
+    """Groups of pods that something happened to, and who works on them."""
+
+    def __init__(
+        self,
+        cluster: ClusterName,
+        *,
+        api: KubernetesApi,
+        observed: Observed,
+        gangs: GangBus,
+        state: StatePublisher,
+        teller: Teller,
+        owns: Owns,
+        now: Callable[[], str],
+    ) -> None:
+        self._cluster = cluster
+        self._api = api
+        self._observed = observed
+        self._gangs = gangs
+        self._state = state
+        self._teller = teller
+        self._owns = owns
+        self._now = now
+        self._queue: LatestQueue[GroupKey, None] = LatestQueue()
+        self._refused: dict[tuple[GangUID, int], str] = {}
+        """Attempts that the API server does not take, and why."""
+        self._leads = False
+        self.counts: Counter[str] = Counter()
+        """Writes by purpose, and those that were answered by a conflict."""
+
+    def tasks(self, workers: int) -> dict[str, Task]:
+        """Name what runs for as long as the service does."""
+        return {f"gangs-{index}": self._work for index in range(workers)}
+
+    async def changed(self, groups: Iterable[GroupKey]) -> None:
+        """Look at these groups, soon."""
+        if self._leads:
+            for group in groups:
+                await self._queue.put(group, None)
+
+    async def lead(self, *, leads: bool) -> None:
+        """Begin or cease to write; who begins looks at everything."""
+        self._leads = leads
+        self._refused.clear()
+        await self.changed({*self._observed.view.groups(), *self._gangs.groups()})
+
+    async def close(self) -> None:
+        """Let the workers end."""
+        await self._queue.close()
+
+    # --- one group at a time ---------------------------------------------------------
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        while (item := await self._queue.take()) is not None:
+            group, _ = item
+            again = False
+            try:
+                again = self._leads and not await self._settle(group)
+            except (ApiError, BusError) as error:
+                log.warning("gang.delayed", gang=str(group), reason=str(error))
+                again = True
+                await _pause(stop, getattr(error, "retry_after_s", None) or _PAUSE_S)
+            await self._queue.done(group)
+            if again:
+                await self.changed((group,))
+        await stop.wait()
+
+    async def _settle(self, group: GroupKey) -> bool:
+        """Do what can be done now; False: there is more to do.
+
+        Raises:
+            ApiError: the API server does not answer, or a permission is missing.
+            BusError: something could not be said.
+        """
+        for _ in range(_ROUNDS):
+            if not self._leads:
+                return True
+            plan = plan_gang(self._situation(group))
+            self._gangs.forget(plan.forget)
+            if plan.patches or plan.removals:
+                await self._write(plan.patches)
+                for pod in plan.removals:
+                    await self._remove(pod)
+            elif plan.messages:
+                for message in plan.messages:
+                    await self._say(group, message)
+            else:
+                self._teller.tell(group, plan.told)
+                return True
+            self._teller.tell(group, plan.told)
+        return False
+
+    def _situation(self, group: GroupKey) -> Situation:
+        return Situation(
+            cluster=self._cluster,
+            group=group,
+            view=self._observed.view,
+            submissions=self._gangs.of_group(group),
+            owns=self._owns,
+            now=self._now(),
+            refused=lambda uid, attempt: self._refused.get((uid, attempt), ""),
+        )
+
+    # --- writes ----------------------------------------------------------------------
+
+    async def _write(self, patches: Sequence[Patch]) -> None:
+        """Do writes side by side; each is believed or read again.
+
+        Raises:
+            ApiError: the first that is neither a conflict nor a refusal.
+        """
+        began = monotonic()
+        results = await asyncio.gather(
+            *(self._write_one(patch) for patch in patches), return_exceptions=True
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        log.info(
+            "objects.written",
+            writes=dict(Counter(patch.purpose for patch in patches)),
+            write_ms=round((monotonic() - began) * 1000),
+        )
+
+    async def _write_one(self, patch: Patch) -> None:
+        kind = self._observed.kind(patch.kind)
+        found: dict[str, Any] | None = None
+        self.counts[patch.purpose] += 1
+        try:
+            found = await self._api.patch(
+                kind, patch.key, patch.body, subresource=patch.subresource
+            )
+        except ConflictError:
+            self.counts["conflict"] += 1
+            found = await self._read_again(patch)
+        except NotFoundError:
+            pass
+        except InvalidError as error:
+            self._refuse(patch, error)
+            found = await self._read_again(patch)
+        self._observed.believe(patch.kind, patch.key, found)
+
+    async def _remove(self, pod: Pod) -> None:
+        """Delete a pod whose devices were lost."""
+        meta = pod.metadata
+        key = object_key(meta.namespace, meta.name)
+        with suppress(ConflictError, NotFoundError):
+            await self._api.delete(POD, key, uid=meta.uid)
+        self.counts["remove"] += 1
+        log.warning("pod.removed", pod=key, reason="its devices were lost")
+        self._observed.believe(POD.name, key, await self._get(POD, key))
+
+    async def _read_again(self, patch: Patch) -> dict[str, Any] | None:
+        return await self._get(self._observed.kind(patch.kind), patch.key)
+
+    async def _get(self, kind: Kind, key: str) -> dict[str, Any] | None:
+        try:
+            return await self._api.get(kind, key)
+        except NotFoundError:
+            return None
+
+    def _refuse(self, patch: Patch, error: InvalidError) -> None:
+        """Remember that an attempt cannot be written as it is."""
+        log.error(
+            "write.refused",
+            purpose=patch.purpose,
+            object=f"{patch.kind} {patch.key}",
+            gang_uid=patch.gang,
+            attempt=patch.attempt,
+            reason=str(error)[:_SHOWN],
+        )
+        if patch.gang:
+            self._refused[GangUID(patch.gang), patch.attempt] = str(error)[:_SHOWN]
+
+    # --- messages --------------------------------------------------------------------
+
+    async def _say(self, group: GroupKey, message: GangMessage) -> None:
+        if isinstance(message, GatesOpened):
+            message = replace(message, state=await self._state.published())
+        await self._gangs.say(message)
+        log.info(
+            "gang.told",
+            message=type(message).__name__,
+            gang=str(group),
+            gang_uid=message.uid,
+        )
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        return

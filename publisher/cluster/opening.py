@@ -1,0 +1,176 @@
+"""The publisher beside a cluster: what all of them read, what only the leader does.
+
+Every publisher follows the API server and the bus and keeps its View warm; only the
+one that holds the Lease writes. Nothing is written before everything was read once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+from contracts.claim import ResourceClaim
+from contracts.process.bus import Bus
+from contracts.process.errors import ConfigError
+from contracts.process.log import get_logger
+from contracts.process.retry import retry
+from contracts.process.run import Task
+from contracts.process.wire import BusSettings
+from publisher.api import KubernetesApi
+from publisher.cluster.following import Follow, Following
+from publisher.cluster.gang_bus import GangBus
+from publisher.cluster.gang_writer import GangWriter
+from publisher.cluster.observed import Observed
+from publisher.cluster.ownership import Ownership
+from publisher.cluster.state import StatePublisher
+from publisher.cluster.teller import Teller
+from publisher.cluster.view import GroupKey
+from publisher.config import PublisherConfig
+from publisher.errors import ClusterError, UnavailableError
+from publisher.follow import follow
+from publisher.kinds import GANG, NAMESPACE, NODE, POD, Kind, ServedKinds
+from publisher.lease import LeaderLease
+
+LEASE_NAME = "moorings-publisher"
+
+log = get_logger(__name__)
+
+
+@asynccontextmanager
+async def open_cluster(
+    config: PublisherConfig, settings: BusSettings, now: Callable[[], str]
+) -> AsyncIterator[dict[str, Task]]:
+    """Open the way to the cluster, then the bus; gives what runs from then on.
+
+    Raises:
+        ConfigError: there is no way to a cluster, and no folder either.
+        ClusterError: nothing of resource.k8s.io is served that we know.
+        ApiError: the API server does not answer.
+        BusError: the streams are not as they should be.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            api = await stack.enter_async_context(KubernetesApi.open(config.kubeconfig))
+            # A burst of writes must not keep a renewal waiting.
+            leasing = KubernetesApi.open(config.kubeconfig)
+            lease_api = await stack.enter_async_context(leasing)
+        except ClusterError as error:
+            hint = "" if config.kubeconfig else " (and PUBLISHER_FOLDER is not set)"
+            raise ConfigError("PUBLISHER_KUBECONFIG", f"{error}{hint}") from error
+        identity = config.name or f"{socket.gethostname()}-{os.getpid()}"
+        identity = f"{identity}-{secrets.token_hex(3)}"
+        lease = LeaderLease(lease_api, config.namespace, LEASE_NAME, identity)
+        kinds = await retry("discover", api.served_kinds, on=UnavailableError)
+        async with Bus.open(settings) as bus:
+            await bus.wait_connected()
+            await bus.ensure_streams()
+            cluster = _Cluster(
+                config, api=api, kinds=kinds, bus=bus, identity=identity, now=now
+            )
+            yield cluster.tasks() | {"lead": partial(cluster.lead, lease)}
+
+
+class _Cluster:
+    """The parts of the sink, put together."""
+
+    def __init__(
+        self,
+        config: PublisherConfig,
+        *,
+        api: KubernetesApi,
+        kinds: ServedKinds,
+        bus: Bus,
+        identity: str,
+        now: Callable[[], str],
+    ) -> None:
+        ownership = Ownership.of(
+            config.owned_drivers, config.owned_classes, config.owned_nodes
+        )
+
+        def owns(claim: ResourceClaim) -> bool:
+            return ownership.owns_claim(claim.spec)
+
+        cluster = config.cluster
+        self._workers = config.workers
+        self._observed = Observed(kinds.resource_claim)
+        self._state = StatePublisher(cluster, bus)
+        self._following = Following(_follows(api, kinds))
+        self._teller = Teller(api, self._observed, identity, now)
+        self._gangs = GangBus(cluster, bus, self._changed)
+        self._writer = GangWriter(
+            cluster,
+            api=api,
+            observed=self._observed,
+            gangs=self._gangs,
+            state=self._state,
+            teller=self._teller,
+            owns=owns,
+            now=now,
+        )
+        self._observed.listener = self._changed
+        for kind in (POD.name, kinds.resource_claim.name, GANG.name):
+            self._following.listen(kind, self._observed.take)
+        for kind in self._following.kinds:
+            self._following.listen(kind, self._state.take)
+
+    def tasks(self) -> dict[str, Task]:
+        """Name what runs whether we lead or not."""
+        return {
+            **self._following.tasks(),
+            **self._gangs.tasks(),
+            **self._writer.tasks(self._workers),
+            **self._teller.tasks(),
+        }
+
+    async def lead(self, lease: LeaderLease, stop: asyncio.Event) -> None:
+        """Write while we hold the Lease, once everything was read."""
+        try:
+            for synced in (self._following.synced, self._gangs.synced):
+                await _either(synced, stop)
+            async for lost in lease.terms(stop):
+                await self._lead_until(lost)
+        finally:
+            await self._writer.close()
+
+    async def _lead_until(self, lost: asyncio.Event) -> None:
+        publishing = asyncio.create_task(self._state.publish(lost))
+        await self._writer.lead(leads=True)
+        await _either(lost, lost)
+        await self._writer.lead(leads=False)
+        await publishing
+
+    async def _changed(self, groups: Iterable[GroupKey]) -> None:
+        await self._writer.changed(groups)
+
+
+def _follows(api: KubernetesApi, kinds: ServedKinds) -> dict[str, Follow]:
+    """Say how each kind is followed."""
+    followed: list[Kind] = [
+        POD,
+        NODE,
+        NAMESPACE,
+        kinds.resource_slice,
+        kinds.device_class,
+        kinds.resource_claim,
+    ]
+    if kinds.device_taint_rule is not None:
+        followed.append(kinds.device_taint_rule)
+    follows: dict[str, Follow] = {
+        kind.name: partial(follow, api, kind) for kind in followed
+    }
+    follows[GANG.name] = partial(follow, api, GANG, may_be_absent=True)
+    return follows
+
+
+async def _either(one: asyncio.Event, other: asyncio.Event) -> None:
+    waits = [asyncio.ensure_future(event.wait()) for event in (one, other)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

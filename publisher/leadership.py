@@ -1,0 +1,112 @@
+"""Who leads, by a Lease that all candidates see: what to do next, and who leads now.
+
+Pure, so that every interleaving can be tested: times are the candidate's own monotonic
+seconds, never the Lease's. A candidate takes over only after it saw the Lease unchanged
+for its whole duration; a leader stops before that, so there are never two who think
+they lead, however their clocks are set (only how fast they run must be alike).
+
+Source: k8s.io/client-go/tools/leaderelection, whose fields of the Lease are used alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, structs
+
+DURATION_S = 15.0
+RENEW_S = 3.0
+"""Between two renewals, and between two looks of a standby."""
+GIVE_UP_S = 10.0
+"""A leader that could not renew for so long leads no more."""
+
+Json = dict[str, Any]
+
+
+class SeenLease(Struct, frozen=True, kw_only=True):
+    """A Lease as it was read."""
+
+    holder: str = ""
+    """Empty: released."""
+    duration_s: float = DURATION_S
+    transitions: int = 0
+    acquire_time: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    """Empty: there is no Lease yet."""
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """What a candidate knows."""
+
+    identity: str
+    seen: SeenLease | None = None
+    seen_s: float = 0.0
+    """When this version of the Lease was first seen."""
+    renewed_s: float | None = None
+    """When our last renewal that succeeded was begun; None: we do not lead."""
+
+    def left_s(self, now_s: float) -> float:
+        """For how long we may act as the leader without another renewal."""
+        if self.renewed_s is None:
+            return 0.0
+        return max(self.renewed_s + GIVE_UP_S - now_s, 0.0)
+
+    def may_take(self, now_s: float) -> bool:
+        """Whether the next step is to write the Lease; otherwise to look again."""
+        seen = self.seen
+        if seen is None:
+            return False
+        if seen.holder in ("", self.identity):
+            return True
+        return now_s >= self.seen_s + seen.duration_s
+
+
+def observed(candidate: Candidate, lease: SeenLease, now_s: float) -> Candidate:
+    """Take in the Lease as it was read; `now_s` is after the answer came."""
+    before = candidate.seen
+    if before is not None and before.resource_version == lease.resource_version:
+        return candidate
+    kept = candidate.renewed_s if lease.holder == candidate.identity else None
+    return structs.replace(candidate, seen=lease, seen_s=now_s, renewed_s=kept)
+
+
+def written(
+    candidate: Candidate, lease: SeenLease, began_s: float, now_s: float
+) -> Candidate:
+    """Take in that our write succeeded; leading counts from when it was begun."""
+    changed = observed(candidate, lease, now_s)
+    return structs.replace(changed, renewed_s=began_s)
+
+
+def released(candidate: Candidate) -> Candidate:
+    """Take in that we lead no more; the Lease is to be read again."""
+    return structs.replace(candidate, seen=None, renewed_s=None)
+
+
+def spec_of(candidate: Candidate, now: str) -> Json:
+    """Write the `spec` that says we lead; `now` is a MicroTime."""
+    seen = candidate.seen or SeenLease()
+    ours = seen.holder == candidate.identity
+    return {
+        "holderIdentity": candidate.identity,
+        "leaseDurationSeconds": int(DURATION_S),
+        "acquireTime": (seen.acquire_time if ours else "") or now,
+        "renewTime": now,
+        "leaseTransitions": seen.transitions + (not ours and seen.holder != ""),
+    }
+
+
+def lease_of(raw: Json | None) -> SeenLease:
+    """Read a Lease as the API server gives it; None: there is none."""
+    if raw is None:
+        return SeenLease()
+    metadata, spec = raw["metadata"], raw.get("spec") or {}
+    return SeenLease(
+        holder=spec.get("holderIdentity") or "",
+        duration_s=float(spec.get("leaseDurationSeconds") or DURATION_S),
+        transitions=spec.get("leaseTransitions") or 0,
+        acquire_time=spec.get("acquireTime") or "",
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+    )

@@ -1,0 +1,48 @@
+"""Gangs on a real control plane: allocated whole, bound by the stock kube-scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests import cluster
+from tests.cluster import Stack, gang_pod, is_running, pods_until
+from tests.controlplane import kubelet, objects
+from tests.controlplane.client import Kube
+from tests.controlplane.server import ControlPlane
+
+
+@pytest.fixture
+async def stack(control_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Stack]:
+    async with cluster.stack(control_plane, tmp_path) as running:
+        yield running
+
+
+@pytest.mark.usefixtures("stack")
+async def test_a_gang_by_labels_is_allocated_whole_and_runs(
+    kube: Kube, namespace: str
+) -> None:
+    """Four pods of two devices each fit on two nodes of four only all together."""
+    prefix = namespace
+    driver = f"{prefix}.example.com"
+    await kube.create(objects.device_class(driver, driver))
+    nodes = [objects.node(f"{prefix}-{number}") for number in range(2)]
+    async with kubelet.running(kube, nodes):
+        for item in nodes:
+            name = item["metadata"]["name"]
+            slice_ = objects.resource_slice(driver, name, objects.devices(4))
+            await kube.create(slice_)
+        spec = objects.requests(driver, 2)
+        await kube.create(objects.template(namespace, "pair", spec))
+        names = [f"train-{index}" for index in range(4)]
+        for name in names:
+            pod = gang_pod(
+                namespace, name, gang="train", size=4, templates={"gpus": "pair"}
+            )
+            await kube.create(pod)
+        pods = await pods_until(kube, namespace, names, is_running)
+        assert {pod["spec"]["nodeName"] for pod in pods} == {
+            item["metadata"]["name"] for item in nodes
+        }

@@ -26,6 +26,8 @@ class PublisherConfig(Struct, frozen=True, kw_only=True):
     """Where the Lease is by which publishers agree who writes."""
     name: str = ""
     """Of this publisher among others; empty: host and process."""
+    sweep_s: Annotated[float, Meta(gt=0)] = 10.0
+    """How often claims are looked for that hold devices for nobody."""
     publish_slices: bool = True
     """Whether announced pools become ResourceSlices too."""
     owned_drivers: tuple[str, ...] = ()

@@ -28,6 +28,7 @@ from publisher.cluster.gang_writer import GangWriter
 from publisher.cluster.observed import Observed
 from publisher.cluster.ownership import Ownership
 from publisher.cluster.state import StatePublisher
+from publisher.cluster.sweeper import Sweeper
 from publisher.cluster.teller import Teller
 from publisher.cluster.view import GroupKey
 from publisher.config import PublisherConfig
@@ -112,6 +113,7 @@ class _Cluster:
             owns=owns,
             now=now,
         )
+        self._sweeper = Sweeper(api, self._observed, config.sweep_s)
         self._observed.listener = self._changed
         for kind in (POD.name, kinds.resource_claim.name, GANG.name):
             self._following.listen(kind, self._observed.take)
@@ -138,11 +140,12 @@ class _Cluster:
             await self._writer.close()
 
     async def _lead_until(self, lost: asyncio.Event) -> None:
-        publishing = asyncio.create_task(self._state.publish(lost))
-        await self._writer.lead(leads=True)
-        await _either(lost, lost)
-        await self._writer.lead(leads=False)
-        await publishing
+        async with asyncio.TaskGroup() as term:
+            term.create_task(self._state.publish(lost))
+            term.create_task(self._sweeper.sweep(lost))
+            await self._writer.lead(leads=True)
+            await lost.wait()
+            await self._writer.lead(leads=False)
 
     async def _changed(self, groups: Iterable[GroupKey]) -> None:
         await self._writer.changed(groups)

@@ -7,6 +7,7 @@ new. A failed note is dropped: it says nothing that the objects do not.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ _SETTLE_S = 1.0
 """What lasts less is not told."""
 _REMEMBERED = 50_000
 _NAME = 200
-"""Characters of a name in the event's; the API server adds five."""
+"""Characters of a name in the name of its event."""
 _REPORTER = "moorings.dev/publisher"
 
 log = get_logger(__name__)
@@ -106,7 +107,7 @@ class Teller:
             "apiVersion": EVENT.api_version,
             "kind": EVENT.name,
             "metadata": {
-                "generateName": f"{about.name[:_NAME]}.",
+                "name": f"{about.name[:_NAME]}.{secrets.token_hex(8)}",
                 "namespace": about.namespace,
             },
             "eventTime": time,

@@ -1,0 +1,58 @@
+"""Looks for claims that hold devices for nobody, now and then, and frees them.
+
+Runs only while this publisher leads. What is an orphan at two looks in the same
+version is freed; a claim that was just allocated may look like one for a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from contracts.process.log import get_logger
+from publisher.api import KubernetesApi
+from publisher.cluster.observed import Observed
+from publisher.cluster.patches import Patch
+from publisher.cluster.plan_sweep import plan_sweep
+from publisher.errors import ApiError, ConflictError, NotFoundError
+
+log = get_logger(__name__)
+
+
+class Sweeper:
+    """What looked like an orphan last time."""
+
+    def __init__(
+        self, api: KubernetesApi, observed: Observed, interval_s: float
+    ) -> None:
+        self._api = api
+        self._observed = observed
+        self._interval_s = interval_s
+        self._suspects: dict[str, Patch] = {}
+
+    async def sweep(self, stop: asyncio.Event) -> None:
+        """Look until `stop`."""
+        while not stop.is_set():
+            found = {patch.key: patch for patch in plan_sweep(self._observed.view)}
+            due = [p for key, p in found.items() if self._suspects.get(key) == p]
+            self._suspects = found
+            for patch in due:
+                await self._free(patch)
+            try:
+                async with asyncio.timeout(self._interval_s):
+                    await stop.wait()
+            except TimeoutError:
+                continue
+
+    async def _free(self, patch: Patch) -> None:
+        kind = self._observed.kind(patch.kind)
+        try:
+            raw = await self._api.patch(
+                kind, patch.key, patch.body, subresource=patch.subresource
+            )
+        except (ConflictError, NotFoundError):
+            return
+        except ApiError as error:
+            log.warning("claim.kept", claim=patch.key, reason=str(error))
+            return
+        self._observed.believe(patch.kind, patch.key, raw)
+        log.info("claim.freed", claim=patch.key, reason="reserved and used by none")

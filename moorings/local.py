@@ -19,6 +19,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from msgspec import Struct
+
 from contracts import messages, subjects
 from contracts.claim import ResourceClaimTemplate
 from contracts.codec import to_builtins
@@ -29,6 +31,7 @@ from contracts.process.wire import Outgoing
 from moorings.client import Client, open_client
 from moorings.errors import LocalStackError
 from moorings.fleet_classes import classes_of
+from moorings.kubeconfig import ClusterAccess
 from moorings.nats import local_nats
 
 RESTARTS = 3
@@ -131,15 +134,33 @@ class Component:
             self._process.wait()
 
 
+class StackOptions(Struct, frozen=True, kw_only=True):
+    """What a stack runs, and for which cluster."""
+
+    folder: Path
+    """Where its state and logs are."""
+    fleet: str = ""
+    """Of simulated nodes; empty: none."""
+    manifests: Path | None = None
+    """Where decisions are written if not to a cluster; None: in `folder`."""
+    cluster: ClusterAccess | None = None
+    owned: dict[str, tuple[str, ...]] = {}
+    """What is decided for, by variable of the publisher; what is empty means all."""
+    objects: tuple[WritableObject, ...] = ()
+    """What a cluster would hold where there is none: classes, templates, taint rules.
+    Each driver of the fleet has a class besides."""
+
+
 class LocalStack:
     """What runs, where, and how to reach it."""
 
-    def __init__(self, folder: Path, manifests: Path, fleet: Path) -> None:
-        self.folder = folder
-        self.manifests = manifests
+    def __init__(self, options: StackOptions) -> None:
+        self.folder = folder = options.folder
+        self.fleet = fleet_file(options.fleet) if options.fleet else None
+        self.manifests = options.manifests or folder / "manifests"
         self.faults = folder / "faults.yaml"
-        self._fleet = fleet
         self.server = ""
+        self._options = options
         self.agent = Component("nodeagent", "nodeagent", folder)
         self.solver = Component("solver", "solver", folder)
         self.publisher = Component("publisher", "publisher", folder)
@@ -147,27 +168,39 @@ class LocalStack:
     @property
     def components(self) -> tuple[Component, ...]:
         """Every process of ours, in the order of their start."""
-        return (self.agent, self.publisher, self.solver)
+        services = (self.publisher, self.solver)
+        return services if self.fleet is None else (self.agent, *services)
 
     def start(self, server: str) -> None:
         """Start all components against a server."""
         self.server = server
-        self.faults.write_text("faults: []\n")
-        self.agent.start(
-            {
-                "NODEAGENT_SERVERS": server,
-                "NODEAGENT_FLEET": str(self._fleet),
-                "NODEAGENT_FAULTS_FILE": str(self.faults),
-            }
-        )
-        self.publisher.start(
-            {"PUBLISHER_SERVERS": server, "PUBLISHER_FOLDER": str(self.manifests)}
-        )
+        if self.fleet is not None:
+            self.faults.write_text("faults: []\n")
+            self.agent.start(
+                {
+                    "NODEAGENT_SERVERS": server,
+                    "NODEAGENT_FLEET": str(self.fleet),
+                    "NODEAGENT_FAULTS_FILE": str(self.faults),
+                }
+            )
+        self.publisher.start({"PUBLISHER_SERVERS": server, **self._sink()})
         self.solver.start(
             {"SOLVER_SERVERS": server, "SOLVER_NAME": "local", "SOLVER_LEASE_S": "5"}
         )
-        state = {"server": server, "pid": os.getpid(), "folder": str(self.manifests)}
+        state = {"server": server, "pid": os.getpid()}
         (self.folder / STATE_FILE).write_text(json.dumps(state))
+
+    def _sink(self) -> dict[str, str]:
+        """Say by variables where the publisher writes, and what for."""
+        cluster = self._options.cluster
+        if cluster is None:
+            return {"PUBLISHER_FOLDER": str(self.manifests)}
+        owned = {name: ",".join(of) for name, of in self._options.owned.items() if of}
+        return {
+            "PUBLISHER_KUBECONFIG": str(cluster.kubeconfig),
+            "PUBLISHER_CONTEXT": cluster.context,
+            **owned,
+        }
 
     def stop(self) -> None:
         """Stop all components."""
@@ -192,30 +225,27 @@ class LocalStack:
 
 @asynccontextmanager
 async def open_stack(
-    folder: Path,
-    manifests: Path,
-    fleet: str,
-    objects: Sequence[WritableObject] = (),
+    options: StackOptions,
 ) -> AsyncIterator[tuple[LocalStack, Client]]:
     """Run the stack while the block runs; ready when this yields.
-
-    `objects` are what a cluster would hold: DeviceClasses, templates, taint rules.
 
     Raises:
         LocalStackError: a component does not start, or not in time.
         LocalServerError: the nats-server does not start.
     """
+    folder = options.folder
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    file = fleet_file(fleet)
+    stack = LocalStack(options)
     if running_server(folder) is not None:
         raise LocalStackError("stack", f"one runs already with its state in {folder}")
-    stack = LocalStack(folder, manifests, file)
     async with local_nats(folder / "nats") as server:
         try:
             stack.start(server)
             async with open_client(server, "local") as client:
                 await client.bus.ensure_streams()
-                await _observe(client, [*classes_of(file), *objects])
+                if options.cluster is None:
+                    classes = [] if stack.fleet is None else classes_of(stack.fleet)
+                    await _observe(client, [*classes, *options.objects])
                 await _ready(stack, client)
                 yield stack, client
         finally:

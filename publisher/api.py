@@ -91,17 +91,18 @@ class KubernetesApi:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, kubeconfig: str = "", *, in_flight: int = IN_FLIGHT
+        cls, kubeconfig: str = "", context: str = "", *, in_flight: int = IN_FLIGHT
     ) -> AsyncIterator[KubernetesApi]:
         """Prepare the way to a cluster; nothing is sent before the first call.
 
-        `kubeconfig` is a path; empty: the service account of the pod we run in. At
-        most `in_flight` requests run at once; watches are not counted.
+        `kubeconfig` is a path; empty: the service account of the pod we run in.
+        `context` is one of its contexts; empty: the current one. At most `in_flight`
+        requests run at once; watches are not counted.
 
         Raises:
             ClusterError: the kubeconfig or the service account cannot be used.
         """
-        async with Transport.open(kubeconfig, in_flight) as transport:
+        async with Transport.open(kubeconfig, context, in_flight) as transport:
             yield cls(transport)
 
     async def served_kinds(self) -> ServedKinds:

@@ -22,6 +22,8 @@ class PublisherConfig(Struct, frozen=True, kw_only=True):
     """Where manifests are written; made if it is not there. Empty: to a cluster."""
     kubeconfig: str = ""
     """The way to the cluster; empty: the service account of the pod that we run in."""
+    context: str = ""
+    """Of the kubeconfig; empty: its current one."""
     namespace: Annotated[str, Meta(min_length=1)] = "moorings-system"
     """Where the Lease is by which publishers agree who writes."""
     name: str = ""

@@ -43,11 +43,13 @@ class Transport:
     def __init__(
         self,
         kubeconfig: str,
+        context: str,
         configuration: Configuration,
         session: aiohttp.ClientSession,
         in_flight: int,
     ) -> None:
         self._kubeconfig = kubeconfig
+        self._context = context
         self._configuration = configuration
         self._session = session
         self._slots = asyncio.Semaphore(in_flight)
@@ -63,15 +65,18 @@ class Transport:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, kubeconfig: str, in_flight: int) -> AsyncIterator[Transport]:
+    async def open(
+        cls, kubeconfig: str, context: str, in_flight: int
+    ) -> AsyncIterator[Transport]:
         """Prepare the connections; see `KubernetesApi.open`."""
-        configuration = await _configuration(kubeconfig)
+        configuration = await _configuration(kubeconfig, context)
         try:
             client = RESTClientObject(configuration, maxsize=0)
         except OSError as error:
             raise ClusterError(_named(kubeconfig), str(error)) from error
         try:
-            yield cls(kubeconfig, configuration, client.pool_manager, in_flight)
+            pool = client.pool_manager
+            yield cls(kubeconfig, context, configuration, pool, in_flight)
         finally:
             await client.close()
 
@@ -146,7 +151,7 @@ class Transport:
         """Add who we are; a service account's token is read again every minute."""
         if self._refused and self._kubeconfig:
             self._refused = False
-            self._configuration = await _configuration(self._kubeconfig)
+            self._configuration = await _configuration(self._kubeconfig, self._context)
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         signature = {"Authorization": token} if token else {}
         return {**self._headers, **headers, **signature}
@@ -159,12 +164,15 @@ class Transport:
         return error_of(what, response.status, body, after)
 
 
-async def _configuration(kubeconfig: str) -> Configuration:
+async def _configuration(kubeconfig: str, context: str) -> Configuration:
     configuration = Configuration(api_key={})
     try:
         if kubeconfig:
             await load_kube_config(
-                kubeconfig, client_configuration=configuration, persist_config=False
+                kubeconfig,
+                context or None,
+                client_configuration=configuration,
+                persist_config=False,
             )
         else:
             load_incluster_config(  # type: ignore[no-untyped-call] # has no types

@@ -15,10 +15,35 @@ from msgspec import NODEFAULT, Struct, structs
 
 from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, console, notice, progress
-from moorings.local import open_stack, state_home
+from moorings.errors import UsageError
+from moorings.kubeconfig import reach, read_access
+from moorings.local import LocalStack, StackOptions, open_stack, state_home
 from nodeagent.config import NodeAgentConfig
 from publisher.config import PublisherConfig
 from solver.service.config import SolverConfig
+
+WITH_CLUSTER = "With a cluster"
+OwnDrivers = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Decide for devices of this driver only; may be repeated.",
+        rich_help_panel=WITH_CLUSTER,
+    ),
+]
+OwnClasses = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Decide for claims of this device class only; may be repeated.",
+        rich_help_panel=WITH_CLUSTER,
+    ),
+]
+OwnNodes = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Decide for nodes of this label, KEY=VALUE, only; may be repeated.",
+        rich_help_panel=WITH_CLUSTER,
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -57,8 +82,12 @@ def _component(module: str) -> Callable[[], None]:
 
 def up(
     fleet: Annotated[
-        str, typer.Option(help="`small`, `openb`, `faulty`, or a fleet file.")
-    ] = "small",
+        str | None,
+        typer.Option(
+            help="`small`, `openb`, `faulty`, or a fleet file, of simulated nodes.",
+            show_default="small, with a cluster none",
+        ),
+    ] = None,
     state_dir: Annotated[
         Path | None, typer.Option(help="Where the stack keeps its state and logs.")
     ] = None,
@@ -70,37 +99,85 @@ def up(
         typer.Option(
             "--filename",
             "-f",
-            help="DeviceClasses, templates and taint rules; may be repeated.",
+            help="DeviceClasses, templates, taint rules; each driver of the fleet has "
+            "a class of its name besides. May be repeated.",
         ),
     ] = None,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            help="Decide for the pods of this cluster.", rich_help_panel=WITH_CLUSTER
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the kubeconfig, if not its current one.",
+            rich_help_panel=WITH_CLUSTER,
+        ),
+    ] = None,
+    own_driver: OwnDrivers = None,
+    own_class: OwnClasses = None,
+    own_node: OwnNodes = None,
 ) -> None:
-    """Run the whole stack on this machine until Ctrl-C.
+    """Run the whole stack on this machine until Ctrl-C."""
+    owned = {
+        "PUBLISHER_OWNED_DRIVERS": tuple(own_driver or ()),
+        "PUBLISHER_OWNED_CLASSES": tuple(own_class or ()),
+        "PUBLISHER_OWNED_NODES": tuple(own_node or ()),
+    }
+    if kubeconfig is None and (context is not None or any(owned.values())):
+        raise UsageError("up: --context and --own-* are about --kubeconfig; give it")
+    if kubeconfig is not None and (folder is not None or filename):
+        raise UsageError("up: --folder and -f are for where there is no cluster")
+    state = state_dir or state_home()
+    options = StackOptions(
+        folder=state,
+        fleet="small" if fleet is None and kubeconfig is None else fleet or "",
+        manifests=folder,
+        cluster=None if kubeconfig is None else read_access(kubeconfig, context or ""),
+        owned=owned,
+        objects=tuple(read_state(filename or [])),
+    )
+    raise typer.Exit(asyncio.run(_up(options)))
 
-    Each driver of the fleet has a DeviceClass of its name; -f adds others.
-    """
-    objects = read_state(filename or [])
 
-    async def run() -> int:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
-        state = state_dir or state_home()
-        manifests = folder or state / "manifests"
-        with progress("starting"):
-            stack = open_stack(state, manifests, fleet, objects)
-            started, _ = await stack.__aenter__()
-        try:
-            console.print(f"ready: {started.server}, fleet {fleet}")
-            console.print(f"  manifests {manifests}")
-            console.print(f"  faults    {started.faults}")
-            console.print(f"  logs      {state}")
-            console.print("  next      moorings submit -f GANG.yaml --wait")
-            async for name in started.tend(stop):
-                notice(f"{name} ended and was started again")
-        finally:
-            await stack.__aexit__(None, None, None)
-        console.print("stopped")
-        return ExitCode.YES
+async def _up(options: StackOptions) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    with progress("starting"):
+        if options.cluster is not None:
+            await reach(options.cluster)
+        stack = open_stack(options)
+        started, _ = await stack.__aenter__()
+    try:
+        for line in _told(options, started):
+            console.print(line, markup=False)
+        async for name in started.tend(stop):
+            notice(f"{name} ended and was started again")
+    finally:
+        await stack.__aexit__(None, None, None)
+    console.print("stopped")
+    return ExitCode.YES
 
-    raise typer.Exit(asyncio.run(run()))
+
+def _told(options: StackOptions, stack: LocalStack) -> Iterator[str]:
+    """Say what runs, and what to do next."""
+    cluster = options.cluster
+    parts = [stack.server]
+    if options.fleet:
+        parts.append(f"fleet {options.fleet}")
+    if cluster is not None:
+        parts.append(f"cluster {cluster.server} (context {cluster.context})")
+    yield f"ready: {', '.join(parts)}"
+    if cluster is None:
+        yield f"  manifests {stack.manifests}"
+    if options.fleet:
+        yield f"  faults    {stack.faults}"
+    yield f"  logs      {stack.folder}"
+    if cluster is None:
+        yield "  next      moorings submit -f GANG.yaml --wait"
+    else:
+        yield "  next      kubectl apply -f PODS.yaml; moorings watch"

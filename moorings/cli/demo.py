@@ -13,7 +13,7 @@ import typer
 
 from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, show
-from moorings.local import open_stack
+from moorings.local import StackOptions, open_stack
 
 if TYPE_CHECKING:
     from moorings.demo import DemoOptions
@@ -70,8 +70,8 @@ async def _run(options: DemoOptions, folder: Path, *, quiet: bool) -> dict[str, 
             console.print(f"{seconds:6.2f}s  {text}", markup=False)
 
     say("stack    nats-server, node agent, solver and publisher start on loopback")
-    async with open_stack(folder, folder / "manifests", options.fleet) as opened:
-        stack, client = opened
+    stack_options = StackOptions(folder=folder, fleet=options.fleet)
+    async with open_stack(stack_options) as (stack, client):
         say(f"         ready at {stack.server}")
         summary = await Demo(options, stack, client, say).run()
     say("stack    stopped")

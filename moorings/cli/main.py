@@ -21,6 +21,7 @@ from moorings.cli import components, demo, gangs, get, lint, plan, solves, watch
 from moorings.cli.output import ExitCode, Format, console, notice, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
+from publisher.errors import PublisherError
 from solver.errors import SolverError
 from solver.versions import dependency_versions, platform_tag
 
@@ -49,7 +50,14 @@ def version(
     show(found, output, ("what", "version"), found.items())
 
 
-KNOWN = (ContractsError, ProcessError, MooringsError, NodeAgentError, SolverError)
+KNOWN = (
+    ContractsError,
+    ProcessError,
+    MooringsError,
+    NodeAgentError,
+    PublisherError,
+    SolverError,
+)
 
 
 def main() -> None:

@@ -54,11 +54,12 @@ async def open_cluster(
         ApiError: the API server does not answer.
         BusError: the streams are not as they should be.
     """
+    way = (config.kubeconfig, config.context)
     async with AsyncExitStack() as stack:
         try:
-            api = await stack.enter_async_context(KubernetesApi.open(config.kubeconfig))
+            api = await stack.enter_async_context(KubernetesApi.open(*way))
             # A burst of writes must not keep a renewal waiting.
-            leasing = KubernetesApi.open(config.kubeconfig)
+            leasing = KubernetesApi.open(*way)
             lease_api = await stack.enter_async_context(leasing)
         except ClusterError as error:
             hint = "" if config.kubeconfig else " (and PUBLISHER_FOLDER is not set)"

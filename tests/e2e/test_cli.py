@@ -22,8 +22,8 @@ from contracts.messages import AllocationWritten, GatesOpened, PodWritten
 from contracts.process.wire import Outgoing
 from moorings.client import open_client
 from solver.snapshot.gangs import GangRecord
+from tests.command_line import MAIN, moorings
 
-MAIN = [sys.executable, "-c", "from moorings.cli.main import main; main()"]
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
 GANG: dict[str, Any] = {
     "apiVersion": "moorings.dev/v1alpha1",
@@ -56,23 +56,6 @@ GANG: dict[str, Any] = {
         ]
     },
 }
-
-
-def moorings(
-    *arguments: str, home: Path, server: str = "", stdin: str = ""
-) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "XDG_STATE_HOME": str(home), "COLUMNS": "100"}
-    if server:
-        environment["MOORINGS_SERVER"] = server
-    return subprocess.run(
-        [*MAIN, *arguments],
-        env=environment,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")

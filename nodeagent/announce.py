@@ -18,6 +18,7 @@ from contracts.messages import NodeSeen
 from contracts.process.bus import Bus, Outgoing
 from contracts.process.errors import BusError, StreamDiffersError
 from contracts.process.log import get_logger
+from contracts.process.waits import first_of
 from nodeagent.book import AGAIN, DEVICES, Book, Due
 from nodeagent.errors import SourceError
 from nodeagent.health import HealthChange, Moment
@@ -90,7 +91,7 @@ class Announcer:
                     self._book.make_due(node, DEVICES)
                     self._wake.set()
                 self._note(self._book.look(readings.symptoms, now))
-            await _pause(stop, self._pace.read_s)
+            await first_of(stop, within_s=self._pace.read_s)
 
     def _note(self, changes: tuple[HealthChange, ...]) -> None:
         for change in changes:
@@ -120,8 +121,8 @@ class Announcer:
                     raise
                 except BusError as error:
                     log.warning("announcement.failed", reason=str(error))
-                    await _pause(stop, _RETRY_S)
-            await _either(stop, self._wake, self._pace.read_s)
+                    await first_of(stop, within_s=_RETRY_S)
+            await first_of(stop, self._wake, within_s=self._pace.read_s)
             self._wake.clear()
 
     def _make_repeats_due(self, since_s: float) -> float:
@@ -144,7 +145,7 @@ class Announcer:
             await recall(self._bus, self._book, self._cluster, self._source.nodes, stop)
         else:
             self._greeted = connection
-            await _pause(stop, self._phase * self._pace.spread_s)
+            await first_of(stop, within_s=self._phase * self._pace.spread_s)
             self._book.make_all_due(AGAIN)
             log.info("announcements.repeated", node_count=self._book.due_count)
         self._greeted = connection
@@ -212,7 +213,7 @@ class Announcer:
                 indices = turns(len(nodes), interval_s, self._phase, beaten_s, now_s)
                 beaten_s = now_s
                 await self._beat([nodes[index] for index in indices])
-            await _pause(stop, interval_s / _HEARTBEAT_SLOTS)
+            await first_of(stop, within_s=interval_s / _HEARTBEAT_SLOTS)
 
     async def _beat(self, nodes: list[NodeName]) -> None:
         outgoing = [
@@ -232,18 +233,3 @@ class Announcer:
             await self._bus.publish_many(outgoing)
         except BusError as error:
             log.warning("heartbeats.failed", reason=str(error))
-
-
-async def _pause(stop: asyncio.Event, seconds: float) -> None:
-    """Wait so long, or until the service stops."""
-    await _either(stop, stop, seconds)
-
-
-async def _either(stop: asyncio.Event, wake: asyncio.Event, seconds: float) -> None:
-    """Wait for one of two events, but only so long."""
-    waits = [asyncio.ensure_future(event.wait()) for event in {stop, wake}]
-    try:
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()

@@ -18,6 +18,7 @@ from contracts.ids import ClusterName, NodeName, PoolID
 from contracts.process.bus import Bus
 from contracts.process.log import get_logger
 from contracts.process.run import Task
+from contracts.process.waits import first_of
 from contracts.process.wire import Received
 from contracts.subjects import untoken
 from publisher.announced import Announced
@@ -43,12 +44,7 @@ class Announcements:
 
     async def wait_synced(self, stop: asyncio.Event) -> None:
         """Wait until everything that was said before is known, or `stop`."""
-        waits = [asyncio.ensure_future(event.wait()) for event in (self._synced, stop)]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await first_of(self._synced, stop)
 
     def listen(self, hear: Hear) -> None:
         """Tell somebody of everything that is said from now on."""

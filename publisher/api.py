@@ -296,6 +296,31 @@ class KubernetesApi:
         )
         return _decoded(what, _OBJECT, answer)
 
+    async def apply(
+        self, kind: Kind, key: str, body: Json, *, subresource: str = ""
+    ) -> Json:
+        """Set the fields of `body` and give up those of ours that it leaves out.
+
+        Server-side apply: lists that are maps by key are merged, and what other
+        managers wrote stays. A `metadata.uid` in the body is a precondition.
+
+        Raises:
+            ConflictError: the object is another one.
+            NotFoundError: it does not exist, and is not to be created so.
+            InvalidError: the object is refused.
+            ApiError: as its tree says.
+        """
+        what = f"apply {'/'.join(filter(None, (kind.name, subresource)))} {key}"
+        answer = await self._transport.call(
+            what,
+            "PATCH",
+            kind.path_of(key, subresource),
+            parameters={**_WRITING, "force": "true"},
+            body=msgspec.json.encode(body),
+            form="application/apply-patch+yaml",
+        )
+        return _decoded(what, _OBJECT, answer)
+
     async def delete(
         self,
         kind: Kind,

@@ -9,22 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from contracts.device import ResourceSlice
-from contracts.ids import NodeName, PoolID
+from contracts.ids import PoolID
 from contracts.meta import OwnerReference
+from publisher.errors import PublisherError
 from publisher.slices import WantedPool
 from publisher.steps import Step
 
 SlicePlan = Sequence[Step[ResourceSlice]]
 """The steps for the slices of one pool, in their order."""
-
-
-class Listener(Protocol):
-    """Hears what others did to a sink."""
-
-    def __call__(
-        self, *, pools: Iterable[PoolID] = (), nodes: Iterable[NodeName] = ()
-    ) -> None:
-        """Look at these pools, and at those that these nodes announce, again."""
 
 
 class SliceSink(Protocol):
@@ -39,7 +31,9 @@ class SliceSink(Protocol):
     def owner(self, wanted: WantedPool) -> OwnerReference | str | None:
         """Say with what the slices go: a Node, nothing, or why none may be written."""
 
-    async def carry_out(self, plans: Mapping[PoolID, SlicePlan]) -> dict[PoolID, str]:
+    async def carry_out(
+        self, plans: Mapping[PoolID, SlicePlan]
+    ) -> dict[PoolID, PublisherError]:
         """Carry out plans; gives the pools that failed, and why.
 
         Plans of different pools do not wait for each other; what became of a failed

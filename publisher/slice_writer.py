@@ -9,18 +9,19 @@ has lost its memory takes nothing away. Knows no claims and no sink.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
 
 from contracts.ids import NodeName, PoolID
 from contracts.process.log import get_logger
+from contracts.process.waits import first_of
 from publisher.announcements import Announcements
+from publisher.errors import PublisherError
 from publisher.pauses import Pause, Pauses
 from publisher.plan_slices import plan_slices
 from publisher.slice_sink import SlicePlan, SliceSink
 from publisher.steps import Create, Update
 
-_IDLE_S = 1.0
 _CHUNK = 64
 """Pools written together: a change waits for no more than these."""
 _FAILED = Pause(free=0, first_s=0.1, most_s=10.0, forgotten_s=60.0)
@@ -54,6 +55,8 @@ class SliceWriter:
         self._refused: dict[PoolID, str] = {}
         self._unheard: dict[NodeName | None, set[PoolID]] = {}
         """Pools that are there, by nodes that have said nothing yet."""
+        self._said: set[str] = set()
+        """What was logged since all was well."""
         self._wake = asyncio.Event()
         announcements.listen(self._hear_news)
 
@@ -63,16 +66,11 @@ class SliceWriter:
         for pool in pools | self._unheard.pop(node, set()):
             self._make_due(pool, 0.0)
 
-    def hear(
-        self, *, pools: Iterable[PoolID] = (), nodes: Iterable[NodeName] = ()
-    ) -> None:
-        """Look again at pools that others changed, and at all pools of nodes."""
+    def hear(self, pools: Iterable[PoolID]) -> None:
+        """Look again at pools that others changed."""
         now_s = monotonic()
         for pool in pools:
             self._make_due(pool, max(now_s, self._rests_s.get(pool, 0.0)))
-        for node in nodes:
-            for pool in self._announced.of_node(node):
-                self._make_due(pool, now_s)
 
     def _make_due(self, pool: PoolID, at_s: float) -> None:
         self._due[pool] = min(at_s, self._due.get(pool, at_s))
@@ -81,12 +79,17 @@ class SliceWriter:
     async def publish(self, stop: asyncio.Event) -> None:
         """Publish due pools, once everything that was announced is known."""
         await self._announcements.wait_synced(stop)
-        self.hear(pools=self._sink.pools())
+        self.hear(self._sink.pools())
         while not stop.is_set():
             self._wake.clear()
             while (chunk := self._take_due()) and not stop.is_set():
                 await self._write(chunk)
-            await self._idle()
+            await first_of(stop, self._wake, within_s=self._rest_s())
+
+    def _rest_s(self) -> float | None:
+        """Give the seconds until something is due; None: nothing will be."""
+        due_s = min(self._due.values(), default=None)
+        return None if due_s is None else max(0.0, due_s - monotonic())
 
     def _take_due(self) -> list[PoolID]:
         now_s = monotonic()
@@ -108,14 +111,14 @@ class SliceWriter:
         now_s = monotonic()
         for pool in plans:
             if pool in failures:
-                self._make_due(pool, now_s + self._failed.next_s(pool, now_s))
+                pause_s = self._failed.next_s(pool, now_s)
+                least_s = getattr(failures[pool], "retry_after_s", None) or 0.0
+                self._make_due(pool, now_s + max(pause_s, least_s))
                 continue
             self._failed.forget(pool)
             if pool not in news:
                 self._rests_s[pool] = now_s + self._undone.next_s(pool, now_s)
-        if failures:
-            reason = next(iter(failures.values()))
-            log.warning("slices.delayed", pools=len(failures), reason=reason)
+        self._say(failures)
         steps = [
             s for pool, plan in plans.items() if pool not in failures for s in plan
         ]
@@ -125,6 +128,16 @@ class SliceWriter:
                 pools=len(plans) - len(failures),
                 written=sum(isinstance(step, Create | Update) for step in steps),
             )
+
+    def _say(self, failures: Mapping[PoolID, PublisherError]) -> None:
+        """Log what keeps writes from being done, each reason once until all is well."""
+        for error in failures.values():
+            reason = getattr(error, "reason", str(error))
+            if reason not in self._said:
+                self._said.add(reason)
+                log.warning("slices.delayed", pools=len(failures), reason=str(error))
+        if not failures:
+            self._said.clear()
 
     def _plan(self, pool: PoolID, now: str) -> SlicePlan:
         """Plan what is to be done about a pool; nothing while it is in doubt."""
@@ -154,12 +167,3 @@ class SliceWriter:
             log.error("pool.refused", pool=str(pool), reason=reason[:500])
         self._refused[pool] = reason
         return ()
-
-    async def _idle(self) -> None:
-        """Wait for something to do; never so long that `stop` goes unseen."""
-        until_s = min(self._due.values(), default=monotonic() + _IDLE_S)
-        try:
-            async with asyncio.timeout(min(_IDLE_S, max(0.0, until_s - monotonic()))):
-                await self._wake.wait()
-        except TimeoutError:
-            return

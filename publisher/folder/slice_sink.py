@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from contracts.device import ResourceSlice
 from contracts.ids import PoolID
-from publisher.errors import FolderError
+from publisher.errors import FolderError, PublisherError
 from publisher.folder.files import Folder
 from publisher.slice_sink import SlicePlan
 from publisher.slices import WantedPool, pool_id
@@ -37,13 +37,15 @@ class FolderSlices:
         """Give no owner: a folder knows no uids of Nodes."""
         return
 
-    async def carry_out(self, plans: Mapping[PoolID, SlicePlan]) -> dict[PoolID, str]:
+    async def carry_out(
+        self, plans: Mapping[PoolID, SlicePlan]
+    ) -> dict[PoolID, PublisherError]:
         """Carry out all plans together: one flush of the directory for all."""
         steps = [step for plan in plans.values() for step in plan]
         try:
             await asyncio.to_thread(self._folder.carry_out, steps)
         except FolderError as error:
-            return dict.fromkeys(plans, str(error))
+            return dict.fromkeys(plans, error)
         for pool, plan in plans.items():
             before = {key_of(item): item for item in self._slices.pop(pool, ())}
             if left := tuple(after(before, plan).values()):

@@ -1,0 +1,123 @@
+"""The DeviceTaintRules of ownership on the API server: made, repaired, removed.
+
+Carries out the plan whenever rules, nodes or the drivers that have slices change. Where
+the kind is not served it says once what is left to keep kube-scheduler away. Decides
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+
+from contracts.device import DeviceTaintRule
+from contracts.process.log import get_logger
+from contracts.process.retry import Outage
+from contracts.process.waits import first_of
+from publisher.announced import Announced
+from publisher.api import KubernetesApi
+from publisher.cluster.carry_out import carry_out
+from publisher.cluster.known_slices import KnownSlices
+from publisher.cluster.newest import Newest
+from publisher.cluster.ownership import Ownership
+from publisher.cluster.plan_taint_rules import plan_taint_rules
+from publisher.errors import ApiError
+from publisher.kinds import Kind
+from publisher.pauses import Pause, Pauses
+from publisher.steps import Delete, Step
+
+_IDLE_S = 1.0
+_UNDONE = Pause(free=3, first_s=1.0, most_s=30.0, forgotten_s=60.0)
+
+log = get_logger(__name__)
+
+
+class TaintRuleWriter:
+    """The rules that are there, and the way to change them."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        kind: Kind | None,
+        ownership: Ownership,
+        known: KnownSlices,
+        announced: Announced,
+    ) -> None:
+        self._api = api
+        self._kind = kind
+        self._ownership = ownership
+        self._known = known
+        self._announced = announced
+        self._rules: Newest[DeviceTaintRule] = Newest()
+        self._undone: Pauses[str] = Pauses(_UNDONE)
+        self._rests_s: dict[str, float] = {}
+        """Until when rules that others change are left alone."""
+        self._outage = Outage("write DeviceTaintRules")
+        self._wake = asyncio.Event()
+        self._said = False
+
+    def apply_rule(self, name: str, rule: DeviceTaintRule | None) -> None:
+        """Take a rule in (None: it is gone)."""
+        news = self._rules.remove(name) if rule is None else self._rules.put(rule)
+        if news:
+            self._wake.set()
+
+    def look_again(self) -> None:
+        """Look again after what is known of drivers, pools or nodes changed."""
+        self._wake.set()
+
+    async def write(self, stop: asyncio.Event) -> None:
+        """Keep the rules as ownership asks for; begin when all is known."""
+        while not stop.is_set():
+            self._wake.clear()
+            try:
+                await self._settle()
+            except ApiError as error:
+                self._wake.set()
+                await self._outage.wait(error, stop)
+            else:
+                self._outage.over()
+                await first_of(stop, self._wake, within_s=_IDLE_S)
+
+    async def _settle(self) -> None:
+        """Carry out the plan.
+
+        Raises:
+            ApiError: part of it may be carried out.
+        """
+        steps = plan_taint_rules(
+            self._ownership,
+            self._known.foreign(),
+            self._announced.pools(),
+            self._known.nodes,
+            self._rules,
+        )
+        if self._kind is None:
+            self._say_unserved(steps)
+            return
+        now_s = monotonic()
+        for step in steps:
+            name = step.object.metadata.name
+            if self._rests_s.get(name, 0.0) <= now_s:
+                await self._write(self._kind, step)
+                self._rests_s[name] = now_s + self._undone.next_s(name, now_s)
+
+    async def _write(self, kind: Kind, step: Step[DeviceTaintRule]) -> None:
+        rule = await carry_out(self._api, kind, step)
+        if rule is None:
+            self._rules.delete(step.object)
+        else:
+            self._rules.put(rule)
+        event = "rule.removed" if isinstance(step, Delete) else "rule.written"
+        log.info(event, rule=step.object.metadata.name)
+
+    def _say_unserved(self, steps: tuple[Step[DeviceTaintRule], ...]) -> None:
+        if not steps or self._said:
+            return
+        self._said = True
+        log.warning(
+            "rules.unserved",
+            rules=[step.object.metadata.name for step in steps][:10],
+            reason="the cluster serves no DeviceTaintRule: gate and admission policy "
+            "alone keep kube-scheduler away from these devices",
+        )

@@ -1,0 +1,147 @@
+"""What node agents and ownership make of a cluster, in the test's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from contracts import messages, subjects
+from contracts.device import ResourcePool
+from contracts.ids import DeviceID, DeviceName, NodeName
+from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
+from contracts.process.bus import Bus
+from contracts.process.run import Task, serve
+from contracts.process.wire import BusSettings, Outgoing
+from publisher.api import KubernetesApi
+from publisher.cluster.agent_objects import AgentObjects
+from publisher.cluster.ownership import Ownership
+from publisher.follow import follow
+from publisher.kinds import Kind
+from publisher.service import utc_now
+from tests import builders
+from tests.builders.decisions import CLUSTER
+from tests.controlplane.client import Json, Kube
+
+RESOURCE = "resource.k8s.io/v1"
+WAIT_S = 20.0
+
+
+class Agents(Struct, frozen=True, kw_only=True):
+    """The agent of one node with one pool, and the cluster that it tells of it."""
+
+    bus: Bus
+    nats_url: str
+    kubeconfig: Path
+    kube: Kube
+    node: str
+    driver: str
+
+    def pool(self, count: int) -> ResourcePool:
+        """Make the node's pool with so many devices."""
+        return builders.pool(
+            *builders.devices(count), name=self.node, driver=self.driver
+        )
+
+    def other_pool(self) -> ResourcePool:
+        """Make another pool of the node."""
+        return builders.pool(name=f"{self.node}/other", driver=self.driver)
+
+    @asynccontextmanager
+    async def running(self, *owned_drivers: str) -> AsyncIterator[None]:
+        """Run the writers while the block runs; they must stop as asked."""
+        owned = Ownership.of(owned_drivers or ("nothing.example.com",), (), ())
+        stop = asyncio.Event()
+
+        @asynccontextmanager
+        async def open_tasks() -> AsyncIterator[dict[str, Task]]:
+            settings = BusSettings(servers=(self.nats_url,), name="publisher")
+            way = KubernetesApi.open(str(self.kubeconfig))
+            async with Bus.open(settings) as bus, way as api:
+                served = await api.served_kinds()
+                objects = AgentObjects(
+                    CLUSTER, bus, api, served, ownership=owned, now=utc_now
+                )
+                follows = {
+                    f"follow {kind.plural}": _follow(api, kind, objects)
+                    for kind in objects.kinds
+                }
+                yield {**follows, **objects.tasks()}
+
+        running = asyncio.create_task(serve("publisher", open_tasks, stop))
+        try:
+            yield
+        finally:
+            stop.set()
+            assert await running == 0
+
+    async def announce(self, *pools: ResourcePool) -> None:
+        """Say that the node has these pools."""
+        name = NodeName(self.node)
+        message = DevicesAnnounced(cluster=CLUSTER, node=name, pools=pools)
+        data = messages.INVENTORY.encode(message)
+        subject = subjects.inventory(CLUSTER, name)
+        await self.bus.publish(Outgoing(subject=subject, data=data, zstd=True))
+
+    async def judge(self, *sick: str) -> None:
+        """Say that these devices, and no others, are not healthy."""
+        pool = self.pool(1)
+        message = HealthJudged(
+            cluster=CLUSTER,
+            node=NodeName(self.node),
+            devices=tuple(
+                DeviceHealth(
+                    device=DeviceID(pool.driver, pool.name, DeviceName(name)),
+                    verdict="Unhealthy",
+                    taints=(builders.taint(),),
+                    message="XID 79",
+                )
+                for name in sick
+            ),
+        )
+        data = messages.HEALTH.encode(message)
+        subject = subjects.health(CLUSTER, message.node)
+        await self.bus.publish(Outgoing(subject=subject, data=data))
+
+    async def slices(self, holds: Callable[[list[Json]], bool]) -> list[Json]:
+        """Wait until something holds of the driver's slices, in their order."""
+        found: list[Json] = []
+        select = f"spec.driver={self.driver}"
+        try:
+            async with asyncio.timeout(WAIT_S):
+                while True:
+                    found = await self.kube.list(
+                        RESOURCE, "ResourceSlice", fieldSelector=select
+                    )
+                    found.sort(key=lambda item: str(item["metadata"]["name"]))
+                    if holds(found):
+                        return found
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"not as awaited: {found}") from None
+
+
+def _follow(api: KubernetesApi, kind: Kind, objects: AgentObjects) -> Task:
+    async def task(stop: asyncio.Event) -> None:
+        async for page in follow(api, kind, stop):
+            objects.take(page, kind)
+
+    return task
+
+
+def sizes(slices: list[Json]) -> list[int]:
+    """Count the devices of each slice."""
+    return [len(item["spec"].get("devices", ())) for item in slices]
+
+
+def taints(slices: list[Json]) -> dict[str, list[str]]:
+    """Give the keys of the taints of each device that has some."""
+    return {
+        device["name"]: [taint["key"] for taint in device["taints"]]
+        for item in slices
+        for device in item["spec"].get("devices", ())
+        if device.get("taints")
+    }

@@ -1,8 +1,9 @@
 """Stands in for the kubelets of many nodes: pods that are bound run, end and go.
 
 It sees pods by one watch and asks of each what is the next step, so that a lost
-connection or a killed API server costs nothing but time. Starts no container, speaks
-with no driver, sends no heartbeat.
+connection or a killed API server costs nothing but time. As the real one, it starts a
+pod when all its claims are reserved for it and their devices prepared. Runs no
+container, sends no heartbeat.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from datetime import UTC, datetime
 
 import aiohttp
 
-from tests.controlplane.client import STRATEGIC, Json, Kube, RefusedError
+from tests.controlplane.client import STRATEGIC, Json, Kube, RefusedError, named
+from tests.controlplane.drivers import Drivers
+from tests.controlplane.objects import RESOURCE
 
 RUNS_S = "kubelet.test/runs-s"
 """A pod with this annotation ends by itself after so many seconds."""
 EXIT_CODE = "kubelet.test/exit-code"
 """... with this code; 0 if there is none."""
+Key = tuple[str, str]
+"""A pod's namespace and name."""
 _WORKERS = 16
 _RETRY_S = 0.1
 _TERMINAL = ("Succeeded", "Failed")
@@ -31,26 +36,27 @@ class Kubelets:
 
     def __init__(self, kube: Kube, nodes: Iterable[str]) -> None:
         self.nodes = set(nodes)
+        self.drivers = Drivers()
         self._kube = kube
-        self._pods: dict[tuple[str, str], Json] = {}
+        self._pods: dict[Key, Json] = {}
         self._exit_codes: dict[str, int] = {}
         """By pod uid: what ended, or shall."""
-        self._due: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-        self._queued: set[tuple[str, str]] = set()
+        self._queued: set[Key] = set()
+        self._due: list[asyncio.Queue[Key]] = [asyncio.Queue() for _ in range(_WORKERS)]
+        """A pod is always the same worker's: its steps follow each other."""
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def finish(self, pod: Json, exit_code: int = 0) -> None:
         """End the containers of a pod: Succeeded with 0, Failed with another code."""
-        meta = pod["metadata"]
-        self._exit_codes[meta["uid"]] = exit_code
-        self._look((meta["namespace"], meta["name"]))
+        self._exit_codes[pod["metadata"]["uid"]] = exit_code
+        self._look(_key(pod))
 
     async def run(self) -> None:
         """Tend the pods until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
-            for _ in range(_WORKERS):
-                tasks.create_task(self._work())
+            for due in self._due:
+                tasks.create_task(self._work(due))
 
     async def _follow(self) -> None:
         while True:
@@ -61,7 +67,10 @@ class Kubelets:
     async def _list_and_watch(self) -> None:
         path, bound = "/api/v1/pods", {"fieldSelector": "spec.nodeName!="}
         listed = await self._kube.request("GET", path, **bound)
-        self._pods.clear()
+        there = {item["metadata"]["uid"] for item in listed["items"]}
+        for pod in list(self._pods.values()):
+            if pod["metadata"]["uid"] not in there:
+                self._see(pod, gone=True)
         for item in listed["items"]:
             self._see(item)
         version = listed["metadata"]["resourceVersion"]
@@ -72,24 +81,23 @@ class Kubelets:
     def _see(self, pod: Json, *, gone: bool = False) -> None:
         if pod["spec"].get("nodeName") not in self.nodes:
             return
-        meta = pod["metadata"]
-        key = (meta["namespace"], meta["name"])
         if gone:
-            self._pods.pop(key, None)
-            if timer := self._timers.pop(meta["uid"], None):
+            self._pods.pop(_key(pod), None)
+            self.drivers.unprepare(pod)
+            if timer := self._timers.pop(pod["metadata"]["uid"], None):
                 timer.cancel()
         else:
-            self._pods[key] = pod
-            self._look(key)
+            self._pods[_key(pod)] = pod
+            self._look(_key(pod))
 
-    def _look(self, key: tuple[str, str]) -> None:
+    def _look(self, key: Key) -> None:
         if key not in self._queued:
             self._queued.add(key)
-            self._due.put_nowait(key)
+            self._due[hash(key) % _WORKERS].put_nowait(key)
 
-    async def _work(self) -> None:
+    async def _work(self, due: asyncio.Queue[Key]) -> None:
         while True:
-            key = await self._due.get()
+            key = await due.get()
             self._queued.discard(key)
             pod = self._pods.get(key)
             if pod is None:
@@ -102,7 +110,7 @@ class Kubelets:
             except (aiohttp.ClientError, TimeoutError):
                 self._look_later(key)
 
-    def _look_later(self, key: tuple[str, str]) -> None:
+    def _look_later(self, key: Key) -> None:
         asyncio.get_running_loop().call_later(_RETRY_S, self._look, key)
 
     async def _step(self, pod: Json) -> None:
@@ -110,15 +118,34 @@ class Kubelets:
         uid, phase = pod["metadata"]["uid"], pod["status"].get("phase")
         leaves = "deletionTimestamp" in pod["metadata"]
         if phase in _TERMINAL:
+            self.drivers.unprepare(pod)
             if leaves:
                 await self._kube.delete(_whole(pod), grace_s=0)
         elif leaves or uid in self._exit_codes:
+            self.drivers.unprepare(pod)  # before anybody hears that it has ended
             await self._patch_status(pod, _ended(pod, self._exit_codes.get(uid, 137)))
-        elif phase == "Pending":
-            await self._patch_status(pod, _running(pod))
-            self._end_later(pod)
+        elif phase == "Pending" and not await self._prepared(pod):
+            self._look_later(_key(pod))
         else:
+            if phase == "Pending":
+                await self._patch_status(pod, _running(pod))
             self._end_later(pod)
+
+    async def _prepared(self, pod: Json) -> bool:
+        """Have the pod's devices prepared, if its claims are there and reserved."""
+        namespace = pod["metadata"]["namespace"]
+        claims = []
+        for name in _claims(pod):
+            claim = named(RESOURCE, "ResourceClaim", name, namespace)
+            try:
+                claims.append(await self._kube.get(claim))
+            except RefusedError as error:
+                if error.status != 404:
+                    raise
+                return False
+        there = self._pods.get(_key(pod))
+        same = there is not None and there["metadata"]["uid"] == pod["metadata"]["uid"]
+        return same and self.drivers.prepare(pod, claims)
 
     def _end_later(self, pod: Json) -> None:
         meta = pod["metadata"]
@@ -136,13 +163,18 @@ class Kubelets:
 
 @asynccontextmanager
 async def running(kube: Kube, nodes: Iterable[Json]) -> AsyncIterator[Kubelets]:
-    """Make nodes and tend their pods while the block runs; the nodes go with it."""
+    """Make nodes and tend their pods while the block runs; the nodes go with it.
+
+    Raises:
+        AssertionError: at the end, if a device was wanted by two claims at a time.
+    """
     made = list(nodes)
     await asyncio.gather(*(kube.create(item) for item in made))
     kubelets = Kubelets(kube, (item["metadata"]["name"] for item in made))
     task = asyncio.create_task(kubelets.run())
     try:
         yield kubelets
+        assert not kubelets.drivers.conflicts
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -153,6 +185,26 @@ async def running(kube: Kube, nodes: Iterable[Json]) -> AsyncIterator[Kubelets]:
 async def _delete(kube: Kube, item: Json) -> None:
     with contextlib.suppress(RefusedError):
         await kube.delete(item)
+
+
+def _key(pod: Json) -> Key:
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
+
+
+def _claims(pod: Json) -> list[str]:
+    """Name the claims of a pod: its own, those made for it, of extended resources."""
+    status = pod["status"]
+    made = {
+        entry["name"]: entry.get("resourceClaimName")
+        for entry in status.get("resourceClaimStatuses", ())
+    }
+    names = [
+        entry.get("resourceClaimName") or made.get(entry["name"])
+        for entry in pod["spec"].get("resourceClaims", ())
+    ]
+    extended = status.get("extendedResourceClaimStatus", {})
+    names.append(extended.get("resourceClaimName"))
+    return [name for name in names if name]
 
 
 def _whole(pod: Json) -> Json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tests.controlplane import fleet, objects
 from tests.controlplane.client import Json, Kube, named
 from tests.controlplane.fleet import (
@@ -131,12 +133,13 @@ async def test_claim_that_was_never_reserved_stays_allocated(
 async def test_claim_without_finalizer_vanishes_under_a_running_pod(
     kube: Kube, namespace: str
 ) -> None:
-    """Trap 4: its device looks free while it is in use. With it the claim stays."""
-    async with fleet.running(kube, namespace) as site:
-        for name, protected in (("bare", False), ("kept", True)):
-            claim = await site.claim(name)
-            pod = await site.create_pod(name, claim, gated=True)
-            await site.allocate(claim, site.a, pods=[pod], protected=protected)
+    """Trap 4: its device looks free and goes to the next. With it the claim stays."""
+    one = objects.devices(1)
+    async with fleet.running(kube, namespace, ["a", "b"], one) as site:
+        for node, protected in ((site.a, False), (site.b, True)):
+            claim = await site.claim("c")
+            pod = await site.create_pod(node, claim, gated=True, affinity=pinned(node))
+            await site.allocate(claim, node, pods=[pod], protected=protected)
             await site.open_gate(pod)
             await kube.until(pod, runs)
             await kube.delete(claim)
@@ -144,6 +147,13 @@ async def test_claim_without_finalizer_vanishes_under_a_running_pod(
             left = await kube.list(RESOURCE, "ResourceClaim", namespace)
             assert bool(left) == protected
             assert runs(await kube.get(pod))
+        thief = await site.create_pod("thief", await site.claim("d"))
+        thief = await kube.until(thief, lambda p: "nodeName" in p["spec"])
+        assert thief["spec"]["nodeName"] == site.a
+        async with asyncio.timeout(30):
+            while not site.kubelets.drivers.conflicts:  # noqa: ASYNC110 # no event
+                await asyncio.sleep(0.01)
+        site.kubelets.drivers.conflicts.clear()
 
 
 async def test_reservation_for_an_unknown_pod_clears_the_allocation(
@@ -169,6 +179,7 @@ async def test_reservation_is_added_for_a_pod_that_was_bound_by_others(
         pod = await site.create_pod("p", claim, nodeName=site.a)
         claim = await kube.until(claim, lambda c: "reservedFor" in c["status"])
         assert claim["status"]["reservedFor"] == [reservation(pod)]
+        await kube.until(pod, runs)
 
 
 async def test_next_pod_of_a_job_is_gated_again(kube: Kube, namespace: str) -> None:

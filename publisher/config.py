@@ -26,6 +26,8 @@ class PublisherConfig(Struct, frozen=True, kw_only=True):
     """Of the kubeconfig; empty: its current one."""
     namespace: Annotated[str, Meta(min_length=1)] = "moorings-system"
     """Where the Lease is by which publishers agree who writes."""
+    lease_s: Annotated[float, Meta(ge=1)] = 15.0
+    """How long the Lease lasts: so long nobody writes after a leader has crashed."""
     name: str = ""
     """Of this publisher among others; empty: host and process."""
     sweep_s: Annotated[float, Meta(gt=0)] = 10.0

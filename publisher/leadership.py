@@ -15,10 +15,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 DURATION_S = 15.0
-RENEW_S = 3.0
-"""Between two renewals, and between two looks of a standby."""
-GIVE_UP_S = 10.0
-"""A leader that could not renew for so long leads no more."""
+"""Of a Lease, unless its holder says otherwise."""
 
 Json = dict[str, Any]
 
@@ -40,6 +37,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
     """What a candidate knows."""
 
     identity: str
+    duration_s: float = DURATION_S
+    """Of the Lease, when it is ours."""
     seen: SeenLease | None = None
     seen_s: float = 0.0
     """When this version of the Lease was first seen."""
@@ -50,7 +49,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
         """For how long we may act as the leader without another renewal."""
         if self.renewed_s is None:
             return 0.0
-        return max(self.renewed_s + GIVE_UP_S - now_s, 0.0)
+        return max(self.renewed_s + self.duration_s * 2 / 3 - now_s, 0.0)
+
+    @property
+    def renew_s(self) -> float:
+        """Between two renewals, and between two looks of a standby."""
+        return self.duration_s / 5
 
     def may_take(self, now_s: float) -> bool:
         """Whether the next step is to write the Lease; otherwise to look again."""
@@ -90,7 +94,7 @@ def spec_of(candidate: Candidate, now: str) -> Json:
     ours = seen.holder == candidate.identity
     return {
         "holderIdentity": candidate.identity,
-        "leaseDurationSeconds": int(DURATION_S),
+        "leaseDurationSeconds": round(candidate.duration_s),
         "acquireTime": (seen.acquire_time if ours else "") or now,
         "renewTime": now,
         "leaseTransitions": seen.transitions + (not ours and seen.holder != ""),

@@ -20,11 +20,7 @@ from publisher import leadership
 from publisher.api import Json, KubernetesApi
 from publisher.errors import ApiError, ConflictError, NotFoundError
 from publisher.kinds import LEASE
-from publisher.leadership import RENEW_S, Candidate, lease_of, spec_of
-
-_AGAIN_S = 1.0
-_ATTEMPT_S = 2.5
-"""So that three attempts fit between a renewal and the end of leading."""
+from publisher.leadership import DURATION_S, Candidate, lease_of, spec_of
 
 log = get_logger(__name__)
 
@@ -33,14 +29,16 @@ class LeaderLease:
     """Our candidacy for one Lease."""
 
     def __init__(
-        self, api: KubernetesApi, namespace: str, name: str, identity: str
+        self,
+        api: KubernetesApi,
+        key: str,
+        identity: str,
+        duration_s: float = DURATION_S,
     ) -> None:
-        """`identity` is of this process alone: the pod's name and a random part."""
+        """`key` is `namespace/name`; `identity` is of this process alone."""
         self._api = api
-        self._namespace = namespace
-        self._name = name
-        self._key = f"{namespace}/{name}"
-        self._candidate = Candidate(identity=identity)
+        self._key = key
+        self._candidate = Candidate(identity=identity, duration_s=duration_s)
         self._outage = Outage(f"lease {self._key}")
 
     @property
@@ -51,14 +49,14 @@ class LeaderLease:
     async def terms(self, stop: asyncio.Event) -> AsyncGenerator[asyncio.Event]:
         """Yield an event each time we lead; it is set when we should stop acting.
 
-        That is on `stop`, or when the Lease could not be renewed for 10 of its 15 s:
-        the body of the loop has to return within the 5 s that are left. Only then is
-        the Lease given to whoever is next.
+        That is on `stop`, or when the Lease could not be renewed for two thirds of its
+        duration: the body of the loop has to return within the third that is left.
+        Only then is the Lease given to whoever is next.
         """
         while not stop.is_set():
-            await self._step(_ATTEMPT_S)
+            await self._step(self._attempt_s)
             if not self.leads:
-                await _idle(RENEW_S, stop)
+                await _idle(self._candidate.renew_s, stop)
                 continue
             log.info("lease.acquired", lease=self._key)
             term = asyncio.Event()
@@ -78,8 +76,9 @@ class LeaderLease:
         never = asyncio.Event()
         while self.leads:
             renewed_s = self._candidate.renewed_s
-            await self._step(min(_ATTEMPT_S, self._left_s()))
-            pause_s = _AGAIN_S if self._candidate.renewed_s == renewed_s else RENEW_S
+            await self._step(min(self._attempt_s, self._left_s()))
+            failed = self._candidate.renewed_s == renewed_s
+            pause_s = self._candidate.renew_s / (3 if failed else 1)
             await _idle(min(pause_s, self._left_s()), never)
         log.error("lease.lost", lease=self._key)
         term.set()
@@ -119,7 +118,8 @@ class LeaderLease:
         if seen.resource_version:
             answer = await self._patch(body, seen.resource_version)
         else:
-            metadata = {"namespace": self._namespace, "name": self._name}
+            namespace, _, name = self._key.partition("/")
+            metadata = {"namespace": namespace, "name": name}
             header = {"apiVersion": LEASE.api_version, "kind": LEASE.name}
             answer = await self._api.create(
                 LEASE, {**header, "metadata": metadata, **body}
@@ -131,7 +131,7 @@ class LeaderLease:
     async def _release(self) -> None:
         """Give the Lease to whoever is next, if it is still ours."""
         try:
-            async with asyncio.timeout(_ATTEMPT_S):
+            async with asyncio.timeout(self._attempt_s):
                 await self._look()
                 seen = self._candidate.seen
                 if seen is not None and seen.holder == self._candidate.identity:
@@ -145,6 +145,11 @@ class LeaderLease:
         return await self._api.patch(
             LEASE, self._key, body, resource_version=resource_version
         )
+
+    @property
+    def _attempt_s(self) -> float:
+        """So that three attempts fit between a renewal and the end of leading."""
+        return self._candidate.duration_s / 6
 
     def _left_s(self) -> float:
         return self._candidate.left_s(time.monotonic())

@@ -42,6 +42,7 @@ def publisher(
         "PUBLISHER_KUBECONFIG": str(control_plane.kubeconfig()),
         "PUBLISHER_NAMESPACE": "default",
         "PUBLISHER_NAME": name,
+        "PUBLISHER_LEASE_S": "2",
         **more,
     }
     return Process("publisher", folder / f"publisher-{name}.log", **variables)

@@ -66,7 +66,8 @@ async def open_cluster(
             raise ConfigError("PUBLISHER_KUBECONFIG", f"{error}{hint}") from error
         identity = config.name or f"{socket.gethostname()}-{os.getpid()}"
         identity = f"{identity}-{secrets.token_hex(3)}"
-        lease = LeaderLease(lease_api, config.namespace, LEASE_NAME, identity)
+        key = f"{config.namespace}/{LEASE_NAME}"
+        lease = LeaderLease(lease_api, key, identity, config.lease_s)
         kinds = await retry("discover", api.served_kinds, on=UnavailableError)
         async with Bus.open(settings) as bus:
             await bus.wait_connected()

@@ -10,6 +10,7 @@ import yaml
 
 K8S = Path(__file__).parents[1] / "k8s"
 BASE = K8S / "base"
+OVERLAYS = K8S / "overlays"
 KUSTOMIZATION = "kustomization.yaml"
 
 Manifest = dict[str, Any]

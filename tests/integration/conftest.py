@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import OwnControlPlane
-from tests.controlplane import objects
-from tests.controlplane.client import Kube
+from tests.controlplane.client import Json, Kube, named
 from tests.controlplane.kubectl import Kubectl, KubectlError
 from tests.controlplane.options import (
     API_SERVER,
@@ -20,13 +18,14 @@ from tests.controlplane.options import (
     Options,
 )
 from tests.controlplane.server import ControlPlane, running
-from tests.manifests import BASE, K8S
+from tests.manifests import BASE, OVERLAYS
 
-OLDER = K8S / "overlays" / "kubernetes-1.35"
-PROBES = 100
-"""Each takes a tenth of a second or so."""
+OLDER = OVERLAYS / "kubernetes-1.35"
 QUIET = tuple(sorted({*CONTROLLERS} - {"statefulset-controller"}))
 """The services of k8s/base get no pods; of workloads only Jobs do."""
+PROBES = 100
+"""Each takes a tenth of a second or so."""
+PROBED = "policies-hold"
 
 
 class Installed(NamedTuple):
@@ -48,39 +47,27 @@ def installed(
     options = Options(programs=programs, controllers=QUIET)
     folder = tmp_path_factory.mktemp("installed")
     with running(control_plane_programs, folder, options) as control_plane:
-        yield _install(control_plane, control_plane_programs, BASE)
+        kubectl = Kubectl(
+            control_plane_programs / "kubectl", control_plane.kubeconfig()
+        )
+        _install(kubectl, BASE)
+        _await_policies(kubectl, "Mutating")
+        yield Installed(control_plane, kubectl)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def installed_on_1_35(
-    control_plane_programs: Path, own_control_plane: OwnControlPlane
-) -> Installed:
+    control_plane_programs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installed]:
     """The overlay for releases before 1.36 on an API server that emulates one."""
     options = Options(programs=(ETCD, API_SERVER), emulated_version="1.35")
-    return _install(own_control_plane(options), control_plane_programs, OLDER)
-
-
-def _install(control_plane: ControlPlane, programs: Path, folder: Path) -> Installed:
-    kubectl = Kubectl(programs / "kubectl", control_plane.kubeconfig())
-    kubectl("apply", "--validate=strict", "-k", str(folder))
-    kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
-    _await_policies(kubectl)
-    return Installed(control_plane, kubectl)
-
-
-def _await_policies(kubectl: Kubectl) -> None:
-    """Return once policies hold: the API server looks for new ones every second."""
-    agent = "--as=system:serviceaccount:moorings-system:nodeagent"
-    probe = ("create", "--dry-run=server", agent, "--as-group=system:masters")
-    claim = objects.claim("default", "probe", objects.requests("none"))
-    for _ in range(PROBES):
-        try:
-            kubectl(*probe, "-f", "-", given=[claim])
-        except KubectlError as error:
-            if "denied request" in str(error):
-                return
-            raise
-    raise AssertionError("the policies of k8s/base do not hold")
+    folder = tmp_path_factory.mktemp("installed-on-1.35")
+    with running(control_plane_programs, folder, options) as control_plane:
+        kubectl = Kubectl(
+            control_plane_programs / "kubectl", control_plane.kubeconfig()
+        )
+        _install(kubectl, OLDER)
+        yield Installed(control_plane, kubectl)
 
 
 @pytest.fixture
@@ -88,3 +75,62 @@ async def admin(installed: Installed) -> AsyncIterator[Kube]:
     """The admin of the cluster where Moorings is installed."""
     async with installed.control_plane.client() as kube:
         yield kube
+
+
+def _install(kubectl: Kubectl, folder: Path) -> None:
+    kubectl("apply", "--validate=strict", "-k", str(folder))
+    kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
+    _await_policies(kubectl, "Validating")
+
+
+def _await_policies(kubectl: Kubectl, kind: str) -> None:
+    """Return once all policies of a kind hold.
+
+    The API server takes them up in their order, about every second; so one that is
+    applied after all others and holds tells of them.
+    """
+    last = _last_policy(kind)
+    kubectl("apply", "-f", "-", given=last)
+    probe = [named("v1", "ConfigMap", "probe", "default")]
+    create = ("create", "--dry-run=server", "-o", "json", "-f", "-")
+    answer = ""
+    for _ in range(PROBES):
+        try:
+            answer = kubectl(*create, given=probe)
+        except KubectlError as refused:
+            answer = str(refused)
+        if PROBED in answer:
+            break
+    else:
+        raise AssertionError(f"{kind}AdmissionPolicies do not hold: {answer}")
+    kubectl("delete", "-f", "-", given=last)
+
+
+def _last_policy(kind: str) -> list[Json]:
+    """Make a policy by which a ConfigMap shows that it holds, and its binding."""
+    probes = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
+    labelled = f"Object{{metadata: Object.metadata{{labels: {{'{PROBED}': 'true'}}}}}}"
+    does: Json = {
+        "Mutating": {
+            "reinvocationPolicy": "Never",
+            "mutations": [
+                {
+                    "patchType": "ApplyConfiguration",
+                    "applyConfiguration": {"expression": labelled},
+                }
+            ],
+        },
+        "Validating": {"validations": [{"expression": "false", "message": PROBED}]},
+    }
+    actions = {"Mutating": {}, "Validating": {"validationActions": ["Deny"]}}
+    group = "admissionregistration.k8s.io/v1"
+    policy = named(group, f"{kind}AdmissionPolicy", PROBED)
+    policy["spec"] = {"matchConstraints": {"resourceRules": [probes]}, **does[kind]}
+    binding = named(group, f"{kind}AdmissionPolicyBinding", PROBED)
+    binding["spec"] = {"policyName": PROBED, **actions[kind]}
+    return [policy, binding]

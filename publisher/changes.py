@@ -20,6 +20,8 @@ class Change(Struct, frozen=True):
     """`name` or `namespace/name`."""
     object: dict[str, Any] | None
     """As served: with `apiVersion` and `kind`, in the version that was asked for."""
+    uid: str = ""
+    """Of the object that is gone: another of its name may be there already."""
 
 
 class Page(Struct, frozen=True):

@@ -85,8 +85,8 @@ class _Follower:
         self._selector = field_selector
         self._may_be_absent = may_be_absent
         self._outage = Outage(f"follow {kind.plural}")
-        self._versions: dict[str, str] = {}
-        """The resourceVersion that was handed over, by key."""
+        self._versions: dict[str, tuple[str, str]] = {}
+        """The uid and resourceVersion that were handed over, by key."""
         self._place = ""
         """Where a watch goes on; empty: list first."""
         self._synced = False
@@ -179,12 +179,14 @@ class _Follower:
         return self._changed(key, event.object)
 
     def _changed(self, key: str, item: Json) -> list[Change]:
-        version = item["metadata"]["resourceVersion"]
+        metadata = item["metadata"]
+        version = (metadata["uid"], metadata["resourceVersion"])
         if self._versions.get(key) == version:
             return []
         self._versions[key] = version
         return [Change(self._kind.name, key, item)]
 
     def _gone(self, keys: set[str]) -> list[Change]:
-        known = (key for key in sorted(keys) if self._versions.pop(key, None))
-        return [Change(self._kind.name, key, None) for key in known]
+        known = [(key, self._versions.pop(key, None)) for key in sorted(keys)]
+        name = self._kind.name
+        return [Change(name, key, None, seen[0]) for key, seen in known if seen]

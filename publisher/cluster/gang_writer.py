@@ -190,7 +190,7 @@ class GangWriter:
         except InvalidError as error:
             self._refuse(patch, error)
             found = await self._read_again(patch)
-        self._observed.believe(patch.kind, patch.key, found)
+        self._observed.believe(patch.kind, patch.key, found, patch.uid)
 
     async def _remove(self, pod: Pod) -> None:
         """Delete a pod whose devices were lost."""
@@ -200,7 +200,7 @@ class GangWriter:
             await self._api.delete(POD, key, uid=meta.uid)
         self.counts["remove"] += 1
         log.warning("pod.removed", pod=key, reason="its devices were lost")
-        self._observed.believe(POD.name, key, await self._get(POD, key))
+        self._observed.believe(POD.name, key, await self._get(POD, key), meta.uid)
 
     async def _read_again(self, patch: Patch) -> dict[str, Any] | None:
         return await self._get(self._observed.kind(patch.kind), patch.key)

@@ -47,14 +47,14 @@ class Observed:
         """Believe a page of changes."""
         touched: set[GroupKey] = set()
         for change in page.changes:
-            touched |= self.believe(change.kind, change.key, change.object)
+            touched |= self.believe(change.kind, change.key, change.object, change.uid)
         if touched and self.listener is not None:
             await self.listener(touched)
 
     def believe(
-        self, kind: str, key: str, raw: dict[str, Any] | None
+        self, kind: str, key: str, raw: dict[str, Any] | None, uid: str
     ) -> frozenset[GroupKey]:
-        """Believe one object as it is now (None: it is gone)."""
+        """Believe one object as it is now (None: the one with that uid is gone)."""
         try:
             value = None if raw is None else decode_object(raw).value
         except ContractsError as error:
@@ -64,12 +64,12 @@ class Observed:
         self.counts[kind] += 1
         match kind:
             case "Pod" if value is None or isinstance(value, Pod):
-                return self.view.apply_pod(key, value)
+                return self.view.apply_pod(key, value, uid)
             case "ResourceClaim" if value is None or isinstance(value, ResourceClaim):
-                return self.view.apply_claim(key, value)
+                return self.view.apply_claim(key, value, uid)
             case "Gang" if value is None or isinstance(value, Gang):
                 self._keep_status(key, raw)
-                return self.view.apply_gang(key, value)
+                return self.view.apply_gang(key, value, uid)
             case _:
                 return frozenset()
 

@@ -54,6 +54,11 @@ class Patch(Struct, frozen=True, kw_only=True):
         """The object's `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
+    @property
+    def uid(self) -> str:
+        """The uid of the object that is meant."""
+        return str(self.body["metadata"]["uid"])
+
 
 def prepare(claim: ResourceClaim) -> Patch:
     """Set the finalizer that lets the controller manager free the claim."""

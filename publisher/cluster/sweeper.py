@@ -54,5 +54,5 @@ class Sweeper:
         except ApiError as error:
             log.warning("claim.kept", claim=patch.key, reason=str(error))
             return
-        self._observed.believe(patch.kind, patch.key, raw)
+        self._observed.believe(patch.kind, patch.key, raw, patch.uid)
         log.info("claim.freed", claim=patch.key, reason="reserved and used by none")

@@ -97,7 +97,7 @@ class Teller:
             raw = await self._api.patch(GANG, key, body, subresource="status")
         except NotFoundError:
             return
-        self._observed.believe("Gang", key, raw)
+        self._observed.believe("Gang", key, raw, raw["metadata"]["uid"])
         self.counts["status"] += 1
 
     async def _write_event(self, note: Note) -> None:

@@ -93,28 +93,35 @@ class View:
 
     # --- changes --------------------------------------------------------------------
 
-    def apply_pod(self, key: str, pod: Pod | None) -> frozenset[GroupKey]:
-        """Take a pod in (None: it is gone); gives the groups concerned."""
+    def apply_pod(
+        self, key: str, pod: Pod | None, uid: str = ""
+    ) -> frozenset[GroupKey]:
+        """Take a pod in; gives its group and those that share claims with it.
+
+        None: the pod with that uid is gone; without a uid, whichever is there.
+        """
         before = self._pods.get(key)
-        if self._is_stale(before, pod):
+        if not self._is_news(before, pod, uid):
             return frozenset()
         after = pod if pod is not None and is_ours(pod) else None
-        touched = set()
+        touched: set[GroupKey] = set()
         if before is not None:
-            touched.add(self._forget_pod(key, before))
+            touched |= self._neighbours(before)
+            self._forget_pod(key, before)
         if after is not None:
             self._pods[key] = after
-            group = group_of(after)
-            self._groups.setdefault(group, set()).add(key)
+            self._groups.setdefault(group_of(after), set()).add(key)
             for claim in claim_keys(after).values():
                 self._users.setdefault(claim, set()).add(key)
-            touched.add(group)
+            touched |= self._neighbours(after)
         return frozenset(touched)
 
-    def apply_claim(self, key: str, claim: ResourceClaim | None) -> frozenset[GroupKey]:
+    def apply_claim(
+        self, key: str, claim: ResourceClaim | None, uid: str = ""
+    ) -> frozenset[GroupKey]:
         """Take a claim in (None: it is gone); gives the groups concerned."""
         before = self._claims.get(key)
-        if self._is_stale(before, claim):
+        if not self._is_news(before, claim, uid):
             return frozenset()
         for device in _held_alone(before):
             holders = self._holders[device]
@@ -129,10 +136,12 @@ class View:
             self._holders.setdefault(device, set()).add(key)
         return frozenset(group_of(pod) for pod in self.users(key))
 
-    def apply_gang(self, key: str, gang: Gang | None) -> frozenset[GroupKey]:
+    def apply_gang(
+        self, key: str, gang: Gang | None, uid: str = ""
+    ) -> frozenset[GroupKey]:
         """Take a Gang object in (None: it is gone); gives the groups concerned."""
         before = self._gangs.get(key)
-        if self._is_stale(before, gang):
+        if not self._is_news(before, gang, uid):
             return frozenset()
         if gang is None:
             self._gangs.pop(key, None)
@@ -141,7 +150,12 @@ class View:
         known = gang or before
         return frozenset() if known is None else frozenset({group_of_gang(known)})
 
-    def _forget_pod(self, key: str, pod: Pod) -> GroupKey:
+    def _neighbours(self, pod: Pod) -> set[GroupKey]:
+        """Name the groups of a pod and of those that share claims with it."""
+        users = (self.users(claim) for claim in claim_keys(pod).values())
+        return {group_of(pod)} | {group_of(user) for found in users for user in found}
+
+    def _forget_pod(self, key: str, pod: Pod) -> None:
         del self._pods[key]
         group = group_of(pod)
         members = self._groups[group]
@@ -153,20 +167,25 @@ class View:
             users.discard(key)
             if not users:
                 del self._users[claim]
-        return group
 
-    def _is_stale(self, before: _Object | None, after: _Object | None) -> bool:
-        """Say whether something newer is known; remember what is gone."""
+    def _is_news(self, before: _Object | None, after: _Object | None, uid: str) -> bool:
+        """Say whether nothing newer is known; remember what is gone.
+
+        An object may be read under its name while the watch still has to say that the
+        one before it is gone: that is not said of the new one.
+        """
         if after is not None and after.metadata.uid in self._gone:
-            return True
+            return False
         if before is None:
+            return True
+        if after is None and uid not in ("", before.metadata.uid):
             return False
         if after is not None and after.metadata.uid == before.metadata.uid:
-            return _version(after.metadata) < _version(before.metadata)
+            return _version(after.metadata) >= _version(before.metadata)
         self._gone[before.metadata.uid] = None
         if len(self._gone) > _GONE:
             self._gone.popitem(last=False)
-        return False
+        return True
 
 
 def is_ours(pod: Pod) -> bool:

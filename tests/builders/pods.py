@@ -1,0 +1,126 @@
+"""Pods that wait at our gate, their claims, and submissions about them.
+
+Uids are made from names unless they are given, versions count from one, so that two
+objects of one name differ only where a test says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from contracts.allocation import AllocationResult
+from contracts.claim import (
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+)
+from contracts.ids import NodeName
+from contracts.meta import ObjectMeta
+from contracts.workload import (
+    Pod,
+    PodResourceClaim,
+    PodResourceClaimStatus,
+    PodSchedulingGate,
+    PodStatus,
+)
+from publisher.names import FINALIZER, GANG, GANG_SIZE, GANG_UID, GATE, MANAGED, MEMBER
+from tests.builders.claims import claim_spec
+from tests.builders.gangs import pod
+from tests.builders.values import NAMESPACE
+
+
+def uid_of(name: str) -> str:
+    """Give the uid that an object of a name has here."""
+    return f"uid-{name}"
+
+
+def waiting_pod(
+    name: str = "pod-1",
+    *,
+    gang: str = "",
+    size: int | str | None = None,
+    member: str = "",
+    templates: Mapping[str, str] | Iterable[str] = (),
+    shared: Mapping[str, str] | None = None,
+    opened_by: str = "",
+    node: str = "",
+    uid: str = "",
+    version: int = 1,
+    phase: str = "Pending",
+    annotations: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> Pod:
+    """Make a pod at our gate; the claims of its templates are `<pod>-<claim>`.
+
+    `templates` name the generated claims, `shared` gives ResourceClaims by claim.
+    `opened_by` is the uid of the gang for which the gate was opened already.
+    """
+    labels = {GANG: gang} if gang else {}
+    if member:
+        labels[MEMBER] = member
+    notes = dict(annotations or {})
+    if size is not None:
+        notes[GANG_SIZE] = str(size)
+    if opened_by:
+        notes[GANG_UID] = opened_by
+    names = list(templates)
+    made = pod(
+        name,
+        templates={key: f"{key}-template" for key in names},
+        claims=shared or {},
+        uid=uid or uid_of(name),
+        labels=labels,
+        annotations=notes,
+        scheduling_gates=() if opened_by else (PodSchedulingGate(name=GATE),),
+        node_name=NodeName(node) if node else None,
+        **spec,
+    )
+    generated = tuple(
+        PodResourceClaimStatus(name=key, resource_claim_name=f"{name}-{key}")
+        for key in names
+    )
+    status = PodStatus(phase=phase, resource_claim_statuses=generated)
+    metadata = replace(made.metadata, resource_version=str(version))
+    return replace(made, metadata=metadata, status=status)
+
+
+def with_claims(made: Pod, *claims: PodResourceClaim) -> Pod:
+    """Give a pod these claims instead of its own."""
+    return replace(made, spec=replace(made.spec, resource_claims=claims))
+
+
+def real_claim(
+    name: str = "pod-1-gpus",
+    *,
+    allocated: AllocationResult | None = None,
+    reserved: Iterable[str] = (),
+    managed: bool = True,
+    spec: ResourceClaimSpec | None = None,
+    uid: str = "",
+    version: int = 1,
+    namespace: str = NAMESPACE,
+    deleting: bool = False,
+) -> ResourceClaim:
+    """Make a claim as the API server has it; `reserved` are names of pods.
+
+    `managed`: with our finalizer and annotation.
+    """
+    metadata = ObjectMeta(
+        name=name,
+        namespace=namespace,
+        uid=uid or uid_of(name),
+        resource_version=str(version),
+        annotations={MANAGED: "true"} if managed else {},
+        finalizers=(FINALIZER,) if managed else (),
+        deletion_timestamp="2026-11-20T12:00:00Z" if deleting else None,
+    )
+    users = tuple(
+        ResourceClaimConsumerReference(resource="pods", name=item, uid=uid_of(item))
+        for item in reserved
+    )
+    status = ResourceClaimStatus(allocation=allocated, reserved_for=users)
+    return ResourceClaim(metadata=metadata, spec=spec or claim_spec(), status=status)

@@ -18,7 +18,6 @@ from contracts.device import (
     Device,
     DeviceTaint,
     ResourcePool,
-    ResourceSlice,
     ResourceSliceSpec,
     SlicePool,
 )
@@ -97,16 +96,16 @@ def slice_name(index: int, pool: WantedPool) -> str:
     return _name(index, PoolID(pool.driver, pool.name), pool.node)
 
 
-def is_ours(item: ResourceSlice) -> bool:
+def is_our_name(name: str, spec: ResourceSliceSpec) -> bool:
     """Whether a slice is one of those we write: nobody else makes our names.
 
     All that is in the name is immutable, so no edit makes a slice look like
     somebody else's.
     """
-    spec, index = item.spec, index_of(item.metadata.name)
+    index = index_of(name)
     if index is None or spec.node_name is None:
         return False
-    return item.metadata.name == _name(index, pool_id(spec), spec.node_name)
+    return name == _name(index, pool_id(spec), spec.node_name)
 
 
 def pool_id(spec: ResourceSliceSpec) -> PoolID:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,12 +16,15 @@ from contracts.ids import DeviceID, DeviceName, NodeName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from contracts.process.bus import Bus
 from contracts.process.run import Task, serve
+from contracts.process.waits import first_of
 from contracts.process.wire import BusSettings, Outgoing
 from publisher.api import KubernetesApi
 from publisher.cluster.agent_objects import AgentObjects
+from publisher.cluster.following import Following
+from publisher.cluster.observed import Observed
 from publisher.cluster.ownership import Ownership
 from publisher.follow import follow
-from publisher.kinds import Kind
+from publisher.kinds import NODE
 from publisher.service import utc_now
 from tests import builders
 from tests.builders.decisions import CLUSTER
@@ -61,15 +65,7 @@ class Agents(Struct, frozen=True, kw_only=True):
             settings = BusSettings(servers=(self.nats_url,), name="publisher")
             way = KubernetesApi.open(str(self.kubeconfig))
             async with Bus.open(settings) as bus, way as api:
-                served = await api.served_kinds()
-                objects = AgentObjects(
-                    CLUSTER, bus, api, served, ownership=owned, now=utc_now
-                )
-                follows = {
-                    f"follow {kind.plural}": _follow(api, kind, objects)
-                    for kind in objects.kinds
-                }
-                yield {**follows, **objects.tasks()}
+                yield await _tasks(bus, api, owned)
 
         running = asyncio.create_task(serve("publisher", open_tasks, stop))
         try:
@@ -124,12 +120,31 @@ class Agents(Struct, frozen=True, kw_only=True):
             raise AssertionError(f"not as awaited: {found}") from None
 
 
-def _follow(api: KubernetesApi, kind: Kind, objects: AgentObjects) -> Task:
-    async def task(stop: asyncio.Event) -> None:
-        async for page in follow(api, kind, stop):
-            objects.take(page, kind)
+async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Task]:
+    """Put together what the service of a cluster puts together, without the rest."""
+    served = await api.served_kinds()
+    observed = Observed(served.resource_claim)
+    objects = AgentObjects(
+        (CLUSTER, bus),
+        api,
+        served,
+        claims=observed.view,
+        ownership=owned,
+        now=utc_now,
+    )
+    kinds = (NODE, served.resource_slice, served.resource_claim)
+    rules = served.device_taint_rule
+    followed = [*kinds, *(() if rules is None else (rules,))]
+    following = Following({kind.name: partial(follow, api, kind) for kind in followed})
+    following.listen(served.resource_claim.name, observed.take)
+    for kind in objects.kinds:
+        following.listen(kind, objects.take)
 
-    return task
+    async def write(stop: asyncio.Event) -> None:
+        await first_of(following.synced, stop)
+        await objects.write(stop)
+
+    return {**following.tasks(), **objects.tasks(), "write": write}
 
 
 def sizes(slices: list[Json]) -> list[int]:

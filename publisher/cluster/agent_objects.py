@@ -1,21 +1,21 @@
 """All that is written because of node agents and ownership, as one part of a service.
 
 Slices of announced pools, taint rules of owned drivers, conditions of devices in
-claims: each has its writer; here they get what they must know and begin when all of it
-is known. One publisher at a time runs the tasks, all may take pages in.
+claims: each has its writer; here they hear of what they must know. All publishers
+take pages in, the one that leads writes.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from contracts.claim import ResourceClaim
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName, DriverName, NodeName, PoolID
-from contracts.kubernetes import KubernetesObject, decode_object
+from contracts.kubernetes import decode_object
+from contracts.meta import ObjectMeta
 from contracts.process.bus import Bus
 from contracts.process.log import get_logger
 from contracts.process.run import Task
@@ -25,17 +25,18 @@ from publisher.announced import Announced
 from publisher.announcements import Announcements
 from publisher.api import KubernetesApi
 from publisher.changes import Change, Page
-from publisher.cluster.device_status import DeviceStatusWriter
+from publisher.cluster.device_status import Claims, DeviceStatusWriter
 from publisher.cluster.known_slices import KnownSlices
 from publisher.cluster.ownership import Ownership
 from publisher.cluster.slice_sink import ClusterSlices
 from publisher.cluster.taint_rules import TaintRuleWriter
-from publisher.kinds import NODE, Kind, ServedKinds
+from publisher.kinds import NODE, ServedKinds
 from publisher.slice_writer import SliceWriter
-from publisher.slices import is_ours
+from publisher.slices import is_our_name
 
 _FEATURES_S = 600.0
 """How often it is tried whether the API server keeps a field by now."""
+_HEAVY = ("devices", "sharedCounters")
 
 log = get_logger(__name__)
 
@@ -45,61 +46,62 @@ class AgentObjects:
 
     def __init__(
         self,
-        cluster: ClusterName,
-        bus: Bus,
+        announcing: tuple[ClusterName, Bus],
         api: KubernetesApi,
         served: ServedKinds,
         *,
+        claims: Claims,
         ownership: Ownership,
         now: Callable[[], str],
+        publish_slices: bool = True,
     ) -> None:
+        """`announcing` says where node agents speak."""
         self._ownership = ownership
+        self._publish_slices = publish_slices
         self._known = KnownSlices()
         self._announced = Announced(self._is_tainted)
-        self._announcements = Announcements(cluster, bus, self._announced)
+        self._announcements = Announcements(*announcing, self._announced)
         sink = ClusterSlices(api, served.resource_slice, self._known)
         self._slices = SliceWriter(sink, self._announcements, now)
-        rules = served.device_taint_rule
         self._rules = TaintRuleWriter(
-            api, rules, ownership, self._known, self._announced
+            api, served.device_taint_rule, ownership, self._known, self._announced
         )
         self._status = DeviceStatusWriter(
-            api, served.resource_claim, self._announced, now
+            api, served.resource_claim, claims, self._announced, now
         )
         self._announcements.listen(self._status.hear)
         self._announcements.listen(self._hear)
-        self.kinds: tuple[Kind, ...] = (
-            NODE,
-            served.resource_slice,
-            served.resource_claim,
-            *(() if rules is None else (rules,)),
+        rules = served.device_taint_rule
+        self.kinds: tuple[str, ...] = (
+            NODE.name,
+            served.resource_slice.name,
+            served.resource_claim.name,
+            *(() if rules is None else (rules.name,)),
         )
-        """What is to be followed."""
-        self._unsynced = {kind.name for kind in self.kinds}
-        self._synced = asyncio.Event()
+        """What must be taken in."""
 
     def tasks(self) -> dict[str, Task]:
-        """Name what runs for as long as we lead."""
-        return {
-            **self._announcements.tasks(),
-            "slices": self._when_known(self._slices.publish),
-            "taint-rules": self._when_known(self._rules.write),
-            "device-status": self._when_known(self._status.write),
-            "features": self._try_features,
-        }
+        """Name what runs whether we lead or not."""
+        return self._announcements.tasks()
 
-    def take(self, page: Page, kind: Kind) -> None:
-        """Take in what changed of a kind, whether we lead or not."""
+    async def write(self, stop: asyncio.Event) -> None:
+        """Write until `stop`; the cluster must be known when this begins."""
+        await self._announcements.wait_synced(stop)
+        async with asyncio.TaskGroup() as writers:
+            if self._publish_slices:
+                writers.create_task(self._slices.publish(stop))
+            writers.create_task(self._rules.write(stop))
+            writers.create_task(self._status.write(stop))
+            writers.create_task(self._try_features(stop))
+
+    async def take(self, page: Page) -> None:
+        """Take in what changed, whether we lead or not."""
         for change in page.changes:
             try:
                 self._apply(change)
             except ContractsError as error:
-                name = f"{kind.name} {change.key}"
+                name = f"{change.kind} {change.key}"
                 log.warning("object.refused", object=name, reason=str(error)[:500])
-        if page.synced and kind.name in self._unsynced:
-            self._unsynced.discard(kind.name)
-            if not self._unsynced:
-                self._synced.set()
 
     def _apply(self, change: Change) -> None:
         """Take in one change.
@@ -107,31 +109,26 @@ class AgentObjects:
         Raises:
             ContractsError: the object cannot be read.
         """
-        name, item = change.key, _read(change.object)
+        key, raw = change.key, change.object
         match change.kind:
             case "ResourceSlice":
-                part = item if isinstance(item, ResourceSlice) else None
-                self._heed(self._known.apply_slice(name, part))
+                item = None if raw is None else _slice(raw)
+                self._heed(self._known.apply_slice(key, item))
             case "Node":
-                self._apply_node(
-                    NodeName(name), item if isinstance(item, Node) else None
-                )
+                name, node = NodeName(key), None if raw is None else _node(raw)
+                if self._known.apply_node(name, node):
+                    self._heed(self._announced.of_node(name))
             case "DeviceTaintRule":
-                rule = item if isinstance(item, DeviceTaintRule) else None
-                self._rules.apply_rule(name, rule)
-            case "ResourceClaim":
-                claim = item if isinstance(item, ResourceClaim) else None
-                self._status.apply_claim(name, claim)
+                value = None if raw is None else decode_object(raw).value
+                rule = value if isinstance(value, DeviceTaintRule) else None
+                self._rules.apply_rule(key, rule)
+            case "ResourceClaim" if raw is not None:
+                self._status.look_at(key, raw)
             case _:
                 return
 
-    def _apply_node(self, name: NodeName, node: Node | None) -> None:
-        if self._known.apply_node(name, node):
-            self._heed(self._announced.of_node(name))
-
     def _heed(self, pools: frozenset[PoolID]) -> None:
-        if pools:
-            self._slices.hear(pools)
+        self._slices.hear(pools)
         self._rules.look_again()
 
     def _hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
@@ -142,18 +139,7 @@ class AgentObjects:
         """Whether our own slices carry the taint of owned devices."""
         if not self._ownership.taints_driver(driver):
             return False
-        return self._ownership.owns_node(self._known.labels(node) or {})
-
-    def _when_known(self, task: Task) -> Task:
-        """Let a task begin once the cluster and the agents are known."""
-
-        async def begin(stop: asyncio.Event) -> None:
-            await self._announcements.wait_synced(stop)
-            await first_of(self._synced, stop)
-            if not stop.is_set():
-                await task(stop)
-
-        return begin
+        return self._ownership.owns_node(self._known.labels(node))
 
     async def _try_features(self, stop: asyncio.Event) -> None:
         """Send now and then what the API server did not keep."""
@@ -162,22 +148,27 @@ class AgentObjects:
             self._slices.hear(self._known.forget_kept())
 
 
-def _read(raw: Mapping[str, Any] | None) -> KubernetesObject | None:
-    """Read an object; of slices that others write, all but the devices.
+def _node(raw: dict[str, Any]) -> Node:
+    """Read of a Node what slices depend on."""
+    metadata = raw["metadata"]
+    labels = metadata.get("labels") or {}
+    return Node(
+        metadata=ObjectMeta(name=metadata["name"], uid=metadata["uid"], labels=labels)
+    )
+
+
+def _slice(raw: dict[str, Any]) -> ResourceSlice | None:
+    """Read a slice; of those that others write, all but the devices.
 
     Raises:
         ContractsError: it cannot be read.
     """
-    if raw is None:
-        return None
-    if raw.get("kind") != "ResourceSlice":
-        return decode_object(raw).value
     spec = raw.get("spec") or {}
     slim = {key: value for key, value in spec.items() if key not in _HEAVY}
     item = decode_object({**raw, "spec": slim}).value
-    if isinstance(item, ResourceSlice) and is_ours(item):
-        return decode_object(raw).value
-    return item
-
-
-_HEAVY = ("devices", "sharedCounters")
+    if not isinstance(item, ResourceSlice):
+        return None
+    if not is_our_name(item.metadata.name, item.spec):
+        return item
+    whole = decode_object(raw).value
+    return whole if isinstance(whole, ResourceSlice) else None

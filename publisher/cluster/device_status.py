@@ -7,7 +7,8 @@ server-side apply, so that what other drivers and managers say stays. Decides no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from contracts.claim import ResourceClaim
 from contracts.ids import NodeName, PoolID
@@ -15,7 +16,7 @@ from contracts.process.log import get_logger
 from contracts.process.retry import Outage
 from contracts.process.waits import first_of
 from publisher.announced import Announced
-from publisher.api import KubernetesApi
+from publisher.api import Json, KubernetesApi
 from publisher.cluster.plan_device_status import Entry, plan_device_status
 from publisher.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from publisher.kinds import Kind
@@ -27,58 +28,59 @@ _OUTDATED = (ConflictError, InvalidError, NotFoundError)
 log = get_logger(__name__)
 
 
+class Claims(Protocol):
+    """The claims of the cluster as they are now, by `namespace/name`."""
+
+    def claim(self, key: str) -> ResourceClaim | None:
+        """Give one claim."""
+
+    def claims(self) -> Iterator[tuple[str, ResourceClaim]]:
+        """Go through all claims."""
+
+
 class DeviceStatusWriter:
-    """Allocated claims by the pools of their devices, and those to look at."""
+    """The claims to look at."""
 
     def __init__(
         self,
         api: KubernetesApi,
         kind: Kind,
+        claims: Claims,
         announced: Announced,
         now: Callable[[], str],
     ) -> None:
         self._api = api
         self._kind = kind
+        self._claims = claims
         self._announced = announced
         self._now = now
-        self._claims: dict[str, ResourceClaim] = {}
-        self._of_pool: dict[PoolID, set[str]] = {}
         self._due: dict[str, None] = {}
+        self._due_pools: set[PoolID] = set()
         self._outage = Outage("write status.devices of claims")
         self._wake = asyncio.Event()
 
-    def apply_claim(self, key: str, claim: ResourceClaim | None) -> None:
-        """Take a claim in (None: it is gone)."""
-        before = self._claims.pop(key, None)
-        if before is not None:
-            for pool in _pools(before):
-                holders = self._of_pool[pool]
-                holders.discard(key)
-                if not holders:
-                    del self._of_pool[pool]
-        if claim is None:
-            return
-        pools = _pools(claim)
-        if not pools:
-            return
-        self._claims[key] = claim
-        for pool in pools:
-            self._of_pool.setdefault(pool, set()).add(key)
-        self._make_due((key,))
+    def look_at(self, key: str, raw: Json) -> None:
+        """Look at a claim that changed, if anything may have to be said in it."""
+        status = raw.get("status") or {}
+        results = (status.get("allocation") or {}).get("devices", {}).get("results", ())
+        pools = {PoolID(result["driver"], result["pool"]) for result in results}
+        if pools and (
+            status.get("devices") or any(map(self._announced.sick_of, pools))
+        ):
+            self._due[key] = None
+            self._wake.set()
 
-    def hear(self, node: NodeName, pools: Iterable[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
-        """Look again at the claims that hold devices of these pools."""
-        for pool in pools:
-            self._make_due(sorted(self._of_pool.get(pool, ())))
-
-    def _make_due(self, keys: Iterable[str]) -> None:
-        self._due |= dict.fromkeys(keys)
-        self._wake.set()
+    def hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
+        """Look at all claims that hold devices of these pools."""
+        if pools:
+            self._due_pools |= pools
+            self._wake.set()
 
     async def write(self, stop: asyncio.Event) -> None:
         """Write what is due; a failed write is tried again for ever, ever slower."""
         while not stop.is_set():
             self._wake.clear()
+            self._find_due()
             chunk = [
                 key for key, _ in zip(list(self._due), range(_CHUNK), strict=False)
             ]
@@ -93,9 +95,18 @@ class DeviceStatusWriter:
             if not self._due:
                 await first_of(stop, self._wake)
 
+    def _find_due(self) -> None:
+        """Go through all claims once for all pools whose health changed."""
+        if not self._due_pools:
+            return
+        pools, self._due_pools = self._due_pools, set()
+        for key, claim in self._claims.claims():
+            if not pools.isdisjoint(_pools(claim)):
+                self._due[key] = None
+
     async def _settle(self, key: str) -> ApiError | None:
         """Look at one claim; gives why it is to be looked at again."""
-        claim = self._claims.get(key)
+        claim = self._claims.claim(key)
         if claim is None:
             return None
         entries = plan_device_status(claim, self._announced.sick_of, self._now())
@@ -128,10 +139,8 @@ class DeviceStatusWriter:
         log.info("device_status.written", claim=key, ready=states)
 
 
-def _pools(claim: ResourceClaim) -> frozenset[PoolID]:
-    """Name the pools of which the claim holds devices."""
-    status = claim.status
-    if status is None or status.allocation is None:
-        return frozenset()
-    results = status.allocation.devices.results
-    return frozenset(PoolID(result.driver, result.pool) for result in results)
+def _pools(claim: ResourceClaim) -> Iterator[PoolID]:
+    """Name the pools of which a claim holds devices."""
+    if claim.status is not None and claim.status.allocation is not None:
+        for result in claim.status.allocation.devices.results:
+            yield PoolID(result.driver, result.pool)

@@ -20,7 +20,7 @@ from contracts.meta import OwnerReference
 from contracts.workload import Node
 from publisher.cluster.newest import Newest
 from publisher.cluster.plan_taint_rules import ForeignPool
-from publisher.slices import WantedPool, is_ours, owner_reference, pool_id
+from publisher.slices import WantedPool, is_our_name, owner_reference, pool_id
 
 
 class _Stored(Struct, frozen=True):
@@ -66,13 +66,13 @@ class KnownSlices:
 
     @property
     def nodes(self) -> Mapping[NodeName, Node]:
-        """All Nodes by name."""
+        """All Nodes by name; of each only the metadata."""
         return self._nodes
 
-    def labels(self, node: NodeName | None) -> Mapping[str, str] | None:
-        """Give the labels of a Node; None: it is not known."""
-        known = None if node is None else self._nodes.get(node)
-        return None if known is None else known.metadata.labels
+    def labels(self, node: NodeName) -> Mapping[str, str]:
+        """Give the labels of a Node; none when it is not known."""
+        known = self._nodes.get(node)
+        return {} if known is None else known.metadata.labels
 
     def foreign(self) -> frozenset[ForeignPool]:
         """Name the pools with slices that are not ours."""
@@ -85,7 +85,7 @@ class KnownSlices:
         if item is None:
             gone = self._ours.remove(name)
             return self._forget_foreign(name) if gone is None else self._forget(gone)
-        if not is_ours(item):
+        if not is_our_name(name, item.spec):
             return self._put_foreign(item)
         if not self._ours.put(item):
             return frozenset()

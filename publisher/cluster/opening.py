@@ -20,12 +20,16 @@ from contracts.process.errors import ConfigError
 from contracts.process.log import get_logger
 from contracts.process.retry import retry
 from contracts.process.run import Task
+from contracts.process.waits import first_of
 from contracts.process.wire import BusSettings
 from publisher.api import KubernetesApi
+from publisher.changes import Page
+from publisher.cluster.agent_objects import AgentObjects
 from publisher.cluster.following import Follow, Following
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_writer import GangWriter
 from publisher.cluster.observed import Observed
+from publisher.cluster.offered import Offered
 from publisher.cluster.ownership import Ownership
 from publisher.cluster.state import StatePublisher
 from publisher.cluster.sweeper import Sweeper
@@ -116,11 +120,23 @@ class _Cluster:
             now=now,
         )
         self._sweeper = Sweeper(api, self._observed, config.sweep_s)
+        self._offered = Offered(ownership)
+        self._agents = AgentObjects(
+            (cluster, bus),
+            api,
+            kinds,
+            claims=self._observed.view,
+            ownership=ownership,
+            now=now,
+            publish_slices=config.publish_slices,
+        )
         self._observed.listener = self._changed
         for kind in (POD.name, kinds.resource_claim.name, GANG.name):
             self._following.listen(kind, self._observed.take)
         for kind in self._following.kinds:
-            self._following.listen(kind, self._state.take)
+            self._following.listen(kind, self._tell)
+        for kind in self._agents.kinds:
+            self._following.listen(kind, self._agents.take)
 
     def tasks(self) -> dict[str, Task]:
         """Name what runs whether we lead or not."""
@@ -129,13 +145,14 @@ class _Cluster:
             **self._gangs.tasks(),
             **self._writer.tasks(self._workers),
             **self._teller.tasks(),
+            **self._agents.tasks(),
         }
 
     async def lead(self, lease: LeaderLease, stop: asyncio.Event) -> None:
         """Write while we hold the Lease, once everything was read."""
         try:
             for synced in (self._following.synced, self._gangs.synced):
-                await _either(synced, stop)
+                await first_of(synced, stop)
             async for lost in lease.terms(stop):
                 await self._lead_until(lost)
         finally:
@@ -145,9 +162,14 @@ class _Cluster:
         async with asyncio.TaskGroup() as term:
             term.create_task(self._state.publish(lost))
             term.create_task(self._sweeper.sweep(lost))
+            term.create_task(self._agents.write(lost))
             await self._writer.lead(leads=True)
             await lost.wait()
             await self._writer.lead(leads=False)
+
+    async def _tell(self, page: Page) -> None:
+        """Tell the solver of everything that is its to decide about."""
+        await self._state.take(self._offered.of(page))
 
     async def _changed(self, groups: Iterable[GroupKey]) -> None:
         await self._writer.changed(groups)
@@ -170,12 +192,3 @@ def _follows(api: KubernetesApi, kinds: ServedKinds) -> dict[str, Follow]:
     }
     follows[GANG.name] = partial(follow, api, GANG, may_be_absent=True)
     return follows
-
-
-async def _either(one: asyncio.Event, other: asyncio.Event) -> None:
-    waits = [asyncio.ensure_future(event.wait()) for event in (one, other)]
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from contracts.device import DeviceTaint, ResourcePool, ResourceSlice
+from contracts.device import DeviceTaint, ResourcePool, ResourceSlice, SlicePool
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DeviceHealth, HealthJudged
-from contracts.meta import ObjectMeta, OwnerReference
+from contracts.meta import OwnerReference
 from contracts.validate import validate
 from publisher.plan_slices import plan_slices
 from publisher.slices import (
     OWNED_TAINT,
     WantedPool,
-    is_ours,
+    is_our_name,
     slice_name,
     taints_by_pool,
     wanted_pool,
@@ -158,15 +158,11 @@ def test_longest_names_still_make_a_valid_slice() -> None:
 
 def test_slice_is_ours_by_its_name_whatever_was_edited() -> None:
     (made,) = slices(plan_slices(wanted(of_size(2)), (), now=NOW))
-    edited = replace(
-        made,
-        metadata=ObjectMeta(name=made.metadata.name),
-        spec=replace(made.spec, devices=()),
-    )
-    assert is_ours(made)
-    assert is_ours(edited)
-    renamed = replace(made, metadata=ObjectMeta(name=f"{made.metadata.name}0"))
-    assert not is_ours(renamed)
-    assert not is_ours(builders.resource_slice())
-    fabric = replace(made.spec, node_name=None, all_nodes=True)
-    assert not is_ours(replace(made, spec=fabric))
+    name, spec = made.metadata.name, made.spec
+    assert is_our_name(name, spec)
+    assert is_our_name(name, replace(spec, devices=()))
+    assert not is_our_name(f"{name}0", spec)
+    assert not is_our_name(name, replace(spec, pool=SlicePool(name=PoolName("q"))))
+    assert not is_our_name(name, replace(spec, node_name=None, all_nodes=True))
+    theirs = builders.resource_slice()
+    assert not is_our_name(theirs.metadata.name, theirs.spec)

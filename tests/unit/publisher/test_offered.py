@@ -1,0 +1,83 @@
+"""The solver hears of what is its to give, and of nothing that it knows otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.device import DeviceTaintRule, DeviceTaintRuleSpec, ResourceSlice
+from contracts.ids import NodeName
+from contracts.kubernetes import to_kubernetes
+from contracts.meta import ObjectMeta
+from publisher.changes import Change, Page
+from publisher.cluster.offered import Offered
+from publisher.cluster.ownership import Ownership
+from publisher.plan_slices import plan_slices
+from publisher.slices import OWNED_TAINT, wanted_pool
+from tests import builders
+
+DRIVER, OTHER = "gpu.nvidia.com", "net.example.com"
+THEIRS = builders.resource_slice(driver=DRIVER)
+TRAINING = ("pool=training",)
+
+
+def change(item: ResourceSlice | DeviceTaintRule) -> Change:
+    return Change(type(item).__name__, item.metadata.name, to_kubernetes(item))
+
+
+def node(**labels: str) -> Change:
+    raw = {"kind": "Node", "metadata": {"name": builders.NODE, "labels": labels}}
+    return Change("Node", builders.NODE, raw)
+
+
+def offered(known: Offered, *changes: Change) -> list[tuple[str, Any]]:
+    """Say which keys are told, and whether as gone."""
+    page = known.of(Page(changes, synced=True))
+    assert page.synced
+    return [(item.key, item.object is not None) for item in page.changes]
+
+
+def test_our_slices_and_rules_are_not_told() -> None:
+    known = Offered(Ownership())
+    wanted = wanted_pool(builders.pool(), NodeName("node-1"), {}, owned=True)
+    (step,) = plan_slices(wanted, (), now="now")
+    name = step.object.metadata.name
+    rule = DeviceTaintRule(
+        metadata=ObjectMeta(name="r"), spec=DeviceTaintRuleSpec(taint=OWNED_TAINT)
+    )
+    hot = DeviceTaintRule(
+        metadata=ObjectMeta(name="h"), spec=DeviceTaintRuleSpec(taint=builders.taint())
+    )
+    mine, theirs = change(step.object), change(THEIRS)
+    told = offered(known, mine, theirs, change(rule), change(hot))
+    assert told == [
+        (name, False),
+        (THEIRS.metadata.name, True),
+        ("r", False),
+        ("h", True),
+    ]
+
+
+def test_slices_of_drivers_that_are_not_owned_are_not_told() -> None:
+    known = Offered(Ownership.of((OTHER,), (), ()))
+    other = builders.resource_slice(driver=OTHER)
+    told = offered(known, change(THEIRS), change(other))
+    assert told == [(THEIRS.metadata.name, False), (other.metadata.name, True)]
+
+
+def test_slices_are_told_again_when_their_node_changes_hands() -> None:
+    known, name = Offered(Ownership.of((), (), TRAINING)), THEIRS.metadata.name
+    assert offered(known, change(THEIRS)) == [(name, False)]
+    assert offered(known, node(pool="training")) == [("node-1", True), (name, True)]
+    assert offered(known, node(pool="training", a="b"))[1:] == [(name, True)]
+    assert offered(known, node(pool="test"))[1:] == [(name, False)]
+    assert offered(known, node(pool="training"))[1:] == [(name, True)]
+    assert offered(known, Change("Node", "node-1", None))[1:] == [(name, False)]
+    gone = Change("ResourceSlice", name, None)
+    assert offered(known, gone) == [(name, False)]
+    assert offered(known, node(pool="training")) == [("node-1", True)]
+
+
+def test_devices_of_no_one_node_are_owned_only_where_all_nodes_are() -> None:
+    fabric = change(builders.resource_slice(all_nodes=True))
+    assert offered(Offered(Ownership()), fabric)[0][1]
+    assert not offered(Offered(Ownership.of((), (), TRAINING)), fabric)[0][1]

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from contracts.ids import GangUID
 
-_DENIED_PAUSE_S = 10.0
+_DENIED_PAUSE_S = 5.0
 
 
 class PublisherError(Exception):

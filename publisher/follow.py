@@ -26,7 +26,7 @@ from publisher.kinds import Kind, key_of
 
 _SHORT_S = 1.0
 """A watch that ends sooner is an outage: it would be opened in a tight loop."""
-_ABSENT_S = 5.0
+_ABSENT_S = 3.0
 
 log = get_logger(__name__)
 

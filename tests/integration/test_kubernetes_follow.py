@@ -1,0 +1,275 @@
+"""Followers of a real API server see every change, whatever happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+
+from publisher.api import KubernetesApi
+from publisher.errors import InvalidError, NotFoundError
+from publisher.follow import follow
+from publisher.kinds import RESOURCE_CLAIM, Kind
+from tests.conftest import OwnControlPlane
+from tests.controlplane import objects
+from tests.controlplane.client import Json, named
+from tests.controlplane.options import API_SERVER, ETCD, Options, User
+from tests.controlplane.program import free_port
+from tests.controlplane.server import ControlPlane
+from tests.services import eventually
+
+SMALL = Options(programs=(ETCD, API_SERVER), users=(User("stranger"),))
+GADGET = Kind(group="example.com", plural="gadgets", name="Gadget", namespaced=True)
+
+
+class Seen:
+    """What a follower was told: the objects as they are now, and how often."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Json] = {}
+        self.changes = 0
+        self.synced = False
+
+    async def follow(
+        self,
+        api: KubernetesApi,
+        kind: Kind,
+        stop: asyncio.Event,
+        *,
+        may_be_absent: bool = False,
+    ) -> None:
+        """Believe what a follower says until `stop`."""
+        async for page in follow(api, kind, stop, may_be_absent=may_be_absent):
+            for change in page.changes:
+                assert change.kind == kind.name
+                self.changes += 1
+                if change.object is None:
+                    del self.objects[change.key]
+                else:
+                    self.objects[change.key] = change.object
+            self.synced = page.synced
+
+    def labels(self) -> dict[str, str]:
+        """The label that says which version of an object is seen, by name."""
+        return {
+            key.rpartition("/")[2]: item["metadata"].get("labels", {}).get("v", "")
+            for key, item in self.objects.items()
+        }
+
+
+@asynccontextmanager
+async def following(
+    control_plane: ControlPlane,
+    kind: Kind,
+    user: str = "admin",
+    *,
+    may_be_absent: bool = False,
+) -> AsyncIterator[Seen]:
+    """Follow a kind while the block runs."""
+    seen, stop = Seen(), asyncio.Event()
+    async with KubernetesApi.open(str(control_plane.kubeconfig(user))) as api:
+        task = asyncio.create_task(
+            seen.follow(api, kind, stop, may_be_absent=may_be_absent)
+        )
+        try:
+            yield seen
+        finally:
+            stop.set()
+            await task
+
+
+async def until(holds: Callable[[], bool], what: str) -> None:
+    async def really() -> bool:
+        return holds()
+
+    await eventually(really, what)
+
+
+def claim(name: str, version: str = "1") -> Json:
+    made = objects.claim("default", name, objects.requests("none"))
+    made["metadata"]["labels"] = {"v": version}
+    return made
+
+
+def change(version: str) -> Json:
+    return {"metadata": {"labels": {"v": version}}}
+
+
+async def compact(control_plane: ControlPlane) -> None:
+    """Let etcd forget its history, which by itself it does every five minutes."""
+    etcd = control_plane.programs[ETCD].url
+    key = base64.b64encode(b"/").decode()
+    async with aiohttp.ClientSession(etcd) as session:
+        async with session.post("/v3/kv/range", json={"key": key}) as answer:
+            revision = (await answer.json())["header"]["revision"]
+        body = {"revision": revision, "physical": True}
+        async with session.post("/v3/kv/compaction", json=body) as answer:
+            assert answer.status == 200, await answer.text()
+
+
+async def test_every_change_is_seen(own_control_plane: OwnControlPlane) -> None:
+    """From before and after the beginning, each once, the last one last."""
+    control_plane = own_control_plane(SMALL)
+    async with control_plane.client() as kube:
+        for number in range(510):
+            await kube.create(claim(f"old-{number}"))
+        async with following(control_plane, RESOURCE_CLAIM) as seen:
+            await until(lambda: seen.synced, "the list is complete")
+            assert len(seen.objects) == seen.changes == 510
+            await asyncio.gather(
+                *(kube.patch(claim(f"old-{n}"), change("2")) for n in range(100)),
+                *(kube.create(claim(f"new-{n}")) for n in range(100)),
+                *(kube.delete(claim(f"old-{n}")) for n in range(100, 200)),
+            )
+            expected = {f"old-{n}": "2" for n in range(100)}
+            expected |= {f"old-{n}": "1" for n in range(200, 510)}
+            expected |= {f"new-{n}": "1" for n in range(100)}
+            await until(lambda: seen.labels() == expected, "the changes are seen")
+            assert seen.changes == 510 + 300
+    async with KubernetesApi.open(str(control_plane.kubeconfig())) as api:
+        never = asyncio.Event()
+        with pytest.raises(InvalidError):
+            await anext(follow(api, RESOURCE_CLAIM, never, field_selector="none=1"))
+        with pytest.raises(NotFoundError):
+            await anext(follow(api, GADGET, never))
+
+
+async def test_what_happens_meanwhile_is_seen_once(
+    own_control_plane: OwnControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The API server was away and the history is lost: only differences come."""
+    control_plane = own_control_plane(SMALL)
+    api_server = control_plane.programs[API_SERVER]
+    async with control_plane.client() as kube:
+        for name in ("changed", "deleted", "kept", "recreated"):
+            await kube.create(claim(name))
+        async with following(control_plane, RESOURCE_CLAIM) as seen:
+            await until(lambda: seen.synced, "the list is complete")
+            control_plane.kill(API_SERVER)
+            await until(
+                lambda: "outage.began" in capsys.readouterr().out, "it is noticed"
+            )
+            port, api_server.port = api_server.port, free_port()
+            await control_plane.restart(API_SERVER)
+            async with control_plane.client() as elsewhere:
+                await elsewhere.patch(claim("changed"), change("2"))
+                await elsewhere.delete(claim("deleted"))
+                await elsewhere.delete(claim("recreated"))
+                await elsewhere.create(claim("recreated", "2"))
+                await elsewhere.create(claim("created"))
+            await compact(control_plane)
+            control_plane.kill(API_SERVER)
+            api_server.port = port
+            await control_plane.restart(API_SERVER)
+            expected = {"changed": "2", "kept": "1", "recreated": "2", "created": "1"}
+            await until(lambda: seen.labels() == expected, "the changes are seen")
+    assert seen.changes == 4 + 4
+    log = capsys.readouterr().out
+    assert "too old resource version" in log
+    # Away, and then without its history: one line each at the start and at the end.
+    assert (log.count("outage.began"), log.count("outage.ended")) == (1, 2)
+
+
+async def test_etcd_may_be_away_too(own_control_plane: OwnControlPlane) -> None:
+    """The API server stays and answers 5xx, or nothing; then all goes on."""
+    control_plane = own_control_plane(SMALL)
+    async with control_plane.client() as kube:
+        await kube.create(claim("a"))
+        async with following(control_plane, RESOURCE_CLAIM) as seen:
+            await until(lambda: seen.synced, "the list is complete")
+            control_plane.kill(ETCD)
+            async with following(control_plane, RESOURCE_CLAIM) as late:
+                await asyncio.sleep(1)
+                assert not late.synced
+                await control_plane.restart(ETCD)
+                await until(lambda: late.synced, "a follower that began meanwhile")
+            await kube.patch(claim("a"), change("2"))
+            await until(lambda: seen.labels() == {"a": "2"}, "the change is seen")
+
+
+async def test_a_kind_may_come_and_go(own_control_plane: OwnControlPlane) -> None:
+    """Nothing is there while it is not served; an API server that restarts is none."""
+    control_plane = own_control_plane(SMALL)
+    gadget = {**named("example.com/v1", "Gadget", "g", "default"), "spec": {}}
+    async with (
+        control_plane.client() as kube,
+        following(control_plane, GADGET, may_be_absent=True) as seen,
+    ):
+        await until(lambda: seen.synced, "nothing is there")
+        definition = await kube.create(definition_of(GADGET))
+        await kube.until(definition, is_established)
+        await kube.create(gadget)
+        await until(lambda: set(seen.objects) == {"default/g"}, "it is seen")
+        control_plane.kill(API_SERVER)
+        await control_plane.restart(API_SERVER)
+        await kube.patch(gadget, change("2"))
+        await until(lambda: seen.labels() == {"g": "2"}, "it is still there")
+        assert seen.changes == 2
+        await kube.delete(definition)
+        await until(lambda: not seen.objects, "all is gone with the kind")
+
+
+async def test_a_missing_permission_is_waited_for(
+    own_control_plane: OwnControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is named once, and followed once it is granted."""
+    control_plane = own_control_plane(SMALL)
+    printed: list[str] = []
+
+    def named_once() -> bool:
+        printed.append(capsys.readouterr().out)
+        return "verb list on resourceclaims" in "".join(printed)
+
+    async with (
+        control_plane.client() as kube,
+        following(control_plane, RESOURCE_CLAIM, "stranger") as seen,
+    ):
+        await until(named_once, "the rule is named")
+        await kube.create(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": "stranger"},
+                "roleRef": {
+                    "apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "ClusterRole",
+                    "name": "cluster-admin",
+                },
+                "subjects": [{"kind": "User", "name": "stranger"}],
+            }
+        )
+        await until(lambda: seen.synced, "it is followed")
+        printed.append(capsys.readouterr().out)
+        assert "".join(printed).count("outage.began") == 1
+
+
+def definition_of(kind: Kind) -> Json:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced",
+            "names": {"plural": kind.plural, "kind": kind.name},
+            "versions": [version],
+        },
+    }
+
+
+def is_established(definition: Json) -> bool:
+    conditions = definition.get("status", {}).get("conditions", [])
+    return any(
+        (item["type"], item["status"]) == ("Established", "True") for item in conditions
+    )

@@ -1,0 +1,146 @@
+"""One leader at a time by a Lease on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from publisher.api import KubernetesApi
+from publisher.kinds import LEASE
+from publisher.lease import LeaderLease
+from tests.conftest import OwnControlPlane
+from tests.controlplane.client import Kube, named
+from tests.controlplane.options import API_SERVER, ETCD, Options
+from tests.controlplane.server import ControlPlane
+from tests.services import eventually
+
+QUICK_S = 3.0
+OTHER = """
+import asyncio, sys
+from publisher.api import KubernetesApi
+from publisher.lease import LeaderLease
+
+async def main(kubeconfig, namespace):
+    async with KubernetesApi.open(kubeconfig) as api:
+        lease = LeaderLease(api, f"{namespace}/l", "other", 3.0)
+        async for lost in lease.terms(asyncio.Event()):
+            print("began", flush=True)
+            await lost.wait()
+            print("ended", lease.leads, flush=True)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+class Terms:
+    """The terms of a candidate of this process."""
+
+    def __init__(self) -> None:
+        self.stop = asyncio.Event()
+        self.told: list[str] = []
+        self.leads = False
+
+    async def run(self, api: KubernetesApi, namespace: str, name: str) -> None:
+        """Be a candidate until `stop`."""
+        lease = LeaderLease(api, f"{namespace}/l", name, QUICK_S)
+        async for lost in lease.terms(self.stop):
+            self.told.append("began")
+            self.leads = lease.leads
+            await lost.wait()
+            self.leads = lease.leads and not self.stop.is_set()
+            self.told.append("ended")
+
+    def reached(self, what: str, times: int) -> Callable[[], Awaitable[bool]]:
+        """Ask whether something happened so often."""
+
+        async def ask() -> bool:
+            return self.told.count(what) == times
+
+        return ask
+
+
+@asynccontextmanager
+async def somebody_else(
+    control_plane: ControlPlane, namespace: str
+) -> AsyncIterator[Process]:
+    """Run a candidate in a process of its own, which says when it leads."""
+    kubeconfig = str(control_plane.kubeconfig())
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", OTHER, kubeconfig, namespace),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+async def line(process: Process) -> str:
+    """Read what it says next, besides its log."""
+    assert process.stdout is not None
+    async with asyncio.timeout(20):
+        while text := (await process.stdout.readline()).decode().strip():
+            if text.startswith(("began", "ended")):
+                return text
+    raise AssertionError("it ended")
+
+
+@asynccontextmanager
+async def candidate(
+    control_plane: ControlPlane, namespace: str, name: str
+) -> AsyncIterator[Terms]:
+    terms = Terms()
+    async with KubernetesApi.open(str(control_plane.kubeconfig())) as api:
+        task = asyncio.create_task(terms.run(api, namespace, name))
+        try:
+            yield terms
+        finally:
+            terms.stop.set()
+            await task
+
+
+async def holder(kube: Kube, namespace: str) -> str:
+    lease = await kube.get(named(LEASE.api_version, "Lease", "l", namespace))
+    return str(lease["spec"]["holderIdentity"])
+
+
+async def test_a_frozen_leader_is_followed_and_knows_it(
+    control_plane: ControlPlane, kube: Kube, namespace: str
+) -> None:
+    """And one that stopped cleanly, too; a living one is left alone."""
+    async with somebody_else(control_plane, namespace) as other:
+        assert await line(other) == "began"
+        async with candidate(control_plane, namespace, "ours") as ours:
+            await asyncio.sleep(1)
+            assert not ours.told
+            other.send_signal(signal.SIGSTOP)
+            await eventually(ours.reached("began", 1), "we lead")
+            assert await holder(kube, namespace) == "ours"
+            other.send_signal(signal.SIGCONT)
+            assert await line(other) == "ended False"
+            assert ours.leads
+        assert await line(other) == "began"
+        assert await holder(kube, namespace) == "other"
+    async with candidate(control_plane, namespace, "ours") as ours:
+        await eventually(ours.reached("began", 1), "we lead after a killed leader")
+    assert await holder(kube, namespace) == ""
+
+
+async def test_a_leader_without_an_api_server_ends_in_time(
+    own_control_plane: OwnControlPlane,
+) -> None:
+    """By itself, unasked; and leads again when it is back."""
+    control_plane = own_control_plane(Options(programs=(ETCD, API_SERVER)))
+    async with candidate(control_plane, "default", "ours") as ours:
+        await eventually(ours.reached("began", 1), "we lead")
+        control_plane.programs[API_SERVER].pause()
+        await eventually(ours.reached("ended", 1), "the term ends")
+        assert not ours.leads
+        control_plane.programs[API_SERVER].resume()
+        await eventually(ours.reached("began", 2), "we lead again")

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from publisher.leadership import (
+    Candidate,
+    SeenLease,
+    lease_of,
+    observed,
+    released,
+    spec_of,
+    written,
+)
+
+TICK_S = 0.25
+
+
+class Server:
+    """One Lease as the API server keeps it: a write needs the newest version."""
+
+    def __init__(self) -> None:
+        self.raw: dict[str, Any] | None = None
+        self.version = 0
+
+    def read(self) -> SeenLease:
+        """Give the Lease as it is."""
+        return lease_of(self.raw)
+
+    def write(self, spec: dict[str, Any], version: str) -> SeenLease | None:
+        """Store a Lease; None: a conflict."""
+        if self.read().resource_version != version:
+            return None
+        self.version += 1
+        metadata = {"uid": "lease", "resourceVersion": str(self.version)}
+        self.raw = {"metadata": metadata, "spec": spec}
+        return self.read()
+
+
+class Process:
+    """A candidate that speaks with the server slowly, and sometimes not at all."""
+
+    def __init__(self, name: str, chance: random.Random, *, frozen: float) -> None:
+        self.candidate = Candidate(identity=name)
+        self._chance = chance
+        self._frozen = frozen
+        self._busy_until_s = 0.0
+        self._pending: SeenLease | None = None
+        self._began_s = 0.0
+
+    def step(self, server: Server, now_s: float) -> None:
+        """Go on at this time, unless something is awaited."""
+        if now_s < self._busy_until_s:
+            return
+        if self._pending is not None:
+            if self._chance.random() < 0.8:  # otherwise the answer was lost
+                self.candidate = written(
+                    self.candidate, self._pending, self._began_s, now_s
+                )
+            self._pending = None
+        if self.candidate.left_s(now_s) == 0 or self._chance.random() < 0.5:
+            self.candidate = observed(self.candidate, server.read(), now_s)
+        seen = self.candidate.seen
+        if seen is not None and self.candidate.may_take(now_s):
+            spec = spec_of(self.candidate, "")
+            self._began_s = now_s
+            self._pending = server.write(spec, seen.resource_version)
+        pauses = (0.25, 1.0, 3.0, 3.0, 3.0, 40.0 * self._frozen)
+        self._busy_until_s = now_s + self._chance.choice(pauses)
+
+
+@pytest.mark.parametrize("frozen", [0.0, 1.0])
+@pytest.mark.parametrize("seed", range(20))
+def test_never_do_two_lead(seed: int, frozen: float) -> None:
+    """Slow, lost and frozen: at any time one leads at most, and mostly one does."""
+    chance = random.Random(seed)
+    server = Server()
+    processes = [Process(name, chance, frozen=frozen) for name in "abc"]
+    led: set[str] = set()
+    times_led = 0
+    for tick in range(4_000):
+        now_s = tick * TICK_S
+        chance.shuffle(processes)
+        for process in processes:
+            process.step(server, now_s)
+        leading = [p.candidate for p in processes if p.candidate.left_s(now_s) > 0]
+        assert len(leading) <= 1
+        led |= {candidate.identity for candidate in leading}
+        times_led += len(leading)
+    assert times_led > 400
+    assert frozen == 0 or len(led) > 1
+
+
+def test_a_standby_waits_the_whole_duration_since_it_saw_a_change() -> None:
+    """Not since the time that the Lease says, and from anew after each change."""
+    lease = SeenLease(holder="a", duration_s=15.0, uid="l", resource_version="1")
+    standby = observed(Candidate(identity="b"), lease, 100.0)
+    standby = observed(standby, lease, 110.0)
+    assert not standby.may_take(114.9)
+    assert standby.may_take(115.0)
+    renewed = structs.replace(lease, resource_version="2")
+    assert not observed(standby, renewed, 114.9).may_take(129.8)
+
+
+def test_a_released_lease_is_anybodys_at_once() -> None:
+    """And taking it counts a transition only when somebody is followed."""
+    free = SeenLease(duration_s=15.0, transitions=4, uid="l", resource_version="9")
+    candidate = observed(Candidate(identity="b"), free, 1.0)
+    assert candidate.may_take(1.0)
+    assert spec_of(candidate, "now")["leaseTransitions"] == 4
+    taken = structs.replace(free, holder="a")
+    candidate = observed(Candidate(identity="b"), taken, 1.0)
+    assert spec_of(candidate, "now")["leaseTransitions"] == 5
+
+
+def test_leading_counts_from_the_beginning_of_the_write() -> None:
+    """A renewal that took long is worth less; who released leads no more."""
+    free = observed(Candidate(identity="a"), SeenLease(), 0.0)
+    ours = SeenLease(holder="a", duration_s=15.0, uid="l", resource_version="1")
+    leader = written(free, ours, 1.0, 4.0)
+    assert leader.left_s(4.0) == 7.0
+    assert leader.left_s(11.0) == 0.0
+    assert released(leader).left_s(4.0) == 0.0
+    others = SeenLease(holder="b", duration_s=15.0, uid="l", resource_version="2")
+    assert observed(leader, others, 5.0).left_s(5.0) == 0.0

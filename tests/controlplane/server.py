@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -213,3 +214,5 @@ def running(binaries: Path, folder: Path, options: Options) -> Iterator[ControlP
         yield control_plane
     finally:
         control_plane.stop()
+        # 120 MB each, and pytest keeps folders for days; the logs stay.
+        shutil.rmtree(folder / ETCD, ignore_errors=True)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import OwnControlPlane
@@ -55,3 +60,40 @@ async def test_every_program_can_be_killed_and_comes_back(
             with pytest.raises(RefusedError, match='User "author" cannot get') as no:
                 await author.get(account)
         assert no.value.status == 403
+
+
+DIES = """
+import sys, time
+from pathlib import Path
+from tests.controlplane.options import ETCD, Options
+from tests.controlplane.server import running
+binaries, folder = map(Path, sys.argv[1:])
+with running(binaries, folder, Options(programs=(ETCD,))) as control_plane:
+    print(control_plane.programs[ETCD].pid, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_programs_die_with_the_process_that_started_them(
+    control_plane_programs: Path, tmp_path: Path
+) -> None:
+    """However it ends: nothing of a killed test run is left."""
+    folders = str(control_plane_programs), str(tmp_path)
+    command = [sys.executable, "-c", DIES, *folders]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        etcd = Path("/proc") / starter.stdout.readline().strip() / "cmdline"
+        assert b"etcd" in etcd.read_bytes()
+        starter.kill()
+    deadline = time.monotonic() + 30
+    while not ended(etcd):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def ended(command_line: Path) -> bool:
+    """Tell whether a process is gone, or dead and not yet buried."""
+    try:
+        return not command_line.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return True

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from contracts.ids import ClusterName, NodeName
+from contracts.ids import NodeName
+from contracts.service import ServiceConfig
 from nodeagent.health import HealthPolicy, TaintEffect
 
 
-class NodeAgentConfig(Struct, frozen=True, kw_only=True):
+class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """Each field is a variable: `fleet` is `NODEAGENT_FLEET`."""
 
-    cluster: ClusterName = ClusterName("local")
-    """Whose nodes these are."""
-    servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
-    """Where NATS is."""
-    replicas: int = 1
-    """Of each stream, when it has to be created."""
     create_streams: bool = True
     """Whether missing streams are created; an agent on a cluster may not."""
     fleet: Annotated[str, Meta(min_length=1)]

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from contracts.ids import ClusterName
+from contracts.service import ServiceConfig
 
 
-class PublisherConfig(Struct, frozen=True, kw_only=True):
+class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Each field is a variable: `folder` is `PUBLISHER_FOLDER`."""
 
-    cluster: ClusterName = ClusterName("local")
-    """Whose decisions are written."""
-    servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
-    """Where NATS is."""
-    replicas: int = 1
-    """Of each stream, when it has to be created."""
     folder: str = ""
     """Where manifests are written; made if it is not there. Empty: to a cluster."""
     kubeconfig: str = ""

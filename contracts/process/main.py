@@ -11,8 +11,9 @@ from typing import TypeVar
 from contracts.process.config import read_config
 from contracts.process.errors import ConfigError
 from contracts.process.run import Task, run_service
+from contracts.service import ServiceConfig
 
-C = TypeVar("C")
+C = TypeVar("C", bound=ServiceConfig)
 
 
 def service_main(
@@ -29,4 +30,5 @@ def service_main(
     except ConfigError as error:
         sys.stderr.write(f"{name}: {error}\n")
         return 2
-    return run_service(name, lambda: open_service(config))
+    address = config.health_address
+    return run_service(name, lambda: open_service(config), health_address=address)

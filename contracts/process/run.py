@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from contracts.process.errors import ProcessError
+from contracts.process.health import serving_health
 from contracts.process.log import bind_facts, configure_logging, get_logger
 
 Task = Callable[[asyncio.Event], Awaitable[None]]
@@ -23,7 +24,9 @@ OpenTasks = Callable[[], AbstractAsyncContextManager[Mapping[str, Task]]]
 log = get_logger(__name__)
 
 
-def run_service(name: str, open_tasks: OpenTasks, grace_s: float = 10.0) -> int:
+def run_service(
+    name: str, open_tasks: OpenTasks, grace_s: float = 10.0, health_address: str = ""
+) -> int:
     """Run a service until a signal; gives the exit code: `sys.exit(run_service(...))`.
 
     0: stopped as asked. 1: a task failed or ended early, or nothing could be opened.
@@ -35,18 +38,31 @@ def run_service(name: str, open_tasks: OpenTasks, grace_s: float = 10.0) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        return await serve(name, open_tasks, stop, grace_s)
+        return await serve(name, open_tasks, stop, grace_s, health_address)
 
     return asyncio.run(main())
 
 
 async def serve(
-    name: str, open_tasks: OpenTasks, stop: asyncio.Event, grace_s: float = 10.0
+    name: str,
+    open_tasks: OpenTasks,
+    stop: asyncio.Event,
+    grace_s: float = 10.0,
+    health_address: str = "",
 ) -> int:
     """Run a service inside this event loop until `stop`; gives its exit code."""
     bind_facts(service=name)
     opened = asyncio.Event()
-    running = asyncio.create_task(_run(open_tasks, stop, opened, grace_s), name=name)
+
+    async def run() -> int:
+        def ready() -> bool:
+            return opened.is_set() and not stop.is_set()
+
+        variable = f"{name.upper()}_HEALTH_ADDRESS"
+        async with serving_health(health_address, ready, variable):
+            return await _run(open_tasks, stop, opened, grace_s)
+
+    running = asyncio.create_task(run(), name=name)
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)

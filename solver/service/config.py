@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from contracts.features import (
     DEFAULT_VERSION,
     Features,
     features_of,
     read_gates,
 )
-from contracts.ids import ClusterName
+from contracts.service import ServiceConfig
 
 
-class SolverConfig(Struct, frozen=True, kw_only=True):
+class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     """Each field is a variable: `cluster` is `SOLVER_CLUSTER`."""
 
-    cluster: ClusterName = ClusterName("local")
-    """Which cluster's gangs are decided."""
-    servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
-    """Where NATS is."""
-    replicas: int = 1
-    """Of each stream, when it has to be created."""
     name: str = ""
     """Who holds the epoch; empty: host name and process id."""
     lease_s: float = 15.0

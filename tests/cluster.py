@@ -50,15 +50,18 @@ def publisher(
 
 @asynccontextmanager
 async def stack(
-    control_plane: ControlPlane, folder: Path, **more: str
+    control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
 ) -> AsyncIterator[Stack]:
-    """Run NATS, one solver and one publisher while the block runs."""
+    """Run NATS, one solver and one or two publishers while the block runs."""
     nats = LocalServer(folder / "nats")
     nats.start()
     processes = {
         "solver": solver(nats.url, folder),
         "publisher": publisher(nats, control_plane, folder, **more),
     }
+    if standby:
+        second = publisher(nats, control_plane, folder, "two", **more)
+        processes["standby"] = second
     try:
         async with running(*processes.values()):
             yield Stack(nats, processes)

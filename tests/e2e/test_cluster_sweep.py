@@ -36,7 +36,6 @@ async def test_an_orphan_of_ours_is_freed_and_one_of_others_is_not(
     """Unreserve of kube-scheduler leaves such claims; nobody else frees them."""
     ours = await allocate(kube, orphan(namespace, "ours", managed=True))
     theirs = await allocate(kube, orphan(namespace, "theirs", managed=False))
-    more = {"PUBLISHER_SWEEP_S": "0.3"}
-    async with cluster.stack(control_plane, tmp_path, **more):
+    async with cluster.stack(control_plane, tmp_path, PUBLISHER_SWEEP_S="0.3"):
         await kube.until(ours, lambda claim: not claim["status"].get("allocation"))
         assert (await kube.get(theirs))["status"]["allocation"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
 from msgspec import Struct
 
 from contracts import messages, subjects
@@ -18,6 +20,7 @@ from contracts.process.bus import Bus
 from contracts.process.run import Task, serve
 from contracts.process.waits import first_of
 from contracts.process.wire import BusSettings, Outgoing
+from moorings.nats import LocalServer
 from publisher.api import KubernetesApi
 from publisher.cluster.agent_objects import AgentObjects
 from publisher.cluster.following import Following
@@ -28,9 +31,10 @@ from publisher.kinds import NODE
 from publisher.service import utc_now
 from tests import builders
 from tests.builders.decisions import CLUSTER
+from tests.controlplane import objects
 from tests.controlplane.client import Json, Kube
+from tests.controlplane.server import ControlPlane
 
-RESOURCE = "resource.k8s.io/v1"
 WAIT_S = 20.0
 
 
@@ -55,9 +59,13 @@ class Agents(Struct, frozen=True, kw_only=True):
         return builders.pool(name=f"{self.node}/other", driver=self.driver)
 
     @asynccontextmanager
-    async def running(self, *owned_drivers: str) -> AsyncIterator[None]:
-        """Run the writers while the block runs; they must stop as asked."""
-        owned = Ownership.of(owned_drivers or ("nothing.example.com",), (), ())
+    async def running(self, *drivers: str, nodes: str = "") -> AsyncIterator[None]:
+        """Run the writers while the block runs; they must stop as asked.
+
+        Owned are `drivers` on nodes with the label `nodes`; without drivers nothing.
+        """
+        classes = () if drivers else ("nothing",)
+        owned = Ownership.of(drivers, classes, (nodes,) if nodes else ())
         stop = asyncio.Event()
 
         @asynccontextmanager
@@ -110,7 +118,7 @@ class Agents(Struct, frozen=True, kw_only=True):
             async with asyncio.timeout(WAIT_S):
                 while True:
                     found = await self.kube.list(
-                        RESOURCE, "ResourceSlice", fieldSelector=select
+                        objects.RESOURCE, "ResourceSlice", fieldSelector=select
                     )
                     found.sort(key=lambda item: str(item["metadata"]["name"]))
                     if holds(found):
@@ -120,11 +128,27 @@ class Agents(Struct, frozen=True, kw_only=True):
             raise AssertionError(f"not as awaited: {found}") from None
 
 
+async def agents_of(
+    control_plane: ControlPlane, kube: Kube, bus: Bus, nats_server: LocalServer
+) -> Agents:
+    """Make a Node, and a driver of its own."""
+    name = f"test-{secrets.token_hex(4)}"
+    await kube.create(objects.node(name))
+    return Agents(
+        bus=bus,
+        nats_url=nats_server.url,
+        kubeconfig=control_plane.kubeconfig(),
+        kube=kube,
+        node=name,
+        driver=f"{name}.example.com",
+    )
+
+
 async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Task]:
     """Put together what the service of a cluster puts together, without the rest."""
     served = await api.served_kinds()
     observed = Observed(served.resource_claim)
-    objects = AgentObjects(
+    agents = AgentObjects(
         (CLUSTER, bus),
         api,
         served,
@@ -137,14 +161,14 @@ async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Ta
     followed = [*kinds, *(() if rules is None else (rules,))]
     following = Following({kind.name: partial(follow, api, kind) for kind in followed})
     following.listen(served.resource_claim.name, observed.take)
-    for kind in objects.kinds:
-        following.listen(kind, objects.take)
+    for kind in agents.kinds:
+        following.listen(kind, agents.take)
 
     async def write(stop: asyncio.Event) -> None:
         await first_of(following.synced, stop)
-        await objects.write(stop)
+        await agents.write(stop)
 
-    return {**following.tasks(), **objects.tasks(), "write": write}
+    return {**following.tasks(), **agents.tasks(), "write": write}
 
 
 def sizes(slices: list[Json]) -> list[int]:
@@ -160,3 +184,13 @@ def taints(slices: list[Json]) -> dict[str, list[str]]:
         for device in item["spec"].get("devices", ())
         if device.get("taints")
     }
+
+
+async def said(capsys: pytest.CaptureFixture[str], words: str) -> str:
+    """Wait until the log says something; gives all that it said since it was read."""
+    output = ""
+    async with asyncio.timeout(WAIT_S):
+        while words not in output:
+            await asyncio.sleep(0.02)
+            output += capsys.readouterr().out
+    return output

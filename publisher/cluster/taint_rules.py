@@ -8,9 +8,11 @@ nothing.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from time import monotonic
 
 from contracts.device import DeviceTaintRule
+from contracts.ids import DriverName
 from contracts.process.log import get_logger
 from contracts.process.retry import Outage
 from contracts.process.waits import first_of
@@ -85,16 +87,17 @@ class TaintRuleWriter:
         Raises:
             ApiError: part of it may be carried out.
         """
+        foreign = self._known.foreign()
+        if self._kind is None:
+            self._say_unserved({item.pool.driver for item in foreign})
+            return
         steps = plan_taint_rules(
             self._ownership,
-            self._known.foreign(),
+            foreign,
             self._announced.pools(),
             self._known.nodes,
             self._rules,
         )
-        if self._kind is None:
-            self._say_unserved(steps)
-            return
         now_s = monotonic()
         for step in steps:
             name = step.object.metadata.name
@@ -111,13 +114,14 @@ class TaintRuleWriter:
         event = "rule.removed" if isinstance(step, Delete) else "rule.written"
         log.info(event, rule=step.object.metadata.name)
 
-    def _say_unserved(self, steps: tuple[Step[DeviceTaintRule], ...]) -> None:
-        if not steps or self._said:
+    def _say_unserved(self, drivers: Iterable[DriverName]) -> None:
+        tainted = sorted(filter(self._ownership.taints_driver, drivers))
+        if not tainted or self._said:
             return
         self._said = True
         log.warning(
             "rules.unserved",
-            rules=[step.object.metadata.name for step in steps][:10],
+            drivers=tainted,
             reason="the cluster serves no DeviceTaintRule: gate and admission policy "
-            "alone keep kube-scheduler away from these devices",
+            "alone keep kube-scheduler away from devices of these drivers",
         )

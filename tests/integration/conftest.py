@@ -1,4 +1,4 @@
-"""A control plane with k8s/base installed."""
+"""A control plane with k8s/base installed; node agents that speak to one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
+from contracts.process.bus import Bus
+from moorings.nats import LocalServer
+from tests.agent_objects import Agents, agents_of
 from tests.controlplane.client import Json, Kube, named
 from tests.controlplane.kubectl import Kubectl, KubectlError
 from tests.controlplane.options import (
@@ -134,3 +137,11 @@ def _last_policy(kind: str) -> list[Json]:
     binding = named(group, f"{kind}AdmissionPolicyBinding", PROBED)
     binding["spec"] = {"policyName": PROBED, **actions[kind]}
     return [policy, binding]
+
+
+@pytest.fixture
+async def agents(
+    control_plane: ControlPlane, kube: Kube, bus: Bus, nats_server: LocalServer
+) -> Agents:
+    """The agent of a Node on the shared control plane."""
+    return await agents_of(control_plane, kube, bus, nats_server)

@@ -8,43 +8,11 @@ import pytest
 
 from contracts.process.bus import Bus
 from moorings.nats import LocalServer
-from tests.agent_objects import RESOURCE, WAIT_S, Agents, sizes, taints
+from tests.agent_objects import Agents, agents_of, said, sizes, taints
 from tests.conftest import OwnControlPlane
 from tests.controlplane import objects
-from tests.controlplane.client import Kube, named
+from tests.controlplane.client import named
 from tests.controlplane.options import API_SERVER, ETCD, Options
-from tests.controlplane.server import ControlPlane
-
-
-async def agents_of(
-    control_plane: ControlPlane, kube: Kube, bus: Bus, nats_server: LocalServer
-) -> Agents:
-    """Make a Node, and a driver of its own."""
-    name = f"test-{id(bus):x}"
-    await kube.create(objects.node(name))
-    return Agents(
-        bus=bus,
-        nats_url=nats_server.url,
-        kubeconfig=control_plane.kubeconfig(),
-        kube=kube,
-        node=name,
-        driver=f"{name}.example.com",
-    )
-
-
-@pytest.fixture
-async def agents(
-    control_plane: ControlPlane, kube: Kube, bus: Bus, nats_server: LocalServer
-) -> Agents:
-    """The agent of a Node on the shared control plane."""
-    return await agents_of(control_plane, kube, bus, nats_server)
-
-
-async def said(capsys: pytest.CaptureFixture[str], words: str) -> None:
-    """Wait until the log says something."""
-    async with asyncio.timeout(WAIT_S):
-        while words not in capsys.readouterr().out:  # noqa: ASYNC110 # a log tells nobody
-            await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +57,7 @@ async def test_wiped_slices_come_back_and_foreign_edits_are_repaired(
         uids = {item["metadata"]["uid"] for item in before}
         # What kubelet does when it starts, and when a driver stays away.
         path, select = (
-            f"/apis/{RESOURCE}/resourceslices",
+            f"/apis/{objects.RESOURCE}/resourceslices",
             f"spec.nodeName={agents.node}",
         )
         await agents.kube.request("DELETE", path, fieldSelector=select)
@@ -157,7 +125,9 @@ async def test_older_api_server_keeps_no_taints_which_is_said_once(
     control_plane = own_control_plane(options)
     async with control_plane.client() as kube:
         agents = await agents_of(control_plane, kube, bus, nats_server)
-        async with agents.running(agents.driver):
+        theirs = objects.resource_slice("foreign.example.com", agents.node, ())
+        await kube.create(theirs)
+        async with agents.running(agents.driver, "foreign.example.com"):
             await agents.announce(agents.pool(2))
             (first,) = await agents.slices(lambda items: sizes(items) == [2])
             await agents.announce(agents.pool(2), agents.other_pool())
@@ -168,6 +138,8 @@ async def test_older_api_server_keeps_no_taints_which_is_said_once(
     assert output.count("slice.fields_dropped") == 1
     assert "spec.devices[].taints" in output
     assert output.count("slices.published") == 2
+    assert output.count("rules.unserved") == 1
+    assert "['foreign.example.com']" in output
 
 
 async def test_health_reaches_slices_once_the_api_server_is_back(

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from contracts.device import Device, ResourcePool, ResourceSlice
-from contracts.ids import GangUID, NodeName
+from contracts.device import (
+    Device,
+    DeviceTaintRule,
+    DeviceTaintRuleSpec,
+    ResourcePool,
+    ResourceSlice,
+)
+from contracts.ids import DriverName, GangUID, NodeName, PoolID, PoolName
 from contracts.messages import GangAllocated
+from contracts.meta import ObjectMeta
 from contracts.validate import validate
+from contracts.workload import Node
+from publisher.cluster.ownership import Ownership
+from publisher.cluster.plan_taint_rules import ForeignPool, plan_taint_rules
 from publisher.folder.manifests import claims_of
 from publisher.folder.plan_claims import is_written, plan_claims
 from publisher.folder.sources import sources_of
@@ -92,6 +102,118 @@ def test_readers_never_see_two_versions_of_one_generation(
         if isinstance(step, Create | Update)
     }
     assert len(steps) <= 1 or not old or min(new) > max(old)
+
+
+def _read(there: Mapping[ObjectKey, ResourceSlice]) -> list[Device] | None:
+    """Read a pool as kube-scheduler does; None: it is not complete."""
+    pools = [item.spec.pool for item in there.values()]
+    newest = max((pool.generation for pool in pools), default=0)
+    found = [item for item in there.values() if item.spec.pool.generation == newest]
+    if {item.spec.pool.resource_slice_count for item in found} != {len(found)}:
+        return None
+    found.sort(key=lambda item: item.metadata.name)
+    return [device for item in found for device in item.spec.devices]
+
+
+@given(st.lists(st.tuples(pools(), st.integers(0, 4)), min_size=1, max_size=5))
+def test_readers_see_a_whole_pool_or_none_wherever_a_publisher_dies(
+    history: Sequence[tuple[ResourcePool, int]],
+) -> None:
+    """Each plan is carried out only so far, then somebody plans anew."""
+    there: dict[ObjectKey, ResourceSlice] = {}
+    whole: list[Sequence[Device]] = []
+    for pool, carried_out in history:
+        whole.append(pool.devices)
+        wanted = wanted_pool(pool, NODE, {}, owned=False)
+        steps = plan_slices(wanted, there.values(), now="2026-11-20T12:00:00Z")
+        for step in steps[:carried_out]:
+            there = after(there, (step,))
+            seen = _read(there)
+            assert seen is None or _names(seen) in map(_names, whole)
+
+
+def _names(devices: Sequence[Device]) -> list[tuple[str, int]]:
+    """Tell devices apart by name and number of taints."""
+    return [(device.name, len(device.taints)) for device in devices]
+
+
+LABEL = ("pool", "training")
+
+
+def ownerships() -> SearchStrategy[Ownership]:
+    """Draw what is owned among a few drivers, with and without nodes and classes."""
+    drivers = st.lists(st.sampled_from(["a.test", "b.test", "c.test"]), unique=True)
+    return st.builds(
+        Ownership.of,
+        drivers,
+        st.sampled_from([(), ("gpu",)]),
+        st.sampled_from([(), ("pool=training",)]),
+    )
+
+
+@st.composite
+def foreign_pools(draw: st.DrawFn) -> list[ForeignPool]:
+    """Draw pools of some drivers, local to some nodes or to none."""
+    pairs = st.tuples(
+        st.sampled_from(["a.test", "b.test", "d.test"]),
+        st.sampled_from(["node-0", "node-1", "fabric"]),
+    )
+    found = draw(st.lists(pairs, unique=True, max_size=5))
+    return [
+        ForeignPool(
+            PoolID(DriverName(driver), PoolName(name)),
+            None if name == "fabric" else NodeName(name),
+        )
+        for driver, name in found
+    ]
+
+
+def states() -> SearchStrategy[tuple[Ownership, list[ForeignPool], set[str]]]:
+    """Draw what is owned, what is there, and which nodes have the label."""
+    labelled = st.sets(st.sampled_from(["node-0", "node-1"]))
+    return st.tuples(ownerships(), foreign_pools(), labelled)
+
+
+def _nodes(labelled: set[str]) -> dict[NodeName, Node]:
+    metadata = (
+        ObjectMeta(name=name, uid=name, labels=dict([LABEL] * (name in labelled)))
+        for name in ("node-0", "node-1")
+    )
+    return {NodeName(item.name): Node(metadata=item) for item in metadata}
+
+
+@given(st.lists(states(), min_size=1, max_size=5))
+def test_taint_rules_settle_and_never_taint_what_is_not_owned(
+    history: Sequence[tuple[Ownership, list[ForeignPool], set[str]]],
+) -> None:
+    theirs = DeviceTaintRule(
+        metadata=ObjectMeta(name="moorings-owned-theirs"),
+        spec=DeviceTaintRuleSpec(taint=builders.taint()),
+    )
+    there = {key_of(theirs): theirs}
+    for ownership, foreign, labelled in history:
+        nodes = _nodes(labelled)
+        steps = plan_taint_rules(ownership, foreign, (), nodes, there.values())
+        there = after(there, steps)
+        assert plan_taint_rules(ownership, foreign, (), nodes, there.values()) == ()
+        assert there[key_of(theirs)] == theirs
+        selectors = [
+            rule.spec.device_selector for rule in there.values() if rule != theirs
+        ]
+        for item in foreign:
+            node = nodes[item.node].metadata.labels if item.node is not None else {}
+            owned = ownership.taints_driver(item.pool.driver) and (
+                not ownership.node_labels
+                or (item.node is not None and ownership.owns_node(node))
+            )
+            tainted = any(
+                selector is not None
+                and selector.driver == item.pool.driver
+                and selector.pool in {None, item.pool.pool}
+                for selector in selectors
+            )
+            assert tainted == owned
+        assert all(selector and selector.driver for selector in selectors)
 
 
 def attempts() -> SearchStrategy[GangAllocated]:

@@ -4,6 +4,7 @@ PublisherError
 |-- FolderError        a file or directory of the sink that cannot be read or written
 |-- DecisionError      a decision that contradicts its gang, or that Kubernetes refuses
 |-- ClaimRefusedError  a claim that somebody else holds
+|-- NotLeadingError    another publisher is the one that may go on
 |-- ClusterError       a cluster, or a kubeconfig, with which nothing can be done
 `-- ApiError           whatever the API server answers that is not what was asked for
     |-- ConflictError          409: the object is not any more what we thought
@@ -52,6 +53,13 @@ class ClaimRefusedError(PublisherError):
     def __init__(self, reasons: tuple[str, ...]) -> None:
         self.reasons = reasons
         super().__init__("; ".join(reasons))
+
+
+class NotLeadingError(PublisherError):
+    """Another publisher is the one that may go on."""
+
+    def __init__(self) -> None:
+        super().__init__("another publisher leads")
 
 
 class ClusterError(PublisherError):

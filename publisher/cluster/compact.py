@@ -1,41 +1,124 @@
-"""An object of the API server -> what the bus carries of it; pure."""
+"""An object of the API server -> what the bus carries of it, or nothing.
+
+Keeps what an allocator decides by and drops the rest, so that heartbeats, managed
+fields and status of others cause no message. Pure; knows no bus.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from contracts.node_affinity import NODE_AFFINITY, REQUIRED
+from contracts.gang import GANG_LABEL, GANG_UID_ANNOTATION
+from contracts.node_affinity import pinned_node
 from publisher.cluster.view import ENDED
 
-_METADATA = ("name", "namespace", "uid", "labels", "annotations")
+Json = dict[str, Any]
+_CONTAINER = ("name", "resources", "restartPolicy")
+_NODE_STATUS = ("allocatable", "declaredFeatures")
+_WHOLE = ("ResourceSlice", "DeviceClass", "DeviceTaintRule")
+"""Kinds of which the spec is what matters."""
 
 
-def compact(raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Leave out what nobody decides by; None: nothing of it matters."""
-    metadata = {
-        name: raw["metadata"][name] for name in _METADATA if name in raw["metadata"]
-    }
-    found = {**raw, "metadata": metadata}
+def compact(raw: Mapping[str, Any]) -> Json | None:
+    """Leave out what nobody decides by; None: nothing of it matters.
+
+    A pod matters while it uses a node: from when it is bound, or our gate opened and
+    pinned it. A claim matters while it holds devices.
+
+    Raises:
+        DecodeError: a pod's affinity is not of the shape that it has.
+    """
     match raw["kind"]:
-        case "ResourceClaim" if not raw.get("status", {}).get("allocation"):
-            return None
+        case "Node":
+            return _node(raw)
         case "Pod":
-            node = _node(raw["spec"])
-            if not node or raw["status"].get("phase") in ENDED:
-                return None
-            found["spec"] = {**raw["spec"], "nodeName": node}
+            return _pod(raw)
+        case "ResourceClaim":
+            return _claim(raw)
+        case kind if kind in _WHOLE:
+            return _object(raw, _picked(raw["metadata"], ("name",)), raw["spec"])
         case _:
-            pass
+            return None
+
+
+def _node(raw: Mapping[str, Any]) -> Json:
+    spec, status = raw.get("spec") or {}, raw.get("status") or {}
+    ready = [
+        {"type": "Ready", "status": item["status"]}
+        for item in status.get("conditions") or ()
+        if item["type"] == "Ready"
+    ]
+    taints = [
+        _picked(taint, ("key", "value", "effect")) for taint in spec.get("taints") or ()
+    ]
+    found: Json = {"taints": taints} if taints else {}
+    if spec.get("unschedulable"):
+        found["unschedulable"] = True
+    metadata = _picked(raw["metadata"], ("name", "labels"))
+    told = _picked(status, _NODE_STATUS) | ({"conditions": ready} if ready else {})
+    return _object(raw, metadata, found) | {"status": told}
+
+
+def _pod(raw: Mapping[str, Any]) -> Json | None:
+    metadata, spec = raw["metadata"], raw["spec"]
+    phase = (raw.get("status") or {}).get("phase", "")
+    node = _node_of(metadata, spec)
+    if not node or phase in ENDED:
+        return None
+    kept = _picked(metadata, ("name", "namespace"))
+    for field, key in (("labels", GANG_LABEL), ("annotations", GANG_UID_ANNOTATION)):
+        value = (metadata.get(field) or {}).get(key)
+        if value is not None:
+            kept[field] = {key: value}
+    used = _picked(spec, ("overhead", "resources")) | {
+        name: _containers(spec[name])
+        for name in ("containers", "initContainers")
+        if spec.get(name)
+    }
+    return _object(raw, kept, {"nodeName": node, **used})
+
+
+def _node_of(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    """Give the node that a pod is on, or that we pinned it to."""
+    if spec.get("nodeName"):
+        return str(spec["nodeName"])
+    opened = GANG_UID_ANNOTATION in (metadata.get("annotations") or {})
+    if not opened or spec.get("schedulingGates"):
+        return ""
+    return pinned_node(spec.get("affinity") or {}) or ""
+
+
+def _containers(containers: Sequence[Mapping[str, Any]]) -> list[Json]:
+    found = []
+    for item in containers:
+        kept = _picked(item, _CONTAINER)
+        if "resources" in kept:
+            kept["resources"] = _picked(kept["resources"], ("requests", "limits"))
+        found.append(kept)
     return found
 
 
-def _node(spec: Mapping[str, Any]) -> str:
-    """Give the node that a pod is on, or is pinned to behind no gate."""
-    if spec.get("nodeName") or spec.get("schedulingGates"):
-        return str(spec.get("nodeName", ""))
-    affinity = spec.get("affinity", {}).get(NODE_AFFINITY, {})
-    for term in affinity.get(REQUIRED, {}).get("nodeSelectorTerms", ()):
-        for field in term.get("matchFields", ()):
-            return str(field["values"][0])
-    return ""
+def _claim(raw: Mapping[str, Any]) -> Json | None:
+    allocation = (raw.get("status") or {}).get("allocation")
+    if not allocation:
+        return None
+    metadata = _picked(raw["metadata"], ("name", "namespace", "uid"))
+    return _object(raw, metadata) | {"status": {"allocation": allocation}}
+
+
+def _object(
+    raw: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    spec: Mapping[str, Any] | None = None,
+) -> Json:
+    found: Json = {
+        "apiVersion": raw["apiVersion"],
+        "kind": raw["kind"],
+        "metadata": dict(metadata),
+    }
+    return found if spec is None else found | {"spec": dict(spec)}
+
+
+def _picked(raw: Mapping[str, Any], names: Sequence[str]) -> Json:
+    return {name: raw[name] for name in names if raw.get(name)}

@@ -24,6 +24,7 @@ from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.workload import Pod
 from publisher.api import KubernetesApi
+from publisher.changes import Change, Page
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.members import Owns
 from publisher.cluster.observed import Observed
@@ -38,6 +39,7 @@ from publisher.errors import (
     ConflictError,
     InvalidError,
     NotFoundError,
+    NotLeadingError,
 )
 from publisher.kinds import POD, Kind
 from publisher.latest_queue import LatestQueue
@@ -108,7 +110,7 @@ class GangWriter:
             again = False
             try:
                 again = self._leads and not await self._settle(group)
-            except (ApiError, BusError) as error:
+            except (ApiError, BusError, NotLeadingError) as error:
                 log.warning("gang.delayed", gang=str(group), reason=str(error))
                 again = True
                 await _pause(stop, getattr(error, "retry_after_s", None) or _PAUSE_S)
@@ -123,6 +125,7 @@ class GangWriter:
         Raises:
             ApiError: the API server does not answer, or a permission is missing.
             BusError: something could not be said.
+            NotLeadingError: another publisher goes on.
         """
         for _ in range(_ROUNDS):
             if not self._leads:
@@ -190,7 +193,7 @@ class GangWriter:
         except InvalidError as error:
             self._refuse(patch, error)
             found = await self._read_again(patch)
-        self._observed.believe(patch.kind, patch.key, found, patch.uid)
+        await self._believe(patch.kind, patch.key, found, patch.uid)
 
     async def _remove(self, pod: Pod) -> None:
         """Delete a pod whose devices were lost."""
@@ -200,7 +203,16 @@ class GangWriter:
             await self._api.delete(POD, key, uid=meta.uid)
         self.counts["remove"] += 1
         log.warning("pod.removed", pod=key, reason="its devices were lost")
-        self._observed.believe(POD.name, key, await self._get(POD, key), meta.uid)
+        await self._believe(POD.name, key, await self._get(POD, key), meta.uid)
+
+    async def _believe(
+        self, kind: str, key: str, raw: dict[str, Any] | None, uid: str
+    ) -> None:
+        """Believe an answer, and let the bus have it before the watch shows it."""
+        self._observed.believe(kind, key, raw, uid)
+        if raw is not None and self._observed.view.has(kind, key, uid):
+            change = Change(kind, key, raw, uid)
+            await self._state.take(Page((change,), synced=True))
 
     async def _read_again(self, patch: Patch) -> dict[str, Any] | None:
         return await self._get(self._observed.kind(patch.kind), patch.key)
@@ -228,7 +240,7 @@ class GangWriter:
 
     async def _say(self, group: GroupKey, message: GangMessage) -> None:
         if isinstance(message, GatesOpened):
-            message = replace(message, state=await self._state.published())
+            message = replace(message, state=await self._published(group))
         await self._gangs.say(message)
         log.info(
             "gang.told",
@@ -236,6 +248,11 @@ class GangWriter:
             gang=str(group),
             gang_uid=message.uid,
         )
+
+    async def _published(self, group: GroupKey) -> int:
+        """Wait until the bus holds the gang's claims and pods as we wrote them."""
+        pod = self._observed.view.pods(group)[0].metadata
+        return await self._state.published("Pod", object_key(pod.namespace, pod.name))
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

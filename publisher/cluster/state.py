@@ -1,71 +1,158 @@
 """What the cluster holds, said on the bus: one message an object, the newest version.
 
-Publishes only while this publisher leads; what changes before an object was published
-replaces it. Decides nothing.
+A publisher that begins to lead reads what the bus holds and says only what differs.
+Many messages are in flight, but never two of one object. Decides nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections import Counter
 
 from contracts import messages, subjects
+from contracts.errors import ContractsError
 from contracts.ids import ClusterName
-from contracts.messages import ObjectGone, ObjectObserved, StateMessage
+from contracts.messages import ObjectGone, ObjectObserved
 from contracts.process.bus import Bus
+from contracts.process.errors import BusError
+from contracts.process.log import get_logger
+from contracts.process.waits import first_of
 from contracts.process.wire import Outgoing
-from publisher.changes import Page
+from contracts.subjects import untoken
+from publisher.changes import Change, Page
 from publisher.cluster.compact import compact
+from publisher.cluster.outbox import Outbox
+from publisher.errors import NotLeadingError
 
-_IDLE_S = 0.5
+_BATCH = 1000
+_PAUSE_S = 1.0
+_SHOWN = 500
+
+log = get_logger(__name__)
 
 
 class StatePublisher:
-    """Objects whose newest version is not on the bus yet."""
+    """The newest of every object, and what of it the bus does not hold yet."""
 
     def __init__(self, cluster: ClusterName, bus: Bus) -> None:
         self._cluster = cluster
         self._bus = bus
-        self._due: dict[tuple[str, str], dict[str, Any] | None] = {}
+        self._outbox = Outbox()
         self._wake = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._last = 0
+        self._flushed = asyncio.Condition()
+        self._leads = False
+        self.counts: Counter[str] = Counter()
+        """Objects said and refused."""
 
     async def take(self, page: Page) -> None:
-        """Publish what changed, soon."""
+        """Take changes in; what differs from the bus is said soon."""
         for change in page.changes:
-            found = None if change.object is None else compact(change.object)
-            self._due[change.kind, change.key] = found
-        self._idle.clear()
-        self._wake.set()
+            self._take(change)
+        if self._outbox:
+            self._wake.set()
 
     async def publish(self, stop: asyncio.Event) -> None:
-        """Publish until `stop`."""
-        while not stop.is_set():
-            self._wake.clear()
-            while self._due and not stop.is_set():
-                await self._publish_one()
-            self._idle.set()
-            try:
-                async with asyncio.timeout(_IDLE_S):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
+        """Say everything that is due, from now until `stop`."""
+        self._leads = True
+        try:
+            await self._begin(stop)
+            while not stop.is_set():
+                self._wake.clear()
+                while self._outbox and not stop.is_set():
+                    await self._say_some(stop)
+                async with self._flushed:
+                    self._flushed.notify_all()
+                await first_of(self._wake, stop)
+        finally:
+            self._leads = False
+            self._outbox.end()
+            async with self._flushed:
+                self._flushed.notify_all()
 
-    async def published(self) -> int:
-        """Wait until all that was seen is on the bus; gives the last sequence."""
-        await self._idle.wait()
-        return self._last
+    async def published(self, kind: str, key: str) -> int:
+        """Wait until all that was taken in is on the bus, and this object once more.
 
-    async def _publish_one(self) -> None:
-        (kind, key), found = next(iter(self._due.items()))
-        del self._due[kind, key]
-        message: StateMessage = ObjectGone(cluster=self._cluster, kind=kind, key=key)
+        Gives the sequence of that repetition: the stream holds the rest before it.
+
+        Raises:
+            NotLeadingError: another publisher says what the cluster holds.
+            BusError: it could not be stored.
+        """
+        async with self._flushed:
+            await self._flushed.wait_for(self._is_flushed)
+        if not self._leads:
+            raise NotLeadingError
+        subject = subjects.state(self._cluster, kind, key)
+        return await self._bus.publish(
+            _outgoing(self._cluster, subject, self._outbox.wanted(subject))
+        )
+
+    def _is_flushed(self) -> bool:
+        return not self._leads or (self._outbox.knows_bus and not self._outbox)
+
+    def _take(self, change: Change) -> None:
+        subject = subjects.state(self._cluster, change.kind, change.key)
+        raw = change.object
+        if raw is None:
+            self._outbox.put(subject, None)
+            return
+        try:
+            found = compact(raw)
+        except ContractsError as error:
+            self.counts["refused"] += 1
+            name = f"{change.kind} {change.key}"
+            log.error("object.refused", object=name, reason=str(error)[:_SHOWN])  # noqa: TRY400 # the reason is the whole story
+            found = None
+        data = None
         if found is not None:
             message = ObjectObserved(
-                cluster=self._cluster, kind=kind, key=key, object=found
+                cluster=self._cluster, kind=change.kind, key=change.key, object=found
             )
-        subject = subjects.state(self._cluster, kind, key)
-        data = messages.STATE.encode(message)
-        outgoing = Outgoing(subject=subject, data=data, zstd=True)
-        self._last = await self._bus.publish(outgoing)
+            data = messages.STATE.encode(message)
+        self._outbox.put(subject, data, int(raw["metadata"]["resourceVersion"]))
+
+    async def _begin(self, stop: asyncio.Event) -> None:
+        """Learn what the bus holds, however long that takes."""
+        wanted = [subjects.wildcard("state", self._cluster)]
+        held: dict[str, bytes] = {}
+        done = asyncio.Event()
+        async for page in self._bus.follow("STATE", wanted, done):
+            for received in page.messages:
+                held.pop(received.subject, None)
+                if not received.gone and not _is_tombstone(received.data):
+                    held[received.subject] = received.data
+            if page.synced or stop.is_set():
+                done.set()
+        self._outbox.begin(held)
+        log.info("state.compared", on_bus=len(held), differing=len(self._outbox))
+
+    async def _say_some(self, stop: asyncio.Event) -> None:
+        """Say a batch: one message a subject, so that none overtakes another."""
+        batch = list(self._outbox.next(_BATCH))
+        outgoing = [_outgoing(self._cluster, *item) for item in batch]
+        try:
+            if len(outgoing) == 1:
+                await self._bus.publish(outgoing[0])
+            else:
+                await self._bus.publish_many(outgoing)
+        except BusError as error:
+            log.warning("state.delayed", objects=len(batch), reason=str(error))
+            await first_of(stop, within_s=_PAUSE_S)
+            return
+        self._outbox.done(batch)
+        self.counts["said"] += len(batch)
+
+
+def _outgoing(cluster: ClusterName, subject: str, data: bytes | None) -> Outgoing:
+    if data is None:
+        *_, kind, key = (untoken(token) for token in subject.split("."))
+        data = messages.STATE.encode(ObjectGone(cluster=cluster, kind=kind, key=key))
+    return Outgoing(subject=subject, data=data, zstd=True)
+
+
+def _is_tombstone(data: bytes) -> bool:
+    """Whether a message says that an object is gone; what cannot be read is none."""
+    try:
+        return isinstance(messages.STATE.decode(data), ObjectGone)
+    except ContractsError:
+        return False

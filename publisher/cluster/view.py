@@ -91,6 +91,11 @@ class View:
         """Name the claims that hold a device alone."""
         return frozenset(self._holders.get(device, ()))
 
+    def has(self, kind: str, key: str, uid: str) -> bool:
+        """Whether just this pod of ours, or this claim, is there."""
+        found = self._pods.get(key) if kind == "Pod" else self._claims.get(key)
+        return found is not None and found.metadata.uid == uid
+
     # --- changes --------------------------------------------------------------------
 
     def apply_pod(

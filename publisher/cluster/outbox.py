@@ -1,0 +1,93 @@
+"""What should be on the bus, what is, and what is due: by subject.
+
+Keeps the newest message of every object and a digest of what the bus holds, so that a
+publisher that begins to lead says only what is different. Pure; knows no message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+
+
+class Outbox:
+    """Messages by subject; a subject that the cluster has not is wanted as gone."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[str, bytes] = {}
+        self._versions: dict[str, int] = {}
+        self._on_bus: dict[str, bytes] | None = None
+        """Digests; None: it is not known what the bus holds."""
+        self._due: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    @property
+    def knows_bus(self) -> bool:
+        """Whether it is known what the bus holds."""
+        return self._on_bus is not None
+
+    def wanted(self, subject: str) -> bytes | None:
+        """Give what should be on a subject; None: that it is gone."""
+        return self._wanted.get(subject)
+
+    def put(self, subject: str, data: bytes | None, version: int = 0) -> None:
+        """Want this on a subject (None: that it is gone).
+
+        `version` is the object's, 0 once it is gone; an older one than is known
+        changes nothing: answers to writes and the watch come in any order.
+        """
+        if 0 < version < self._versions.get(subject, 0):
+            return
+        self._versions[subject] = version
+        if not version:
+            del self._versions[subject]
+        if data is None:
+            self._wanted.pop(subject, None)
+        else:
+            self._wanted[subject] = data
+        self._look(subject)
+
+    def begin(self, on_bus: Mapping[str, bytes]) -> None:
+        """Learn what the bus holds (messages that are not of gone objects)."""
+        self._on_bus = {subject: digest(data) for subject, data in on_bus.items()}
+        self._due.clear()
+        for subject in (*self._on_bus, *self._wanted):
+            self._look(subject)
+
+    def end(self) -> None:
+        """Forget what the bus holds: another publisher writes there."""
+        self._on_bus = None
+        self._due.clear()
+
+    def next(self, limit: int) -> Iterator[tuple[str, bytes | None]]:
+        """Give what is due, oldest first (None: say that it is gone)."""
+        for subject in islice(self._due, limit):
+            yield subject, self._wanted.get(subject)
+
+    def done(self, published: Iterable[tuple[str, bytes | None]]) -> None:
+        """Note what the bus holds now; what changed meanwhile stays due."""
+        if self._on_bus is None:
+            return
+        for subject, data in published:
+            if data is None:
+                self._on_bus.pop(subject, None)
+            else:
+                self._on_bus[subject] = digest(data)
+            self._look(subject)
+
+    def _look(self, subject: str) -> None:
+        if self._on_bus is None:
+            return
+        data = self._wanted.get(subject)
+        if self._on_bus.get(subject) == (None if data is None else digest(data)):
+            self._due.pop(subject, None)
+        else:
+            self._due.setdefault(subject, None)
+
+
+def digest(data: bytes) -> bytes:
+    """Give what is kept of a message that the bus holds."""
+    return hashlib.blake2b(data, digest_size=16).digest()

@@ -1,0 +1,115 @@
+"""State on a real bus: only what differs is said, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from contracts import messages, subjects
+from contracts.ids import ClusterName
+from contracts.messages import ObjectObserved
+from contracts.process.bus import Bus
+from moorings.nats import LocalServer
+from publisher.changes import Change, Page
+from publisher.cluster.state import StatePublisher
+from publisher.errors import NotLeadingError
+from tests.services import eventually
+
+CLUSTER = ClusterName("local")
+
+
+def node(name: str, version: int, cpu: str = "8") -> Change:
+    raw: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "resourceVersion": str(version)},
+        "status": {"allocatable": {"cpu": cpu}},
+    }
+    return Change("Node", name, raw, f"uid-{name}")
+
+
+def page(*changes: Change) -> Page:
+    return Page(changes, synced=True)
+
+
+async def on_bus(bus: Bus, name: str) -> str | None:
+    """Read which CPU the bus holds of a node; None: it is gone or never was."""
+    received = await bus.last("STATE", subjects.state(CLUSTER, "Node", name))
+    if received is None:
+        return None
+    message = messages.STATE.decode(received.data)
+    if not isinstance(message, ObjectObserved):
+        return None
+    cpu: str = message.object["status"]["allocatable"]["cpu"]
+    return cpu
+
+
+@asynccontextmanager
+async def publishing(state: StatePublisher) -> AsyncIterator[None]:
+    """Let it lead while the block runs."""
+    stop = asyncio.Event()
+    running = asyncio.create_task(state.publish(stop))
+    await asyncio.sleep(0)
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
+
+
+async def test_who_begins_to_lead_says_only_what_differs(bus: Bus) -> None:
+    first = StatePublisher(CLUSTER, bus)
+    await first.take(page(node("a", 1), node("b", 2), node("c", 3)))
+    async with publishing(first):
+        await first.published("Node", "a")
+    assert first.counts["said"] == 3
+    second = StatePublisher(CLUSTER, bus)
+    await second.take(page(node("a", 4), node("b", 5, cpu="16")))
+    async with publishing(second):
+        await second.published("Node", "a")
+    assert second.counts["said"] == 2
+    cpus = [await on_bus(bus, name) for name in ("a", "b", "c")]
+    assert cpus == ["8", "16", None]
+
+
+async def test_a_sequence_is_given_only_when_all_before_it_is_on_the_bus(
+    bus: Bus,
+) -> None:
+    state = StatePublisher(CLUSTER, bus)
+    async with publishing(state):
+        changes = [node(f"n{number}", number + 1) for number in range(1500)]
+        await state.take(page(*changes))
+        sequence = await state.published("Node", "n0")
+        last = await bus.last("STATE", subjects.state(CLUSTER, "Node", "n1499"))
+        assert last is not None
+        assert last.sequence < sequence
+
+
+async def test_who_does_not_lead_says_nothing(bus: Bus) -> None:
+    state = StatePublisher(CLUSTER, bus)
+    await state.take(page(node("a", 1)))
+    with pytest.raises(NotLeadingError):
+        await state.published("Node", "a")
+    assert await on_bus(bus, "a") is None
+
+
+async def test_what_changes_while_the_bus_is_away_is_said_when_it_is_back(
+    bus: Bus, nats_server: LocalServer
+) -> None:
+    state = StatePublisher(CLUSTER, bus)
+    async with publishing(state):
+        await state.take(page(node("a", 1)))
+        await state.published("Node", "a")
+        nats_server.kill()
+        await state.take(page(node("a", 2, cpu="2"), node("b", 3)))
+        await state.take(page(node("a", 4, cpu="4")))
+        await asyncio.to_thread(nats_server.start)
+
+        async def said() -> bool:
+            return await on_bus(bus, "a") == "4" and await on_bus(bus, "b") == "8"
+
+        await eventually(said, "both are said", 30)

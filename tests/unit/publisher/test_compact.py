@@ -1,0 +1,145 @@
+"""The bus carries what an allocator decides by, and changes only with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.gang import GANG_UID_ANNOTATION
+from publisher.cluster.compact import compact
+from publisher.names import GATE
+
+Json = dict[str, Any]
+
+
+def raw(kind: str, **fields: Any) -> Json:
+    metadata = {
+        "name": "a",
+        "namespace": "team-a",
+        "uid": "uid-1",
+        "resourceVersion": "7",
+        "managedFields": [{"manager": "kubelet"}],
+    }
+    metadata |= fields.pop("metadata", {})
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, **fields}
+
+
+def pod(node: str = "", phase: str = "Running", **spec: Any) -> Json:
+    containers = [{"name": "m", "image": "x", "resources": {"requests": {"cpu": "1"}}}]
+    placed = {"nodeName": node} if node else {}
+    spec = {"containers": containers, **placed, **spec}
+    return raw("Pod", spec=spec, status={"phase": phase, "conditions": []})
+
+
+def pin(node: str) -> Json:
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def opened(item: Json) -> Json:
+    item["metadata"]["annotations"] = {GANG_UID_ANNOTATION: "g"}
+    return item
+
+
+def node_of(item: Json) -> str | None:
+    found = compact(item)
+    return None if found is None else found["spec"]["nodeName"]
+
+
+def test_heartbeats_of_a_node_change_nothing() -> None:
+    def node(beat: str, version: str) -> Json:
+        condition = {"type": "Ready", "status": "True", "lastHeartbeatTime": beat}
+        return raw(
+            "Node",
+            metadata={"resourceVersion": version, "labels": {"rack": "r1"}},
+            spec={"taints": [{"key": "k", "effect": "NoSchedule", "timeAdded": beat}]},
+            status={
+                "allocatable": {"cpu": "8"},
+                "capacity": {"cpu": "9"},
+                "conditions": [condition],
+            },
+        )
+
+    assert compact(node("1", "1")) == compact(node("2", "2"))
+    assert compact(node("1", "1")) == {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "a", "labels": {"rack": "r1"}},
+        "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]},
+        "status": {
+            "allocatable": {"cpu": "8"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("item", "node"),
+    [
+        (pod("node-1"), "node-1"),
+        (pod("node-1", phase="Succeeded"), None),
+        (pod("node-1", phase="Failed"), None),
+        (pod(phase="Pending"), None),
+        (opened(pod(phase="Pending", affinity=pin("node-2"))), "node-2"),
+        (pod(phase="Pending", affinity=pin("node-2")), None),
+        (
+            opened(
+                pod(
+                    phase="Pending",
+                    affinity=pin("node-2"),
+                    schedulingGates=[{"name": GATE}],
+                )
+            ),
+            None,
+        ),
+    ],
+    ids=["bound", "done", "failed", "waiting", "pinned by us", "by others", "gated"],
+)
+def test_a_pod_uses_the_node_that_it_is_on_or_that_we_pinned_it_to(
+    item: Json, node: str | None
+) -> None:
+    assert node_of(item) == node
+
+
+def test_of_a_pod_only_what_it_uses_is_kept() -> None:
+    found = compact(pod("node-1", overhead={"cpu": "100m"}, hostNetwork=True))
+    assert found == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "namespace": "team-a"},
+        "spec": {
+            "nodeName": "node-1",
+            "overhead": {"cpu": "100m"},
+            "containers": [{"name": "m", "resources": {"requests": {"cpu": "1"}}}],
+        },
+    }
+
+
+def test_a_claim_matters_while_it_holds_devices() -> None:
+    allocation: Json = {"devices": {"results": []}}
+    status = {"allocation": allocation, "reservedFor": [{"uid": "p"}]}
+    claim = raw("ResourceClaim", spec={"devices": {}})
+    assert compact(claim) is None
+    assert compact(claim | {"status": {"reservedFor": []}}) is None
+    assert compact(claim | {"status": status}) == {
+        "apiVersion": "v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "a", "namespace": "team-a", "uid": "uid-1"},
+        "status": {"allocation": allocation},
+    }
+
+
+@pytest.mark.parametrize("kind", ["Namespace", "Gang", "ResourceClaimTemplate"])
+def test_what_the_solver_does_not_follow_is_not_said(kind: str) -> None:
+    assert compact(raw(kind, spec={})) is None
+
+
+@pytest.mark.parametrize("kind", ["ResourceSlice", "DeviceClass", "DeviceTaintRule"])
+def test_of_devices_and_classes_the_spec_is_kept(kind: str) -> None:
+    found = compact(raw(kind, spec={"x": 1}, status={"y": 2}))
+    assert found is not None
+    assert found["spec"] == {"x": 1}
+    assert found["metadata"] == {"name": "a"}
+    assert "status" not in found

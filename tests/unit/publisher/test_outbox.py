@@ -1,0 +1,87 @@
+"""What is due is what differs from the bus, whatever order versions come in."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from publisher.cluster.outbox import Outbox
+
+SUBJECTS = st.sampled_from(["a", "b", "c"])
+DATA = st.none() | st.sampled_from([b"1", b"2"])
+
+
+def published(outbox: Outbox, bus: dict[str, bytes]) -> int:
+    """Publish all that is due; gives how many messages that took."""
+    batch = list(outbox.next(100))
+    for subject, data in batch:
+        if data is None:
+            bus.pop(subject, None)
+        else:
+            bus[subject] = data
+    outbox.done(batch)
+    return len(batch)
+
+
+@given(
+    bus=st.dictionaries(SUBJECTS, st.sampled_from([b"1", b"2"])),
+    puts=st.lists(st.tuples(SUBJECTS, DATA)),
+)
+def test_the_bus_holds_what_is_wanted_and_nothing_is_said_twice(
+    bus: dict[str, bytes], puts: list[tuple[str, bytes | None]]
+) -> None:
+    outbox, wanted = Outbox(), dict[str, bytes]()
+    for subject, data in puts:
+        outbox.put(subject, data)
+        wanted.pop(subject, None)
+        if data is not None:
+            wanted[subject] = data
+    assert not outbox
+    different = {s for s in bus.keys() | wanted.keys() if bus.get(s) != wanted.get(s)}
+    outbox.begin(bus)
+    assert published(outbox, bus) == len(different)
+    assert bus == wanted
+    assert not outbox
+
+
+@given(st.permutations([1, 2, 3, 4]), st.integers(0, 4))
+def test_an_older_version_never_replaces_a_newer(
+    versions: list[int], begun_after: int
+) -> None:
+    outbox, bus = Outbox(), dict[str, bytes]()
+    for number, version in enumerate(versions):
+        if number == begun_after:
+            outbox.begin(bus)
+        outbox.put("a", b"%d" % version, version)
+        published(outbox, bus)
+    outbox.begin(bus)
+    published(outbox, bus)
+    assert bus == {"a": b"4"}
+
+
+def test_what_changes_while_it_is_published_stays_due() -> None:
+    outbox = Outbox()
+    outbox.begin({})
+    outbox.put("a", b"1", 1)
+    batch = list(outbox.next(10))
+    outbox.put("a", b"2", 2)
+    outbox.done(batch)
+    assert list(outbox.next(10)) == [("a", b"2")]
+
+
+def test_a_new_object_of_an_old_name_is_news_whatever_its_version() -> None:
+    outbox = Outbox()
+    outbox.begin({})
+    outbox.put("a", b"1", 9)
+    outbox.put("a", None)
+    outbox.put("a", b"2", 3)
+    assert outbox.wanted("a") == b"2"
+
+
+def test_who_does_not_lead_has_nothing_due() -> None:
+    outbox = Outbox()
+    outbox.begin({"a": b"1"})
+    outbox.end()
+    outbox.put("b", b"1")
+    assert not outbox
+    assert not outbox.knows_bus

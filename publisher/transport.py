@@ -138,12 +138,15 @@ class Transport:
                     raise self._error(what, response, await response.read())
                 yield b""
                 lines = b""
-                while chunk := await response.content.readany():
-                    lines += chunk
-                    end = lines.rfind(b"\n") + 1
-                    if end:
-                        yield lines[:end]
-                        lines = lines[end:]
+                try:
+                    while chunk := await response.content.readany():
+                        lines += chunk
+                        end = lines.rfind(b"\n") + 1
+                        if end:
+                            yield lines[:end]
+                            lines = lines[end:]
+                finally:
+                    _abort(response)
         except _FAILURES as error:
             raise UnavailableError(what, _words(error)) from error
 
@@ -185,6 +188,16 @@ async def _configuration(kubeconfig: str, context: str) -> Configuration:
 
 def _named(kubeconfig: str) -> str:
     return f"kubeconfig {kubeconfig}" if kubeconfig else "service account of this pod"
+
+
+def _abort(response: aiohttp.ClientResponse) -> None:
+    """End a stream that we leave without waiting for the server's farewell.
+
+    Nobody would: aiohttp forgets such a connection, and the loop ends before it does.
+    """
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
 
 
 def _words(error: Exception) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
+import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -273,3 +275,24 @@ def is_established(definition: Json) -> bool:
     return any(
         (item["type"], item["status"]) == ("Established", "True") for item in conditions
     )
+
+
+def test_what_is_left_leaves_no_connection(own_control_plane: OwnControlPlane) -> None:
+    """Nobody waits for the farewell of an API server that is slow to say it."""
+    control_plane = own_control_plane(SMALL)
+    api_server = control_plane.programs[API_SERVER]
+
+    async def follow_and_leave() -> None:
+        async with following(control_plane, RESOURCE_CLAIM) as seen:
+            await until(lambda: seen.synced, "the list is complete")
+            async with control_plane.client() as kube:
+                await kube.create(claim("a"))
+            await until(lambda: seen.changes == 1, "the watch stands")
+            api_server.pause()
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        asyncio.run(follow_and_leave())
+        gc.collect()
+    api_server.resume()
+    assert [str(item.message) for item in said] == []

@@ -1,8 +1,7 @@
-"""Requests to the API server as bytes: who we are, how many at once, what failed.
+"""Requests to the API server as bytes: how many at once, and what failed.
 
-The one place that imports kubernetes_asyncio, and only for what a kubeconfig or a
-pod's service account means: its generated models are not used, and its exceptions and
-aiohttp's stop here. Knows nothing of kinds and objects.
+The one place that imports aiohttp; its exceptions stop here. Knows nothing of kinds
+and objects.
 """
 
 from __future__ import annotations
@@ -13,16 +12,10 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 import aiohttp
-from kubernetes_asyncio.client.configuration import Configuration
-from kubernetes_asyncio.client.rest import RESTClientObject
-from kubernetes_asyncio.config import (
-    ConfigException,
-    load_incluster_config,
-    load_kube_config,
-)
 
 from publisher.answers import error_of
-from publisher.errors import ApiError, ClusterError, UnavailableError
+from publisher.credentials import Credentials
+from publisher.errors import ApiError, UnavailableError
 
 AGENT = "moorings-publisher"
 _CONNECT_S = 5.0
@@ -30,6 +23,8 @@ _ANSWER_S = 60.0
 """As long as the API server itself tries by default."""
 _SILENCE_S = 90.0
 """A stream that is fine says so about once a minute."""
+_BUFFER_BYTES = 2 << 20
+"""Of a stream: an object of 1.5 MiB is one line."""
 _UNAUTHORIZED = 401
 
 _ANSWERING = aiohttp.ClientTimeout(sock_connect=_CONNECT_S, sock_read=_ANSWER_S)
@@ -41,27 +36,13 @@ class Transport:
     """One pool of connections to one API server."""
 
     def __init__(
-        self,
-        kubeconfig: str,
-        context: str,
-        configuration: Configuration,
-        session: aiohttp.ClientSession,
-        in_flight: int,
+        self, credentials: Credentials, session: aiohttp.ClientSession, in_flight: int
     ) -> None:
-        self._kubeconfig = kubeconfig
-        self._context = context
-        self._configuration = configuration
+        self._credentials = credentials
         self._session = session
         self._slots = asyncio.Semaphore(in_flight)
-        self._refused = False
-        """Our credentials were: they may be made anew by a program or in a file."""
-        self.server = str(configuration.host)
-        self._headers = {
-            "Accept": "application/json",
-            # The API server would spend its CPU on gzip, and we ours.
-            "Accept-Encoding": "identity",
-            "User-Agent": f"{AGENT}/{version('moorings')}",
-        }
+        self._server_name = credentials.server_name
+        self.server = credentials.server
 
     @classmethod
     @asynccontextmanager
@@ -69,16 +50,22 @@ class Transport:
         cls, kubeconfig: str, context: str, in_flight: int
     ) -> AsyncIterator[Transport]:
         """Prepare the connections; see `KubernetesApi.open`."""
-        configuration = await _configuration(kubeconfig, context)
-        try:
-            client = RESTClientObject(configuration, maxsize=0)
-        except OSError as error:
-            raise ClusterError(_named(kubeconfig), str(error)) from error
-        try:
-            pool = client.pool_manager
-            yield cls(kubeconfig, context, configuration, pool, in_flight)
-        finally:
-            await client.close()
+        credentials = await Credentials.read(kubeconfig, context)
+        connector = aiohttp.TCPConnector(ssl=credentials.tls(), limit=0)
+        # Not trust_env: aiohttp would look for a proxy in a thread at each request,
+        # which doubles what a request costs us.
+        async with aiohttp.ClientSession(
+            connector=connector,
+            proxy=credentials.proxy(),
+            read_bufsize=_BUFFER_BYTES,
+            headers={
+                "Accept": "application/json",
+                # The API server would spend its CPU on gzip, and we ours.
+                "Accept-Encoding": "identity",
+                "User-Agent": f"{AGENT}/{version('moorings')}",
+            },
+        ) as session:
+            yield cls(credentials, session, in_flight)
 
     async def call(
         self,
@@ -97,7 +84,9 @@ class Transport:
         Raises:
             ApiError: as its tree says.
         """
-        headers = {} if body is None else {"Content-Type": form}
+        headers = await self._signature()
+        if body is not None:
+            headers["Content-Type"] = form
         try:
             async with (
                 self._slots,
@@ -106,7 +95,8 @@ class Transport:
                     self.server + path,
                     params=parameters,
                     data=body,
-                    headers=await self._signed(headers),
+                    headers=headers,
+                    server_hostname=self._server_name,
                     timeout=_ANSWERING,
                 ) as response,
             ):
@@ -131,7 +121,8 @@ class Transport:
             async with self._session.get(
                 self.server + path,
                 params=parameters,
-                headers=await self._signed({}),
+                headers=await self._signature(),
+                server_hostname=self._server_name,
                 timeout=_STREAMING,
             ) as response:
                 if response.status != 200:
@@ -150,44 +141,17 @@ class Transport:
         except _FAILURES as error:
             raise UnavailableError(what, _words(error)) from error
 
-    async def _signed(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Add who we are; a service account's token is read again every minute."""
-        if self._refused and self._kubeconfig:
-            self._refused = False
-            self._configuration = await _configuration(self._kubeconfig, self._context)
-        token = await self._configuration.get_api_key_with_prefix("BearerToken")
-        signature = {"Authorization": token} if token else {}
-        return {**self._headers, **headers, **signature}
+    async def _signature(self) -> dict[str, str]:
+        token = await self._credentials.token()
+        return {"Authorization": token} if token else {}
 
     def _error(
         self, what: str, response: aiohttp.ClientResponse, body: bytes
     ) -> ApiError:
-        self._refused = self._refused or response.status == _UNAUTHORIZED
+        if response.status == _UNAUTHORIZED:
+            self._credentials.refused()
         after = response.headers.get("Retry-After")
         return error_of(what, response.status, body, after)
-
-
-async def _configuration(kubeconfig: str, context: str) -> Configuration:
-    configuration = Configuration(api_key={})
-    try:
-        if kubeconfig:
-            await load_kube_config(
-                kubeconfig,
-                context or None,
-                client_configuration=configuration,
-                persist_config=False,
-            )
-        else:
-            load_incluster_config(  # type: ignore[no-untyped-call] # has no types
-                client_configuration=configuration
-            )
-    except (ConfigException, OSError, ValueError) as error:
-        raise ClusterError(_named(kubeconfig), str(error)) from error
-    return configuration
-
-
-def _named(kubeconfig: str) -> str:
-    return f"kubeconfig {kubeconfig}" if kubeconfig else "service account of this pod"
 
 
 def _abort(response: aiohttp.ClientResponse) -> None:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +19,9 @@ from moorings.nats import LocalServer
 from publisher.names import GANG, GANG_SIZE, GATE, MEMBER
 from tests.controlplane import objects
 from tests.controlplane.client import Json, Kube, named
+from tests.controlplane.fleet import Fleet
 from tests.controlplane.server import ControlPlane
-from tests.services import Process, running, solver
+from tests.services import Process, solver
 
 GATES = [{"name": GATE}]
 
@@ -48,10 +56,10 @@ def publisher(
     return Process("publisher", folder / f"publisher-{name}.log", **variables)
 
 
-@asynccontextmanager
-async def stack(
+@contextmanager
+def started(
     control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
-) -> AsyncIterator[Stack]:
+) -> Iterator[Stack]:
     """Run NATS, one solver and one or two publishers while the block runs."""
     nats = LocalServer(folder / "nats")
     nats.start()
@@ -63,10 +71,22 @@ async def stack(
         second = publisher(nats, control_plane, folder, "two", **more)
         processes["standby"] = second
     try:
-        async with running(*processes.values()):
-            yield Stack(nats, processes)
+        for process in processes.values():
+            process.start()
+        yield Stack(nats, processes)
     finally:
+        for process in processes.values():
+            process.close()
         nats.stop()
+
+
+@asynccontextmanager
+async def stack(
+    control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
+) -> AsyncIterator[Stack]:
+    """Run the same for one test."""
+    with started(control_plane, folder, standby=standby, **more) as running:
+        yield running
 
 
 async def fleet(
@@ -108,6 +128,77 @@ def gang_pod(
     )
 
 
+async def template(site: Fleet, name: str = "pair", *, count: int) -> None:
+    """Create a template of claims for some devices each."""
+    spec = objects.requests(site.device_class, count)
+    await site.kube.create(objects.template(site.namespace, name, spec))
+
+
+async def create_pods(
+    site: Fleet,
+    gang: str,
+    numbers: Iterable[int],
+    devices: str = "pair",
+    *,
+    size: int = 0,
+    **fields: Any,
+) -> list[Json]:
+    """Create pods of a gang, `<gang>-<number>` each, by template."""
+    pods = (
+        gang_pod(
+            site.namespace,
+            f"{gang}-{number}",
+            gang=gang,
+            size=size,
+            templates={"d": devices},
+            **fields,
+        )
+        for number in numbers
+    )
+    return list(await asyncio.gather(*map(site.kube.create, pods)))
+
+
+def job(site: Fleet, name: str, pods: int, devices: str, **spec: object) -> Json:
+    """Describe a Job whose pods are one gang."""
+    pod = gang_pod(site.namespace, "", gang=name, size=pods, templates={"d": devices})
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": site.namespace},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "template": {
+                "metadata": {
+                    "labels": pod["metadata"]["labels"],
+                    "annotations": pod["metadata"]["annotations"],
+                },
+                "spec": pod["spec"],
+            },
+            **spec,
+        },
+    }
+
+
+def stateful_set(site: Fleet, name: str, pods: int, devices: str) -> Json:
+    """Describe a StatefulSet that makes its pods all at once."""
+    made = job(site, name, pods, devices)
+    template = made["spec"]["template"]
+    template["spec"]["restartPolicy"] = "Always"
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": made["metadata"],
+        "spec": {
+            "replicas": pods,
+            "podManagementPolicy": "Parallel",
+            "serviceName": name,
+            "selector": {"matchLabels": {GANG: name}},
+            "template": template,
+        },
+    }
+
+
 async def pods_until(
     kube: Kube,
     namespace: str,
@@ -129,3 +220,18 @@ def is_bound(pod: Json) -> bool:
 def is_running(pod: Json) -> bool:
     """Whether the pod runs."""
     return bool(pod.get("status", {}).get("phase") == "Running")
+
+
+def uid_of(thing: Json) -> str:
+    """Give an object's uid."""
+    return str(thing["metadata"]["uid"])
+
+
+def name_of(thing: Json) -> str:
+    """Give an object's name."""
+    return str(thing["metadata"]["name"])
+
+
+def exists(_: Json) -> bool:
+    """Whether an object is there."""
+    return True

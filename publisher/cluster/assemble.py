@@ -27,6 +27,8 @@ from publisher.names import GANG, GANG_SIZE
 
 _UUIDS = uuid5(NAMESPACE_URL, "moorings.dev/gang")
 _MAX_SIZE = 5000
+_MAX_USERS = 256
+"""Of one claim (DRA: ResourceClaimReservedForMaxSize)."""
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
@@ -67,6 +69,9 @@ def assemble(gathered: Gathered, claims: Claims, owns: Owns) -> Ready | Waiting:
     missing = _missing(pods, claims)
     if missing is not None:
         return missing
+    crowded = _crowded(pods, claims)
+    if crowded is not None:
+        return crowded
     found = members_of(pods, claims, owns)
     if isinstance(found, Reason):
         return Waiting(reason=str(found.rule), message=str(found))
@@ -155,6 +160,26 @@ def _missing(pods: Sequence[Pod], claims: Claims) -> Waiting | None:
                     message=f"pod {pod.metadata.name}: ResourceClaim "
                     f"{claim.metadata.name} is being deleted",
                 )
+    return None
+
+
+def _crowded(pods: Sequence[Pod], claims: Claims) -> Waiting | None:
+    """Name a claim that more would use than the API server lets."""
+    users: dict[str, set[str]] = {}
+    for pod in pods:
+        for key in claim_keys(pod).values():
+            users.setdefault(key, set()).add(pod.metadata.uid)
+    for key, uids in users.items():
+        claim = claims(key)
+        if claim is not None and claim.status is not None:
+            uids |= {item.uid for item in claim.status.reserved_for}
+        if len(uids) > _MAX_USERS:
+            name = key.partition("/")[2]
+            return Waiting(
+                reason="TooManyUsers",
+                message=f"{len(uids)} pods would use ResourceClaim {name}; a claim is "
+                f"for {_MAX_USERS} at most",
+            )
     return None
 
 

@@ -30,7 +30,7 @@ from publisher.cluster.members import Owns
 from publisher.cluster.observed import Observed
 from publisher.cluster.patches import Patch
 from publisher.cluster.plan_gang import plan_gang
-from publisher.cluster.plan_submission import GangMessage, Situation
+from publisher.cluster.plan_submission import GangMessage, GangPlan, Situation
 from publisher.cluster.state import StatePublisher
 from publisher.cluster.teller import Teller
 from publisher.cluster.view import GroupKey
@@ -96,6 +96,8 @@ class GangWriter:
         """Begin or cease to write; who begins looks at everything."""
         self._leads = leads
         self._refused.clear()
+        if not leads:
+            self._teller.fall_silent()
         await self.changed({*self._observed.view.groups(), *self._gangs.groups()})
 
     async def close(self) -> None:
@@ -134,8 +136,7 @@ class GangWriter:
             self._gangs.forget(plan.forget)
             if plan.patches or plan.removals:
                 await self._write(plan.patches)
-                for pod in plan.removals:
-                    await self._remove(pod)
+                await self._remove_all(group, plan)
             elif plan.messages:
                 for message in plan.messages:
                     await self._say(group, message)
@@ -194,6 +195,12 @@ class GangWriter:
             self._refuse(patch, error)
             found = await self._read_again(patch)
         await self._believe(patch.kind, patch.key, found, patch.uid)
+
+    async def _remove_all(self, group: GroupKey, plan: GangPlan) -> None:
+        if plan.removals:
+            await self._teller.tell_now(group, plan.told)
+        for pod in plan.removals:
+            await self._remove(pod)
 
     async def _remove(self, pod: Pod) -> None:
         """Delete a pod whose devices were lost."""

@@ -24,6 +24,7 @@ from publisher.cluster.plan_submission import (
     lacks_claims,
     plan_submission,
 )
+from publisher.cluster.submissions import Submission
 from publisher.cluster.view import claim_keys, is_gated, is_over
 
 WAITING = "Waiting"
@@ -36,10 +37,12 @@ def plan_gang(situation: Situation) -> GangPlan:
     pods = situation.view.pods(situation.group)
     by_uid = {pod.metadata.uid: pod for pod in pods}
     kept: set[str] = set()
+    taken = _taken(situation.submissions)
     for submission in situation.submissions:
         if submission.message is None or not submission.pods:
             continue
-        here = [by_uid[uid] for uid in sorted(submission.pods & by_uid.keys())]
+        theirs = submission.pods - (taken if submission.is_ending else frozenset())
+        here = [by_uid[uid] for uid in sorted(theirs & by_uid.keys())]
         standing = Standing(submission=submission, pods=tuple(here))
         kept |= plan_submission(situation, standing, plan)
     wanting = [
@@ -54,6 +57,15 @@ def plan_gang(situation: Situation) -> GangPlan:
             Told(phase=WAITING, reason="PodsMissing", message="no pod is there yet")
         )
     return plan
+
+
+def _taken(submissions: Sequence[Submission]) -> frozenset[str]:
+    """Give the uids of pods that a submission asks or asked for and still wants.
+
+    One that ends must not undo what was allocated for another.
+    """
+    alive = (item.pods for item in submissions if not item.is_ending)
+    return frozenset().union(*alive)
 
 
 def _wants_devices(situation: Situation, pod: Pod) -> bool:

@@ -13,12 +13,14 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.gang import Gang, GangPhase
+from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
 from publisher.cluster.plan_submission import Told
 from publisher.cluster.view import is_gated, is_over
 from publisher.names import GATE
 
+GANG = "Gang"
 ALLOCATED, PLACEMENT_LOST = "Allocated", "PlacementLost"
 WAITING = "Waiting"
 _ORDER: tuple[str, ...] = (
@@ -32,7 +34,7 @@ _ORDER: tuple[str, ...] = (
     GangPhase.COMPLETED,
 )
 """Of several, the phase that needs attention most is the gang's."""
-_ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING, GangPhase.COMPLETED)
+_ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING)
 _MESSAGE = 1000
 """Characters of an event's message (the API server takes 1,024 bytes)."""
 
@@ -47,10 +49,8 @@ class Note(Struct, frozen=True, kw_only=True):
     reason: str
     message: str
 
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What makes two notes the same."""
-        return (self.about.uid, self.reason, self.message)
+    once: bool = False
+    """It says what happened, not what holds."""
 
 
 def gang_status(
@@ -68,7 +68,7 @@ def gang_status(
     size = sum(member.count for member in gang.spec.members)
     opened = sum(not is_gated(pod) for pod in pods if not _is_lost(pod))
     lost = next((t for t in told if t.reason == PLACEMENT_LOST), None)
-    allocated = chief.phase in _ALLOCATED_IN
+    allocated = chief.phase in _ALLOCATED_IN and lost is None
     conditions = [_condition(ALLOCATED, allocated, chief)]
     if lost is not None or _condition_of(known, PLACEMENT_LOST):
         conditions.append(_condition(PLACEMENT_LOST, lost is not None, lost or chief))
@@ -90,9 +90,16 @@ def gang_status(
     return status
 
 
+def is_past(pods: Sequence[Pod], known: Mapping[str, Any]) -> bool:
+    """Whether a Gang object has had its pods, and keeps the status that it has."""
+    return not pods and known.get("phase") == GangPhase.COMPLETED
+
+
 def notes(told: Iterable[Told], gang: Gang | None) -> Iterator[Note]:
     """Say what to tell: every pod why it waits, the Gang what became of it."""
     for item in told:
+        if gang is not None and item.phase == GangPhase.RUNNING and item.decision:
+            yield _allocated(gang, item.decision)
         if not item.reason:
             continue
         text = f"{item.message} (waits at scheduling gate {GATE})"
@@ -100,26 +107,20 @@ def notes(told: Iterable[Told], gang: Gang | None) -> Iterator[Note]:
             said = text if is_gated(pod) else item.message
             yield _note("Pod", pod.metadata, item, said)
         if gang is not None:
-            yield _note("Gang", gang.metadata, item, item.message)
-        elif not item.pods:
-            continue
+            yield _note(GANG, gang.metadata, item, item.message)
 
 
-def allocated_note(told: Told, gang: Gang | None) -> Note | None:
-    """Say once where a gang went; without a Gang object its first pod is told."""
-    decision = told.decision
-    if decision is None or told.phase != GangPhase.RUNNING or told.reason:
-        return None
-    nodes = len({member.node for member in decision.members})
-    message = (
-        f"devices of {len(decision.members)} pods are allocated on {nodes} nodes "
-        f"(solve {decision.solve}, attempt {decision.attempt})"
-    )
-    about = gang.metadata if gang is not None else None
-    if about is None:
-        return None
+def _allocated(gang: Gang, decision: GangAllocated) -> Note:
+    """Say where pods of a gang went, and which solve to replay."""
+    pods, nodes = len(decision.members), {item.node for item in decision.members}
     return Note(
-        kind="Gang", about=about, type="Normal", reason="Allocated", message=message
+        kind=GANG,
+        about=gang.metadata,
+        type="Normal",
+        reason=ALLOCATED,
+        message=f"{pods} pods have their devices on {len(nodes)} nodes "
+        f"(solve {decision.solve}, attempt {decision.attempt})",
+        once=True,
     )
 
 
@@ -164,6 +165,6 @@ def _note(kind: str, about: ObjectMeta, told: Told, message: str) -> Note:
         kind=kind,
         about=about,
         type="Warning" if alarming else "Normal",
-        reason=f"Gang{told.reason}" if kind == "Pod" else told.reason,
+        reason=told.reason if kind == GANG else f"Gang{told.reason.removeprefix(GANG)}",
         message=message[:_MESSAGE],
     )

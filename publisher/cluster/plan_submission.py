@@ -303,17 +303,14 @@ def _plan_running(
     told = Told(phase=GangPhase.RUNNING, decision=submission.allocated)
     if lost:
         names = ", ".join(pod.metadata.name for pod in lost[:5])
-        told = Told(
-            phase=GangPhase.RUNNING,
-            reason="PlacementLost",
-            message=f"somebody freed the devices of {len(lost)} pods: {names}",
-            pods=tuple(lost),
-            decision=submission.allocated,
-        )
-    plan.told.append(told)
+        message = f"somebody freed the devices of {len(lost)} of {len(alive)} pods"
+        told = replace(told, reason="PlacementLost", message=f"{message}: {names}")
     if lost and _recreates(submission):
+        message = f"{told.message}; all are deleted, as spec.recovery says"
+        plan.told.append(replace(told, message=message, pods=tuple(alive)))
         plan.removals += alive
         return submission.pods
+    plan.told.append(replace(told, pods=tuple(lost)))
     unbound = {pod.metadata.uid for pod in lost if not pod.spec.node_name}
     return submission.pods - unbound
 

@@ -83,6 +83,11 @@ class Submission(Struct, frozen=True, kw_only=True):
         return isinstance(self.decision, GangReleased | GangRejected)
 
     @property
+    def is_ending(self) -> bool:
+        """Whether it is over, or soon will be."""
+        return self.is_over or self.command is not None
+
+    @property
     def is_cancelled_by_others(self) -> bool:
         """Whether somebody else than this publisher gave it up."""
         command = self.command

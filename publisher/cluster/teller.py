@@ -1,34 +1,40 @@
 """Writes what people read: the status of Gang objects and events, behind the work.
 
 Never in the way of an allocation: told later, a few writes at a time, and only what is
-new. A failed note is dropped: it says nothing that the objects do not.
+new. What still holds is told again before its event is forgotten. A failed note is
+dropped: it says nothing that the objects do not.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import islice
+from time import monotonic
 from typing import Any
 
 from contracts.process.log import get_logger
 from contracts.process.run import Task
+from contracts.process.waits import first_of
 from publisher.api import KubernetesApi
 from publisher.cluster.observed import Observed
-from publisher.cluster.plan_status import Note, gang_status, notes
+from publisher.cluster.plan_status import Note, gang_status, is_past, notes
 from publisher.cluster.plan_submission import Told
+from publisher.cluster.said import Said
 from publisher.cluster.view import GroupKey
 from publisher.errors import ApiError, NotFoundError
 from publisher.kinds import EVENT, GANG
 
 _SETTLE_S = 1.0
 """What lasts less is not told."""
-_REMEMBERED = 50_000
+_AGAIN_S = 60.0
+"""How often to look whether something is to be told again."""
 _NAME = 200
 """Characters of a name in the name of its event."""
-_REPORTER = "moorings.dev/publisher"
+REPORTER = "moorings.dev/publisher"
 
 log = get_logger(__name__)
 
@@ -47,8 +53,11 @@ class Teller:
         self._observed = observed
         self._name = name
         self._now = now
-        self._waiting: dict[GroupKey, tuple[Told, ...]] = {}
-        self._told: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+        self._holds: dict[GroupKey, tuple[Told, ...]] = {}
+        """What was last said of each group, while there is something to say."""
+        self._due_s: dict[GroupKey, float] = {}
+        """When a group is told of, by the monotonic clock; the next comes first."""
+        self._said = Said()
         self._wake = asyncio.Event()
         self.counts: Counter[str] = Counter()
         """Events, statuses and failures."""
@@ -59,37 +68,65 @@ class Teller:
 
     def tell(self, group: GroupKey, told: Sequence[Told]) -> None:
         """Tell this of a group, unless something else is to be told soon."""
-        self._waiting[group] = tuple(told)
+        before = self._holds.get(group, ())
+        self._holds[group] = tuple(told)
+        if _gist(before) != _gist(told):
+            self._due_s.pop(group, None)
+        self._due_s.setdefault(group, monotonic() + _SETTLE_S)
         self._wake.set()
 
+    def fall_silent(self) -> None:
+        """Tell nothing more of what was known: another publisher does."""
+        self._holds.clear()
+        self._due_s.clear()
+
     async def _tell(self, stop: asyncio.Event) -> None:
+        again_s = monotonic() + _AGAIN_S
         while not stop.is_set():
-            due, self._waiting = self._waiting, {}
+            if monotonic() >= again_s:
+                for group in self._holds:
+                    self._due_s.setdefault(group, again_s)
+                again_s = monotonic() + _AGAIN_S
             self._wake.clear()
-            for group, told in due.items():
-                if group in self._waiting or stop.is_set():
-                    continue
-                try:
-                    await self._tell_group(group, told)
-                except ApiError as error:
-                    self.counts["failed"] += 1
-                    log.warning("status.missed", gang=str(group), reason=str(error))
-            await _wait(stop, _SETTLE_S)
-            if not self._waiting:
-                await _either(stop, self._wake)
+            next_s = min(again_s, *islice(self._due_s.values(), 1))
+            if next_s > monotonic():
+                await first_of(stop, self._wake, within_s=next_s - monotonic())
+            elif self._due_s:
+                await self._tell_of(self._next_group())
+
+    def _next_group(self) -> GroupKey:
+        group = next(iter(self._due_s))
+        del self._due_s[group]
+        return group
+
+    async def _tell_of(self, group: GroupKey) -> None:
+        told = self._holds.get(group, ())
+        if not told:
+            self._holds.pop(group, None)
+        await self.tell_now(group, told)
+
+    async def tell_now(self, group: GroupKey, told: Sequence[Told]) -> None:
+        """Tell what would be gone before it is due, such as why pods are deleted."""
+        try:
+            await self._tell_group(group, told)
+        except ApiError as error:
+            self.counts["failed"] += 1
+            log.warning("status.missed", gang=str(group), reason=str(error))
 
     async def _tell_group(self, group: GroupKey, told: Sequence[Told]) -> None:
         gang = self._observed.view.gang(group)
         if gang is not None:
             known = self._observed.statuses.get(str(group), {})
             pods = self._observed.view.pods(group)
+            if is_past(pods, known):
+                return
             status = gang_status(gang, told, pods, known, self._now())
             if any(known.get(name) != value for name, value in status.items()):
                 await self._write_status(str(group), status)
         for note in notes(told, gang):
-            if note.key not in self._told:
+            if self._said.is_due(note, monotonic()):
                 await self._write_event(note)
-                self._remember(note)
+                self._said.remember(note, monotonic())
 
     async def _write_status(self, key: str, status: dict[str, Any]) -> None:
         try:
@@ -111,7 +148,7 @@ class Teller:
                 "namespace": about.namespace,
             },
             "eventTime": time,
-            "reportingController": _REPORTER,
+            "reportingController": REPORTER,
             "reportingInstance": self._name,
             "action": "Allocate",
             "type": note.type,
@@ -131,24 +168,6 @@ class Teller:
             return
         self.counts["event"] += 1
 
-    def _remember(self, note: Note) -> None:
-        self._told[note.key] = None
-        if len(self._told) > _REMEMBERED:
-            self._told.popitem(last=False)
 
-
-async def _wait(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return
-
-
-async def _either(stop: asyncio.Event, wake: asyncio.Event) -> None:
-    waits = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(wake.wait())]
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
+def _gist(told: Sequence[Told]) -> list[tuple[str, str]]:
+    return [(item.phase, item.reason) for item in told]

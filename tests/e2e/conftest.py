@@ -1,0 +1,38 @@
+"""One stack beside the shared control plane for all tests of a module."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from moorings.client import Client, open_client
+from tests import cluster
+from tests.cluster import Stack
+from tests.controlplane import fleet
+from tests.controlplane.client import Kube
+from tests.controlplane.fleet import Fleet
+from tests.controlplane.server import ControlPlane
+
+
+@pytest.fixture(scope="module")
+def stack(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
+    """NATS, a solver and a publisher that own everything."""
+    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
+        yield running
+
+
+@pytest.fixture
+async def client(stack: Stack) -> AsyncIterator[Client]:
+    """A person's way to the bus of the stack."""
+    async with open_client(stack.nats.url, "local") as client:
+        yield client
+
+
+@pytest.fixture
+async def site(kube: Kube, namespace: str) -> AsyncIterator[Fleet]:
+    """Two nodes with four devices each, named after the test's own namespace."""
+    async with fleet.running(kube, namespace) as site:
+        yield site

@@ -1,0 +1,90 @@
+"""Claims that several pods use: one node, reserved for all of them, 256 at most."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from contracts.gang import GangPhase
+from moorings.client import Client
+from tests.cluster import gang_pod, is_running, name_of, template
+from tests.controlplane.client import Json, Kube
+from tests.controlplane.fleet import Fleet, allocated, users
+from tests.waits import pods_of, until_phase, until_told
+
+pytestmark = pytest.mark.usefixtures("stack")
+
+
+async def sharing_pods(
+    site: Fleet, gang: str, count: int, claim: str, *, size: int = 0
+) -> list[Json]:
+    pods = (
+        gang_pod(
+            site.namespace,
+            f"{gang}-{number}",
+            gang=gang,
+            size=size or count,
+            claims={"d": claim},
+        )
+        for number in range(count)
+    )
+    return list(await asyncio.gather(*map(site.kube.create, pods)))
+
+
+async def test_pods_that_share_a_claim_run_on_one_node(site: Fleet, kube: Kube) -> None:
+    claim = await site.claim("shared", 2)
+    await sharing_pods(site, "train", 3, "shared")
+    pods = await pods_of(site, "train", 3, is_running)
+    assert len({pod["spec"]["nodeName"] for pod in pods}) == 1
+    held = await kube.get(claim)
+    assert sorted(users(held)) == [name_of(pod) for pod in pods]
+    for pod in pods:
+        site.kubelets.finish(pod)
+    await kube.until(claim, lambda c: not allocated(c))
+
+
+async def test_a_second_gang_joins_an_allocated_claim(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """It goes where the claim is, with devices of its own beside it."""
+    claim = await site.claim("shared", 2)
+    await template(site, "single", count=1)
+    await sharing_pods(site, "first", 2, "shared")
+    first = await pods_of(site, "first", 2, is_running)
+    pods = (
+        gang_pod(
+            site.namespace,
+            f"second-{n}",
+            gang="second",
+            size=2,
+            claims={"d": "shared"},
+            templates={"own": "single"},
+        )
+        for n in range(2)
+    )
+    await asyncio.gather(*map(kube.create, pods))
+    second = await pods_of(site, "second", 2, is_running)
+    assert {p["spec"]["nodeName"] for p in second} == {first[0]["spec"]["nodeName"]}
+    held = await kube.get(claim)
+    assert len(users(held)) == 4
+    for pod in first:
+        await kube.delete(pod)
+    await kube.until(claim, lambda c: sorted(users(c)) == ["second-0", "second-1"])
+    for pod in second:
+        await kube.delete(pod)
+    await kube.until(claim, lambda c: not allocated(c))
+    await until_phase(client, site, "second", GangPhase.COMPLETED)
+
+
+async def test_more_users_than_a_claim_may_have_are_refused(
+    site: Fleet, kube: Kube
+) -> None:
+    """Before anything is decided or written."""
+    claim = await site.claim("shared", 1)
+    pods = await sharing_pods(site, "crowd", 257, "shared")
+    note = await until_told(kube, pods[0], "GangTooManyUsers")
+    assert note.startswith(
+        "257 pods would use ResourceClaim shared; a claim is for 256"
+    )
+    assert not (await kube.get(claim)).get("status")

@@ -1,0 +1,128 @@
+"""Gangs that wait: what their pods are told, and what ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+from contracts.gang import GangPhase
+from moorings.client import Client
+from tests import command_line
+from tests.cluster import Stack, create_pods, is_running, template, uid_of
+from tests.controlplane.client import Json, Kube
+from tests.controlplane.fleet import Fleet
+from tests.waits import events_about, pods_of, until_over, until_phase, until_told
+
+FULL = "asks for 4 of {} on one node for each of 2 pods; 0 matching devices are free"
+
+
+async def cancel(stack: Stack, site: Fleet, gang: str, home: Path) -> None:
+    """Call the executable."""
+    arguments = ("cancel", "-n", site.namespace, gang)
+    call = partial(command_line.moorings, home=home, server=stack.nats.url)
+    ended = await asyncio.to_thread(call, *arguments)
+    assert ended.returncode == 0, ended.stderr
+
+
+async def running_pair(site: Fleet) -> list[Json]:
+    """Let a gang take all devices."""
+    await template(site, count=4)
+    await create_pods(site, "first", range(2), size=2)
+    return await pods_of(site, "first", 2, is_running)
+
+
+async def test_a_gang_that_does_not_fit_follows_one_that_ends(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """Until then every pod says why it waits, once."""
+    first = await running_pair(site)
+    pods = await create_pods(site, "second", range(2), size=2)
+    for pod in pods:
+        note = await until_told(kube, pod, "GangDevicesTaken")
+        assert FULL.format(site.device_class) in note
+        assert "waits at scheduling gate moorings.dev/allocation" in note
+    for pod in first:
+        site.kubelets.finish(pod)
+    await pods_of(site, "second", 2, is_running)
+    await until_phase(client, site, "second", GangPhase.RUNNING)
+    for pod in pods:
+        assert len(await events_about(kube, pod)) == 1
+
+
+async def test_a_gang_that_is_never_whole_is_not_submitted(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    await template(site, count=2)
+    pods = await create_pods(site, "train", range(2), size=3)
+    for pod in pods:
+        note = await until_told(kube, pod, "GangPodsMissing")
+        assert note.startswith("2 of 3 pods are there")
+    namespaces = {record.namespace for record in await client.gangs()}
+    assert site.namespace not in namespaces
+
+
+async def test_a_cancelled_gang_waits_until_its_pods_are_made_anew(
+    site: Fleet, kube: Kube, client: Client, stack: Stack, tmp_path: Path
+) -> None:
+    first = await running_pair(site)
+    pods = await create_pods(site, "second", range(2), size=2)
+    await until_phase(client, site, "second", GangPhase.PENDING)
+    await cancel(stack, site, "second", tmp_path)
+    for pod in pods:
+        note = await until_told(kube, pod, "GangCancelled")
+        assert note.startswith("the gang was cancelled; delete its pods to try again")
+    await until_phase(client, site, "second", GangPhase.CANCELLED)
+    for pod in (*first, *pods):
+        await kube.delete(pod)
+        await kube.until_gone(pod)
+    await create_pods(site, "second", range(2), size=2)
+    await pods_of(site, "second", 2, is_running)
+
+
+async def test_cancelling_a_running_gang_ends_no_pod(
+    site: Fleet, kube: Kube, client: Client, stack: Stack, tmp_path: Path
+) -> None:
+    """What its pods hold is theirs until they end."""
+    first = await running_pair(site)
+    await cancel(stack, site, "first", tmp_path)
+    await until_phase(client, site, "first", GangPhase.CANCELLED)
+    (pod, _) = await create_pods(site, "second", range(2), size=2)
+    await until_told(kube, pod, "GangDevicesTaken")
+    assert await pods_of(site, "first", 2, is_running)
+    for pod in first:
+        site.kubelets.finish(pod)
+    await pods_of(site, "second", 2, is_running)
+
+
+async def test_a_pod_deleted_before_the_decision_is_waited_for(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """The other one is submitted again with its replacement, and goes through once."""
+    first = await running_pair(site)
+    gone, stays = await create_pods(site, "second", range(2), size=2)
+    await until_told(kube, stays, "GangDevicesTaken")
+    await kube.delete(gone)
+    note = await until_told(kube, stays, "GangPodsMissing")
+    assert note.startswith("1 of 2 pods are there")
+    await until_phase(client, site, "second", GangPhase.CANCELLED)
+    await create_pods(site, "second", range(1), size=2)
+    for pod in first:
+        site.kubelets.finish(pod)
+    pods = await pods_of(site, "second", 2, is_running)
+    assert uid_of(pods[1]) == uid_of(stays)
+
+
+async def test_pods_deleted_before_they_are_bound_give_back_what_they_had(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    await template(site, count=4)
+    nobody = {"schedulerName": "nobody"}
+    pods = await create_pods(site, "first", range(2), size=2, **nobody)
+    await until_phase(client, site, "first", GangPhase.RUNNING)
+    for pod in pods:
+        await kube.delete(pod)
+    (record,) = await until_over(client, site, "first")
+    assert record.phase is GangPhase.COMPLETED
+    await create_pods(site, "second", range(2), size=2)
+    await pods_of(site, "second", 2, is_running)

@@ -88,7 +88,7 @@ class Teller:
                     self._due_s.setdefault(group, again_s)
                 again_s = monotonic() + _AGAIN_S
             self._wake.clear()
-            next_s = min(again_s, *islice(self._due_s.values(), 1))
+            next_s = min((again_s, *islice(self._due_s.values(), 1)))
             if next_s > monotonic():
                 await first_of(stop, self._wake, within_s=next_s - monotonic())
             elif self._due_s:

@@ -19,5 +19,11 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     """Where NATS is."""
     replicas: int = 1
     """Of each stream, when it has to be created."""
+    bus_ca_file: str = ""
+    """Who vouches for NATS, as PEM; empty: no TLS. Servers begin with the handshake."""
+    bus_user: str = ""
+    """As whom we speak on the bus; empty: as nobody."""
+    bus_password_file: str = ""
+    """Holds that user's password."""
     health_address: str = ""
     """`host:port` that answers /livez and /readyz; empty: nobody asks."""

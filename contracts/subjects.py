@@ -185,14 +185,14 @@ STREAMS: tuple[Stream, ...] = (
 
 
 class SubjectRow(Struct, frozen=True, kw_only=True):
-    """What travels on one entity's subjects, and who sends it."""
+    """What travels on one entity's subjects, who sends it and who reads it."""
 
     entity: str
     pattern: str
     stream: str
     codec: Codec[Any]
     zstd: bool = False
-    sender: str
+    senders: tuple[str, ...]
     receivers: tuple[str, ...]
 
 
@@ -203,7 +203,7 @@ SUBJECTS: tuple[SubjectRow, ...] = (
         stream="INV",
         codec=messages.INVENTORY,
         zstd=True,
-        sender="nodeagent",
+        senders=("nodeagent",),
         receivers=("solver", "publisher"),
     ),
     SubjectRow(
@@ -211,7 +211,7 @@ SUBJECTS: tuple[SubjectRow, ...] = (
         pattern="health.v1.<cluster>.<node>",
         stream="HEALTH",
         codec=messages.HEALTH,
-        sender="nodeagent",
+        senders=("nodeagent",),
         receivers=("solver", "publisher"),
     ),
     SubjectRow(
@@ -219,7 +219,7 @@ SUBJECTS: tuple[SubjectRow, ...] = (
         pattern="hb.v1.<cluster>.<node>",
         stream="HB",
         codec=messages.HEARTBEAT,
-        sender="nodeagent",
+        senders=("nodeagent",),
         receivers=("solver",),
     ),
     SubjectRow(
@@ -228,7 +228,7 @@ SUBJECTS: tuple[SubjectRow, ...] = (
         stream="STATE",
         codec=messages.STATE,
         zstd=True,
-        sender="publisher",
+        senders=("publisher",),
         receivers=("solver",),
     ),
     SubjectRow(
@@ -236,31 +236,31 @@ SUBJECTS: tuple[SubjectRow, ...] = (
         pattern="submit.v1.<cluster>.<namespace>.<uid>",
         stream="SUBMIT",
         codec=messages.SUBMISSION,
-        sender="platform",
-        receivers=("solver",),
+        senders=("platform", "publisher"),
+        receivers=("solver", "publisher", "platform"),
     ),
     SubjectRow(
         entity="cmd",
         pattern="cmd.v1.<cluster>.<namespace>.<uid>",
         stream="CMD",
         codec=messages.COMMAND,
-        sender="platform",
-        receivers=("solver",),
+        senders=("platform", "publisher"),
+        receivers=("solver", "publisher", "platform"),
     ),
     SubjectRow(
         entity="dec",
         pattern="dec.v1.<cluster>.<namespace>.<uid>",
         stream="DEC",
         codec=messages.DECISION,
-        sender="solver",
-        receivers=("publisher", "platform"),
+        senders=("solver",),
+        receivers=("solver", "publisher", "platform"),
     ),
     SubjectRow(
         entity="solved",
         pattern="solved.v1.<cluster>",
         stream="DEC",
         codec=messages.SOLVED,
-        sender="solver",
+        senders=("solver",),
         receivers=("publisher", "platform"),
     ),
     SubjectRow(
@@ -268,7 +268,7 @@ SUBJECTS: tuple[SubjectRow, ...] = (
         pattern="fence.v1.<cluster>",
         stream="DEC",
         codec=messages.FENCE,
-        sender="solver",
+        senders=("solver",),
         receivers=("solver",),
     ),
     SubjectRow(
@@ -276,15 +276,15 @@ SUBJECTS: tuple[SubjectRow, ...] = (
         pattern="conf.v1.<cluster>.<namespace>.<uid>",
         stream="CONF",
         codec=messages.CONFIRMATION,
-        sender="publisher",
-        receivers=("solver", "platform"),
+        senders=("publisher",),
+        receivers=("solver", "publisher", "platform"),
     ),
     SubjectRow(
         entity="solve",
         pattern="solve.v1.<cluster>.<id>",
         stream="SOLVE",
         codec=messages.SOLVE,
-        sender="solver",
+        senders=("solver",),
         receivers=("solver", "platform"),
     ),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -168,6 +169,9 @@ class Client:
 async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
     """Connect, or say within a few seconds that nobody answers.
 
+    How a server wants to be spoken to is in variables, as it is for services:
+    `MOORINGS_BUS_CA_FILE`, `_BUS_USER` and `_BUS_PASSWORD_FILE`.
+
     Raises:
         InputError: nobody answers, or the cluster's name cannot be part of a subject.
     """
@@ -175,7 +179,13 @@ async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
         subjects.token(cluster)
     except ContractsError as error:
         raise InputError("--cluster", str(error)) from error
-    settings = BusSettings(servers=(server,), name="moorings")
+    settings = BusSettings(
+        servers=(server,),
+        name="moorings",
+        ca_file=os.environ.get("MOORINGS_BUS_CA_FILE", ""),
+        user=os.environ.get("MOORINGS_BUS_USER", ""),
+        password_file=os.environ.get("MOORINGS_BUS_PASSWORD_FILE", ""),
+    )
     async with Bus.open(settings) as bus:
         try:
             await bus.wait_connected(CONNECT_S)

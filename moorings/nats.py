@@ -112,7 +112,7 @@ class LocalServer:
         )
         with self._log_path.open("ab") as log_file:
             self._process = subprocess.Popen(  # noqa: S603 # our own program
-                [_program(), "-c", str(config)],
+                [server_program(), "-c", str(config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log_file,
                 stderr=log_file,
@@ -176,7 +176,12 @@ class LocalServer:
         )
 
 
-def _program() -> str:
+def server_program() -> str:
+    """Find nats-server: beside our Python, else on PATH.
+
+    Raises:
+        LocalServerError: it is not installed.
+    """
     beside = Path(sys.executable).parent / "nats-server"
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if found is None:

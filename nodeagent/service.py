@@ -30,11 +30,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
         BusError: the streams are not as they should be.
     """
     source = _source(config)
-    settings = BusSettings(
-        servers=config.servers,
-        name=f"nodeagent-{config.node or 'fleet'}",
-        replicas=config.replicas,
-    )
+    settings = BusSettings.of(config, f"nodeagent-{config.node or 'fleet'}")
     async with Bus.open(settings) as bus:
         announcer = Announcer(
             bus,

@@ -28,9 +28,7 @@ async def open_service(config: PublisherConfig) -> AsyncIterator[dict[str, Task]
         ApiError: the API server does not answer.
         BusError: the streams are not as they should be.
     """
-    settings = BusSettings(
-        servers=config.servers, name="publisher", replicas=config.replicas
-    )
+    settings = BusSettings.of(config, "publisher")
     if config.folder:
         with opened_folder(config) as (folder, contents):
             async with Bus.open(settings) as bus:

@@ -15,6 +15,7 @@ import zstandard
 from msgspec import Struct
 
 from contracts.process.errors import MessageError
+from contracts.service import ServiceConfig
 
 MAX_DECODED_BYTES = 64 << 20
 """A compressed message that would unpack to more is refused."""
@@ -28,6 +29,11 @@ EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
 MARKER_REASON = "Nats-Marker-Reason"
 
 
+def inbox_prefix(user: str) -> str:
+    """Give the beginning of all subjects on which a user is answered."""
+    return f"_INBOX.{user}" if user else "_INBOX"
+
+
 class BusSettings(Struct, frozen=True, kw_only=True):
     """Where the bus is, and as whom we speak."""
 
@@ -36,10 +42,31 @@ class BusSettings(Struct, frozen=True, kw_only=True):
     """Shown by the server's monitoring."""
     replicas: int = 1
     """Copies of each stream; 3 on a cluster of servers."""
-    inbox_prefix: str = "_INBOX"
-    """Where answers come; a node's own, so that nobody else reads them."""
+    ca_file: str = ""
+    """Who vouches for the servers, as PEM; empty: no TLS."""
+    user: str = ""
+    """Empty: nobody in particular."""
+    password_file: str = ""
+    """Holds the user's password, and is read for each connection."""
     request_timeout_s: float = 5.0
     """One attempt; attempts are repeated (retry.py)."""
+
+    @classmethod
+    def of(cls, config: ServiceConfig, name: str) -> BusSettings:
+        """Take the settings from a service's configuration."""
+        return cls(
+            servers=config.servers,
+            name=name,
+            replicas=config.replicas,
+            ca_file=config.bus_ca_file,
+            user=config.bus_user,
+            password_file=config.bus_password_file,
+        )
+
+    @property
+    def inbox_prefix(self) -> str:
+        """Where answers come; a user's own, so that nobody else may read them."""
+        return inbox_prefix(self.user)
 
 
 class Outgoing(Struct, frozen=True, kw_only=True):

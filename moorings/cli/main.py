@@ -17,7 +17,17 @@ from typer.exceptions import TyperException
 
 from contracts.errors import ContractsError
 from contracts.process.errors import ProcessError
-from moorings.cli import components, demo, gangs, get, lint, plan, solves, watch
+from moorings.cli import (
+    components,
+    demo,
+    gangs,
+    get,
+    lint,
+    permissions,
+    plan,
+    solves,
+    watch,
+)
 from moorings.cli.output import ExitCode, Format, console, notice, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
@@ -33,7 +43,17 @@ app = typer.Typer(
     help="Joint allocation of devices to gangs of pods (Kubernetes DRA). Exit code: 0 "
     "when the answer is yes for everything asked, 1 no, 2 usage, 3 error.",
 )
-for module in (demo, plan, lint, get, watch, gangs, solves, components):
+for module in (
+    demo,
+    plan,
+    lint,
+    get,
+    watch,
+    gangs,
+    solves,
+    components,
+    permissions,
+):
     module.register(app)
 
 

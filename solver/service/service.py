@@ -349,9 +349,7 @@ async def _wait(wake: asyncio.Event, stop: asyncio.Event, seconds: float) -> Non
 async def open_service(config: SolverConfig) -> AsyncIterator[dict[str, Task]]:
     """Open the bus, the sandbox and the worker; close them in reverse."""
     holder = config.name or f"{socket.gethostname()}-{os.getpid()}"
-    settings = BusSettings(
-        servers=config.servers, name=f"solver-{holder}", replicas=config.replicas
-    )
+    settings = BusSettings.of(config, f"solver-{holder}")
     worker = SolveWorker(
         memory_bytes=config.worker_memory_bytes, guard_s=config.guard_s
     )

@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
+from tests.controlplane.client import Kube, named
 from tests.controlplane.kubectl import Kubectl
-from tests.manifests import BASE, KUSTOMIZATION, Manifest, base
+from tests.manifests import BASE, KUSTOMIZATION, Manifest, base, workloads
 
 OWNERSHIP = BASE.parent / "components" / "ownership"
 
@@ -52,11 +53,36 @@ def test_ownership_is_said_in_one_place(
 
 
 def test_base_is_built_as_it_is_written(control_plane_programs: Path) -> None:
-    """The ConfigMap says what the policies already say."""
+    """The ConfigMap says what the policies already say; one more holds NATS' files."""
     built = {
         (thing["kind"], thing["metadata"]["name"]): thing
         for thing in _build(control_plane_programs, BASE)
     }
+    (generated,) = [
+        name for kind, name in built if kind == "ConfigMap" and name.startswith("nats-")
+    ]
+    files = built.pop(("ConfigMap", generated))["data"]
+    nats = built["StatefulSet", "nats"]["spec"]["template"]["spec"]
+    for volume in nats["volumes"]:
+        if volume.get("configMap") == {"name": generated}:
+            volume["configMap"] = {"name": "nats"}
     written = {(thing["kind"], thing["metadata"]["name"]): thing for thing in base()}
 
     assert built == written
+    for name, text in files.items():
+        assert text == (BASE / "nats" / name).read_text()
+
+
+async def test_pods_of_base_fit_their_namespace(admin: Kube) -> None:
+    """It enforces the restricted standard of Pod Security."""
+    space = await admin.get(named("v1", "Namespace", "moorings-system"))
+    labels = space["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+    for name, workload in workloads().items():
+        pod = named("v1", "Pod", f"{name}-0", "moorings-system")
+        pod["spec"] = dict(workload["spec"]["template"]["spec"])
+        for claimed in workload["spec"].get("volumeClaimTemplates", []):
+            volume = {"name": claimed["metadata"]["name"], "emptyDir": {}}
+            pod["spec"]["volumes"] = [*pod["spec"]["volumes"], volume]
+        await admin.create(pod, dryRun="All", fieldValidation="Strict")

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Makes what k8s/base needs and no repository should hold: a certificate authority and a
+# certificate for NATS, and a password for each user of the bus. Prints two Secrets:
+#
+#   bash k8s/secrets.sh | kubectl apply -f -
+#
+# Each run makes everything anew; restart the pods of moorings-system afterwards.
+# Needs openssl. NAMESPACE and DAYS can be set.
+set -euo pipefail
+namespace=${NAMESPACE:-moorings-system}
+days=${DAYS:-3650}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+umask 077
+
+key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1"; }
+base64_of() { openssl base64 -A <"$1"; }
+
+key ca.key
+openssl req -x509 -new -key ca.key -days "$days" -subj "/CN=moorings" -out ca.crt \
+  -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign
+key tls.key
+openssl req -new -key tls.key -subj "/CN=nats" -out tls.csr
+service=nats.$namespace.svc
+cat >extensions <<EXTENSIONS
+subjectAltName = DNS:$service, DNS:*.$service, DNS:localhost, IP:127.0.0.1
+extendedKeyUsage = serverAuth, clientAuth
+EXTENSIONS
+openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days "$days" \
+  -extfile extensions -out tls.crt 2>/dev/null
+
+# The key of the authority is thrown away: nothing else is ever signed with it.
+cat <<SECRETS
+apiVersion: v1
+kind: Secret
+metadata: {name: nats-tls, namespace: $namespace}
+type: kubernetes.io/tls
+data:
+  ca.crt: $(base64_of ca.crt)
+  tls.crt: $(base64_of tls.crt)
+  tls.key: $(base64_of tls.key)
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: nats-users, namespace: $namespace}
+type: Opaque
+stringData:
+SECRETS
+# A letter first: nats-server would read digits as a number.
+for user in solver publisher nodeagent platform; do
+  echo "  $user: p$(openssl rand -hex 24)"
+done

@@ -1,0 +1,276 @@
+"""NATS as k8s/base sets it up: TLS for everybody, and to each what SUBJECTS says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+from msgspec import structs
+from nats.aio.client import Client
+
+from contracts.codec import encode
+from contracts.kubernetes import to_kubernetes
+from contracts.process.bus import Bus
+from contracts.process.errors import BusUnavailableError
+from contracts.process.permissions import USERS
+from contracts.process.wire import BusSettings
+from contracts.subjects import SUBJECTS, SubjectRow
+from tests.builders import device_class, gang, member, member_claim, request
+from tests.controlplane.program import free_port
+from tests.manifests import environment
+from tests.secured_nats import SecuredNats
+from tests.services import Process, eventually, observe, running
+
+MAIN = (sys.executable, "-c", "from moorings.cli.main import main; main()")
+VIOLATION = "Violation"
+PATIENCE_S = 1.0
+FLEET = Path("moorings/fleets/small.yaml")
+GANG = gang(member(member_claim(request(device_class="gpu.moorings.dev")), count=2))
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredNats]:
+    """The three servers."""
+    nats = SecuredNats(tmp_path_factory.mktemp("secured"))
+    with nats.running():
+        yield nats
+
+
+async def _connect(settings: BusSettings) -> None:
+    async with Bus.open(settings) as bus:
+        await bus.wait_connected(PATIENCE_S)
+
+
+# --- who is let in ----------------------------------------------------------------
+
+
+async def test_user_with_password_over_tls_is_let_in(secured: SecuredNats) -> None:
+    for user in USERS:
+        await _connect(secured.settings(user))
+
+
+@pytest.mark.parametrize("lack", ["ca_file", "user", "password_file"])
+async def test_who_lacks_something_is_kept_out(secured: SecuredNats, lack: str) -> None:
+    settings = structs.replace(secured.settings("solver"), **{lack: ""})
+    with pytest.raises(BusUnavailableError):
+        await _connect(settings)
+
+
+async def test_wrong_password_is_refused(secured: SecuredNats) -> None:
+    wrong = str(secured.password_file("publisher"))
+    settings = structs.replace(secured.settings("solver"), password_file=wrong)
+    with pytest.raises(BusUnavailableError):
+        await _connect(settings)
+
+
+async def test_server_of_another_authority_is_told_nothing(
+    secured: SecuredNats, tmp_path: Path
+) -> None:
+    """Not even the user: the client ends in the handshake."""
+    other = SecuredNats(tmp_path)
+    settings = structs.replace(secured.settings("solver"), ca_file=str(other.authority))
+    with pytest.raises(BusUnavailableError):
+        await _connect(settings)
+
+
+# --- what each may do -------------------------------------------------------------
+
+
+class Refusals:
+    """A plain client of a user, and what the server forbade it."""
+
+    def __init__(self, nats: SecuredNats, user: str) -> None:
+        self._settings = nats.settings(user)
+        self._password = nats.password_file(user).read_text()
+        self._client = Client()
+        self.words: list[str] = []
+
+    async def __aenter__(self) -> Self:
+        async def note(error: Exception) -> None:
+            self.words.append(str(error).lower())
+
+        settings = self._settings
+        await self._client.connect(
+            list(settings.servers),
+            tls=ssl.create_default_context(cafile=settings.ca_file),
+            tls_handshake_first=True,
+            user=settings.user,
+            password=self._password,
+            error_cb=note,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.close()
+
+    async def may_publish(self, subject: str) -> bool:
+        """Publish nothing to a subject, and hear what the server says of it."""
+        await self._client.publish(subject, b"")
+        await self._client.flush()
+        await self._client.flush()
+        return f'for publish to "{subject.lower()}"' not in " ".join(self.words)
+
+    async def may_subscribe(self, subject: str) -> bool:
+        """Subscribe, and hear what the server says of it."""
+        await self._client.subscribe(subject)
+        await self._client.flush()
+        await self._client.flush()
+        return f'for subscription to "{subject.lower()}"' not in " ".join(self.words)
+
+
+@pytest.fixture
+async def refusals(secured: SecuredNats, user: str) -> AsyncIterator[Refusals]:
+    async with Refusals(secured, user) as client:
+        yield client
+
+
+def _some(row: SubjectRow) -> str:
+    tokens = [
+        "x" if token.startswith("<") else token for token in row.pattern.split(".")
+    ]
+    return ".".join(tokens)
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_user_sends_what_the_table_lets_it_send(
+    refusals: Refusals, user: str
+) -> None:
+    """Each entity, by each user: yes exactly for its senders."""
+    allowed = {row.entity for row in SUBJECTS if await refusals.may_publish(_some(row))}
+
+    assert allowed == {row.entity for row in SUBJECTS if user in row.senders}
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_user_reads_streams_that_the_table_lets_it_read(
+    refusals: Refusals, user: str
+) -> None:
+    allowed = {
+        row.stream
+        for row in SUBJECTS
+        if await refusals.may_publish(f"$JS.API.CONSUMER.CREATE.{row.stream}.c")
+    }
+    parties = (row for row in SUBJECTS if user in {*row.senders, *row.receivers})
+
+    assert allowed == {row.stream for row in parties}
+
+
+NOBODY_PUBLISHES = (
+    "$JS.API.STREAM.DELETE.DEC",
+    "$JS.API.STREAM.PURGE.DEC",
+    "$JS.API.STREAM.UPDATE.DEC",
+    "$JS.API.STREAM.MSG.DELETE.DEC",
+    "$JS.API.STREAM.CREATE.MINE",
+    "$SYS.REQ.SERVER.PING",
+    "evt.dec.v1.x.x.x",
+    "anything",
+)
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_nobody_does_what_no_service_does(
+    secured: SecuredNats, refusals: Refusals, user: str
+) -> None:
+    """Nor hears what others are answered."""
+    others = [f"_INBOX.{other}.>" for other in USERS if other != user]
+    heard = [
+        subject
+        for subject in (">", "_INBOX.>", "inv.v1.>", *others)
+        if await refusals.may_subscribe(subject)
+    ]
+    published = [
+        subject for subject in NOBODY_PUBLISHES if await refusals.may_publish(subject)
+    ]
+
+    assert (heard, published) == ([], [])
+    assert await refusals.may_subscribe(f"_INBOX.{user}.x.>")
+    assert VIOLATION in secured.log()
+
+
+# --- and it is enough -------------------------------------------------------------
+
+
+async def test_stack_works_with_its_permissions(
+    secured: SecuredNats, tmp_path: Path
+) -> None:
+    """A gang from submission to its manifests and its replay, and nobody is refused."""
+    given = {
+        "nodeagent": {"NODEAGENT_FLEET": str(FLEET), "NODEAGENT_NODE": ""},
+        "solver": {},
+        "publisher": {"PUBLISHER_FOLDER": str(tmp_path / "manifests")},
+    }
+    processes = [
+        Process(name, tmp_path / f"{name}.log", **(_variables(secured, name) | more))
+        for name, more in given.items()
+    ]
+    (tmp_path / "gang.json").write_bytes(encode(to_kubernetes(GANG)))
+    before = secured.log().count(VIOLATION)
+    claims = tmp_path / "manifests" / "resourceclaims" / "team-a"
+
+    async def written() -> bool:
+        return len([*claims.glob("*.json")]) == 2  # a small folder
+
+    async with running(*processes):
+        await _know_class(secured)
+        told = await _moorings(
+            secured, "submit", "-f", str(tmp_path / "gang.json"), "--wait"
+        )
+        await eventually(written, "both claims are written")
+        solves = json.loads(await _moorings(secured, "solves", "list", "-o", "json"))
+        replayed = await _moorings(secured, "replay", solves[0]["opened"]["solve"])
+        logs = "\n".join(process.log() for process in processes)
+
+    assert "train submitted" in told
+    assert ": same bytes" in replayed
+    assert "violation" not in logs.lower()
+    assert secured.log().count(VIOLATION) == before
+
+
+async def _know_class(secured: SecuredNats) -> None:
+    """Say what classes there are, as a publisher beside a cluster does."""
+    async with Bus.open(secured.settings("publisher")) as bus:
+        await bus.wait_connected(10)
+        await bus.ensure_streams()
+        await observe(
+            bus, device_class("gpu.moorings.dev", "device.driver == 'gpu.moorings.dev'")
+        )
+
+
+def _variables(secured: SecuredNats, service: str) -> dict[str, str]:
+    """Give a service what k8s/base gives it, but for places."""
+    pod = {"metadata_name": "p", "metadata_namespace": "n", "spec_nodeName": "node-0"}
+    prefix = service.upper()
+    return environment(service, **pod) | {
+        f"{prefix}_SERVERS": ",".join(secured.urls),
+        f"{prefix}_BUS_CA_FILE": str(secured.authority),
+        f"{prefix}_BUS_PASSWORD_FILE": str(secured.password_file(service)),
+        f"{prefix}_HEALTH_ADDRESS": f"127.0.0.1:{free_port()}",
+    }
+
+
+async def _moorings(secured: SecuredNats, *arguments: str) -> str:
+    """Run the command line as the user `platform`; gives what it prints."""
+    variables = {
+        "MOORINGS_SERVER": secured.urls[0],
+        "MOORINGS_BUS_CA_FILE": str(secured.authority),
+        "MOORINGS_BUS_USER": "platform",
+        "MOORINGS_BUS_PASSWORD_FILE": str(secured.password_file("platform")),
+    }
+    process = await asyncio.create_subprocess_exec(
+        *MAIN,
+        *arguments,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    told, _ = await process.communicate()
+    assert process.returncode == 0, told.decode()
+    return told.decode()

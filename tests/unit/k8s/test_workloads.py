@@ -1,0 +1,142 @@
+"""What runs in k8s/base: its variables, probes, limits and who it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.process.config import read_config
+from contracts.process.permissions import USERS, server_configuration
+from contracts.service import ServiceConfig
+from nodeagent.config import NodeAgentConfig
+from publisher.config import PublisherConfig
+from solver.service.config import SolverConfig
+from tests.manifests import BASE, Manifest, base, environment, workloads
+
+CONFIGS: dict[str, type[ServiceConfig]] = {
+    "nodeagent": NodeAgentConfig,
+    "publisher": PublisherConfig,
+    "solver": SolverConfig,
+}
+POD = {
+    "metadata_name": "pod-1",
+    "metadata_namespace": "moorings-system",
+    "spec_nodeName": "node-1",
+}
+IMAGE = "moorings:0.1.0"
+
+
+def _pod(name: str) -> Manifest:
+    pod: Manifest = workloads()[name]["spec"]["template"]["spec"]
+    return pod
+
+
+def _container(name: str) -> Manifest:
+    (container,) = _pod(name)["containers"]
+    found: Manifest = container
+    return found
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_variables_are_those_of_the_configuration(name: str) -> None:
+    """Unknown ones are refused at the start, and each is of its type."""
+    variables = environment(name, **POD)
+    prefix = f"{name.upper()}_"
+    config = read_config(CONFIGS[name], prefix, variables)
+
+    assert {variable[: len(prefix)] for variable in variables} == {prefix}
+    assert config.servers == tuple(
+        f"nats://nats-{number}.nats.moorings-system.svc:4222" for number in range(3)
+    )
+    assert config.bus_user == name
+
+
+def test_publisher_owns_what_the_policies_gate() -> None:
+    variables = environment("publisher", **POD)
+    config = read_config(PublisherConfig, "PUBLISHER_", variables)
+
+    assert config.owned_drivers == ("gpu.moorings.dev", "nic.moorings.dev")
+    assert config.owned_classes == ("gpu.moorings.dev", "nic.moorings.dev")
+    assert config.namespace == "moorings-system"
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_service_is_probed_where_it_answers(name: str) -> None:
+    container = _container(name)
+    config = read_config(CONFIGS[name], f"{name.upper()}_", environment(name, **POD))
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    paths = {
+        kind: container[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe")
+    }
+
+    assert config.health_address == f"0.0.0.0:{ports['health']}"
+    assert paths == {
+        "livenessProbe": {"path": "/livez", "port": "health"},
+        "readinessProbe": {"path": "/readyz", "port": "health"},
+    }
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_services_are_of_one_image(name: str) -> None:
+    command = {"nodeagent": "agent"}.get(name, name)
+
+    assert _container(name)["image"] == IMAGE
+    assert _container(name)["args"] == [command]
+
+
+@pytest.mark.parametrize("name", [*CONFIGS, "nats"])
+def test_pod_has_no_more_than_it_needs(name: str) -> None:
+    pod, container = _pod(name), _container(name)
+    boxed: dict[str, Any] = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+    assert pod["serviceAccountName"] == name
+    assert pod["automountServiceAccountToken"] is (name == "publisher")
+    # A Service of our name would otherwise set variables that we refuse.
+    assert pod["enableServiceLinks"] is False
+    assert pod["priorityClassName"].startswith("moorings-")
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == boxed
+    assert {"cpu", "memory"} == container["resources"]["requests"].keys()
+    assert "memory" in container["resources"]["limits"]
+
+
+def test_every_user_of_the_bus_has_a_password() -> None:
+    """In the server's variables, and in the pod of the service that is the user."""
+    given = {
+        entry["name"]: entry["valueFrom"]["secretKeyRef"]
+        for entry in _container("nats")["env"]
+        if "secretKeyRef" in entry.get("valueFrom", {})
+    }
+    wanted = {
+        f"{user.upper()}_PASSWORD": {"name": "nats-users", "key": user}
+        for user in USERS
+    }
+    mounted = {
+        name: source["secret"]["items"]
+        for name in CONFIGS
+        for volume in _pod(name)["volumes"]
+        for source in volume.get("projected", {}).get("sources", [])
+        if source["secret"]["name"] == "nats-users"
+    }
+
+    assert given == wanted
+    assert mounted == {name: [{"key": name, "path": "password"}] for name in CONFIGS}
+
+
+def test_permissions_of_the_bus_are_those_of_the_table() -> None:
+    """Else: `moorings permissions > k8s/base/nats/permissions.conf`."""
+    written = (BASE / "nats" / "permissions.conf").read_text()
+
+    assert written == server_configuration()
+
+
+def test_priority_classes_are_there() -> None:
+    known = {t["metadata"]["name"] for t in base() if t["kind"] == "PriorityClass"}
+
+    assert {_pod(name)["priorityClassName"] for name in workloads()} == known

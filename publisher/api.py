@@ -16,7 +16,7 @@ from msgspec import Struct
 from contracts.kubernetes import RESOURCE_GROUP
 from publisher.answers import Status, error_of_status
 from publisher.errors import ClusterError, NotFoundError, UnavailableError
-from publisher.kinds import Kind, ServedKinds, of_served
+from publisher.kinds import VERSIONS, Kind, ServedKinds, of_served
 from publisher.transport import AGENT, Transport
 
 IN_FLIGHT = 32
@@ -105,8 +105,8 @@ class KubernetesApi:
         async with Transport.open(kubeconfig, context, in_flight) as transport:
             yield cls(transport)
 
-    async def served_kinds(self) -> ServedKinds:
-        """Ask which versions of resource.k8s.io the cluster serves.
+    async def served_kinds(self, versions: tuple[str, ...] = VERSIONS) -> ServedKinds:
+        """Ask which versions of resource.k8s.io the cluster serves; the first counts.
 
         Raises:
             ClusterError: none that we know.
@@ -123,9 +123,10 @@ class KubernetesApi:
                 plurals[item.version] = frozenset(entry.name for entry in found)
         except NotFoundError:
             plurals = {}
-        kinds = of_served(plurals)
+        kinds = of_served(plurals, versions)
         if kinds is None:
-            reason = f"serves no version of {RESOURCE_GROUP} that Moorings reads"
+            wanted = ", ".join(versions)
+            reason = f"serves {RESOURCE_GROUP} in none of the versions {wanted}"
             raise ClusterError(self._transport.server, reason)
         return kinds
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from contracts.service import ServiceConfig
+from publisher.kinds import VERSIONS
 
 
 class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
@@ -18,6 +19,8 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """The way to the cluster; empty: the service account of the pod that we run in."""
     context: str = ""
     """Of the kubeconfig; empty: its current one."""
+    api_versions: tuple[str, ...] = VERSIONS
+    """Of resource.k8s.io: the first that the cluster serves is used."""
     namespace: Annotated[str, Meta(min_length=1)] = "moorings-system"
     """Where the Lease is by which publishers agree who writes."""
     lease_s: Annotated[float, Meta(ge=1)] = 15.0

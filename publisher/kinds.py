@@ -105,12 +105,15 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
     """None: not served; devices are tainted in their slices only."""
 
 
-def of_served(plurals_by_version: Mapping[str, Container[str]]) -> ServedKinds | None:
-    """Choose versions; None: the cluster serves none of resource.k8s.io that we know.
+def of_served(
+    plurals_by_version: Mapping[str, Container[str]],
+    versions: tuple[str, ...] = VERSIONS,
+) -> ServedKinds | None:
+    """Choose the first of some versions that is served; None: the cluster has none.
 
     `plurals_by_version["v1"]` names what the cluster serves in resource.k8s.io/v1.
     """
-    version = _newest(VERSIONS, RESOURCE_CLAIM, plurals_by_version)
+    version = _newest(versions, RESOURCE_CLAIM, plurals_by_version)
     rules = _newest(TAINT_RULE_VERSIONS, DEVICE_TAINT_RULE, plurals_by_version)
     if version is None:
         return None

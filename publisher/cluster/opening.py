@@ -72,7 +72,11 @@ async def open_cluster(
         identity = f"{identity}-{secrets.token_hex(3)}"
         key = f"{config.namespace}/{LEASE_NAME}"
         lease = LeaderLease(lease_api, key, identity, config.lease_s)
-        kinds = await retry("discover", api.served_kinds, on=UnavailableError)
+        kinds = await retry(
+            "discover",
+            partial(api.served_kinds, config.api_versions),
+            on=UnavailableError,
+        )
         async with Bus.open(settings) as bus:
             await bus.wait_connected()
             await bus.ensure_streams()

@@ -9,17 +9,27 @@ import pytest
 
 from tests import cluster
 from tests.cluster import Stack, gang_pod, is_running, pods_until
+from tests.conftest import release
 from tests.controlplane import kubelet, objects
 from tests.controlplane.client import Kube
+from tests.controlplane.options import NEWEST
 from tests.controlplane.server import ControlPlane
 
+SERVED = ("v1",) if release() == NEWEST else ("v1", "v1beta2", "v1beta1")
+"""Older releases serve the versions before v1 too, as the tests start them."""
 
-@pytest.fixture
-async def stack(control_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Stack]:
-    async with cluster.stack(control_plane, tmp_path) as running:
+
+@pytest.fixture(params=SERVED)
+async def stack(
+    request: pytest.FixtureRequest, control_plane: ControlPlane, tmp_path: Path
+) -> AsyncIterator[Stack]:
+    """A publisher that speaks just one version of resource.k8s.io."""
+    version = {"PUBLISHER_API_VERSIONS": request.param}
+    async with cluster.stack(control_plane, tmp_path, **version) as running:
         yield running
 
 
+@pytest.mark.every_release
 @pytest.mark.usefixtures("stack")
 async def test_a_gang_by_labels_is_allocated_whole_and_runs(
     kube: Kube, namespace: str

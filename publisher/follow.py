@@ -13,6 +13,7 @@ from contextlib import aclosing, suppress
 
 from contracts.process.log import get_logger
 from contracts.process.retry import Outage
+from contracts.process.waits import unless
 from publisher.api import Json, KubernetesApi, WatchEvent
 from publisher.changes import Change, Page
 from publisher.errors import (
@@ -50,21 +51,9 @@ async def follow(
         InvalidError: the selector is refused.
     """
     follower = _Follower(api, kind, stop, field_selector, may_be_absent=may_be_absent)
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        async with aclosing(follower.pages()) as pages:
-            while not stop.is_set():
-                following = asyncio.ensure_future(anext(pages))
-                await asyncio.wait(
-                    (stopping, following), return_when=asyncio.FIRST_COMPLETED
-                )
-                if not following.done():
-                    following.cancel()
-                    await asyncio.wait((following,))
-                    return
-                yield following.result()
-    finally:
-        stopping.cancel()
+    async with aclosing(follower.pages()) as pages:
+        while (page := await unless(stop, anext(pages))) is not None:
+            yield page
 
 
 class _Follower:

@@ -91,9 +91,16 @@ class Bus:
 
     async def publish_many(
         self, messages: Sequence[Outgoing], window_bytes: int = 16 << 20
-    ) -> None:
-        """Store messages, many in flight; a retried one may come after later ones."""
-        await publishing.publish_many(self._connection, messages, window_bytes)
+    ) -> int:
+        """Store messages, many in flight; a retried one may come after later ones.
+
+        Gives the highest of their sequences.
+
+        Raises:
+            PublishRefusedError: one is refused; others may be stored.
+            BusUnavailableError: the retry budget is spent.
+        """
+        return await publishing.publish_many(self._connection, messages, window_bytes)
 
     async def publish_batch(self, messages: Sequence[Outgoing]) -> int:
         """Store up to 1,000 messages of one stream, all or none.

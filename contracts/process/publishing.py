@@ -73,8 +73,9 @@ async def publish(connection: Connection, message: Outgoing) -> int:
 
 async def publish_many(
     connection: Connection, messages: Sequence[Outgoing], window_bytes: int
-) -> None:
+) -> int:
     """Store messages, a window of them in flight; see `Bus.publish_many`."""
+    highest = 0
     for window in _windows(messages, window_bytes):
         futures: list[asyncio.Future[Delivery] | None] = []
         for message in window:
@@ -86,8 +87,11 @@ async def publish_many(
             else:
                 futures.append(future)
         for message, sent in zip(window, futures, strict=True):
-            if not await _stored(connection, message.subject, sent):
-                await publish(connection, message)
+            sequence = await _stored(connection, message.subject, sent)
+            if sequence is None:
+                sequence = await publish(connection, message)
+            highest = max(highest, sequence)
+    return highest
 
 
 async def publish_batch(connection: Connection, messages: Sequence[Outgoing]) -> int:
@@ -143,15 +147,14 @@ async def _send_batch(
 
 async def _stored(
     connection: Connection, subject: str, sent: asyncio.Future[Delivery] | None
-) -> bool:
-    """Whether a message of a window is stored; False asks for another attempt."""
+) -> int | None:
+    """Give the sequence of a message of a window; None asks for another attempt."""
     if sent is None:
-        return False
+        return None
     try:
-        _sequence(subject, await connection.answer(subject, sent))
+        return _sequence(subject, await connection.answer(subject, sent))
     except BusUnavailableError:
-        return False
-    return True
+        return None
 
 
 def _sequence(subject: str, reply: Delivery) -> int:

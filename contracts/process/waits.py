@@ -7,6 +7,24 @@ clock alone.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def unless(stop: asyncio.Event, work: Awaitable[T]) -> T | None:
+    """Do some work; once `stop` is set it is cancelled, and None comes back."""
+    working = asyncio.ensure_future(work)
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        stopping.cancel()
+        if not working.done():
+            working.cancel()
+            await asyncio.wait((working,))
 
 
 async def first_of(*events: asyncio.Event, within_s: float | None = None) -> None:

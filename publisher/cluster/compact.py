@@ -1,7 +1,8 @@
 """An object of the API server -> what the bus carries of it, or nothing.
 
 Keeps what an allocator decides by and drops the rest, so that heartbeats, managed
-fields and status of others cause no message. Pure; knows no bus.
+fields and status of others cause no message; whatever version the cluster serves, the
+bus carries v1. Pure; knows no bus.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contracts.gang import GANG_LABEL, GANG_UID_ANNOTATION
+from contracts.kubernetes import V1
 from contracts.node_affinity import pinned_node
+from contracts.versions import to_v1
 from publisher.cluster.view import ENDED
 
 Json = dict[str, Any]
@@ -18,6 +21,8 @@ _CONTAINER = ("name", "resources", "restartPolicy")
 _NODE_STATUS = ("allocatable", "declaredFeatures")
 _WHOLE = ("ResourceSlice", "DeviceClass", "DeviceTaintRule")
 """Kinds of which the spec is what matters."""
+_WHOLE_METADATA = ("name", "creationTimestamp")
+"""Of two classes for one extended resource the newer one counts."""
 
 
 def compact(raw: Mapping[str, Any]) -> Json | None:
@@ -35,11 +40,18 @@ def compact(raw: Mapping[str, Any]) -> Json | None:
         case "Pod":
             return _pod(raw)
         case "ResourceClaim":
-            return _claim(raw)
+            return _claim(_as_v1(raw))
         case kind if kind in _WHOLE:
-            return _object(raw, _picked(raw["metadata"], ("name",)), raw["spec"])
+            found = _as_v1(raw)
+            metadata = _picked(found["metadata"], _WHOLE_METADATA)
+            return _object(found, metadata, found["spec"])
         case _:
             return None
+
+
+def _as_v1(raw: Mapping[str, Any]) -> Json:
+    version = raw["apiVersion"].rpartition("/")[2]
+    return to_v1(raw["kind"], version, dict(raw), []) | {"apiVersion": V1}
 
 
 def _node(raw: Mapping[str, Any]) -> Json:

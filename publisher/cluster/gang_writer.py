@@ -247,7 +247,8 @@ class GangWriter:
 
     async def _say(self, group: GroupKey, message: GangMessage) -> None:
         if isinstance(message, GatesOpened):
-            message = replace(message, state=await self._published(group))
+            # The bus holds the gang's claims and pods as we wrote them.
+            message = replace(message, state=await self._state.published())
         await self._gangs.say(message)
         log.info(
             "gang.told",
@@ -255,11 +256,6 @@ class GangWriter:
             gang=str(group),
             gang_uid=message.uid,
         )
-
-    async def _published(self, group: GroupKey) -> int:
-        """Wait until the bus holds the gang's claims and pods as we wrote them."""
-        pod = self._observed.view.pods(group)[0].metadata
-        return await self._state.published("Pod", object_key(pod.namespace, pod.name))
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

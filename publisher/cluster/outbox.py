@@ -19,15 +19,20 @@ class Outbox:
         self._versions: dict[str, int] = {}
         self._on_bus: dict[str, bytes] | None = None
         """Digests; None: it is not known what the bus holds."""
-        self._due: dict[str, None] = {}
+        self._due: dict[str, int] = {}
+        """Oldest first, each with the number of the change that made it due."""
+        self.changes = 0
+        """Counts what was taken in."""
 
     def __len__(self) -> int:
         return len(self._due)
 
     @property
-    def knows_bus(self) -> bool:
-        """Whether it is known what the bus holds."""
-        return self._on_bus is not None
+    def said(self) -> int:
+        """The number of the change up to which the bus holds everything."""
+        if self._on_bus is None:
+            return -1
+        return next(iter(self._due.values()), self.changes + 1) - 1
 
     def wanted(self, subject: str) -> bytes | None:
         """Give what should be on a subject; None: that it is gone."""
@@ -41,6 +46,7 @@ class Outbox:
         """
         if 0 < version < self._versions.get(subject, 0):
             return
+        self.changes += 1
         self._versions[subject] = version
         if not version:
             del self._versions[subject]
@@ -85,7 +91,7 @@ class Outbox:
         if self._on_bus.get(subject) == (None if data is None else digest(data)):
             self._due.pop(subject, None)
         else:
-            self._due.setdefault(subject, None)
+            self._due.setdefault(subject, self.changes)
 
 
 def digest(data: bytes) -> bytes:

@@ -1,7 +1,8 @@
 """What the cluster holds, said on the bus: one message an object, the newest version.
 
-A publisher that begins to lead reads what the bus holds and says only what differs.
-Many messages are in flight, but never two of one object. Decides nothing.
+A publisher that begins to lead reads what the bus holds and says only what differs; so
+it does after each reconnect, because a bus may have lost everything. Many messages are
+in flight, but never two of one object. Decides nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contracts.messages import ObjectGone, ObjectObserved
 from contracts.process.bus import Bus
 from contracts.process.errors import BusError
 from contracts.process.log import get_logger
-from contracts.process.waits import first_of
+from contracts.process.waits import first_of, unless
 from contracts.process.wire import Outgoing
 from contracts.subjects import untoken
 from publisher.changes import Change, Page
@@ -26,6 +27,7 @@ from publisher.errors import NotLeadingError
 
 _BATCH = 1000
 _PAUSE_S = 1.0
+_LOOK_S = 2.0
 _SHOWN = 500
 
 log = get_logger(__name__)
@@ -41,6 +43,10 @@ class StatePublisher:
         self._wake = asyncio.Event()
         self._flushed = asyncio.Condition()
         self._leads = False
+        self._connection = 0
+        """Of the bus, when it was last read."""
+        self._sequence = 0
+        """The stream's, after which everything that was said is there."""
         self.counts: Counter[str] = Counter()
         """Objects said and refused."""
 
@@ -54,41 +60,42 @@ class StatePublisher:
     async def publish(self, stop: asyncio.Event) -> None:
         """Say everything that is due, from now until `stop`."""
         self._leads = True
+        self._connection = 0
         try:
-            await self._begin(stop)
             while not stop.is_set():
                 self._wake.clear()
+                if self._connection != self._bus.connection:
+                    await self._compare(stop)
                 while self._outbox and not stop.is_set():
                     await self._say_some(stop)
-                async with self._flushed:
-                    self._flushed.notify_all()
-                await first_of(self._wake, stop)
+                    await self._notify()
+                await self._notify()
+                await first_of(self._wake, stop, within_s=_LOOK_S)
         finally:
             self._leads = False
             self._outbox.end()
-            async with self._flushed:
-                self._flushed.notify_all()
+            await self._notify()
 
-    async def published(self, kind: str, key: str) -> int:
-        """Wait until all that was taken in is on the bus, and this object once more.
+    async def published(self) -> int:
+        """Wait until everything that was taken in is on the bus.
 
-        Gives the sequence of that repetition: the stream holds the rest before it.
+        Gives a sequence of STATE: whoever has read so far knows all of it.
 
         Raises:
             NotLeadingError: another publisher says what the cluster holds.
-            BusError: it could not be stored.
         """
+        changes = self._outbox.changes
         async with self._flushed:
-            await self._flushed.wait_for(self._is_flushed)
+            await self._flushed.wait_for(
+                lambda: not self._leads or self._outbox.said >= changes
+            )
         if not self._leads:
             raise NotLeadingError
-        subject = subjects.state(self._cluster, kind, key)
-        return await self._bus.publish(
-            _outgoing(self._cluster, subject, self._outbox.wanted(subject))
-        )
+        return self._sequence
 
-    def _is_flushed(self) -> bool:
-        return not self._leads or (self._outbox.knows_bus and not self._outbox)
+    async def _notify(self) -> None:
+        async with self._flushed:
+            self._flushed.notify_all()
 
     def _take(self, change: Change) -> None:
         subject = subjects.state(self._cluster, change.kind, change.key)
@@ -111,13 +118,17 @@ class StatePublisher:
             data = messages.STATE.encode(message)
         self._outbox.put(subject, data, int(raw["metadata"]["resourceVersion"]))
 
-    async def _begin(self, stop: asyncio.Event) -> None:
+    async def _compare(self, stop: asyncio.Event) -> None:
         """Learn what the bus holds, however long that takes."""
+        self._connection = self._bus.connection
+        self._outbox.end()
+        self._sequence = 0
         wanted = [subjects.wildcard("state", self._cluster)]
         held: dict[str, bytes] = {}
         done = asyncio.Event()
         async for page in self._bus.follow("STATE", wanted, done):
             for received in page.messages:
+                self._sequence = received.sequence
                 held.pop(received.subject, None)
                 if not received.gone and not _is_tombstone(received.data):
                     held[received.subject] = received.data
@@ -131,16 +142,16 @@ class StatePublisher:
         batch = list(self._outbox.next(_BATCH))
         outgoing = [_outgoing(self._cluster, *item) for item in batch]
         try:
-            if len(outgoing) == 1:
-                await self._bus.publish(outgoing[0])
-            else:
-                await self._bus.publish_many(outgoing)
+            # Who leads no more must not say later what another has replaced by then.
+            sequence = await unless(stop, self._bus.publish_many(outgoing))
         except BusError as error:
             log.warning("state.delayed", objects=len(batch), reason=str(error))
             await first_of(stop, within_s=_PAUSE_S)
             return
-        self._outbox.done(batch)
-        self.counts["said"] += len(batch)
+        if sequence is not None:
+            self._sequence = max(self._sequence, sequence)
+            self._outbox.done(batch)
+            self.counts["said"] += len(batch)
 
 
 def _outgoing(cluster: ClusterName, subject: str, data: bytes | None) -> Outgoing:

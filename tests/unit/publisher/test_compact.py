@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from contracts.gang import GANG_UID_ANNOTATION
+from contracts.kubernetes import decode_object
 from publisher.cluster.compact import compact
 from publisher.names import GATE
 
@@ -120,11 +121,11 @@ def test_of_a_pod_only_what_it_uses_is_kept() -> None:
 def test_a_claim_matters_while_it_holds_devices() -> None:
     allocation: Json = {"devices": {"results": []}}
     status = {"allocation": allocation, "reservedFor": [{"uid": "p"}]}
-    claim = raw("ResourceClaim", spec={"devices": {}})
+    claim = of_resource("ResourceClaim", spec={"devices": {}})
     assert compact(claim) is None
     assert compact(claim | {"status": {"reservedFor": []}}) is None
     assert compact(claim | {"status": status}) == {
-        "apiVersion": "v1",
+        "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {"name": "a", "namespace": "team-a", "uid": "uid-1"},
         "status": {"allocation": allocation},
@@ -138,8 +139,39 @@ def test_what_the_solver_does_not_follow_is_not_said(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["ResourceSlice", "DeviceClass", "DeviceTaintRule"])
 def test_of_devices_and_classes_the_spec_is_kept(kind: str) -> None:
-    found = compact(raw(kind, spec={"x": 1}, status={"y": 2}))
+    found = compact(of_resource(kind, spec={"x": 1}, status={"y": 2}))
     assert found is not None
     assert found["spec"] == {"x": 1}
     assert found["metadata"] == {"name": "a"}
     assert "status" not in found
+
+
+def test_of_two_classes_the_newer_is_told_from_the_older() -> None:
+    """For an extended resource it is the newer one that counts."""
+    found = compact(of_resource("DeviceClass", metadata={"creationTimestamp": "t"}))
+    assert found is not None
+    assert found["metadata"] == {"name": "a", "creationTimestamp": "t"}
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2", "v1"])
+def test_the_bus_carries_v1_whatever_is_served(version: str) -> None:
+    """What decides and what is written in the end is of one shape."""
+    device: Json = {"attributes": {"model": {"string": "x"}}}
+    flat = {"name": "dev-0", "basic": device}
+    pool: Json = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec: Json = {"driver": "d", "pool": pool, "nodeName": "n"}
+    spec |= {"devices": [{"name": "dev-0", **device}]}
+    served = {**spec, "devices": [flat]} if version == "v1beta1" else spec
+    item = of_resource("ResourceSlice", version, spec=served)
+    allocation: Json = {"devices": {"results": []}}
+    claim = of_resource("ResourceClaim", version, status={"allocation": allocation})
+    for found in (compact(item), compact(claim)):
+        assert found is not None
+        assert found["apiVersion"] == "resource.k8s.io/v1"
+        assert not decode_object(found).unknown
+    assert compact(item)["spec"] == spec  # type: ignore[index] # not None: above
+
+
+def of_resource(kind: str, version: str = "v1", **fields: Any) -> Json:
+    fields.setdefault("spec", {})
+    return raw(kind, **fields) | {"apiVersion": f"resource.k8s.io/{version}"}

@@ -11,9 +11,9 @@ SUBJECTS = st.sampled_from(["a", "b", "c"])
 DATA = st.none() | st.sampled_from([b"1", b"2"])
 
 
-def published(outbox: Outbox, bus: dict[str, bytes]) -> int:
+def published(outbox: Outbox, bus: dict[str, bytes], most: int = 100) -> int:
     """Publish all that is due; gives how many messages that took."""
-    batch = list(outbox.next(100))
+    batch = list(outbox.next(most))
     for subject, data in batch:
         if data is None:
             bus.pop(subject, None)
@@ -84,4 +84,37 @@ def test_who_does_not_lead_has_nothing_due() -> None:
     outbox.end()
     outbox.put("b", b"1")
     assert not outbox
-    assert not outbox.knows_bus
+    assert outbox.said < 0
+
+
+@given(st.lists(st.tuples(SUBJECTS, DATA)), st.integers(1, 3))
+def test_a_change_is_said_once_everything_before_it_is(
+    puts: list[tuple[str, bytes | None]], batch_size: int
+) -> None:
+    """However busy it is: what came later does not count."""
+    outbox, bus, wanted = Outbox(), dict[str, bytes](), dict[str, bytes]()
+    outbox.begin({})
+    for subject, data in puts:
+        outbox.put(subject, data)
+        wanted.pop(subject, None)
+        if data is not None:
+            wanted[subject] = data
+        expected, changes = dict(wanted), outbox.changes
+        published(outbox, bus, batch_size)
+        if outbox.said >= changes:
+            assert bus == expected
+    while outbox:
+        published(outbox, bus, batch_size)
+    assert outbox.said == outbox.changes
+
+
+def test_later_changes_of_others_are_not_waited_for() -> None:
+    outbox = Outbox()
+    outbox.begin({})
+    outbox.put("a", b"1")
+    changes, batch = outbox.changes, list(outbox.next(1))
+    outbox.put("b", b"1")
+    assert outbox.said < changes
+    outbox.done(batch)
+    assert outbox
+    assert outbox.said >= changes

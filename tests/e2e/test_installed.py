@@ -1,0 +1,174 @@
+"""Moorings as k8s/base installs it: its rights, its policies, and k8s/examples.
+
+The services run with the variables that the manifests give them, but for places, and
+the publisher with the rights of its service account.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from moorings.nats import LocalServer
+from tests.cluster import is_running, name_of
+from tests.controlplane import kubelet, objects
+from tests.controlplane.client import Kube, named, path_of
+from tests.controlplane.kubectl import Kubectl
+from tests.controlplane.options import CONTROLLERS, Options
+from tests.controlplane.server import ControlPlane, running
+from tests.manifests import BASE, K8S, base, environment
+from tests.services import Process, eventually
+from tests.services import running as processes_running
+
+EXAMPLES = K8S / "examples"
+NODES = 8
+PODS = {"job": 4, "gang-object": 4, "shared-claim": 3, "lone-pod": 1, "admin-access": 1}
+"""How many pods each example has."""
+OF_THE_BUS = ("BUS_CA_FILE", "BUS_USER", "BUS_PASSWORD_FILE")
+SYSTEM = "moorings-system"
+
+
+class Site(NamedTuple):
+    """Where Moorings is installed."""
+
+    kube: Kube
+    kubectl: Kubectl
+    publisher: Process
+
+
+@pytest.fixture(scope="module")
+def control_plane(
+    control_plane_programs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """A control plane apart: the policies of k8s/base hold for everybody."""
+    controllers = tuple(sorted({*CONTROLLERS} - {"statefulset-controller"}))
+    folder = tmp_path_factory.mktemp("installed")
+    options = Options(controllers=controllers)
+    with running(control_plane_programs, folder, options) as control_plane:
+        kubectl = Kubectl(
+            control_plane_programs / "kubectl", control_plane.kubeconfig()
+        )
+        kubectl("apply", "--validate=strict", "-k", str(BASE))
+        kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
+        yield control_plane
+
+
+@pytest.fixture
+async def site(
+    control_plane: ControlPlane, control_plane_programs: Path, tmp_path: Path
+) -> AsyncIterator[Site]:
+    """Nodes with simulated devices, and the services."""
+    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
+    nats = LocalServer(tmp_path / "nats")
+    nats.start()
+    async with contextlib.AsyncExitStack() as stack:
+        stack.callback(nats.stop)
+        kube = await stack.enter_async_context(control_plane.client())
+        nodes = [objects.node(f"node-{number}") for number in range(NODES)]
+        await stack.enter_async_context(kubelet.running(kube, nodes))
+        kubeconfig = tmp_path / "publisher.kubeconfig"
+        control_plane.write_kubeconfig(kubeconfig, await _token(kube, "publisher"))
+        processes = {
+            name: Process(name, tmp_path / f"{name}.log", **variables)
+            for name, variables in _variables(nats, tmp_path, kubeconfig).items()
+        }
+        await stack.enter_async_context(processes_running(*processes.values()))
+        yield Site(kube, kubectl, processes["publisher"])
+
+
+async def _token(kube: Kube, account: str) -> str:
+    """Ask for a token as kubelet does for a pod of this account."""
+    owner = named("v1", "ServiceAccount", account, SYSTEM)
+    await kube.until(owner, lambda _: True)
+    request = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": 3600},
+    }
+    answer = await kube.request("POST", path_of(owner, "token"), request)
+    token: str = answer["status"]["token"]
+    return token
+
+
+def _variables(
+    nats: LocalServer, folder: Path, kubeconfig: Path
+) -> dict[str, dict[str, str]]:
+    """Give each service what k8s/base gives it, but for places and TLS."""
+    (fleet,) = [
+        thing["data"]["fleet.yaml"]
+        for thing in base()
+        if thing["metadata"]["name"] == "fleet"
+    ]
+    (folder / "fleet.yaml").write_text(fleet)
+    places = {
+        "nodeagent": {
+            "NODEAGENT_FLEET": str(folder / "fleet.yaml"),
+            "NODEAGENT_NODE": "",
+            "NODEAGENT_HEALTH_ADDRESS": "",
+        },
+        "solver": {"SOLVER_REPLICAS": "1", "SOLVER_HEALTH_ADDRESS": ""},
+        "publisher": {
+            "PUBLISHER_REPLICAS": "1",
+            "PUBLISHER_HEALTH_ADDRESS": "",
+            "PUBLISHER_KUBECONFIG": str(kubeconfig),
+        },
+    }
+    pod = {"metadata_name": "p", "metadata_namespace": SYSTEM, "spec_nodeName": ""}
+    return {
+        name: {
+            variable: text
+            for variable, text in environment(name, **pod).items()
+            if not variable.endswith(OF_THE_BUS)
+        }
+        | {f"{name.upper()}_SERVERS": nats.url}
+        | changed
+        for name, changed in places.items()
+    }
+
+
+async def test_examples_run_with_the_rights_of_the_manifests(site: Site) -> None:
+    """One beside the other; each gets its devices, and no service is refused any."""
+    assert {path.name for path in EXAMPLES.iterdir()} == PODS.keys()
+    async with asyncio.TaskGroup() as examples:
+        for name in PODS:
+            examples.create_task(_run(site, name))
+
+    # Whoever lacks a right is named with it.
+    assert "system:serviceaccount:" not in site.publisher.log()
+
+
+async def _run(site: Site, name: str) -> None:
+    documents = [
+        document
+        for path in (EXAMPLES / name).glob("*.yaml")
+        for document in yaml.safe_load_all(path.read_text())
+    ]
+    spaces = [d["metadata"]["name"] for d in documents if d["kind"] == "Namespace"]
+    async with site.kube.namespace() as made:
+        options = [] if spaces else ["-n", made]
+        arguments = ["apply", "--validate=strict", *options, "-f", EXAMPLES / name]
+        await asyncio.to_thread(lambda: site.kubectl(*map(str, arguments)))
+        await _settle(site.kube, spaces[0] if spaces else made, PODS[name])
+
+
+async def _settle(kube: Kube, space: str, count: int) -> None:
+    """Wait until all pods run, each with a claim that is reserved for it."""
+
+    async def run() -> bool:
+        pods = await kube.list("v1", "Pod", space)
+        return len(pods) == count and all(map(is_running, pods))
+
+    await eventually(run, f"{count} pods of {space} run", 60)
+    pods = {name_of(pod) for pod in await kube.list("v1", "Pod", space)}
+    claims = await kube.list(objects.RESOURCE, "ResourceClaim", space)
+    users = [
+        user["name"] for claim in claims for user in claim["status"]["reservedFor"]
+    ]
+
+    assert sorted(users) == sorted(pods)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -111,6 +111,20 @@ def is_our_name(name: str, spec: ResourceSliceSpec) -> bool:
 def pool_id(spec: ResourceSliceSpec) -> PoolID:
     """Name the pool that a slice is a part of."""
     return PoolID(spec.driver, spec.pool.name)
+
+
+def outline(raw: Mapping[str, Any]) -> ResourceSliceSpec:
+    """Read of a slice as it is served whose it is and where: no devices.
+
+    Every served version has these fields alike.
+    """
+    spec = raw["spec"]
+    node = spec.get("nodeName") or None
+    return ResourceSliceSpec(
+        driver=DriverName(spec["driver"]),
+        pool=SlicePool(name=PoolName(spec["pool"]["name"])),
+        node_name=None if node is None else NodeName(node),
+    )
 
 
 def owner_reference(node: Node) -> OwnerReference:

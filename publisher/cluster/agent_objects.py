@@ -32,11 +32,10 @@ from publisher.cluster.slice_sink import ClusterSlices
 from publisher.cluster.taint_rules import TaintRuleWriter
 from publisher.kinds import NODE, ServedKinds
 from publisher.slice_writer import SliceWriter
-from publisher.slices import is_our_name
+from publisher.slices import is_our_name, outline
 
 _FEATURES_S = 600.0
 """How often it is tried whether the API server keeps a field by now."""
-_HEAVY = ("devices", "sharedCounters")
 
 log = get_logger(__name__)
 
@@ -112,12 +111,12 @@ class AgentObjects:
         key, raw = change.key, change.object
         match change.kind:
             case "ResourceSlice":
-                item = None if raw is None else _slice(raw)
-                self._heed(self._known.apply_slice(key, item))
+                self._apply_slice(key, raw)
             case "Node":
                 name, node = NodeName(key), None if raw is None else _node(raw)
                 if self._known.apply_node(name, node):
-                    self._heed(self._announced.of_node(name))
+                    self._slices.hear(self._announced.of_node(name))
+                    self._rules.look_again()
             case "DeviceTaintRule":
                 value = None if raw is None else decode_object(raw).value
                 rule = value if isinstance(value, DeviceTaintRule) else None
@@ -127,9 +126,18 @@ class AgentObjects:
             case _:
                 return
 
-    def _heed(self, pools: frozenset[PoolID]) -> None:
-        self._slices.hear(pools)
-        self._rules.look_again()
+    def _apply_slice(self, name: str, raw: dict[str, Any] | None) -> None:
+        """Take in a slice, unless it is what a write of ours has answered with.
+
+        Raises:
+            ContractsError: it cannot be read.
+        """
+        if raw is not None and self._known.is_known(name, raw):
+            return
+        pools = self._known.apply_slice(name, None if raw is None else _slice(raw))
+        if pools:
+            self._slices.hear(pools)
+            self._rules.look_again()
 
     def _hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
         if pools:
@@ -158,17 +166,14 @@ def _node(raw: dict[str, Any]) -> Node:
 
 
 def _slice(raw: dict[str, Any]) -> ResourceSlice | None:
-    """Read a slice; of those that others write, all but the devices.
+    """Read a slice; of those that others write, only whose they are.
 
     Raises:
         ContractsError: it cannot be read.
     """
-    spec = raw.get("spec") or {}
-    slim = {key: value for key, value in spec.items() if key not in _HEAVY}
-    item = decode_object({**raw, "spec": slim}).value
-    if not isinstance(item, ResourceSlice):
-        return None
-    if not is_our_name(item.metadata.name, item.spec):
-        return item
-    whole = decode_object(raw).value
-    return whole if isinstance(whole, ResourceSlice) else None
+    metadata = ObjectMeta(name=raw["metadata"]["name"])
+    spec = outline(raw)
+    if not is_our_name(metadata.name, spec):
+        return ResourceSlice(metadata=metadata, spec=spec)
+    value = decode_object(raw).value
+    return value if isinstance(value, ResourceSlice) else None

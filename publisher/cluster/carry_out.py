@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TypeVar, assert_never
 
+from msgspec.structs import replace
+
 from contracts.codec import to_builtins
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.errors import ContractsError
@@ -60,7 +62,11 @@ async def carry_out(api: KubernetesApi, kind: Kind, step: Step[T]) -> T | None:
             return None
         case _:
             assert_never(step)
-    return decoded(answer, type(item))
+    if answer.get("spec") != body["spec"]:
+        return decoded(answer, type(item))
+    kept = {"uid": answer["metadata"]["uid"]}
+    kept["resource_version"] = answer["metadata"]["resourceVersion"]
+    return replace(item, metadata=replace(metadata, **kept))
 
 
 def decoded(answer: Json, wanted: type[T]) -> T:

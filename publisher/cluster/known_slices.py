@@ -78,6 +78,12 @@ class KnownSlices:
         """Name the pools with slices that are not ours."""
         return frozenset(self._foreign.values())
 
+    def is_known(self, name: str, raw: Mapping[str, Any]) -> bool:
+        """Whether a slice is what our write answered with, so need not be read."""
+        known = self._ours.get(name)
+        version: str = raw["metadata"]["resourceVersion"]
+        return known is not None and known.metadata.resource_version == version
+
     # --- changes --------------------------------------------------------------------
 
     def apply_slice(self, name: str, item: ResourceSlice | None) -> frozenset[PoolID]:

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from contracts.device import ResourceSliceSpec, SlicePool
-from contracts.ids import DriverName, NodeName, PoolName
 from publisher.changes import Change, Page
 from publisher.cluster.ownership import Ownership
 from publisher.names import OWNED
-from publisher.slices import is_our_name
+from publisher.slices import is_our_name, outline
 
 _Raw = Mapping[str, Any]
 
@@ -58,7 +56,7 @@ class Offered:
         raw = change.object
         if raw is None:
             return change
-        spec = _spec(raw)
+        spec = outline(raw)
         labels = self._labels.get(spec.node_name) if spec.node_name else None
         if is_our_name(change.key, spec) or not self._ownership.owns_slice(
             spec, labels
@@ -70,7 +68,7 @@ class Offered:
         if not self._ownership.node_labels:
             return
         self._local.get(self._places.pop(change.key, ""), {}).pop(change.key, None)
-        node = None if change.object is None else _spec(change.object).node_name
+        node = None if change.object is None else outline(change.object).node_name
         if node is not None:
             self._places[change.key] = node
             self._local.setdefault(node, {})[change.key] = change
@@ -91,13 +89,3 @@ def _adds_our_taint(raw: _Raw | None) -> bool:
         return False
     taint = raw.get("spec", {}).get("taint") or {}
     return bool(taint.get("key") == OWNED)
-
-
-def _spec(raw: _Raw) -> ResourceSliceSpec:
-    """Read of a slice what ownership depends on."""
-    spec = raw["spec"]
-    return ResourceSliceSpec(
-        driver=DriverName(spec["driver"]),
-        pool=SlicePool(name=PoolName(spec["pool"]["name"])),
-        node_name=NodeName(spec["nodeName"]) if spec.get("nodeName") else None,
-    )

@@ -17,7 +17,7 @@ from contracts.ids import DeviceClassName, DriverName
 
 
 class Ownership(Struct, frozen=True, kw_only=True):
-    """What is owned; whatever is empty means all of its kind."""
+    """What is decided here; whatever is empty means all of its kind."""
 
     drivers: frozenset[DriverName] = frozenset()
     classes: frozenset[DeviceClassName] = frozenset()
@@ -72,14 +72,13 @@ class Ownership(Struct, frozen=True, kw_only=True):
         return local and self.owns_node(labels or {})
 
     def taints_driver(self, driver: DriverName) -> bool:
-        """Whether devices of this driver are kept from kube-scheduler.
+        """Whether devices of this driver, on owned nodes, are kept from kube-scheduler.
 
-        Where classes alone are named, nobody can tell which drivers serve nothing
-        else: there the gate and the admission policy keep kube-scheduler away.
+        Only drivers or nodes that are named have devices that are Moorings' alone.
+        Nobody can tell which devices serve a class and no other: there the gate and
+        the admission policy keep kube-scheduler away.
         """
-        if self.drivers:
-            return driver in self.drivers
-        return not self.classes
+        return driver in self.drivers or bool(self.node_labels and not self.drivers)
 
 
 def _classes(spec: ResourceClaimSpec) -> Iterator[DeviceClassName]:

@@ -2,9 +2,8 @@
 
 Slices of other drivers are not ours to write, so their devices get the taint of owned
 devices by rule: one a driver, or, where ownership depends on nodes, one a pool that is
-local to an owned node, because rules cannot select nodes. Rules are never removed only
-because slices are: a driver that restarts has none for a moment. Knows neither the API
-server nor the clock.
+local to an owned node, because rules cannot select nodes. A rule needs no slices: a
+driver that restarts has none for a moment. Knows neither the API server nor the clock.
 
 Source: resource.k8s.io/v1 DeviceTaintRule (KEP-5055).
 """
@@ -62,7 +61,9 @@ def plan_taint_rules(
     if ownership.node_labels:
         wanted = _of_pools(ownership, foreign, written, nodes, ours)
     else:
-        wanted = _of_drivers(ownership, foreign, written, ours)
+        seen = {item.pool.driver for item in foreign}
+        own = {pool.driver for pool in written} - seen
+        wanted = map(_rule, ownership.drivers - own)
     rules = {rule.metadata.name: rule for rule in wanted}
     steps = (_step(rules[name], found.get(name)) for name in sorted(rules))
     return (
@@ -79,21 +80,6 @@ def is_ownership_rule(rule: DeviceTaintRule) -> bool:
     """Whether a rule is one of ours, which say nothing to Moorings itself."""
     metadata = rule.metadata
     return metadata.name.startswith(_NAME) and OWNED in metadata.labels
-
-
-def _of_drivers(
-    ownership: Ownership,
-    foreign: Iterable[ForeignPool],
-    written: Iterable[PoolID],
-    ours: Iterable[DeviceTaintRule],
-) -> Iterator[DeviceTaintRule]:
-    """Give a rule for each driver; those named in advance need no slices yet."""
-    seen = {item.pool.driver for item in foreign}
-    ruled = {driver for rule in ours if (driver := _selector(rule).driver)}
-    own = {pool.driver for pool in written} - seen
-    for driver in (ownership.drivers | seen | ruled) - own:
-        if ownership.taints_driver(driver):
-            yield _rule(driver)
 
 
 def _of_pools(

@@ -22,10 +22,10 @@ from publisher.cluster.plan_taint_rules import ForeignPool, plan_taint_rules
 from publisher.steps import Create, Delete, ObjectKey, Step, Update, after, key_of
 from tests import builders
 
-ALL = Ownership()
 GPU, NIC = DriverName("gpu.nvidia.com"), DriverName("net.example.com")
 POOL = PoolID(GPU, PoolName("node-1"))
 NODE = NodeName("node-1")
+ONE = Ownership.of((GPU,), (), ())
 LABELS = {"pool": "training", "zone": "a"}
 
 
@@ -55,14 +55,14 @@ def with_time(rule: DeviceTaintRule) -> DeviceTaintRule:
     return replace(rule, spec=replace(rule.spec, taint=taint))
 
 
-def test_nothing_named_means_everything() -> None:
+def test_nothing_named_means_everything_is_decided_here() -> None:
     spec = builders.resource_slice().spec
-    assert ALL.owns_driver(GPU)
-    assert ALL.owns_class(DeviceClassName("gpu"))
-    assert ALL.owns_node({})
-    assert ALL.owns_slice(spec, None)
-    assert ALL.owns_claim(builders.claim().spec)
-    assert ALL.taints_driver(GPU)
+    everything = Ownership()
+    assert everything.owns_driver(GPU)
+    assert everything.owns_class(DeviceClassName("gpu"))
+    assert everything.owns_node({})
+    assert everything.owns_slice(spec, None)
+    assert everything.owns_claim(builders.claim().spec)
 
 
 def test_claim_without_any_owned_class_is_left_alone() -> None:
@@ -72,9 +72,21 @@ def test_claim_without_any_owned_class_is_left_alone() -> None:
     assert not owned.owns_claim(builders.claim(nic).spec)
 
 
-def test_classes_alone_taint_no_driver() -> None:
-    assert not Ownership.of((), ("gpu",), ()).taints_driver(GPU)
-    assert Ownership.of((GPU,), ("gpu",), ()).taints_driver(GPU)
+@pytest.mark.parametrize(
+    ("owned", "taints"),
+    [
+        (Ownership(), False),
+        (Ownership.of((), ("gpu",), ()), False),
+        (Ownership.of((GPU,), ("gpu",), ()), True),
+        (Ownership.of((NIC,), (), ()), False),
+        (Ownership.of((), ("gpu",), ("pool=training",)), True),
+        (Ownership.of((NIC,), (), ("pool=training",)), False),
+    ],
+)
+def test_only_what_is_named_is_kept_from_kube_scheduler(
+    owned: Ownership, taints: bool
+) -> None:
+    assert owned.taints_driver(GPU) is taints
 
 
 @pytest.mark.parametrize(
@@ -96,31 +108,30 @@ def test_slice_is_owned_with_its_driver_and_its_one_node(
 
 
 def test_owned_foreign_driver_gets_one_rule_that_selects_it_alone() -> None:
-    (rule,) = rules(plan_taint_rules(ALL, seen(GPU), (), {}, ()))
+    (rule,) = rules(plan_taint_rules(ONE, seen(GPU), (), {}, ()))
     assert rule.metadata.name == "moorings-owned-gpu.nvidia.com"
     assert rule.spec.device_selector == DeviceTaintSelector(driver=GPU)
     assert (rule.spec.taint.key, rule.spec.taint.effect) == (
         "moorings.dev/owned",
         "NoSchedule",
     )
-    assert plan_taint_rules(ALL, seen(GPU), (), {}, (rule,)) == ()
+    assert plan_taint_rules(ONE, seen(GPU), (), {}, (rule,)) == ()
 
 
 def test_driver_whose_slices_we_write_needs_no_rule_unless_it_writes_some_too() -> None:
-    assert plan_taint_rules(Ownership.of((GPU,), (), ()), (), (POOL,), {}, ()) == ()
+    assert plan_taint_rules(ONE, (), (POOL,), {}, ()) == ()
     elsewhere = seen(GPU, name="node-2")
-    assert len(plan_taint_rules(ALL, elsewhere, (POOL,), {}, ())) == 1
+    assert len(plan_taint_rules(ONE, elsewhere, (POOL,), {}, ())) == 1
 
 
 def test_named_driver_is_kept_before_it_has_slices_and_while_it_restarts() -> None:
-    named = plan_taint_rules(Ownership.of((GPU,), (), ()), (), (), {}, ())
-    assert len(rules(named)) == 1
-    (rule,) = rules(plan_taint_rules(ALL, seen(GPU), (), {}, ()))
-    assert plan_taint_rules(ALL, (), (), {}, (rule,)) == ()
+    (rule,) = rules(plan_taint_rules(ONE, (), (), {}, ()))
+    assert plan_taint_rules(ONE, seen(GPU), (), {}, (rule,)) == ()
+    assert plan_taint_rules(ONE, (), (), {}, (rule,)) == ()
 
 
 def test_rule_goes_when_its_driver_is_not_owned_and_only_if_it_is_ours() -> None:
-    (rule,) = rules(plan_taint_rules(ALL, seen(GPU), (), {}, ()))
+    (rule,) = rules(plan_taint_rules(ONE, seen(GPU), (), {}, ()))
     foreign = replace(rule, metadata=replace(rule.metadata, labels={}))
     other = Ownership.of((NIC,), (), ())
     steps = plan_taint_rules(other, seen(GPU), (), {}, (rule,))
@@ -140,11 +151,11 @@ def test_rule_goes_when_its_driver_is_not_owned_and_only_if_it_is_ours() -> None
 def test_edited_rule_is_repaired_and_keeps_what_is_not_ours(
     edit: DeviceTaintSelector | None,
 ) -> None:
-    (rule,) = rules(plan_taint_rules(ALL, seen(GPU), (), {}, ()))
+    (rule,) = rules(plan_taint_rules(ONE, seen(GPU), (), {}, ()))
     spec: DeviceTaintRuleSpec = replace(rule.spec, device_selector=edit)
     metadata: ObjectMeta = replace(rule.metadata, labels={"team": "a"})
     found = replace(rule, spec=spec, metadata=metadata)
-    (step,) = plan_taint_rules(ALL, seen(GPU), (), {}, (found,))
+    (step,) = plan_taint_rules(ONE, seen(GPU), (), {}, (found,))
     assert isinstance(step, Update)
     assert step.object.spec == rule.spec
     assert step.object.metadata.labels == {"team": "a", "moorings.dev/owned": "true"}
@@ -171,7 +182,7 @@ def test_owned_nodes_get_a_rule_for_each_pool_that_goes_with_the_node() -> None:
 
 
 def test_rules_of_drivers_become_rules_of_pools_without_a_gap() -> None:
-    before = rules(plan_taint_rules(ALL, seen(GPU), (), {}, ()))
+    before = rules(plan_taint_rules(ONE, seen(GPU), (), {}, ()))
     owned = Ownership.of((), (), ("pool=training",))
     steps = plan_taint_rules(owned, seen(GPU), (), {NODE: node()}, before)
     assert [type(step) for step in steps] == [Create, Delete]

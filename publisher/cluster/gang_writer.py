@@ -203,13 +203,13 @@ class GangWriter:
             await self._remove(pod)
 
     async def _remove(self, pod: Pod) -> None:
-        """Delete a pod whose devices were lost."""
+        """Delete a pod; why was told."""
         meta = pod.metadata
         key = object_key(meta.namespace, meta.name)
         with suppress(ConflictError, NotFoundError):
             await self._api.delete(POD, key, uid=meta.uid)
         self.counts["remove"] += 1
-        log.warning("pod.removed", pod=key, reason="its devices were lost")
+        log.warning("pod.removed", pod=key)
         await self._believe(POD.name, key, await self._get(POD, key), meta.uid)
 
     async def _believe(

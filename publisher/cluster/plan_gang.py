@@ -24,6 +24,7 @@ from publisher.cluster.plan_submission import (
     lacks_claims,
     plan_submission,
 )
+from publisher.cluster.plan_upkeep import plan_upkeep
 from publisher.cluster.submissions import Submission
 from publisher.cluster.view import claim_keys, is_gated, is_over
 
@@ -36,6 +37,7 @@ def plan_gang(situation: Situation) -> GangPlan:
     plan = GangPlan()
     pods = situation.view.pods(situation.group)
     by_uid = {pod.metadata.uid: pod for pod in pods}
+    plan_upkeep(pods, situation.view, plan)
     kept: set[str] = set()
     taken = _taken(situation.submissions)
     for submission in situation.submissions:

@@ -17,6 +17,7 @@ from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
 from publisher.cluster.plan_submission import Told
+from publisher.cluster.plan_upkeep import FINISHED
 from publisher.cluster.view import is_gated, is_over
 from publisher.names import GATE
 
@@ -34,6 +35,7 @@ _ORDER: tuple[str, ...] = (
     GangPhase.COMPLETED,
 )
 """Of several, the phase that needs attention most is the gang's."""
+_ALARMING = (PLACEMENT_LOST, FINISHED)
 _ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING)
 _MESSAGE = 1000
 """Characters of an event's message (the API server takes 1,024 bytes)."""
@@ -160,7 +162,7 @@ def _dated(
 
 
 def _note(kind: str, about: ObjectMeta, told: Told, message: str) -> Note:
-    alarming = told.phase == GangPhase.REJECTED or told.reason == PLACEMENT_LOST
+    alarming = told.phase == GangPhase.REJECTED or told.reason in _ALARMING
     return Note(
         kind=kind,
         about=about,

@@ -18,6 +18,7 @@ from contracts.gang import Gang
 from contracts.ids import DeviceID
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
+from publisher.cluster.turns import Turns
 from publisher.names import GANG, GANG_UID, GATE
 
 _GONE = 10_000
@@ -51,6 +52,8 @@ class View:
         self._holders: dict[DeviceID, set[str]] = {}
         """Device -> keys of the claims that hold it alone."""
         self._gone: OrderedDict[str, None] = OrderedDict()
+        self.turns = Turns()
+        """Reservations of claims that come and go."""
 
     # --- what is there --------------------------------------------------------------
 
@@ -128,6 +131,7 @@ class View:
         before = self._claims.get(key)
         if not self._is_news(before, claim, uid):
             return frozenset()
+        self.turns.apply(key, before, claim)
         for device in _held_alone(before):
             holders = self._holders[device]
             holders.discard(key)

@@ -32,7 +32,8 @@ async def client(stack: Stack) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-async def site(kube: Kube, namespace: str) -> AsyncIterator[Fleet]:
+async def site(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]:
     """Two nodes with four devices each, named after the test's own namespace."""
+    assert stack.nats.url
     async with fleet.running(kube, namespace) as site:
         yield site

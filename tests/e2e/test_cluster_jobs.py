@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from contracts.gang import GangPhase
 from moorings.client import Client
 from publisher.names import MEMBER
@@ -20,8 +18,6 @@ from tests.cluster import (
 from tests.controlplane.client import Json, Kube, named
 from tests.controlplane.fleet import Fleet
 from tests.waits import pods_of, until_over, until_phase, until_told
-
-pytestmark = pytest.mark.usefixtures("stack")
 
 
 async def test_a_job_ends_and_the_next_has_its_devices(

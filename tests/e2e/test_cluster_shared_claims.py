@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from contracts.gang import GangPhase
 from moorings.client import Client
-from tests.cluster import gang_pod, is_running, name_of, template
+from tests.cluster import gang_pod, is_running, job, name_of, template
 from tests.controlplane.client import Json, Kube
 from tests.controlplane.fleet import Fleet, allocated, users
 from tests.waits import pods_of, until_phase, until_told
-
-pytestmark = pytest.mark.usefixtures("stack")
 
 
 async def sharing_pods(
@@ -88,3 +84,51 @@ async def test_more_users_than_a_claim_may_have_are_refused(
         "257 pods would use ResourceClaim shared; a claim is for 256"
     )
     assert not (await kube.get(claim)).get("status")
+
+
+# --- the write loop of kube-controller-manager (kubernetes/kubernetes#141274) ---------
+
+
+async def is_quiet(site: Fleet, claim: Json, *pods: Json) -> None:
+    """Wait until a claim is reserved for these pods alone, and see that it stays so."""
+    names = set(map(name_of, pods))
+    await site.kube.until(claim, lambda c: set(users(c)) == names)
+    await site.controller_manager_caught_up()
+    quiet = await site.kube.get(claim)
+    await site.controller_manager_caught_up()
+    assert await site.kube.get(claim) == quiet
+    assert set(users(quiet)) == names
+
+
+async def test_a_finished_pod_of_a_job_does_not_keep_the_claim_busy(
+    site: Fleet, kube: Kube
+) -> None:
+    """Once the Job has counted it, it is deleted; one that fails later is replaced."""
+    claim = await site.claim("shared", 2)
+    item = job(site, "train", 3, "")
+    spec = item["spec"]["template"]["spec"]
+    spec["resourceClaims"] = [{"name": "d", "resourceClaimName": "shared"}]
+    created = await kube.create(item)
+    first, second, third = await pods_of(site, "train", 3, is_running)
+    site.kubelets.finish(first)
+    await kube.until_gone(first)
+    await is_quiet(site, claim, second, third)
+    note = await until_told(kube, first, "GangFinishedPodInTheWay")
+    assert note.endswith("it is deleted, its owner has counted it")
+    site.kubelets.finish(second)
+    site.kubelets.finish(third)
+    await kube.until(created, lambda job: job["status"].get("succeeded") == 3)
+
+
+async def test_the_author_of_a_finished_pod_is_told_to_delete_it(
+    site: Fleet, kube: Kube
+) -> None:
+    """Nobody else may miss it, but that is not ours to say."""
+    claim = await site.claim("shared", 2)
+    await sharing_pods(site, "train", 2, "shared")
+    first, second = await pods_of(site, "train", 2, is_running)
+    site.kubelets.finish(first)
+    note = await until_told(kube, first, "GangFinishedPodInTheWay")
+    assert note.endswith("delete it")
+    await kube.delete(first)
+    await is_quiet(site, claim, second)

@@ -1,0 +1,42 @@
+"""How often claims lost and found reservations: how an endless loop is noticed.
+
+kube-controller-manager takes the reservation of a pod that has ended from a claim that
+others still use, and gives it back, without end (kubernetes/kubernetes#141274; this can
+go once no supported release does so). That one comes and goes a few times is ordinary.
+Pure; knows no pod.
+"""
+
+from __future__ import annotations
+
+from contracts.claim import ResourceClaim
+
+ENDLESS = 20
+"""So many changes of one reservation are nobody's wish."""
+
+
+class Turns:
+    """Changes of reservations, by claim and uid of the consumer."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, dict[str, int]] = {}
+
+    def apply(
+        self, key: str, before: ResourceClaim | None, after: ResourceClaim | None
+    ) -> None:
+        """Compare two versions of a claim (None: it is not there)."""
+        if after is None or after.status is None or after.status.allocation is None:
+            self._counts.pop(key, None)
+            return
+        for uid in _reserved(before) ^ _reserved(after):
+            counts = self._counts.setdefault(key, {})
+            counts[uid] = counts.get(uid, 0) + 1
+
+    def are_endless(self, key: str, uid: str) -> bool:
+        """Whether a claim goes on losing and finding its reservation for somebody."""
+        return self._counts.get(key, {}).get(uid, 0) >= ENDLESS
+
+
+def _reserved(claim: ResourceClaim | None) -> frozenset[str]:
+    if claim is None or claim.status is None:
+        return frozenset()
+    return frozenset(item.uid for item in claim.status.reserved_for)

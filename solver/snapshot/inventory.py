@@ -66,6 +66,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
     health: FrozenMap[NodeName, HealthJudged] = FrozenMap()
     taint_rules: FrozenMap[str, DeviceTaintRule] = FrozenMap()
     nodes: FrozenMap[NodeName, NodeState] = FrozenMap()
+    names_nodes: bool = False
+    """Whether Kubernetes says which nodes there are: it has named one."""
     node_uses: FrozenMap[NodeName, dict[str, NodeUse]] = FrozenMap()
     """What each holder uses of a node besides devices."""
     holders: FrozenMap[str, Uses] = FrozenMap()
@@ -211,7 +213,13 @@ def with_node(inventory: Inventory, name: NodeName, node: Node | None) -> Invent
     """Believe a Node of Kubernetes, or (None) that it is gone."""
     state = inventory.nodes.get(name) or NodeState()
     nodes = inventory.nodes.with_item(name, structs.replace(state, node=node))
-    return with_node_part(structs.replace(inventory, nodes=nodes), name)
+    changed = structs.replace(inventory, nodes=nodes)
+    if node is None or inventory.names_nodes:
+        return with_node_part(changed, name)
+    changed = structs.replace(changed, names_nodes=True)
+    for known in tuple(changed.nodes):
+        changed = with_node_part(changed, known)
+    return changed
 
 
 def with_presence(inventory: Inventory, name: NodeName, *, away: bool) -> Inventory:
@@ -236,7 +244,7 @@ def with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
         return structs.replace(inventory, pages=pages, nodes=nodes)
     uses = inventory.node_uses.get(name) or {}
     before = inventory.pages.get(name, node_key(name))
-    part = node_part(name, state, uses.values())
+    part = node_part(name, state, uses.values(), names_nodes=inventory.names_nodes)
     pages = inventory.pages.with_value(part)
     if pages is inventory.pages:
         return inventory

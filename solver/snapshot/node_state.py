@@ -45,11 +45,19 @@ class NodeState(Struct, frozen=True, kw_only=True):
     node: Node | None = None
 
 
-def node_part(name: NodeName, state: NodeState, uses: Iterable[NodeUse]) -> NodePart:
-    """Put together what is known of a node."""
+def node_part(
+    name: NodeName, state: NodeState, uses: Iterable[NodeUse], *, names_nodes: bool
+) -> NodePart:
+    """Put together what is known of a node.
+
+    Where Kubernetes names its nodes (`names_nodes`), an agent on a node that it does
+    not name offers nothing: no pod can be bound there.
+    """
     labels, unavailable = state.labels, ""
     if state.announced and state.away:
         unavailable = "away"
+    elif state.announced and state.node is None and names_nodes:
+        unavailable = "no Node"
     if state.node is not None:
         labels = {**labels, **state.node.metadata.labels}
         if state.node.is_ready is False:

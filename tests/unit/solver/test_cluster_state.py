@@ -7,10 +7,17 @@ from typing import Any
 import pytest
 
 from contracts.gang import GANG_UID_ANNOTATION, Gang
-from contracts.ids import GangUID, object_key
-from contracts.messages import ObjectObserved, SubmitGang
+from contracts.ids import GangUID, NodeName, object_key
+from contracts.messages import (
+    DevicesAnnounced,
+    ObjectGone,
+    ObjectObserved,
+    SubmitGang,
+)
 from solver.allocate import allocate
+from solver.snapshot.parts import NodePart, node_key
 from solver.snapshot.snapshot import Snapshot, apply
+from tests import builders
 from tests.builders import gang, member, member_claim, request
 from tests.problems import CLUSTER, problem_of
 
@@ -147,3 +154,35 @@ def test_a_pod_that_is_replaced_goes_to_the_node_of_its_gang() -> None:
     assert placed(snapshot, replacement) == [("a", ["gpu-1"])]
     assert placed(snapshot, asking(node_name="a", resources={"cpu": 3})) == []
     assert placed(snapshot, asking(2, node_name="a")) == []
+
+
+@pytest.mark.parametrize("node_first", [True, False])
+def test_an_agent_on_a_node_that_kubernetes_does_not_name_offers_nothing(
+    node_first: bool,
+) -> None:
+    """No pod could be bound there; without a cluster the agents say what nodes are."""
+    pool = builders.pool(builders.device(), driver=DRIVER, name="far")
+    agent = DevicesAnnounced(cluster=CLUSTER, node=NodeName("far"), pools=(pool,))
+    alone = apply(Snapshot(), agent)
+    assert unavailable(alone, "far") == ""
+    snapshot = apply(seen(node("node-1")), agent)
+    if not node_first:
+        snapshot = observed(alone, node("node-1"))
+    assert unavailable(snapshot, "far") == "no Node"
+    assert unavailable(snapshot, "node-1") == ""
+    named = observed(snapshot, node("far"))
+    assert unavailable(named, "far") == ""
+    gone = apply(named, ObjectGone(cluster=CLUSTER, kind="Node", key="far"))
+    assert unavailable(gone, "far") == "no Node"
+
+
+def observed(snapshot: Snapshot, raw: Raw) -> Snapshot:
+    name = raw["metadata"]["name"]
+    message = ObjectObserved(cluster=CLUSTER, kind="Node", key=name, object=raw)
+    return apply(snapshot, message)
+
+
+def unavailable(snapshot: Snapshot, name: str) -> str:
+    part = snapshot.inventory.pages.get(name, node_key(NodeName(name)))
+    assert isinstance(part, NodePart)
+    return part.unavailable

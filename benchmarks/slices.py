@@ -21,7 +21,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from benchmarks.report import Row, arguments, percentile, report
+from benchmarks.report import Row, parser, percentile, report
 from benchmarks.stack import health, inventory
 from benchmarks.worlds import CLUSTER, DRIVER, uniform
 from contracts.device import DeviceTaint
@@ -193,11 +193,14 @@ async def run(control_plane: ControlPlane, folder: Path, nodes: int) -> Row:
 
 def main() -> None:
     """Measure all sizes."""
-    options = arguments(__doc__ or "")
+    made = parser(__doc__ or "")
+    made.add_argument("--nodes", type=int, help="this many only")
+    options = made.parse_args()
     binaries = programs.built()
     assert binaries is not None, programs.NO_CONTROL_PLANE
+    sizes = (50,) if options.size == "small" else (100, 500, 2000)
     rows: list[Row] = []
-    for nodes in (50,) if options.size == "small" else (100, 500, 2000):
+    for nodes in (options.nodes,) if options.nodes else sizes:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             parts = Options(programs=(ETCD, API_SERVER))

@@ -9,6 +9,9 @@ from msgspec import Meta
 from contracts.service import ServiceConfig
 from publisher.kinds import VERSIONS
 
+_Subdomain = Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]
+_Label = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9./_-]*=[A-Za-z0-9._-]*$")]
+
 
 class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Each field is a variable: `folder` is `PUBLISHER_FOLDER`."""
@@ -31,11 +34,11 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """How often claims are looked for that hold devices for nobody."""
     publish_slices: bool = True
     """Whether announced pools become ResourceSlices too."""
-    owned_drivers: tuple[str, ...] = ()
+    owned_drivers: tuple[_Subdomain, ...] = ()
     """Drivers whose devices are decided here, and tainted for kube-scheduler."""
-    owned_classes: tuple[str, ...] = ()
+    owned_classes: tuple[_Subdomain, ...] = ()
     """Device classes that are decided here; empty: all."""
-    owned_nodes: tuple[str, ...] = ()
+    owned_nodes: tuple[_Label, ...] = ()
     """Labels, `key=value` each, of the nodes that are decided here; empty: all."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 8
     """Gangs written at the same time."""

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def rows_of(folder: Path, name: str, *arguments: str) -> list[dict[str, Any]]:
     path = folder / "rows.json"
@@ -40,3 +42,10 @@ def test_as_many_claims_are_placed_as_upstream_places(tmp_path: Path) -> None:
     for row in found:
         placed = [count for name, count in row.items() if name.endswith(" placed")]
         assert set(placed) == {row["claims"]} == {50}
+
+
+@pytest.mark.usefixtures("control_plane_programs")
+def test_what_agents_say_is_measured_on_an_api_server(tmp_path: Path) -> None:
+    (row,) = rows_of(tmp_path, "slices", "--nodes", "3")
+    assert row["nodes"] == 3
+    assert min(row["slices/s"], row["health p50 ms"], row["bare s"]) > 0

@@ -388,6 +388,8 @@ async def test_gang_of_512_pods_is_written_whole(
         ),
         ({"PUBLISHER_FOLDR": "x", "PUBLISHER_FOLDER": "x"}, 2, "PUBLISHER_FOLDR"),
         ({"PUBLISHER_FOLDER": "/dev/null/x"}, 1, "PUBLISHER_FOLDER: /dev/null/x"),
+        ({"PUBLISHER_OWNED_NODES": "gpu"}, 2, "PUBLISHER_OWNED_NODES"),
+        ({"PUBLISHER_OWNED_DRIVERS": "a.com,B"}, 2, "PUBLISHER_OWNED_DRIVERS"),
     ],
 )
 def test_wrong_configuration_is_said_without_a_traceback(

@@ -134,7 +134,7 @@ async def measure(bus: Bus, api: KubernetesApi, fleet: list[DevicesAnnounced]) -
     single: list[float] = []
     for number in range(SINGLE):
         began = perf_counter()
-        await bus.publish(health(judged(fleet[number % count], number // count)))
+        await bus.publish(health(judged(fleet[number % count], number // count % 8)))
         await slices.until(count=count, sick=1)
         single.append(perf_counter() - began)
         await bus.publish(health(judged(fleet[number % count])))

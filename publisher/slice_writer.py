@@ -145,10 +145,14 @@ class SliceWriter:
         if wanted is None:
             return self._plan_removal(pool, now)
         if isinstance(wanted, str):
-            return self._leave(pool, wanted)
+            if self._is_news(pool, wanted):
+                log.error("pool.refused", pool=str(pool), reason=wanted[:500])
+            return ()
         owner = self._sink.owner(wanted)
         if isinstance(owner, str):
-            return self._leave(pool, owner)
+            if self._is_news(pool, owner):
+                log.warning("pool.waiting", pool=str(pool), reason=owner)
+            return ()
         self._refused.pop(pool, None)
         return plan_slices(wanted, self._sink.slices(pool), now=now, owner=owner)
 
@@ -161,9 +165,8 @@ class SliceWriter:
             self._unheard.setdefault(node, set()).add(pool)
         return () if unheard else plan_slices(None, observed, now=now)
 
-    def _leave(self, pool: PoolID, reason: str) -> SlicePlan:
-        """Leave a pool as it is and say why, once."""
-        if self._refused.get(pool) != reason:
-            log.error("pool.refused", pool=str(pool), reason=reason[:500])
+    def _is_news(self, pool: PoolID, reason: str) -> bool:
+        """Whether it was not said yet why a pool stays as it is."""
+        before = self._refused.get(pool)
         self._refused[pool] = reason
-        return ()
+        return before != reason

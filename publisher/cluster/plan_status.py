@@ -35,6 +35,8 @@ _ORDER: tuple[str, ...] = (
     GangPhase.COMPLETED,
 )
 """Of several, the phase that needs attention most is the gang's."""
+_FLEETING = ("PodsMissing", "ClaimsMissing", "Undecided")
+"""Reasons that any gang has while it comes."""
 _ALARMING = (PLACEMENT_LOST, FINISHED)
 _ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING)
 _MESSAGE = 1000
@@ -51,6 +53,8 @@ class Note(Struct, frozen=True, kw_only=True):
     reason: str
     message: str
 
+    lasting: bool = False
+    """It is usually over in a moment, and told only when it is not."""
     once: bool = False
     """It says what happened, not what holds."""
 
@@ -169,4 +173,5 @@ def _note(kind: str, about: ObjectMeta, told: Told, message: str) -> Note:
         type="Warning" if alarming else "Normal",
         reason=told.reason if kind == GANG else f"Gang{told.reason.removeprefix(GANG)}",
         message=message[:_MESSAGE],
+        lasting=told.reason in _FLEETING,
     )

@@ -362,7 +362,7 @@ def _pending(submission: Submission, pods: Sequence[Pod]) -> Told:
     if isinstance(decision, GangRejected):
         phase = GangPhase.REJECTED
     if isinstance(submission.confirmation, AllocationRefused) and not reasons:
-        reason, message = "WrittenElsewhere", submission.confirmation.reason
+        reason, message = "AllocationRefused", submission.confirmation.reason
     elif reasons:
         reason, message = str(reasons[0].rule), "; ".join(map(str, reasons))
     else:

@@ -1,8 +1,7 @@
 """Writes what people read: the status of Gang objects and events, behind the work.
 
 Never in the way of an allocation: told later, a few writes at a time, and only what is
-new. What still holds is told again before its event is forgotten. A failed note is
-dropped: it says nothing that the objects do not.
+new. What still holds is told again before its event is forgotten.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from itertools import islice
 from time import monotonic
 from typing import Any
 
@@ -20,18 +18,19 @@ from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.process.waits import first_of
 from publisher.api import KubernetesApi
+from publisher.cluster.agenda import Agenda
 from publisher.cluster.observed import Observed
 from publisher.cluster.plan_status import Note, gang_status, is_past, notes
 from publisher.cluster.plan_submission import Told
-from publisher.cluster.said import Said
+from publisher.cluster.said import SAME_S, Said
 from publisher.cluster.view import GroupKey
 from publisher.errors import ApiError, NotFoundError
 from publisher.kinds import EVENT, GANG
 
 _SETTLE_S = 1.0
 """What lasts less is not told."""
-_AGAIN_S = 60.0
-"""How often to look whether something is to be told again."""
+_AGAIN_S = 10.0
+"""When to try what could not be written."""
 _NAME = 200
 """Characters of a name in the name of its event."""
 REPORTER = "moorings.dev/publisher"
@@ -55,8 +54,7 @@ class Teller:
         self._now = now
         self._holds: dict[GroupKey, tuple[Told, ...]] = {}
         """What was last said of each group, while there is something to say."""
-        self._due_s: dict[GroupKey, float] = {}
-        """When a group is told of, by the monotonic clock; the next comes first."""
+        self._agenda: Agenda[GroupKey] = Agenda()
         self._said = Said()
         self._wake = asyncio.Event()
         self.counts: Counter[str] = Counter()
@@ -70,34 +68,27 @@ class Teller:
         """Tell this of a group, unless something else is to be told soon."""
         before = self._holds.get(group, ())
         self._holds[group] = tuple(told)
-        if _gist(before) != _gist(told):
-            self._due_s.pop(group, None)
-        self._due_s.setdefault(group, monotonic() + _SETTLE_S)
+        soon_s = monotonic() + _SETTLE_S
+        if _gist(before) == _gist(told):
+            self._agenda.put_by(group, soon_s)
+        else:
+            self._agenda.put(group, soon_s)
         self._wake.set()
 
     def fall_silent(self) -> None:
         """Tell nothing more of what was known: another publisher does."""
         self._holds.clear()
-        self._due_s.clear()
+        self._agenda.clear()
 
     async def _tell(self, stop: asyncio.Event) -> None:
-        again_s = monotonic() + _AGAIN_S
         while not stop.is_set():
-            if monotonic() >= again_s:
-                for group in self._holds:
-                    self._due_s.setdefault(group, again_s)
-                again_s = monotonic() + _AGAIN_S
             self._wake.clear()
-            next_s = min((again_s, *islice(self._due_s.values(), 1)))
-            if next_s > monotonic():
-                await first_of(stop, self._wake, within_s=next_s - monotonic())
-            elif self._due_s:
-                await self._tell_of(self._next_group())
-
-    def _next_group(self) -> GroupKey:
-        group = next(iter(self._due_s))
-        del self._due_s[group]
-        return group
+            next_s = self._agenda.next_s()
+            if next_s is not None and next_s <= monotonic():
+                await self._tell_of(self._agenda.take())
+            else:
+                within_s = None if next_s is None else next_s - monotonic()
+                await first_of(stop, self._wake, within_s=within_s)
 
     async def _tell_of(self, group: GroupKey) -> None:
         told = self._holds.get(group, ())
@@ -112,6 +103,7 @@ class Teller:
         except ApiError as error:
             self.counts["failed"] += 1
             log.warning("status.missed", gang=str(group), reason=str(error))
+            self._agenda.put_by(group, monotonic() + _AGAIN_S)
 
     async def _tell_group(self, group: GroupKey, told: Sequence[Told]) -> None:
         gang = self._observed.view.gang(group)
@@ -123,10 +115,20 @@ class Teller:
             status = gang_status(gang, told, pods, known, self._now())
             if any(known.get(name) != value for name, value in status.items()):
                 await self._write_status(str(group), status)
-        for note in notes(told, gang):
-            if self._said.is_due(note, monotonic()):
+        await self._write_notes(group, list(notes(told, gang)))
+
+    async def _write_notes(self, group: GroupKey, found: Sequence[Note]) -> None:
+        """Write the notes that are due, and look at the others when they are."""
+        waits = []
+        for note in found:
+            wait_s = self._said.due_in_s(note, monotonic())
+            if wait_s <= 0:
                 await self._write_event(note)
                 self._said.remember(note, monotonic())
+                wait_s = SAME_S
+            waits.append(wait_s)
+        if waits:
+            self._agenda.put_by(group, monotonic() + min(waits))
 
     async def _write_status(self, key: str, status: dict[str, Any]) -> None:
         try:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from contracts.meta import ObjectMeta
 from publisher.cluster.plan_status import Note
-from publisher.cluster.said import CHANGED_S, SAME_S, Said
+from publisher.cluster.said import CHANGED_S, LASTING_S, SAME_S, Said
 
 WAITS = Note(
     kind="Pod",
@@ -20,33 +20,49 @@ OTHER = replace(WAITS, reason="GangOutranked")
 HAPPENED = replace(WAITS, reason="Allocated", once=True)
 
 
+def due(said: Said, note: Note, now_s: float) -> bool:
+    return said.due_in_s(note, now_s) == 0
+
+
 def test_a_reason_is_told_once_and_again_before_it_is_forgotten() -> None:
     said = Said()
-    assert said.is_due(WAITS, 0)
+    assert due(said, WAITS, 0)
     said.remember(WAITS, 0)
-    assert not said.is_due(WAITS, SAME_S - 1)
-    assert said.is_due(WAITS, SAME_S)
+    assert said.due_in_s(WAITS, 1) == SAME_S - 1
+    assert due(said, WAITS, SAME_S)
 
 
 def test_words_that_change_all_the_time_are_told_seldom() -> None:
     said = Said()
     said.remember(WAITS, 0)
-    assert not said.is_due(CHANGED, CHANGED_S - 1)
-    assert said.is_due(CHANGED, CHANGED_S)
+    assert said.due_in_s(CHANGED, 1) == CHANGED_S - 1
+    assert due(said, CHANGED, CHANGED_S)
 
 
 def test_another_reason_or_object_is_news() -> None:
     said = Said()
     said.remember(WAITS, 0)
-    assert said.is_due(OTHER, 0)
-    assert said.is_due(replace(WAITS, about=ObjectMeta(name="a", uid="2")), 0)
+    assert due(said, OTHER, 0)
+    assert due(said, replace(WAITS, about=ObjectMeta(name="a", uid="2")), 0)
     said.remember(OTHER, 0)
-    assert not said.is_due(WAITS, 1)
+    assert not due(said, WAITS, 1)
+
+
+def test_what_is_usually_over_soon_is_told_when_it_stays_the_same() -> None:
+    said, one, two = (
+        Said(),
+        replace(WAITS, lasting=True),
+        replace(CHANGED, lasting=True),
+    )
+    assert said.due_in_s(one, 0) == LASTING_S
+    assert said.due_in_s(one, 2) == LASTING_S - 2
+    assert said.due_in_s(two, 2) == LASTING_S
+    assert due(said, two, 2 + LASTING_S)
 
 
 def test_what_happened_is_told_once_and_for_all() -> None:
     """What happened next is something else."""
     said = Said()
     said.remember(HAPPENED, 0)
-    assert not said.is_due(HAPPENED, 10 * SAME_S)
-    assert said.is_due(replace(HAPPENED, message="again"), 0)
+    assert not due(said, HAPPENED, 10 * SAME_S)
+    assert due(said, replace(HAPPENED, message="again"), 0)

@@ -1,0 +1,42 @@
+"""Device classes that Moorings does not own are left to kube-scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests import cluster
+from tests.cluster import gang_pod, is_running, template
+from tests.controlplane import fleet, objects
+from tests.controlplane.client import Kube
+from tests.controlplane.server import ControlPlane
+from tests.waits import until_told
+
+
+async def test_classes_of_others_are_left_to_kube_scheduler(
+    kube: Kube, namespace: str, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """What it allocates is taken; a pod may have claims of both kinds.
+
+    Here both classes are of the same devices.
+    """
+    async with fleet.running(kube, namespace, ["a"]) as site:
+        theirs = f"{namespace}-theirs"
+        await kube.create(objects.device_class(theirs, site.driver))
+        spec = objects.requests(theirs)
+        await kube.create(objects.template(namespace, "theirs", spec))
+        await template(site, "ours", count=3)
+        owned = site.device_class
+        async with cluster.stack(
+            control_plane, tmp_path, PUBLISHER_OWNED_CLASSES=owned
+        ):
+            first = objects.pod(namespace, "first", templates={"d": "theirs"})
+            first = await kube.until(await kube.create(first), is_running)
+            gated = gang_pod(namespace, "gated", templates={"d": "theirs"})
+            gated = await kube.until(await kube.create(gated), is_running)
+            both = {"d": "ours", "e": "theirs"}
+            pod = await kube.create(gang_pod(namespace, "both", templates=both))
+            note = await until_told(kube, pod, "GangDevicesTaken")
+            assert "2 matching devices are free" in note
+            for other in (first, gated):
+                site.kubelets.finish(other)
+            await kube.until(pod, is_running)

@@ -14,7 +14,6 @@ On a busy machine compare the CPU milliseconds a claim, of ours and of the serve
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
 import statistics
 import tempfile
@@ -27,7 +26,7 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from benchmarks.report import Row, arguments, report
+from benchmarks.report import Row, arguments, cpu_seconds, report
 from publisher.api import Json
 from publisher.names import FINALIZER, GATE
 from publisher.transport import Transport
@@ -218,12 +217,8 @@ async def measure(plane: server.ControlPlane, rounds: int) -> list[Row]:
 
 def servers_s(plane: server.ControlPlane) -> float:
     """Add up the CPU seconds of the control plane so far."""
-    ticks = 0
-    for program in plane.programs.values():
-        text = Path(f"/proc/{program.pid}/stat").read_text()
-        fields = text.rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    pids = (program.pid for program in plane.programs.values())
+    return sum(cpu_seconds(pid) for pid in pids if pid is not None)
 
 
 def main() -> None:

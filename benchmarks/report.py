@@ -59,6 +59,13 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
+def cpu_seconds(pid: int) -> float:
+    """Read how much CPU a process has used so far."""
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    fields = text.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _text(value: str | float) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 

@@ -4,7 +4,7 @@
 set -euo pipefail
 mkdir -p build/benchmarks
 for name in decisions arrivals soak incremental openb scale selectors semantics \
-  upstream_rate claim_writes slices; do
+  upstream_rate claim_writes watch_state slices; do
   echo "== $name"
   .venv/bin/python -m "benchmarks.$name" --size "$1" --json "build/benchmarks/$name.json"
 done

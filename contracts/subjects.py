@@ -44,11 +44,18 @@ def token(name: str) -> str:
 
 
 def untoken(text: str) -> str:
-    """Reverse `token`."""
+    """Reverse `token`.
+
+    Raises:
+        SubjectError: `token` makes no such text.
+    """
     encoded = text.replace("_", ".").encode()
-    return re.sub(
-        rb"=([0-9A-F]{2})", lambda match: bytes([int(match[1], 16)]), encoded
-    ).decode()
+    try:
+        return re.sub(
+            rb"=([0-9A-F]{2})", lambda match: bytes([int(match[1], 16)]), encoded
+        ).decode()
+    except UnicodeDecodeError as error:
+        raise SubjectError(text, "is no name") from error
 
 
 def inventory(cluster: ClusterName, node: NodeName) -> str:

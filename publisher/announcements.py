@@ -77,18 +77,18 @@ class Announcements:
                     self._synced.set()
 
     def _take(self, received: Received, entity: str, codec: Codec[Any]) -> None:
-        node = NodeName(untoken(received.subject.rpartition(".")[2]))
         message: Any = None
-        if not received.gone:
-            try:
+        try:
+            node = NodeName(untoken(received.subject.rpartition(".")[2]))
+            if not received.gone:
                 message = codec.decode(received.data)
-            except ContractsError as error:
-                self._refuse(received.subject, entity, str(error))
-                return
-            if (message.cluster, message.node) != (self._cluster, node):
-                reason = f"is about node {message.node}"
-                self._refuse(received.subject, entity, reason)
-                return
+        except ContractsError as error:
+            self._refuse(received.subject, entity, str(error))
+            return
+        named = (self._cluster, node)
+        if message is not None and (message.cluster, message.node) != named:
+            self._refuse(received.subject, entity, f"is about node {message.node}")
+            return
         self.counts[entity] += 1
         if entity == "health":
             pools = self.announced.judge(node, message)

@@ -14,9 +14,10 @@ from time import perf_counter
 from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
 from contracts.ids import SolveID
-from contracts.messages import DecisionMessage, SolveOpened
+from contracts.messages import DecisionMessage, GangPending, SolveOpened
 from contracts.process.errors import BlobCorruptedError, BlobMissingError
 from contracts.process.log import get_logger
+from contracts.process.wire import Outgoing
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
 from solver.errors import RecordError
@@ -27,7 +28,7 @@ from solver.problem.selectors import SelectorTable
 from solver.service.config import SolverConfig
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
-from solver.service.messages import batch_end, decision_message, outgoing
+from solver.service.messages import batch_end, carried, decision_message
 from solver.service.worker import SolveWorker, WorkerFailedError, WorkerLostError
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import GangTried, Snapshot, apply
@@ -205,23 +206,35 @@ class Decider:
         """Publish one fenced batch and say what it means for the snapshot."""
         cluster, epoch = self._config.cluster, self._leadership.epoch
         found: list[DecisionMessage] = []
+        sent: list[Outgoing] = []
         tried: list[tuple[DecisionMessage | GangTried, int]] = []
         for record, answer in zip(batch, answers, strict=True):
             message = decision_message(
                 answer, record, cluster=cluster, solve=solve, epoch=epoch
             )
             if message is not None:
-                found.append(message)
-            if answer.reasons:
+                message, addressed = carried(message)
+                if not _is_known(message, record):
+                    found.append(message)
+                    sent.append(addressed)
+            if answer.reasons or isinstance(message, GangPending):
                 tried.append((_tried(record, snapshot.growth), 0))
         if not found:
             return tried
         end = batch_end(cluster, solve, epoch, tuple(m.uid for m in found))
-        first = await self._leadership.publish([*map(outgoing, found), end])
+        first = await self._leadership.publish([*sent, end])
         changes: list[tuple[DecisionMessage | GangTried, int]] = [
             (message, first + index) for index, message in enumerate(found)
         ]
         return [*changes, *tried]
+
+
+def _is_known(message: DecisionMessage, record: GangRecord) -> bool:
+    """Whether the gang waits for just that already."""
+    if not isinstance(message, GangPending):
+        return False
+    known = record.decision
+    return isinstance(known, GangPending) and known.reasons == message.reasons
 
 
 def _tried(record: GangRecord, growth: int) -> GangTried:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from contracts import messages
 from contracts.allocation import Reason, Rule
 from contracts.codec import Codec
-from contracts.errors import ContractsError
+from contracts.errors import ContractsError, SubjectError
 from contracts.ids import ClusterName, GangUID, Namespace, NodeName
 from contracts.messages import (
     AllocationLost,
@@ -78,7 +78,10 @@ _CODECS: dict[str, Codec[Any]] = {
 def read_message(received: Received, cluster: ClusterName) -> Intake:
     """Say what a message of the bus means; None: nothing to us."""
     entity, *rest = received.subject.split(".")
-    names = [untoken(token) for token in rest[1:]]
+    try:
+        names = [untoken(token) for token in rest[1:]]
+    except SubjectError as error:
+        return Refused(subject=received.subject, reason=str(error))
     if entity == "hb" and len(names) == 2:
         return Seen(node=NodeName(names[1]), away=bool(received.gone))
     codec = _CODECS.get(entity)

@@ -103,15 +103,16 @@ class Leadership:
         """Publish decisions as one fenced batch; gives the sequence of the first.
 
         Raises:
-            PublishRefusedError: we do not lead any more; nothing was stored.
+            PublishRefusedError: nothing was stored; `stale`: we do not lead any more.
             BusUnavailableError: it is not known whether they were stored.
         """
         async with self._lock:
             batch = [self._fence(self.epoch, None), *decisions]
             try:
                 last = await self._bus.publish_batch(batch)
-            except PublishRefusedError:
-                self.epoch = 0
+            except PublishRefusedError as error:
+                if error.kind == "stale":
+                    self.epoch = 0
                 raise
             self._sequence = last - len(batch) + 1
             return self._sequence + 1

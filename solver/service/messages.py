@@ -6,7 +6,7 @@ Pure. A gang that still waits for the same reasons is not repeated on the bus.
 from __future__ import annotations
 
 from contracts import messages, subjects
-from contracts.allocation import Reason
+from contracts.allocation import Reason, Rule
 from contracts.ids import ClusterName, GangUID, Namespace, SolveID
 from contracts.messages import (
     BatchSolved,
@@ -20,6 +20,9 @@ from contracts.messages import (
 from contracts.process.wire import Outgoing
 from solver.decision import GangDecision
 from solver.snapshot.gangs import GangRecord
+
+MAX_DECISION_BYTES = 7 << 20
+"""Of one gang; a little less than `max_payload` of the servers that we set up."""
 
 
 def decision_message(
@@ -63,6 +66,33 @@ def decision_message(
         epoch=epoch,
         reasons=decided.reasons,
     )
+
+
+def carried(message: DecisionMessage) -> tuple[DecisionMessage, Outgoing]:
+    """Address a decision that the bus can take; one that is too large waits instead.
+
+    The configuration of classes and claims is copied into every allocation (KEP-4381),
+    so a small submission can make a large decision.
+    """
+    addressed = outgoing(message)
+    size = len(addressed.data)
+    if size <= MAX_DECISION_BYTES or not isinstance(message, GangAllocated):
+        return message, addressed
+    text = (
+        f"its decision has {size} bytes; the bus takes {MAX_DECISION_BYTES}: "
+        "fewer pods, or less configuration of devices"
+    )
+    waiting = GangPending(
+        cluster=message.cluster,
+        namespace=message.namespace,
+        name=message.name,
+        uid=message.uid,
+        solve=message.solve,
+        attempt=message.attempt - 1,
+        epoch=message.epoch,
+        reasons=(Reason(rule=Rule.NOT_MODELLED, message=text),),
+    )
+    return waiting, outgoing(waiting)
 
 
 def rejection(

@@ -169,7 +169,7 @@ class SolverService:
                 self._snapshot = apply(self._snapshot, message, sequence=sequence)
             self.counts[entity] += 1
             if isinstance(message, AllocationRefused | AllocationLost):
-                pause = min(REST_S * 2**message.attempt, MAX_REST_S)
+                pause = min(REST_S * 2 ** min(message.attempt, 16), MAX_REST_S)
                 self._rests[message.uid] = monotonic() + pause
         except ContractsError as error:
             self._refuse(received.subject, entity, str(error))
@@ -269,7 +269,8 @@ class SolverService:
             try:
                 worked = self._leadership.leads and await self._step()
             except PublishRefusedError as error:
-                log.warning("epoch.lost", reason=str(error))
+                event = "epoch.lost" if error.kind == "stale" else "decision.refused"
+                log.warning(event, reason=str(error))
                 worked = False
             except BusUnavailableError as error:
                 log.warning("decision.delayed", reason=str(error))

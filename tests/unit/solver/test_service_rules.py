@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from contracts.allocation import Reason, Rule
+from contracts.allocation import DeviceAllocationConfiguration, Reason, Rule
 from contracts.ids import ClusterName, GangUID, Namespace, NodeName, SolveID
-from contracts.messages import GangPending, NodeSeen, SubmitGang
+from contracts.messages import GangAllocated, GangPending, NodeSeen, SubmitGang
 from contracts.process.wire import Received
 from solver.decision import GangDecision
 from solver.service.intake import Refused, RefusedSubmission, Seen, read_message
-from solver.service.messages import decision_message
+from solver.service.messages import carried, decision_message
 from solver.service.presence import judge_presence
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import GangTried, Snapshot, apply
-from tests.builders import gang, member
+from tests.builders import decisions, gang, member
 from tests.problems import CLUSTER, snapshot_of
 
 A = NodeName("a")
@@ -147,3 +148,32 @@ def test_an_unchanged_reason_is_not_repeated() -> None:
     assert decision_message(again, record, **fields) is None  # type: ignore[arg-type]  # ids of one batch
     other = GangDecision(uid=uid, name="g", reasons=(Reason(rule=Rule.JOINT),))
     assert isinstance(decision_message(other, record, **fields), GangPending)  # type: ignore[arg-type]  # ids of one batch
+
+
+@pytest.mark.parametrize("entity", ["submit", "cmd", "dec", "conf", "inv", "hb"])
+def test_a_subject_that_nobody_of_us_makes_is_refused(entity: str) -> None:
+    """Such a message stays in its stream: whoever fails on it fails at each start."""
+    subject = f"{entity}.v1.{CLUSTER}.ns.=FF"
+    received = Received(subject=subject, data=b"{}", sequence=1, time_s=0)
+    refused = read_message(received, CLUSTER)
+    assert isinstance(refused, Refused)
+    assert "=FF" in refused.reason
+
+
+def test_a_decision_that_the_bus_cannot_take_waits_and_says_why() -> None:
+    config = DeviceAllocationConfiguration(
+        source="FromClaim", opaque={"parameters": "x" * 10_000}
+    )
+    decision = decisions.gang_allocated(pods=1)
+    (one,) = decision.members
+    (claim,) = one.claims
+    devices = replace(claim.allocation.devices, config=(config,) * 32)
+    claim = replace(claim, allocation=replace(claim.allocation, devices=devices))
+    fits, _ = carried(replace(decision, members=(replace(one, claims=(claim,)),)))
+    assert isinstance(fits, GangAllocated)
+    heavy = (replace(one, claims=(claim,)),) * 27
+    message, addressed = carried(replace(decision, attempt=3, members=heavy))
+    assert isinstance(message, GangPending)
+    assert message.attempt == 2
+    assert "bytes" in message.reasons[0].message
+    assert len(addressed.data) < 1000

@@ -66,6 +66,9 @@ def assemble(gathered: Gathered, claims: Claims, owns: Owns) -> Ready | Waiting:
     if len(pods) + gathered.others < size:
         here = len(pods) + gathered.others
         return Waiting(reason="PodsMissing", message=f"{here} of {size} pods are there")
+    if len(pods) > _MAX_SIZE:
+        message = f"{len(pods)} pods wait; a gang has at most {_MAX_SIZE}"
+        return Waiting(reason="PodsTooMany", message=message)
     missing = _missing(pods, claims)
     if missing is not None:
         return missing
@@ -125,7 +128,8 @@ def _size(gathered: Gathered) -> int | Waiting:
             message=f"there is no Gang object {pods[0].metadata.labels[GANG]!r}, and "
             f"the pods have no annotation {GANG_SIZE}",
         )
-    if not size.isdecimal() or not 1 <= int(size) <= _MAX_SIZE:
+    digits = size.isascii() and size.isdecimal() and len(size) <= len(str(_MAX_SIZE))
+    if not digits or not 1 <= int(size) <= _MAX_SIZE:
         return Waiting(
             reason="GangSizeInvalid",
             message=f"annotation {GANG_SIZE}: {size[:40]!r} is no number from 1 to "

@@ -15,6 +15,7 @@ from contracts.kubernetes import V1
 from contracts.node_affinity import pinned_node
 from contracts.versions import to_v1
 from publisher.cluster.view import ENDED
+from publisher.names import GATE
 
 Json = dict[str, Any]
 _CONTAINER = ("name", "resources", "restartPolicy")
@@ -96,7 +97,8 @@ def _node_of(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     if spec.get("nodeName"):
         return str(spec["nodeName"])
     opened = GANG_UID_ANNOTATION in (metadata.get("annotations") or {})
-    if not opened or spec.get("schedulingGates"):
+    gates = (gate["name"] for gate in spec.get("schedulingGates") or ())
+    if not opened or GATE in gates:
         return ""
     return pinned_node(spec.get("affinity") or {}) or ""
 

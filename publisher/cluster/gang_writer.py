@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from contracts.errors import ContractsError
 from contracts.ids import ClusterName, GangUID, object_key
 from contracts.messages import GatesOpened
 from contracts.process.errors import BusError
@@ -116,6 +117,9 @@ class GangWriter:
                 log.warning("gang.delayed", gang=str(group), reason=str(error))
                 again = True
                 await _pause(stop, getattr(error, "retry_after_s", None) or _PAUSE_S)
+            except (ContractsError, ValueError) as error:
+                # What one author wrote must not end the service for everybody.
+                log.error("gang.refused", gang=str(group), reason=str(error)[:_SHOWN])  # noqa: TRY400 # the reason is the whole story
             await self._queue.done(group)
             if again:
                 await self.changed((group,))

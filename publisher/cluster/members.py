@@ -7,7 +7,7 @@ bind their pods to where they are. Pure; knows no Gang object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,6 +34,8 @@ from publisher.names import MEMBER
 
 ONLY = "pod"
 """The member's name where pods do not say one."""
+_LABEL = 58
+"""Characters of a label, so that it and a number are a label again."""
 Claims = Callable[[str], ResourceClaim | None]
 """`namespace/name` -> the claim."""
 Owns = Callable[[ResourceClaim], bool]
@@ -56,7 +58,7 @@ def members_of(pods: Sequence[Pod], claims: Claims, owns: Owns) -> Members | Rea
     """
     by_uid = {pod.metadata.uid: pod for pod in pods}
     looks: dict[bytes, tuple[Member, list[Place]]] = {}
-    used: dict[str, int] = {}
+    used: set[str] = set()
     for group in sharing(_read(pod, claims, owns) for pod in pods):
         refusal = refusal_of(group)
         if refusal is not None:
@@ -65,8 +67,8 @@ def members_of(pods: Sequence[Pod], claims: Claims, owns: Owns) -> Members | Rea
         member = _unnamed(member_of("", group))
         look = encode([label, len(group), member])
         if look not in looks:
-            used[label] = number = used.get(label, 0) + 1
-            name = label if number == 1 else f"{label}-{number}"
+            name = _free(label, used)
+            used.add(name)
             looks[look] = (replace(member, name=name), [])
         looks[look][1].append(_place(group, by_uid))
     return Members(
@@ -75,6 +77,15 @@ def members_of(pods: Sequence[Pod], claims: Claims, owns: Owns) -> Members | Rea
         ),
         places={member.name: tuple(places) for member, places in looks.values()},
     )
+
+
+def _free(label: str, used: Container[str]) -> str:
+    """Number a label until no other member has that name."""
+    name, number = label, 1
+    while name in used:
+        number += 1
+        name = f"{label[:_LABEL]}-{number}"
+    return name
 
 
 def placed(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:

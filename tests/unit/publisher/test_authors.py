@@ -1,0 +1,51 @@
+"""What the author of a pod writes stops nobody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.workload import Pod
+from publisher.cluster.assemble import Gathered, Ready, Waiting, assemble
+from publisher.names import GANG, GANG_SIZE, MEMBER
+from tests.builders import pod
+
+
+def waiting(name: str, size: str = "1", member: str = "", cpu: int = 1) -> Pod:
+    return pod(
+        name,
+        uid=f"uid-{name}",
+        labels={GANG: "train"} | ({MEMBER: member} if member else {}),
+        annotations={GANG_SIZE: size},
+        requests={"cpu": cpu},
+    )
+
+
+def assembled(*pods: Pod) -> Ready | Waiting:
+    return assemble(Gathered(pods=pods, others=0), lambda _: None, lambda _: True)
+
+
+@pytest.mark.parametrize("size", ["9" * 5000, "0", "-1", "5001", "four", "1e3", "²"])
+def test_a_size_that_is_none_is_told(size: str) -> None:
+    told = assembled(waiting("a", size))
+    assert isinstance(told, Waiting)
+    assert told.reason == "GangSizeInvalid"
+    assert len(told.message) < 200
+
+
+def test_members_have_names_of_their_own_whatever_labels_say() -> None:
+    pods = (
+        waiting("a", member="worker", cpu=1),
+        waiting("b", member="worker", cpu=2),
+        waiting("c", member="worker-2", cpu=1),
+    )
+    ready = assembled(*pods)
+    assert isinstance(ready, Ready)
+    names = [member.name for member in ready.gang.spec.members]
+    assert len(set(names)) == 3
+    assert set(ready.places) == set(names)
+
+
+def test_more_pods_than_a_gang_may_have_are_told_so() -> None:
+    told = assembled(*(waiting(f"p{number}") for number in range(5001)))
+    assert isinstance(told, Waiting)
+    assert told.reason == "PodsTooMany"

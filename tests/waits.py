@@ -42,7 +42,7 @@ async def events_about(kube: Kube, about: Json) -> list[tuple[str, str]]:
     ours = [
         event
         for event in found
-        if event["regarding"]["uid"] == meta["uid"]
+        if event["regarding"].get("uid") == meta["uid"]
         and event["reportingController"] == REPORTER
     ]
     ours.sort(key=lambda event: str(event["eventTime"]))

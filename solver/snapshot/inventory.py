@@ -217,7 +217,8 @@ def with_node(inventory: Inventory, name: NodeName, node: Node | None) -> Invent
     if node is None or inventory.names_nodes:
         return with_node_part(changed, name)
     changed = structs.replace(changed, names_nodes=True)
-    for known in tuple(changed.nodes):
+    parts = (part for part in changed.pages.values() if isinstance(part, NodePart))
+    for known in (name, *(part.name for part in parts)):
         changed = with_node_part(changed, known)
     return changed
 

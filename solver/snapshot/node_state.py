@@ -50,13 +50,13 @@ def node_part(
 ) -> NodePart:
     """Put together what is known of a node.
 
-    Where Kubernetes names its nodes (`names_nodes`), an agent on a node that it does
-    not name offers nothing: no pod can be bound there.
+    Where Kubernetes names its nodes (`names_nodes`), devices on a node that it does not
+    name are of no use: no pod can be bound there.
     """
     labels, unavailable = state.labels, ""
     if state.announced and state.away:
         unavailable = "away"
-    elif state.announced and state.node is None and names_nodes:
+    elif state.node is None and names_nodes:
         unavailable = "no Node"
     if state.node is not None:
         labels = {**labels, **state.node.metadata.labels}

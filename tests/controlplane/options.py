@@ -12,6 +12,7 @@ PROGRAMS = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
 """In the order in which they start."""
 
 CONTROLLERS = (
+    "daemonset-controller",
     "device-taint-eviction-controller",
     "garbage-collector-controller",
     "job-controller",
@@ -24,7 +25,8 @@ CONTROLLERS = (
     "statefulset-controller",
     "taint-eviction-controller",
 )
-"""No node lifecycle controller: nodes need no leases and stay as they are made."""
+"""No node lifecycle controller: nodes need no leases and stay as they are made. The
+index by which taint-eviction-controller finds pods is then made by another's start."""
 
 
 class User(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from solver.snapshot.parts import NodePart, node_key
 from solver.snapshot.snapshot import Snapshot, apply
 from tests import builders
 from tests.builders import gang, member, member_claim, request
+from tests.controlplane import objects
 from tests.problems import CLUSTER, problem_of
 
 DRIVER = "gpu.example.com"
@@ -156,16 +158,28 @@ def test_a_pod_that_is_replaced_goes_to_the_node_of_its_gang() -> None:
     assert placed(snapshot, asking(2, node_name="a")) == []
 
 
-@pytest.mark.parametrize("node_first", [True, False])
-def test_an_agent_on_a_node_that_kubernetes_does_not_name_offers_nothing(
-    node_first: bool,
-) -> None:
-    """No pod could be bound there; without a cluster the agents say what nodes are."""
+def _announced(snapshot: Snapshot) -> Snapshot:
     pool = builders.pool(builders.device(), driver=DRIVER, name="far")
     agent = DevicesAnnounced(cluster=CLUSTER, node=NodeName("far"), pools=(pool,))
-    alone = apply(Snapshot(), agent)
+    return apply(snapshot, agent)
+
+
+def _sliced(snapshot: Snapshot) -> Snapshot:
+    raw = objects.resource_slice(DRIVER, "far", objects.devices(1))
+    key = raw["metadata"]["name"]
+    message = ObjectObserved(cluster=CLUSTER, kind="ResourceSlice", key=key, object=raw)
+    return apply(snapshot, message)
+
+
+@pytest.mark.parametrize("with_devices", [_announced, _sliced])
+@pytest.mark.parametrize("node_first", [True, False])
+def test_devices_on_a_node_that_kubernetes_does_not_name_are_of_no_use(
+    node_first: bool, with_devices: Callable[[Snapshot], Snapshot]
+) -> None:
+    """No pod could be bound there; without a cluster the agents say what nodes are."""
+    alone = with_devices(Snapshot())
     assert unavailable(alone, "far") == ""
-    snapshot = apply(seen(node("node-1")), agent)
+    snapshot = with_devices(seen(node("node-1")))
     if not node_first:
         snapshot = observed(alone, node("node-1"))
     assert unavailable(snapshot, "far") == "no Node"

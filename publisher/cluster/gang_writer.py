@@ -23,6 +23,7 @@ from contracts.messages import GatesOpened
 from contracts.process.errors import BusError
 from contracts.process.log import get_logger
 from contracts.process.run import Task
+from contracts.process.waits import first_of
 from contracts.workload import Pod
 from publisher.api import KubernetesApi
 from publisher.changes import Change, Page
@@ -41,6 +42,7 @@ from publisher.errors import (
     InvalidError,
     NotFoundError,
     NotLeadingError,
+    PermissionDeniedError,
 )
 from publisher.kinds import POD, Kind
 from publisher.latest_queue import LatestQueue
@@ -79,6 +81,15 @@ class GangWriter:
         self._queue: LatestQueue[GroupKey, None] = LatestQueue()
         self._refused: dict[tuple[GangUID, int], str] = {}
         """Attempts that the API server does not take, and why."""
+        self._refused_writes: dict[tuple[str, str], dict[str, Any]] = {}
+        """Writes that the API server does not take, while their objects stay so."""
+        self._resting: dict[GroupKey, asyncio.Task[None]] = {}
+        """Groups that are left alone for a while."""
+        self._closed = asyncio.Event()
+        self._rounds = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        """No group is being worked on."""
         self._leads = False
         self.counts: Counter[str] = Counter()
         """Writes by purpose, and those that were answered by a conflict."""
@@ -91,18 +102,25 @@ class GangWriter:
         """Look at these groups, soon."""
         if self._leads:
             for group in groups:
-                await self._queue.put(group, None)
+                if group not in self._resting:
+                    await self._queue.put(group, None)
 
     async def lead(self, *, leads: bool) -> None:
-        """Begin or cease to write; who begins looks at everything."""
+        """Begin or cease to write; who begins looks at everything.
+
+        Returns only when nothing of ours is on its way any more.
+        """
         self._leads = leads
         self._refused.clear()
+        self._refused_writes.clear()
         if not leads:
             self._teller.fall_silent()
+            await self._idle.wait()
         await self.changed({*self._observed.view.groups(), *self._gangs.groups()})
 
     async def close(self) -> None:
         """Let the workers end."""
+        self._closed.set()
         await self._queue.close()
 
     # --- one group at a time ---------------------------------------------------------
@@ -112,11 +130,10 @@ class GangWriter:
             group, _ = item
             again = False
             try:
-                again = self._leads and not await self._settle(group)
+                again = self._leads and not await self._round(group)
             except (ApiError, BusError, NotLeadingError) as error:
                 log.warning("gang.delayed", gang=str(group), reason=str(error))
-                again = True
-                await _pause(stop, getattr(error, "retry_after_s", None) or _PAUSE_S)
+                self._rest(group, getattr(error, "retry_after_s", None) or _PAUSE_S)
             except (ContractsError, ValueError) as error:
                 # What one author wrote must not end the service for everybody.
                 log.error("gang.refused", gang=str(group), reason=str(error)[:_SHOWN])  # noqa: TRY400 # the reason is the whole story
@@ -124,6 +141,27 @@ class GangWriter:
             if again:
                 await self.changed((group,))
         await stop.wait()
+
+    async def _round(self, group: GroupKey) -> bool:
+        """Work on a group, counted, so that who stops leading can wait for it."""
+        self._rounds += 1
+        self._idle.clear()
+        try:
+            return await self._settle(group)
+        finally:
+            self._rounds -= 1
+            if not self._rounds:
+                self._idle.set()
+
+    def _rest(self, group: GroupKey, pause_s: float) -> None:
+        """Leave a group alone for a while, and nobody else."""
+
+        async def rest() -> None:
+            await first_of(self._closed, within_s=pause_s)
+            del self._resting[group]
+            await self.changed((group,))
+
+        self._resting[group] = asyncio.create_task(rest(), name=f"rest {group}")
 
     async def _settle(self, group: GroupKey) -> bool:
         """Do what can be done now; False: there is more to do.
@@ -138,10 +176,11 @@ class GangWriter:
                 return True
             plan = plan_gang(self._situation(group))
             self._gangs.forget(plan.forget)
-            if plan.patches or plan.removals:
-                await self._write(plan.patches)
+            patches = [p for p in plan.patches if not self._is_refused(p)]
+            if patches or plan.removals:
+                await self._write(patches)
                 await self._remove_all(group, plan)
-            elif plan.messages:
+            elif plan.messages and not plan.patches:
                 for message in plan.messages:
                     await self._say(group, message)
             else:
@@ -170,8 +209,10 @@ class GangWriter:
             ApiError: the first that is neither a conflict nor a refusal.
         """
         began = monotonic()
+        denied = asyncio.Event()
         results = await asyncio.gather(
-            *(self._write_one(patch) for patch in patches), return_exceptions=True
+            *(self._write_one(patch, denied) for patch in patches),
+            return_exceptions=True,
         )
         for result in results:
             if isinstance(result, BaseException):
@@ -182,7 +223,10 @@ class GangWriter:
             write_ms=round((monotonic() - began) * 1000),
         )
 
-    async def _write_one(self, patch: Patch) -> None:
+    async def _write_one(self, patch: Patch, denied: asyncio.Event) -> None:
+        """Do one write, unless we lead no more or may not; `denied` is of all."""
+        if not self._leads or denied.is_set():
+            return
         kind = self._observed.kind(patch.kind)
         found: dict[str, Any] | None = None
         self.counts[patch.purpose] += 1
@@ -195,6 +239,9 @@ class GangWriter:
             found = await self._read_again(patch)
         except NotFoundError:
             pass
+        except PermissionDeniedError:
+            denied.set()
+            raise
         except InvalidError as error:
             self._refuse(patch, error)
             found = await self._read_again(patch)
@@ -244,8 +291,18 @@ class GangWriter:
             attempt=patch.attempt,
             reason=str(error)[:_SHOWN],
         )
+        self._refused_writes[patch.kind, patch.key] = patch.body
         if patch.gang:
             self._refused[GangUID(patch.gang), patch.attempt] = str(error)[:_SHOWN]
+
+    def _is_refused(self, patch: Patch) -> bool:
+        """Whether just this was refused: the object is as it was, to the version."""
+        if not patch.gang and patch.body == self._refused_writes.get(
+            (patch.kind, patch.key)
+        ):
+            return True
+        self._refused_writes.pop((patch.kind, patch.key), None)
+        return False
 
     # --- messages --------------------------------------------------------------------
 
@@ -260,11 +317,3 @@ class GangWriter:
             gang=str(group),
             gang_uid=message.uid,
         )
-
-
-async def _pause(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return

@@ -271,7 +271,7 @@ def definition_of(kind: Kind) -> Json:
 
 
 def is_established(definition: Json) -> bool:
-    conditions = definition.get("status", {}).get("conditions", [])
+    conditions = definition.get("status", {}).get("conditions") or []
     return any(
         (item["type"], item["status"]) == ("Established", "True") for item in conditions
     )

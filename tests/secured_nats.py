@@ -38,6 +38,7 @@ class SecuredNats:
         self._monitor_ports = [free_port() for _ in range(SERVERS)]
         self._processes: list[subprocess.Popen[bytes]] = []
         self._write_secrets()
+        self._write_permissions()
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -83,6 +84,10 @@ class SecuredNats:
                 process.kill()
                 process.wait()
 
+    def _write_permissions(self) -> None:
+        """Before any server starts: one that reads half of it lets everybody in."""
+        shutil.copy(BASE / "nats" / "permissions.conf", self.folder)
+
     def _write_secrets(self) -> None:
         made = subprocess.run(
             ["bash", str(K8S / "secrets.sh")], check=True, capture_output=True
@@ -116,7 +121,6 @@ class SecuredNats:
             text = text.replace(old, new)
         config = self.folder / f"{name}.conf"
         config.write_text(text)
-        shutil.copy(BASE / "nats" / "permissions.conf", self.folder)
         users = (self.folder / "users").iterdir()
         passwords = {
             f"{user.name.upper()}_PASSWORD": user.read_text() for user in users

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from contracts.claim import ResourceClaim, ResourceClaimTemplate
 from contracts.device import Device
 from contracts.features import Features
@@ -87,7 +89,11 @@ def resolve_gangs(
     """Make submitted gangs ready to be decided; `lenient` as in `Resolving`."""
     how = Resolving(lookup=SnapshotLookup(snapshot), features=features, lenient=lenient)
     return tuple(
-        resolve(record.uid, record.submission.gang, how)
+        resolve(
+            record.uid,
+            record.submission.gang,
+            structs.replace(how, of_pods=bool(record.submission.places)),
+        )
         for record in records
         if record.submission is not None
     )

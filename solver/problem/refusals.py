@@ -25,6 +25,21 @@ def not_modelled(subject: str, field: str) -> RefusedError:
     return RefusedError(reason, rejected=True)
 
 
+def is_bound_late(subject: str, resource: str, device_class: str) -> RefusedError:
+    """Refuse, for now, what nobody can allocate before a pod is bound (KEP-5004)."""
+    message = (
+        f"DeviceClass {device_class!r} serves it, whose devices kube-scheduler takes "
+        "only when it binds the pod: ask for them by a ResourceClaimTemplate"
+    )
+    reason = Reason(
+        rule=Rule.NOT_MODELLED,
+        subject=subject,
+        field=f"spec.containers[].resources[{resource}]",
+        message=message,
+    )
+    return RefusedError(reason, rejected=False)
+
+
 def is_invalid(subject: str, field: str, message: str) -> RefusedError:
     """Refuse what breaks a rule of the API."""
     reason = Reason(rule=Rule.INVALID, subject=subject, field=field, message=message)

@@ -32,6 +32,7 @@ from solver.problem.node_needs import asked_of_node, required_affinity
 from solver.problem.problem import ClaimPart, GangPart, MemberPart
 from solver.problem.refusals import (
     RefusedError,
+    is_bound_late,
     is_invalid,
     is_unknown,
     not_modelled,
@@ -69,6 +70,9 @@ class Resolving(Struct, frozen=True, kw_only=True):
     lenient: bool = False
     """Neither fill in defaults nor validate, as kube-scheduler's allocator does not;
     what is wrong stays in the parts as a fault."""
+    of_pods: bool = False
+    """The gang is of pods that wait for their claims, and kube-scheduler is to bind
+    them: it makes the claims of extended resources itself, and only then."""
 
 
 def resolve(uid: GangUID, gang: Gang, how: Resolving) -> GangPart:
@@ -146,7 +150,8 @@ def _extended(member: Member, how: Resolving) -> dict[str, ExactDeviceRequest]:
     """Find the resources of a member that classes serve, by name, sorted.
 
     Raises:
-        RefusedError: a resource is named after a class that does not exist.
+        RefusedError: a resource is named after a class that does not exist, or its
+            devices cannot be allocated ahead.
     """
     found: dict[str, ExactDeviceRequest] = {}
     if not how.features.extended_resource:
@@ -157,10 +162,13 @@ def _extended(member: Member, how: Resolving) -> dict[str, ExactDeviceRequest]:
         if known is None and name.startswith(IMPLICIT_RESOURCE):
             missing = name.removeprefix(IMPLICIT_RESOURCE)
             raise is_unknown(Rule.UNKNOWN_CLASS, member.name, missing)
-        if known is not None and count > 0:
-            found[name] = ExactDeviceRequest(
-                device_class_name=known, allocation_mode="ExactCount", count=count
-            )
+        if known is None or count <= 0:
+            continue
+        if how.of_pods:
+            raise is_bound_late(member.name, name, known)
+        found[name] = ExactDeviceRequest(
+            device_class_name=known, allocation_mode="ExactCount", count=count
+        )
     return found
 
 

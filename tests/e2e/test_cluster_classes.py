@@ -8,8 +8,11 @@ from tests import cluster
 from tests.cluster import gang_pod, is_running, template
 from tests.controlplane import fleet, objects
 from tests.controlplane.client import Kube
+from tests.controlplane.fleet import Fleet
 from tests.controlplane.server import ControlPlane
 from tests.waits import until_told
+
+KIND = "deviceclass.resource.kubernetes.io"
 
 
 async def test_classes_of_others_are_left_to_kube_scheduler(
@@ -37,6 +40,17 @@ async def test_classes_of_others_are_left_to_kube_scheduler(
             pod = await kube.create(gang_pod(namespace, "both", templates=both))
             note = await until_told(kube, pod, "GangDevicesTaken")
             assert "2 matching devices are free" in note
+            await _ask_as_extended(site, f"{KIND}/{theirs}")
             for other in (first, gated):
                 site.kubelets.finish(other)
             await kube.until(pod, is_running)
+
+
+async def _ask_as_extended(site: Fleet, resource: str) -> None:
+    """A gated pod that asks as well for what only kube-scheduler allocates is told."""
+    pod = gang_pod(site.namespace, "extended", templates={"d": "ours"})
+    pod["spec"]["containers"][0]["resources"] |= {"limits": {resource: "1"}}
+    pod = await site.kube.create(pod)
+    note = await until_told(site.kube, pod, "GangNotModelled")
+    assert f"spec.containers[].resources[{resource}]" in note
+    await site.kube.delete(pod)

@@ -16,8 +16,8 @@ from contracts.device import (
 )
 from contracts.features import Features
 from contracts.gang import Gang
-from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
-from contracts.messages import ObjectObserved
+from contracts.ids import DeviceID, DeviceName, DriverName, GangUID, NodeName, PoolName
+from contracts.messages import ObjectObserved, Place, PodRef, SubmitGang
 from contracts.quantity import Quantity
 from solver.allocate import allocate
 from solver.decision import Decision, Status
@@ -28,6 +28,7 @@ from tests.builders import (
     constraint,
     counter_set,
     device,
+    device_class,
     devices,
     gang,
     member,
@@ -247,6 +248,30 @@ def test_extended_resources_are_devices_where_the_node_offers_none_itself() -> N
     found = decided(nodes, wanted)
     assert verdicts(found) == ["allocated"]
     assert [item.request for item in results(found)] == ["container-0-request-0"] * 2
+
+
+def test_extended_resources_of_waiting_pods_are_refused_while_a_class_is_there() -> (
+    None
+):
+    """Their claims are made when they are bound; a device plugin's need none."""
+    resource = "example.com/gpu"
+    uid = GangUID("00000000-0000-4000-8000-000000000001")
+    pod = member(member_claim(), name="w", resources={resource: 1})
+    snapshot = snapshot_of({"n": [pool(*devices(2), name="n")]})
+    serving = device_class("serving", extended_resource_name=resource)
+    snapshot = observe(snapshot, "serving", serving)
+    waits = Place(pods=(PodRef(name="p", uid="u"),), claims=())
+    wanted = gang(pod, uid=uid)
+    message = SubmitGang(
+        cluster=CLUSTER, uid=uid, gang=wanted, places={"w": (waits,)}
+    )
+    snapshot = apply(snapshot, message, sequence=1)
+    (reason,) = allocate(problem_of(snapshot)).gangs[0].reasons
+    assert (reason.rule, reason.subject) == (Rule.NOT_MODELLED, "w")
+    assert reason.field == f"spec.containers[].resources[{resource}]"
+    assert "'serving'" in reason.message
+    snapshot = observe(snapshot, "serving", device_class("serving"))
+    assert verdicts(allocate(problem_of(snapshot))) == ["allocated"]
 
 
 def test_a_pod_may_be_pinned_to_a_node() -> None:

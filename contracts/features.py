@@ -32,13 +32,17 @@ GATES: dict[str, tuple[bool | None, ...]] = {
     "DRANodeAllocatableResources": (None, None, _OFF, _OFF),
     "DRAWorkloadResourceClaims": (None, None, _OFF, _OFF),
     "DRAResourcePoolStatus": (None, None, _OFF, _OFF),
-    "DRAFractionalCapacityRange": (None, None, None, _ON),
+    "DRAFractionalCapacityRange": (None, None, None, _OFF),
     "DRADerivedAttributes": (None, None, None, _OFF),
     "DRADeviceCompatibilityGroups": (None, None, None, _OFF),
     "DRAPartitionableDevicesType": (None, None, None, _OFF),
     "DRAOptionalNodeOperations": (None, None, None, _OFF),
 }
-"""By name: the default in each of the versions we know; None: not there yet."""
+"""By name: the default in each of the versions we know; None: not there yet.
+
+A release runs with the release before it as `--min-compatibility-version` unless it is
+told otherwise: DRAFractionalCapacityRange is on in 1.37 only where that is 1.37 too.
+"""
 
 
 class Features(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -51,7 +55,7 @@ class Features(Struct, frozen=True, kw_only=True, rename="camel"):
     device_taint_rules: bool = True
     device_binding: bool = True
     consumable_capacity: bool = True
-    fractional_capacity_range: bool = True
+    fractional_capacity_range: bool = False
     extended_resource: bool = True
     node_allocatable_resources: bool = False
     list_type_attributes: bool = False

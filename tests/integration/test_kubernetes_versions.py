@@ -40,10 +40,6 @@ async def test_gates_are_on_as_we_say(kube: Kube) -> None:
     told = {name: on == "1" for name, on in _GATE.findall(text)}
     column = ("1.34", "1.35", "1.36", "1.37").index(release())
     ours = {name: by_release[column] for name, by_release in GATES.items()}
-    if release() == NEWEST:
-        # On by default, but only with --min-compatibility-version=1.37; its default
-        # is the release before.
-        ours["DRAFractionalCapacityRange"] = False
     assert {name: told.get(name) for name in ours} == ours
     of_dra = {name for name in told if name.startswith("DRA")}
     assert of_dra <= set(ours) | NOT_OF_ALLOCATORS

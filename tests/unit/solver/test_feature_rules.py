@@ -262,9 +262,7 @@ def test_extended_resources_of_waiting_pods_are_refused_while_a_class_is_there()
     snapshot = observe(snapshot, "serving", serving)
     waits = Place(pods=(PodRef(name="p", uid="u"),), claims=())
     wanted = gang(pod, uid=uid)
-    message = SubmitGang(
-        cluster=CLUSTER, uid=uid, gang=wanted, places={"w": (waits,)}
-    )
+    message = SubmitGang(cluster=CLUSTER, uid=uid, gang=wanted, places={"w": (waits,)})
     snapshot = apply(snapshot, message, sequence=1)
     (reason,) = allocate(problem_of(snapshot)).gangs[0].reasons
     assert (reason.rule, reason.subject) == (Rule.NOT_MODELLED, "w")

@@ -144,10 +144,11 @@ class Stream(Struct, frozen=True, kw_only=True):
     max_bytes: int = -1
     atomic: bool = False
     ttl: bool = False
-    """A message may carry a time to live; its end leaves a marker.
+    """A message may carry a time to live; its end, and that by age, leaves a marker.
 
     The server then allows rollups too: one sender can remove the messages of all, and
-    no marker follows. So a marker may speed a conclusion up, but age must suffice.
+    no marker follows. So it is for what its senders repeat, where a marker may speed a
+    conclusion up and age suffices.
     """
     republish: str = ""
     """Prefix under which core subscribers get every stored message."""
@@ -159,8 +160,22 @@ class Stream(Struct, frozen=True, kw_only=True):
 DAY_S = 86_400
 
 STREAMS: tuple[Stream, ...] = (
-    Stream(name="INV", subjects=("inv.v1.>",), per_subject=1, compressed=False),
-    Stream(name="HEALTH", subjects=("health.v1.>",), per_subject=1, compressed=False),
+    Stream(
+        name="INV",
+        subjects=("inv.v1.>",),
+        per_subject=1,
+        max_age_s=DAY_S,
+        ttl=True,
+        compressed=False,
+    ),
+    Stream(
+        name="HEALTH",
+        subjects=("health.v1.>",),
+        per_subject=1,
+        max_age_s=DAY_S,
+        ttl=True,
+        compressed=False,
+    ),
     Stream(
         name="HB",
         subjects=("hb.v1.>",),

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from contracts.ids import NodeName
 from contracts.service import ServiceConfig
+from contracts.subjects import DAY_S
 from nodeagent.health import HealthPolicy, TaintEffect
 
 
@@ -28,8 +29,8 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """How often each node shows that it is alive."""
     heartbeat_ttl_s: Annotated[int, Meta(ge=1)] = 20
     """How long a heartbeat lasts on the bus."""
-    repeat_s: Annotated[float, Meta(gt=0)] = 600.0
-    """How often everything is said again."""
+    repeat_s: Annotated[float, Meta(gt=0, le=DAY_S / 4)] = 600.0
+    """How often everything is said again: what is not is forgotten after a day."""
     bad_readings: Annotated[int, Meta(ge=1)] = 3
     """Bad readings in a row that make a device Unhealthy."""
     good_readings: Annotated[int, Meta(ge=1)] = 5

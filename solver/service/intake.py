@@ -37,7 +37,7 @@ from contracts.messages import (
 )
 from contracts.process.wire import Received
 from contracts.subjects import untoken
-from solver.snapshot.snapshot import SnapshotMessage
+from solver.snapshot.snapshot import InventoryExpired, SnapshotMessage
 
 
 class Refused(Struct, frozen=True, kw_only=True):
@@ -84,8 +84,10 @@ def read_message(received: Received, cluster: ClusterName) -> Intake:
         return Refused(subject=received.subject, reason=str(error))
     if entity == "hb" and len(names) == 2:
         return Seen(node=NodeName(names[1]), away=bool(received.gone))
+    if received.gone:
+        return _expired(entity, cluster, names)
     codec = _CODECS.get(entity)
-    if received.gone or codec is None:
+    if codec is None:
         return None
     try:
         message: SnapshotMessage | NodeSeen = codec.decode(received.data)
@@ -99,6 +101,20 @@ def read_message(received: Received, cluster: ClusterName) -> Intake:
             )
         return Refused(subject=received.subject, reason=str(error))
     return None if isinstance(message, NodeSeen) else message
+
+
+def _expired(
+    entity: str, cluster: ClusterName, names: list[str]
+) -> InventoryExpired | HealthJudged | None:
+    """Say what it means that a message is gone; None: nothing to us."""
+    if len(names) != 2:
+        return None
+    node = NodeName(names[1])
+    if entity == "inv":
+        return InventoryExpired(node=node)
+    if entity == "health":
+        return HealthJudged(cluster=cluster, node=node, devices=())
+    return None
 
 
 def _check(

@@ -244,13 +244,19 @@ class SolverService:
         announced = {
             name: state.away for name, state in nodes.items() if state.announced
         }
+        grace_s = self._config.heartbeat_grace_s
+        self._seen = {
+            node: at
+            for node, at in self._seen.items()
+            if node in announced or now - at <= grace_s
+        }
         changed = list(
             judge_presence(
                 self._seen,
                 announced,
                 connected_since=self._connection[1],
                 now=now,
-                grace_s=self._config.heartbeat_grace_s,
+                grace_s=grace_s,
             )
         )
         for node, away in changed:

@@ -114,6 +114,23 @@ def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory
     return with_node_part(changed, node)
 
 
+def without_inventory(inventory: Inventory, node: NodeName) -> Inventory:
+    """Believe that nobody speaks for a node any more."""
+    said = inventory.announced.get(node)
+    if said is None:
+        return inventory
+    nothing = DevicesAnnounced(cluster=said.cluster, node=node, pools=())
+    changed = with_inventory(inventory, nothing)
+    state = changed.nodes.get(node) or NodeState()
+    silent = structs.replace(state, announced=False, away=False)
+    changed = structs.replace(
+        changed,
+        announced=changed.announced.without(node),
+        nodes=changed.nodes.with_item(node, silent),
+    )
+    return with_node_part(changed, node)
+
+
 def _with_announcer(
     announcers: FrozenMap[str, tuple[NodeName, ...]],
     key: str,
@@ -167,9 +184,9 @@ def with_health(inventory: Inventory, message: HealthJudged) -> Inventory:
     before = inventory.health.get(message.node)
     if before == message:
         return inventory
-    changed = structs.replace(
-        inventory, health=inventory.health.with_item(message.node, message)
-    )
+    known, node = inventory.health, message.node
+    health = known.with_item(node, message) if message.devices else known.without(node)
+    changed = structs.replace(inventory, health=health)
     devices = [*(before.devices if before else ()), *message.devices]
     pools = {pool_key(item.device.driver, item.device.pool) for item in devices}
     return with_uses(changed, pools)

@@ -50,6 +50,7 @@ from solver.snapshot.inventory import (
     with_presence,
     with_slice,
     with_taint_rule,
+    without_inventory,
     without_slice,
 )
 from solver.snapshot.maps import FrozenMap
@@ -63,6 +64,12 @@ class NodePresence(Struct, frozen=True, kw_only=True):
 
     node: NodeName
     away: bool
+
+
+class InventoryExpired(Struct, frozen=True, kw_only=True):
+    """A node's agent has not said for long what the node has."""
+
+    node: NodeName
 
 
 class GangTried(Struct, frozen=True, kw_only=True):
@@ -109,6 +116,7 @@ SnapshotMessage = (
     DevicesAnnounced
     | HealthJudged
     | NodePresence
+    | InventoryExpired
     | ObjectObserved
     | ObjectGone
     | SubmitGang
@@ -147,6 +155,8 @@ def apply(
             return _with(snapshot, with_health(snapshot.inventory, message))
         case NodePresence(node=node, away=away):
             return _with(snapshot, with_presence(snapshot.inventory, node, away=away))
+        case InventoryExpired(node=node):
+            return _with(snapshot, without_inventory(snapshot.inventory, node))
         case ObjectObserved():
             return _with_object(snapshot, message)
         case ObjectGone():

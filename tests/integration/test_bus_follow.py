@@ -6,9 +6,11 @@ import asyncio
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from contracts.process.bus import Bus, BusSettings, Outgoing, Received
 from contracts.process.reader import Start
+from contracts.subjects import STREAMS
 from moorings.nats import LocalServer
 
 KEYS = 300
@@ -138,18 +140,31 @@ async def test_synced_means_every_subject_while_writers_overwrite(bus: Bus) -> N
         await asyncio.gather(*writers)
 
 
-async def test_an_expired_heartbeat_arrives_as_gone(bus: Bus) -> None:
-    """The end of a time to live is a message."""
+async def ends(bus: Bus, stream: str) -> list[str]:
+    """Follow a stream until a message of it is gone."""
     stop = asyncio.Event()
-    await bus.publish(Outgoing(subject="hb.v1.c.node", data=b"1", ttl_s=1))
     gone: list[str] = []
     async with asyncio.timeout(10):
-        async for page in bus.follow("HB", ["hb.v1.>"], stop):
+        async for page in bus.follow(stream, [">"], stop):
             gone.extend(m.gone for m in page.messages)
-            if "MaxAge" in gone:
+            if any(gone):
                 stop.set()
+    return gone
 
-    assert gone == ["", "MaxAge"]
+
+async def test_an_expired_heartbeat_arrives_as_gone(bus: Bus) -> None:
+    """The end of a time to live is a message."""
+    await bus.publish(Outgoing(subject="hb.v1.c.node", data=b"1", ttl_s=1))
+    assert await ends(bus, "HB") == ["", "MaxAge"]
+
+
+async def test_what_is_not_said_again_arrives_as_gone(bus: Bus) -> None:
+    """As inventories do after a day, which is a second here."""
+    (inventories,) = (stream for stream in STREAMS if stream.name == "INV")
+    aging = replace(inventories, name="AGING", subjects=("aging.>",), max_age_s=1)
+    await bus.ensure_streams((aging,))
+    await bus.publish(Outgoing(subject="aging.node", data=b"1"))
+    assert await ends(bus, "AGING") == ["", "MaxAge"]
 
 
 async def test_a_deleted_consumer_is_replaced(bus: Bus) -> None:

@@ -215,7 +215,7 @@ async def test_a_restart_says_nothing_that_was_said_before(
     bus: Bus, nats_server: LocalServer, tmp_path: Path
 ) -> None:
     """Generations and taints outlive the process; a clean stop exits with 0."""
-    agent = Agent(nats_server.url, tmp_path, NODEAGENT_REPEAT_S="100000")
+    agent = Agent(nats_server.url, tmp_path, NODEAGENT_REPEAT_S="10000")
     agent.inject("{node: n-1, device: gpu-2, verdict: Unhealthy}")
     async with running(agent):
         await eventually(lambda: all_said(bus), "all nodes announced")

@@ -6,8 +6,23 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.allocation import DeviceAllocationConfiguration, Reason, Rule
-from contracts.ids import ClusterName, GangUID, Namespace, NodeName, SolveID
-from contracts.messages import GangAllocated, GangPending, NodeSeen, SubmitGang
+from contracts.ids import (
+    ClusterName,
+    DeviceID,
+    GangUID,
+    Namespace,
+    NodeName,
+    SolveID,
+)
+from contracts.messages import (
+    DeviceHealth,
+    DevicesAnnounced,
+    GangAllocated,
+    GangPending,
+    HealthJudged,
+    NodeSeen,
+    SubmitGang,
+)
 from contracts.process.wire import Received
 from solver.decision import GangDecision
 from solver.service.intake import Refused, RefusedSubmission, Seen, read_message
@@ -15,8 +30,15 @@ from solver.service.messages import carried, decision_message
 from solver.service.presence import judge_presence
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.gangs import GangRecord
-from solver.snapshot.snapshot import GangTried, Snapshot, apply
-from tests.builders import decisions, gang, member
+from solver.snapshot.maps import FrozenMap
+from solver.snapshot.snapshot import (
+    GangTried,
+    InventoryExpired,
+    NodePresence,
+    Snapshot,
+    apply,
+)
+from tests.builders import decisions, devices, gang, member, pool
 from tests.problems import CLUSTER, snapshot_of
 
 A = NodeName("a")
@@ -118,7 +140,30 @@ def test_what_cannot_be_read_is_refused_with_its_subject() -> None:
     refused = read_message(received("inv.v1.test.a", b"{"), CLUSTER)
     assert isinstance(refused, Refused)
     assert refused.subject == "inv.v1.test.a"
-    assert read_message(received("inv.v1.test.a", b"", gone="Purge"), CLUSTER) is None
+
+
+def test_nothing_is_left_of_an_agent_that_is_silent_for_long() -> None:
+    own = pool(*devices(1), name="a")
+    sick = DeviceHealth(
+        device=DeviceID(own.driver, own.name, own.devices[0].name), verdict="Unknown"
+    )
+    snapshot = Snapshot()
+    for message in (
+        DevicesAnnounced(cluster=CLUSTER, node=A, pools=(own,)),
+        HealthJudged(cluster=CLUSTER, node=A, devices=(sick,)),
+        NodePresence(node=A, away=True),
+    ):
+        snapshot = apply(snapshot, message)
+    for entity in ("inv", "health"):
+        subject = f"{entity}.v1.test.a"
+        gone = read_message(received(subject, b"", gone="MaxAge"), CLUSTER)
+        assert isinstance(gone, InventoryExpired | HealthJudged)
+        snapshot = apply(snapshot, gone)
+    inventory = snapshot.inventory
+    assert not list(inventory.pages)
+    kept = {name: getattr(inventory, name) for name in inventory.__struct_fields__}
+    maps = {name: of for name, of in kept.items() if isinstance(of, FrozenMap)}
+    assert {name: list(of) for name, of in maps.items() if len(of)} == {}
 
 
 def test_heartbeats_are_seen_whatever_they_carry() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -23,6 +24,8 @@ from publisher.names import GANG, GANG_UID, GATE
 
 _GONE = 10_000
 """So many uids of deleted objects are remembered: a late answer must not revive one."""
+_ORDERED = 50_000
+"""So many names of pods keep their places in the order."""
 _NUMBERS = re.compile(r"(\d+)")
 ENDED = ("Succeeded", "Failed")
 _Object = Pod | ResourceClaim | Gang
@@ -258,6 +261,7 @@ def _version(meta: ObjectMeta) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+@lru_cache(maxsize=_ORDERED)
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
     parts = _NUMBERS.split(name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)

@@ -46,6 +46,14 @@ def print_table(rows: Sequence[Row]) -> None:
         print("  ".join(cells).rstrip())
 
 
+def print_tables(tables: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """Print tables under their names; gives all rows, each with its table's name."""
+    for name, rows in tables.items():
+        print(f"\n{name}")
+        print_table(rows)
+    return [{"table": name, **row} for name, rows in tables.items() for row in rows]
+
+
 def write(name: str, options: argparse.Namespace, rows: Sequence[Row]) -> None:
     """Write the rows as JSON, if asked."""
     if options.json is not None:
@@ -80,6 +88,7 @@ def _record(
         "seed": options.seed,
         "machine": {
             "cores": os.cpu_count(),
+            "load average": os.getloadavg(),
             "platform": platform.platform(),
             "python": platform.python_version(),
         },

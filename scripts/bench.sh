@@ -4,7 +4,8 @@
 set -euo pipefail
 mkdir -p build/benchmarks
 for name in decisions arrivals soak incremental openb scale selectors semantics \
-  upstream_rate claim_writes watch_state slices; do
+  upstream_rate claim_writes watch_state slices gang_gates cluster_rate \
+  cluster_families admin_load; do
   echo "== $name"
   .venv/bin/python -m "benchmarks.$name" --size "$1" --json "build/benchmarks/$name.json"
 done

@@ -49,3 +49,20 @@ def test_what_agents_say_is_measured_on_an_api_server(tmp_path: Path) -> None:
     (row,) = rows_of(tmp_path, "slices", "--nodes", "8")
     assert row["nodes"] == 8
     assert min(row["slices/s"], row["health p50 ms"], row["bare s"]) > 0
+
+
+@pytest.mark.usefixtures("control_plane_programs")
+def test_a_gang_costs_three_writes_a_pod_as_the_bare_loop(tmp_path: Path) -> None:
+    found = rows_of(tmp_path, "gang_gates", "--pods", "8")
+    tables = [row["table"] for row in found]
+    assert {name: tables.count(name) for name in tables} == {
+        "seconds": 2,
+        "processor seconds": 2,
+        "writes a pod": 2,
+    }
+    for row in found:
+        if row["table"] == "seconds":
+            assert row["pods"] == 8
+            assert row.get("decided s", 0) < row["open s"] <= row["bound s"]
+        if row["table"] == "writes a pod":
+            assert row["publisher"] == 3

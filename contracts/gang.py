@@ -90,7 +90,6 @@ class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
 
     priority: int = 0
     """Higher strictly first; ties by age."""
-    priority_class_name: str = ""
     weight: int | None = None
     """Its worth among equals of its priority; absent: devices asked for."""
     members: tuple[Member, ...] = ()

@@ -134,7 +134,6 @@ class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     tolerations: tuple[NodeToleration, ...] = ()
     affinity: dict[str, Any] = {}
     priority: int | None = None
-    priority_class_name: str = ""
     scheduler_name: str = ""
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()

@@ -70,9 +70,6 @@ def gang(value: Gang) -> Violations:
     yield from each_unique(
         spec.topology, None, "spec.topology", _level, lambda item: item.key
     )
-    if spec.priority_class_name:
-        place = "spec.priorityClassName"
-        yield from names.dns_subdomain(spec.priority_class_name, place)
     if spec.weight is not None and spec.weight < 0:
         message = "must be greater than or equal to zero"
         yield invalid("spec.weight", spec.weight, message)

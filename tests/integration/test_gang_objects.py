@@ -46,7 +46,6 @@ FULL = gang(
     recovery="Recreate",
     hold=True,
     priority=-7,
-    priority_class_name="high",
     weight=12,
 )
 """Every field there is."""
@@ -184,12 +183,20 @@ async def test_broken_gang_is_refused_at_the_door(admin: Kube, name: str) -> Non
     assert reason in refused.value.message
 
 
+async def test_priority_is_a_number(admin: Kube) -> None:
+    """A field that nobody looks up would be ignored; so there is none."""
+    document = _document(gang(), "classy")
+    document["spec"]["priorityClassName"] = "high"
+    with pytest.raises(RefusedError) as refused:
+        await admin.create(document, fieldValidation="Strict")
+    assert 'unknown field "spec.priorityClassName"' in refused.value.message
+
+
 CHANGES: dict[str, dict[str, Any]] = {
     "members": {"members": [{"name": "worker", "count": 2}]},
     "constraints": {"constraints": [{"matchAttribute": "a/b"}]},
     "topology": {"topology": [{"key": "rack"}]},
     "weight": {"weight": 3},
-    "priorityClassName": {"priorityClassName": "low"},
     "priority": {"priority": 1},
     "hold": {"hold": True},
 }
@@ -207,7 +214,7 @@ async def test_what_decides_cannot_be_changed(admin: Kube, field: str) -> None:
 
 async def test_optional_parts_cannot_be_taken_away(admin: Kube) -> None:
     await admin.create(_document(FULL, "whole"))
-    for field in ("constraints", "topology", "weight", "priorityClassName"):
+    for field in ("constraints", "topology", "weight"):
         patch = {"spec": {field: None}}
         with pytest.raises(RefusedError, match=IMMUTABLE):
             await admin.patch(_document(FULL, "whole"), patch)

@@ -2,6 +2,7 @@
 
 ProcessError
 |-- ConfigError           a variable that a service cannot start with
+|-- RestartError          what was found out at the start does not hold any more
 `-- BusError
     |-- BusUnavailableError   no answer within the retry budget; the outcome is unknown
     |-- PublishRefusedError   the server refused a message; nothing was stored
@@ -30,6 +31,10 @@ class ConfigError(ProcessError):
         self.variable = variable
         self.reason = reason
         super().__init__(f"{variable}: {reason}")
+
+
+class RestartError(ProcessError):
+    """What was found out at the start does not hold any more: start again."""
 
 
 class BusError(ProcessError):

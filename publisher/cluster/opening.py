@@ -32,6 +32,7 @@ from publisher.cluster.gang_writer import GangWriter
 from publisher.cluster.observed import Observed
 from publisher.cluster.offered import Offered
 from publisher.cluster.ownership import Ownership
+from publisher.cluster.served import watch_served
 from publisher.cluster.state import StatePublisher
 from publisher.cluster.sweeper import Sweeper
 from publisher.cluster.teller import Teller
@@ -84,7 +85,10 @@ async def open_cluster(
             cluster = _Cluster(
                 config, api=api, kinds=kinds, bus=bus, identity=identity, now=now
             )
-            yield cluster.tasks() | {"lead": partial(cluster.lead, lease)}
+            yield cluster.tasks() | {
+                "lead": partial(cluster.lead, lease),
+                "served": partial(watch_served, api, config.api_versions, kinds),
+            }
 
 
 class _Cluster:

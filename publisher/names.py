@@ -15,6 +15,8 @@ GANG = GANG_LABEL
 GANG_UID = GANG_UID_ANNOTATION
 MEMBER = "moorings.dev/member"
 INDEX = "moorings.dev/index"
+VOID = "moorings.dev/void"
+"""Annotation of waiting pods: the gangs, and their attempts, that they are not of."""
 ATTEMPT = "moorings.dev/attempt"
 SOLVE = "moorings.dev/solve"
 CLAIM_UID = "moorings.dev/claim-uid"

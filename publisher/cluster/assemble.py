@@ -8,35 +8,26 @@ say the same. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.allocation import Reason
-from contracts.defaults import default_claim_spec
-from contracts.gang import Gang, GangSpec, Member
+from contracts.gang import MAX_MEMBERS, Gang, GangConstraint, GangSpec
 from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
-from publisher.cluster.members import Claims, Members, Owns, members_of
-from publisher.cluster.view import claim_keys
+from publisher.cluster.agreement import difference, unnamed_of
+from publisher.cluster.members import Members, Owns, members_of
+from publisher.cluster.ready_claims import missing, not_free
+from publisher.cluster.view import View
+from publisher.cluster.waiting import Waiting
 from publisher.names import GANG, GANG_SIZE
 
 _UUIDS = uuid5(NAMESPACE_URL, "moorings.dev/gang")
-_MAX_SIZE = 5000
-_MAX_USERS = 256
-"""Of one claim (DRA: ResourceClaimReservedForMaxSize)."""
-
-
-class Waiting(Struct, frozen=True, kw_only=True):
-    """Why pods are not submitted yet, for the author of the pods."""
-
-    reason: str
-    """One word, such as `PodsMissing`."""
-    message: str
 
 
 class Ready(Struct, frozen=True, kw_only=True):
@@ -53,41 +44,49 @@ class Gathered(Struct, frozen=True, kw_only=True):
     """Gated, not over."""
     others: int
     """Pods of the gang that are submitted, run or have succeeded."""
+    alone: bool = False
+    """Whether they do not wait for others: their gates are open already."""
     gang: Gang | None = None
     """The Gang object."""
+    generation: int = 1
+    """Greater than that of every submission that asked for one of the pods before."""
 
 
-def assemble(gathered: Gathered, claims: Claims, owns: Owns) -> Ready | Waiting:
+def assemble(gathered: Gathered, view: View, owns: Owns) -> Ready | Waiting:
     """Say what to submit of these pods."""
-    pods = gathered.pods
-    size = _size(gathered)
+    pods, gang = gathered.pods, gathered.gang
+    size = 1 if gathered.alone else _size(gathered)
     if isinstance(size, Waiting):
         return size
-    if len(pods) + gathered.others < size:
-        here = len(pods) + gathered.others
+    here = len(pods) + gathered.others
+    if here < size:
         return Waiting(reason="PodsMissing", message=f"{here} of {size} pods are there")
-    if len(pods) > _MAX_SIZE:
-        message = f"{len(pods)} pods wait; a gang has at most {_MAX_SIZE}"
+    if len(pods) > MAX_MEMBERS:
+        message = f"{len(pods)} pods wait; a gang has at most {MAX_MEMBERS}"
         return Waiting(reason="PodsTooMany", message=message)
-    missing = _missing(pods, claims)
-    if missing is not None:
-        return missing
-    crowded = _crowded(pods, claims)
-    if crowded is not None:
-        return crowded
-    found = members_of(pods, claims, owns)
-    if isinstance(found, Reason):
-        return Waiting(reason=str(found.rule), message=str(found))
-    if gathered.gang is not None and not gathered.others:
-        differs = _difference(gathered.gang, found, pods)
+    busy = missing(pods, view) or not_free(pods, view, owns)
+    if busy is not None:
+        return busy
+    if gang is not None:
+        differs = difference(gang, pods, view, owns, whole=not gathered.others)
         if differs:
             return Waiting(reason="ClaimsDiffer", message=differs)
+    found = members_of(pods, view.claim, owns, unnamed_of(gang))
+    if isinstance(found, Reason):
+        return Waiting(reason=str(found.rule), message=str(found))
+    looks = _looks(gang, found)
+    if looks:
+        return Waiting(reason="ClaimsDiffer", message=looks)
     return Ready(gang=_gang(gathered, found), places=found.places)
 
 
-def gang_uid(name: str, pods: Iterable[str]) -> GangUID:
-    """Derive the uid of a gang from its name (`namespace/name`) and its pods' uids."""
-    return GangUID(str(uuid5(_UUIDS, "/".join((name, *sorted(pods))))))
+def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
+    """Derive the uid of a gang from its name (`namespace/name`) and its pods' uids.
+
+    So two publishers submit the same. What is asked for again is another gang.
+    """
+    text = "/".join((name, str(generation), *sorted(pods)))
+    return GangUID(str(uuid5(_UUIDS, text)))
 
 
 def _gang(gathered: Gathered, found: Members) -> Gang:
@@ -97,14 +96,31 @@ def _gang(gathered: Gathered, found: Members) -> Gang:
         name=label or first.metadata.name,
         namespace=first.metadata.namespace,
         labels={GANG: label} if label else {},
+        generation=gathered.generation,
     )
     if gathered.gang is None:
         priority = max(pod.spec.priority or 0 for pod in gathered.pods)
         return Gang(
             metadata=meta, spec=GangSpec(priority=priority, members=found.members)
         )
-    spec = replace(gathered.gang.spec, members=found.members, hold=False)
+    spec = replace(
+        gathered.gang.spec,
+        members=found.members,
+        constraints=_constraints(gathered.gang, found),
+        hold=False,
+    )
     return Gang(metadata=meta, spec=spec)
+
+
+def _constraints(gang: Gang, found: Members) -> tuple[GangConstraint, ...]:
+    """Keep what is about these pods: those that replace others may be of one member."""
+    names = {member.name for member in found.members}
+    kept = []
+    for item in gang.spec.constraints:
+        requests = tuple(r for r in item.requests if r.partition("/")[0] in names)
+        if requests or not item.requests:
+            kept.append(replace(item, requests=requests))
+    return tuple(kept)
 
 
 def _size(gathered: Gathered) -> int | Waiting:
@@ -128,99 +144,21 @@ def _size(gathered: Gathered) -> int | Waiting:
             message=f"there is no Gang object {pods[0].metadata.labels[GANG]!r}, and "
             f"the pods have no annotation {GANG_SIZE}",
         )
-    digits = size.isascii() and size.isdecimal() and len(size) <= len(str(_MAX_SIZE))
-    if not digits or not 1 <= int(size) <= _MAX_SIZE:
+    digits = size.isascii() and size.isdecimal() and len(size) <= len(str(MAX_MEMBERS))
+    if not digits or not 1 <= int(size) <= MAX_MEMBERS:
         return Waiting(
             reason="GangSizeInvalid",
             message=f"annotation {GANG_SIZE}: {size[:40]!r} is no number from 1 to "
-            f"{_MAX_SIZE}",
+            f"{MAX_MEMBERS}",
         )
     return int(size)
 
 
-def _missing(pods: Sequence[Pod], claims: Claims) -> Waiting | None:
-    """Name a claim that is not there, or on its way out."""
-    for pod in pods:
-        known = claim_keys(pod)
-        needless = {
-            item.name
-            for item in pod.status.resource_claim_statuses
-            if item.resource_claim_name is None
-        }
-        for item in pod.spec.resource_claims:
-            if item.name in needless:
-                continue
-            key = known.get(item.name)
-            claim = None if key is None else claims(key)
-            if claim is None:
-                name = item.resource_claim_name or f"{item.name} (generated)"
-                return Waiting(
-                    reason="ClaimsMissing",
-                    message=f"pod {pod.metadata.name}: no ResourceClaim {name} yet",
-                )
-            if claim.metadata.deletion_timestamp:
-                return Waiting(
-                    reason="ClaimsMissing",
-                    message=f"pod {pod.metadata.name}: ResourceClaim "
-                    f"{claim.metadata.name} is being deleted",
-                )
-    return None
-
-
-def _crowded(pods: Sequence[Pod], claims: Claims) -> Waiting | None:
-    """Name a claim that more would use than the API server lets."""
-    users: dict[str, set[str]] = {}
-    for pod in pods:
-        for key in claim_keys(pod).values():
-            users.setdefault(key, set()).add(pod.metadata.uid)
-    for key, uids in users.items():
-        claim = claims(key)
-        if claim is not None and claim.status is not None:
-            uids |= {item.uid for item in claim.status.reserved_for}
-        if len(uids) > _MAX_USERS:
-            name = key.partition("/")[2]
-            return Waiting(
-                reason="TooManyUsers",
-                message=f"{len(uids)} pods would use ResourceClaim {name}; a claim is "
-                f"for {_MAX_USERS} at most",
-            )
-    return None
-
-
-def _difference(gang: Gang, found: Members, pods: Sequence[Pod]) -> str:
-    """Say where a Gang object and its pods say different things; empty: nowhere."""
-    said = {member.name: member for member in gang.spec.members}
-    seen = {member.name: member for member in found.members}
-    for name in sorted(seen.keys() - said.keys()):
-        return f"the Gang has no member like the pods of {name}"
-    for name, member in said.items():
-        theirs = seen.get(name)
-        pods_seen = 0 if theirs is None else theirs.count
-        if theirs is None or pods_seen != member.count:
-            return f"member {name}: {member.count} pods wanted, {pods_seen} are there"
-        text = _claims_difference(member, theirs, pods)
-        if text:
-            return f"member {name}: {text}"
-    return ""
-
-
-def _claims_difference(said: Member, seen: Member, pods: Sequence[Pod]) -> str:
-    theirs = {claim.name: claim for claim in seen.claims}
-    if {claim.name for claim in said.claims} != theirs.keys():
-        mine = ", ".join(claim.name for claim in said.claims) or "none"
-        return f"the Gang names claims {mine}, the pods {', '.join(theirs) or 'none'}"
-    sources = {
-        item.name: item.resource_claim_template_name or item.resource_claim_name or ""
-        for pod in pods
-        for item in pod.spec.resource_claims
-    }
-    for claim in said.claims:
-        named = claim.template_name or claim.claim_name
-        if named and sources.get(claim.name) != named:
-            return f"claim {claim.name} is from {sources.get(claim.name)}, not {named}"
-        spec = theirs[claim.name].spec
-        if claim.spec is not None and spec is not None:
-            wanted = default_claim_spec(claim.spec)
-            if wanted != default_claim_spec(spec):
-                return f"claim {claim.name}: the pods' claims ask for something else"
+def _looks(gang: Gang | None, found: Members) -> str:
+    """Name a member of a Gang object whose pods are not equal; empty: all are."""
+    said = () if gang is None else gang.spec.members
+    names = {member.name for member in said}
+    for member in found.members:
+        if said and member.name not in names:
+            return f"pods of one member ask for different things: {member.name}"
     return ""

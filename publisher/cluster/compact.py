@@ -20,9 +20,9 @@ from publisher.names import GATE
 Json = dict[str, Any]
 _CONTAINER = ("name", "resources", "restartPolicy")
 _NODE_STATUS = ("allocatable", "declaredFeatures")
-_WHOLE = ("ResourceSlice", "DeviceClass", "DeviceTaintRule")
+_WHOLE = ("ResourceSlice", "DeviceClass", "DeviceTaintRule", "ResourceClaimTemplate")
 """Kinds of which the spec is what matters."""
-_WHOLE_METADATA = ("name", "creationTimestamp")
+_WHOLE_METADATA = ("name", "namespace", "creationTimestamp")
 """Of two classes for one extended resource the newer one counts."""
 
 

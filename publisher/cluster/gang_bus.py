@@ -28,7 +28,7 @@ from contracts.process.errors import PublishRefusedError
 from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.process.wire import Outgoing, Received
-from publisher.cluster.plan_submission import SHOWN, GangMessage
+from publisher.cluster.situation import SHOWN, GangMessage
 from publisher.cluster.submissions import Submission, Submissions
 from publisher.cluster.view import GroupKey
 
@@ -100,7 +100,7 @@ class GangBus:
             log.error("message.refused", subject=subject, reason=reason)  # noqa: TRY400 # the reason is the whole story
             return None
         self.counts[followed.entity] += 1
-        return self._submissions.apply(message)
+        return self._submissions.apply(message, received.sequence)
 
     def groups(self) -> Iterator[GroupKey]:
         """Go through the groups of which something was said."""
@@ -110,25 +110,59 @@ class GangBus:
         """Give what was submitted for a group."""
         return self._submissions.of_group(group)
 
+    def forgotten(self, uid: GangUID) -> bool | None:
+        """Say of a gang that was forgotten whether its pods are asked for again."""
+        return self._submissions.forgotten(uid)
+
     def forget(self, uids: Iterable[GangUID]) -> None:
         """Drop submissions of which nothing is left."""
         self._submissions.forget(uids)
 
-    async def say(self, message: GangMessage) -> None:
+    async def say(
+        self, message: GangMessage, submissions: Iterable[Submission]
+    ) -> None:
         """Publish a message and believe it at once.
+
+        It was planned from these submissions: a confirmation is only the next one if
+        nobody has confirmed anything since.
 
         Raises:
             BusError: it could not be stored.
         """
         subject, data = _addressed(message)
+        expected = None
+        if isinstance(message, ConfirmationMessage):
+            known = (s.confirmed_at for s in submissions if s.uid == message.uid)
+            expected = next(known, 0)
+        outgoing = Outgoing(
+            subject=subject, data=data, expected_last_subject_sequence=expected
+        )
         try:
-            await self._bus.publish(Outgoing(subject=subject, data=data))
+            sequence = await self._bus.publish(outgoing)
         except PublishRefusedError as error:
+            if error.kind == "stale":
+                await self._read_again(message.uid, subject)
+                return
             # Written once: another publisher submitted the same pods before us.
             if error.kind != "exists":
                 raise
-        self._submissions.apply(message)
+            sequence = 0
+        self._submissions.apply(message, sequence)
         self.counts["said"] += 1
+
+    async def _read_again(self, uid: GangUID, subject: str) -> None:
+        """Believe what is confirmed of a gang: somebody was faster, or all was lost."""
+        self.counts["stale"] += 1
+        found = await self._bus.last("CONF", subject)
+        if found is None:
+            self._submissions.correct(uid, None, 0)
+            return
+        try:
+            message = messages.CONFIRMATION.decode(found.data)
+        except ContractsError as error:
+            log.error("message.refused", subject=subject, reason=str(error)[:SHOWN])  # noqa: TRY400 # the reason is the whole story
+            return
+        self._submissions.correct(uid, message, found.sequence)
 
 
 def _addressed(message: GangMessage) -> tuple[str, bytes]:

@@ -32,7 +32,7 @@ from publisher.cluster.members import Owns
 from publisher.cluster.observed import Observed
 from publisher.cluster.patches import Patch
 from publisher.cluster.plan_gang import plan_gang
-from publisher.cluster.plan_submission import GangMessage, GangPlan, Situation
+from publisher.cluster.situation import GangMessage, GangPlan, Situation
 from publisher.cluster.state import StatePublisher
 from publisher.cluster.teller import Teller
 from publisher.cluster.view import GroupKey
@@ -50,6 +50,9 @@ from publisher.latest_queue import LatestQueue
 _ROUNDS = 64
 """Of one group before others get their turn."""
 _PAUSE_S = 1.0
+_FORGET_S = 60.0
+_CHECKED = 5
+"""So many pods of a gang that lost devices are read anew before it is believed."""
 _SHOWN = 500
 
 log = get_logger(__name__)
@@ -171,23 +174,49 @@ class GangWriter:
             BusError: something could not be said.
             NotLeadingError: another publisher goes on.
         """
+        checked: set[tuple[str, str]] = set()
         for _ in range(_ROUNDS):
             if not self._leads:
                 return True
-            plan = plan_gang(self._situation(group))
+            situation = self._situation(group)
+            plan = plan_gang(situation)
             self._gangs.forget(plan.forget)
+            if not await self._check(plan.doubted[:_CHECKED], checked):
+                continue
             patches = [p for p in plan.patches if not self._is_refused(p)]
             if patches or plan.removals:
                 await self._write(patches)
                 await self._remove_all(group, plan)
             elif plan.messages and not plan.patches:
                 for message in plan.messages:
-                    await self._say(group, message)
+                    await self._say(situation, message)
             else:
                 self._teller.tell(group, plan.told)
                 return True
             self._teller.tell(group, plan.told)
         return False
+
+    async def _check(self, pods: Iterable[Pod], checked: set[tuple[str, str]]) -> bool:
+        """Read pods anew, each version once; False: what is known has changed."""
+        same = True
+        for pod in pods:
+            meta = pod.metadata
+            key = object_key(meta.namespace, meta.name)
+            if (meta.uid, meta.resource_version) in checked:
+                continue
+            checked.add((meta.uid, meta.resource_version))
+            await self._believe(POD.name, key, await self._get(POD, key), meta.uid)
+            same = same and self._observed.view.pod(key) == pod
+        return same
+
+    async def forget(self, stop: asyncio.Event) -> None:
+        """Drop what is over while another publisher leads; it does so by itself."""
+        while not stop.is_set():
+            for group in tuple(self._gangs.groups()):
+                if not self._leads:
+                    self._gangs.forget(plan_gang(self._situation(group)).forget)
+                await asyncio.sleep(0)
+            await first_of(stop, within_s=_FORGET_S)
 
     def _situation(self, group: GroupKey) -> Situation:
         return Situation(
@@ -198,6 +227,7 @@ class GangWriter:
             owns=self._owns,
             now=self._now(),
             refused=lambda uid, attempt: self._refused.get((uid, attempt), ""),
+            forgotten=self._gangs.forgotten,
         )
 
     # --- writes ----------------------------------------------------------------------
@@ -306,14 +336,14 @@ class GangWriter:
 
     # --- messages --------------------------------------------------------------------
 
-    async def _say(self, group: GroupKey, message: GangMessage) -> None:
+    async def _say(self, situation: Situation, message: GangMessage) -> None:
         if isinstance(message, GatesOpened):
             # The bus holds the gang's claims and pods as we wrote them.
             message = replace(message, state=await self._state.published())
-        await self._gangs.say(message)
+        await self._gangs.say(message, situation.submissions)
         log.info(
             "gang.told",
             message=type(message).__name__,
-            gang=str(group),
+            gang=str(situation.group),
             gang_uid=message.uid,
         )

@@ -12,12 +12,11 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from contracts.allocation import Reason
+from contracts.allocation import Reason, Rule
 from contracts.claim import ResourceClaim
 from contracts.codec import encode
 from contracts.device import NodeSelector
-from contracts.gang import Member, MemberClaim, MemberNode
-from contracts.ids import NodeName
+from contracts.gang import Member, MemberClaim
 from contracts.messages import Place, PodRef
 from contracts.pod_members import (
     MemberPod,
@@ -28,8 +27,9 @@ from contracts.pod_members import (
     sharing,
 )
 from contracts.workload import Pod
-from publisher.cluster.pins import NODE_FIELD, narrowed
-from publisher.cluster.view import claim_keys
+from publisher.cluster.claims import allocation_of, only_node
+from publisher.cluster.pins import narrowed
+from publisher.cluster.view import claim_keys, is_gated
 from publisher.names import MEMBER
 
 ONLY = "pod"
@@ -50,11 +50,13 @@ class Members(Struct, frozen=True, kw_only=True):
     """By member; which pods and ResourceClaims each index is."""
 
 
-def members_of(pods: Sequence[Pod], claims: Claims, owns: Owns) -> Members | Reason:
+def members_of(
+    pods: Sequence[Pod], claims: Claims, owns: Owns, unnamed: str = ONLY
+) -> Members | Reason:
     """Put pods together as members; a Reason names what cannot be decided.
 
     All claims of the pods exist. Members come in the order of their first pods; a
-    second look under one label is named `label-2`.
+    second look under one label is named `label-2`. Pods without a label are `unnamed`.
     """
     by_uid = {pod.metadata.uid: pod for pod in pods}
     looks: dict[bytes, tuple[Member, list[Place]]] = {}
@@ -63,8 +65,12 @@ def members_of(pods: Sequence[Pod], claims: Claims, owns: Owns) -> Members | Rea
         refusal = refusal_of(group)
         if refusal is not None:
             return refusal
-        label = by_uid[group[0].uid].metadata.labels.get(MEMBER, "") or ONLY
-        member = _unnamed(member_of("", group))
+        here = [by_uid[pod.uid] for pod in group]
+        member = _bound(member_of("", group), here, claims)
+        if isinstance(member, Reason):
+            return member
+        member = _unnamed(member)
+        label = here[0].metadata.labels.get(MEMBER, "") or unnamed
         look = encode([label, len(group), member])
         if look not in looks:
             name = _free(label, used)
@@ -97,24 +103,49 @@ def placed(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
 
 def _read(pod: Pod, claims: Claims, owns: Owns) -> MemberPod:
     """Read what a pod asks for: its claims without an allocation that are ours."""
-    wanted: list[MemberClaim] = []
-    bound: list[NodeSelector] = []
+    wanted = []
     shared = {item.name: item.resource_claim_name for item in pod.spec.resource_claims}
     for name, key in claim_keys(pod).items():
         claim = claims(key)
-        if claim is None or not owns(claim):
-            continue
-        allocation = None if claim.status is None else claim.status.allocation
-        if allocation is None:
+        if claim is not None and owns(claim) and allocation_of(claim) is None:
             found = MemberClaim(name=name, spec=claim.spec, claim_name=shared[name])
             wanted.append(found)
-        elif allocation.node_selector is not None:
-            bound.append(allocation.node_selector)
     read = member_pod(pod.metadata, pod.spec, wanted)
-    node = read.node
-    for selector in bound:
-        node = _within(node, selector)
-    return replace(read, node=node)
+    if is_gated(pod):
+        return read
+    # Its gate is open: it counts as a pod of its node already.
+    return replace(read, node=replace(read.node, resources={}))
+
+
+def _bound(member: Member, pods: Sequence[Pod], claims: Claims) -> Member | Reason:
+    """Bind a member to where claims of its pods are allocated already."""
+    node = member.node
+    names = set()
+    for selector in _selectors(pods, claims):
+        name = only_node(selector)
+        if name:
+            names.add(name)
+        else:
+            node = replace(node, affinity=narrowed(node.affinity, selector))
+    if len(names) > 1:
+        where = ", ".join(sorted(names))
+        return Reason(
+            rule=Rule.NODE_SELECTION,
+            subject=pods[0].metadata.name,
+            field="spec.resourceClaims",
+            message=f"its claims are allocated on different nodes: {where}",
+        )
+    for name in names:
+        node = replace(node, node_name=name)
+    return replace(member, node=node)
+
+
+def _selectors(pods: Sequence[Pod], claims: Claims) -> Iterator[NodeSelector]:
+    for key in sorted({key for pod in pods for key in claim_keys(pod).values()}):
+        claim = claims(key)
+        held = None if claim is None else allocation_of(claim)
+        if held is not None and held.node_selector is not None:
+            yield held.node_selector
 
 
 def _unnamed(member: Member) -> Member:
@@ -135,21 +166,3 @@ def _claim_names(
 ) -> Iterator[str]:
     for pod, claim in claims_of(group).values():
         yield claim_keys(by_uid[pod.uid])[claim.name].partition("/")[2]
-
-
-def _within(node: MemberNode, selector: NodeSelector) -> MemberNode:
-    """Bind a pod to where a claim of it is allocated already."""
-    name = _only_node(selector)
-    if name:
-        return replace(node, node_name=name)
-    return replace(node, affinity=narrowed(node.affinity, selector))
-
-
-def _only_node(selector: NodeSelector) -> NodeName:
-    terms = selector.node_selector_terms
-    if len(terms) != 1 or terms[0].match_expressions or len(terms[0].match_fields) != 1:
-        return NodeName("")
-    (field,) = terms[0].match_fields
-    if (field.key, field.operator, len(field.values)) != (NODE_FIELD, "In", 1):
-        return NodeName("")
-    return NodeName(field.values[0])

@@ -155,13 +155,13 @@ class _Cluster:
             **self._writer.tasks(self._workers),
             **self._teller.tasks(),
             **self._agents.tasks(),
+            "gangs-forget": self._forget,
         }
 
     async def lead(self, lease: LeaderLease, stop: asyncio.Event) -> None:
         """Write while we hold the Lease, once everything was read."""
         try:
-            for synced in (self._following.synced, self._gangs.synced):
-                await first_of(synced, stop)
+            await self._read_everything(stop)
             # What was read stays for long and is in no cycles. Of a large cluster it
             # takes the collector 30 ms and more to see that, in which nothing is said.
             gc.collect()
@@ -170,6 +170,14 @@ class _Cluster:
                 await self._lead_until(lost)
         finally:
             await self._writer.close()
+
+    async def _read_everything(self, stop: asyncio.Event) -> None:
+        for synced in (self._following.synced, self._gangs.synced):
+            await first_of(synced, stop)
+
+    async def _forget(self, stop: asyncio.Event) -> None:
+        await self._read_everything(stop)
+        await self._writer.forget(stop)
 
     async def _lead_until(self, lost: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as term:
@@ -197,6 +205,7 @@ def _follows(api: KubernetesApi, kinds: ServedKinds) -> dict[str, Follow]:
         kinds.resource_slice,
         kinds.device_class,
         kinds.resource_claim,
+        kinds.resource_claim_template,
     ]
     if kinds.device_taint_rule is not None:
         followed.append(kinds.device_taint_rule)

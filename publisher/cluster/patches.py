@@ -21,7 +21,7 @@ from contracts.messages import PodRef
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
 from publisher.cluster.pins import narrowed, one_node
-from publisher.names import FINALIZER, GATE, MANAGED
+from publisher.names import FINALIZER, GATE, MANAGED, VOID
 
 
 class Purpose(StrEnum):
@@ -34,6 +34,8 @@ class Purpose(StrEnum):
     CLEAR = "clear"
     OPEN = "open"
     """The gate, with the node pin."""
+    WITHDRAW = "withdraw"
+    """The mark that a gate is not opened for what is given up."""
 
 
 class Patch(Struct, frozen=True, kw_only=True):
@@ -62,7 +64,8 @@ class Patch(Struct, frozen=True, kw_only=True):
 
 def prepare(claim: ResourceClaim) -> Patch:
     """Set the finalizer that lets the controller manager free the claim."""
-    finalizers = [*claim.metadata.finalizers, FINALIZER]
+    others = [name for name in claim.metadata.finalizers if name != FINALIZER]
+    finalizers = [*others, FINALIZER]
     body = {"finalizers": finalizers, "annotations": {MANAGED: "true"}}
     return _of_claim(claim, Purpose.PREPARE, metadata=body)
 
@@ -93,6 +96,19 @@ def clear(claim: ResourceClaim) -> Patch:
     """Give the devices of a claim back; its reservations go in the same write."""
     status = {"allocation": None, "reservedFor": None, "devices": None}
     return _of_claim(claim, Purpose.CLEAR, status=status)
+
+
+def withdraw(pod: Pod, marks: str) -> Patch:
+    """Mark a pod as no part of what is given up."""
+    meta = pod.metadata
+    body = {"metadata": {**_identity(meta), "annotations": {VOID: marks}}}
+    return Patch(
+        kind="Pod",
+        namespace=meta.namespace,
+        name=meta.name,
+        body=body,
+        purpose=Purpose.WITHDRAW,
+    )
 
 
 def open_gate(pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> Patch:

@@ -1,20 +1,18 @@
 """(decision, observed claims) -> the next write of each claim, or why none may be.
 
 A claim that is not allocated gets its finalizer, then its allocation; one that holds
-just what was decided is done; everything else is somebody else's and refused. The API
-server checks neither devices nor owners, so this is where two claims of one device
-meet. Pure.
+just what was decided is done, unless another holds the same device. The API server
+checks neither devices nor owners, so this is where two claims of one device meet. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
 from contracts.allocation import AllocationResult
-from contracts.claim import ResourceClaim
-from contracts.ids import NodeName
+from contracts.ids import Namespace, NodeName
 from contracts.messages import (
     GangAllocated,
     MemberAllocated,
@@ -22,22 +20,35 @@ from contracts.messages import (
     PodRef,
     SubmitGang,
 )
+from contracts.workload import Pod
 from publisher.cluster import patches
+from publisher.cluster.claims import (
+    allocation_of,
+    is_prepared,
+    is_same,
+    reserved_uids,
+)
+from publisher.cluster.members import Owns
 from publisher.cluster.patches import Patch
-from publisher.cluster.view import View, is_gated
+from publisher.cluster.view import View, claim_keys, is_gated, is_over
 from publisher.errors import DecisionError
-from publisher.names import FINALIZER, MANAGED
 
 
 class Assignment(Struct, frozen=True, kw_only=True):
     """What was decided for one place: pods that go to one node with their claims."""
 
+    namespace: Namespace
     member: str
     index: int
     node: NodeName
     pods: tuple[PodRef, ...]
     claims: tuple[tuple[str, AllocationResult], ...]
     """By `namespace/name` of the ResourceClaim."""
+
+    def alive(self, view: View) -> tuple[Pod, ...]:
+        """Give its pods that are there and not over."""
+        found = (view.pod_of(self.namespace, ref.name, ref.uid) for ref in self.pods)
+        return tuple(pod for pod in found if pod is not None and not is_over(pod))
 
 
 class ClaimPlan(Struct, frozen=True, kw_only=True):
@@ -60,15 +71,24 @@ def assignments_of(
         for member in submission.gang.spec.members
     }
     found = []
+    missing = {
+        (name, index)
+        for name, places in submission.places.items()
+        for index in range(len(places))
+    }
     for member in decision.members:
         places = submission.places.get(member.member, ())
-        if not 0 <= member.index < len(places):
-            reason = f"there is no pod {member.member}/{member.index}"
+        if (member.member, member.index) not in missing:
+            reason = f"{member.member}/{member.index}: there is no such pod, or twice"
             raise DecisionError(decision.uid, reason)
+        missing.discard((member.member, member.index))
         place = places[member.index]
+        if not place.pods:
+            continue
         claims = tuple(_claims(decision, member, names[member.member], place))
         found.append(
             Assignment(
+                namespace=decision.namespace,
                 member=member.member,
                 index=member.index,
                 node=member.node,
@@ -76,104 +96,113 @@ def assignments_of(
                 claims=claims,
             )
         )
+    if missing:
+        name, index = min(missing)
+        raise DecisionError(decision.uid, f"{name}/{index}: nothing was decided for it")
     return tuple(found)
 
 
-def plan_claims(assignments: Iterable[Assignment], view: View, now: str) -> ClaimPlan:
+def plan_claims(
+    assignments: Iterable[Assignment], view: View, owns: Owns, now: str
+) -> ClaimPlan:
     """Plan the next write of every claim; nothing to write: all hold what they should.
 
+    Claims of the pods that were allocated before are reserved for them as well.
     `now` is RFC 3339, whole seconds, UTC.
     """
     found: list[Patch] = []
     refusals: list[str] = []
+    joining: dict[str, list[PodRef]] = {}
     for assignment in assignments:
+        alive = assignment.alive(view)
         for key, allocation in assignment.claims:
-            step = _step(key, allocation, assignment.pods, view, now)
+            users = [ref_of(pod) for pod in alive if key in claim_keys(pod).values()]
+            step = _step(key, allocation, users, view, now) if users else None
             if isinstance(step, str):
                 refusals.append(step)
             elif step is not None:
                 found.append(step)
+        for pod in filter(is_gated, alive):
+            for key in held_before(pod, assignment, view, owns):
+                joining.setdefault(key, []).append(ref_of(pod))
     if refusals:
         return ClaimPlan(refusals=tuple(refusals))
+    found += _joins(joining, view)
     return ClaimPlan(patches=tuple(found))
 
 
-def plan_prepare(keys: Iterable[str], view: View) -> Iterator[Patch]:
+def plan_prepare(keys: Iterable[str], view: View, owns: Owns) -> Iterator[Patch]:
     """Plan finalizers ahead of decisions: one write less when it counts."""
     for key in sorted(set(keys)):
         claim = view.claim(key)
-        if claim is None or claim.metadata.deletion_timestamp:
+        if claim is None or claim.metadata.deletion_timestamp or not owns(claim):
             continue
-        if allocation_of(claim) is None and not _is_prepared(claim):
+        if allocation_of(claim) is None and not is_prepared(claim):
             yield patches.prepare(claim)
 
 
-def plan_undo(keys: Iterable[str], view: View) -> Iterator[Patch]:
-    """Plan to free the claims that nobody but gated pods of ours could have used.
-
-    kube-scheduler allocates nothing for a gated pod: such an allocation is a write of
-    ours that is not wanted any more.
-    """
-    for key in sorted(set(keys)):
+def held_before(
+    pod: Pod, assignment: Assignment, view: View, owns: Owns
+) -> Iterator[str]:
+    """Name the claims of ours that a pod has beside those that were decided."""
+    decided = dict(assignment.claims)
+    for key in claim_keys(pod).values():
         claim = view.claim(key)
-        if claim is None or allocation_of(claim) is None:
-            continue
-        gated = {pod.metadata.uid for pod in view.users(key) if is_gated(pod)}
-        if reserved_uids(claim) <= gated:
-            yield patches.clear(claim)
+        if key not in decided and claim is not None and owns(claim):
+            yield key
 
 
-def allocation_of(claim: ResourceClaim) -> AllocationResult | None:
-    """Give a claim's allocation."""
-    return None if claim.status is None else claim.status.allocation
-
-
-def reserved_uids(claim: ResourceClaim) -> frozenset[str]:
-    """Give the uids of those who may use a claim."""
-    if claim.status is None:
-        return frozenset()
-    return frozenset(item.uid for item in claim.status.reserved_for)
+def ref_of(pod: Pod) -> PodRef:
+    """Name a pod."""
+    return PodRef(name=pod.metadata.name, uid=pod.metadata.uid)
 
 
 def _claims(
     decision: GangAllocated, member: MemberAllocated, names: list[str], place: Place
 ) -> Iterator[tuple[str, AllocationResult]]:
+    if sorted(item.claim for item in member.claims) != sorted(names):
+        reason = f"{member.member}/{member.index}: not each of its claims once"
+        raise DecisionError(decision.uid, reason)
+    if len(names) != len(place.claims):
+        reason = f"{member.member}/{member.index}: its pods have other claims"
+        raise DecisionError(decision.uid, reason)
     for item in member.claims:
-        if item.claim not in names or len(names) != len(place.claims):
-            reason = f"the gang has no claim {member.member}/{item.claim}"
-            raise DecisionError(decision.uid, reason)
         name = place.claims[names.index(item.claim)]
         yield f"{decision.namespace}/{name}", item.allocation
+
+
+def _joins(joining: Mapping[str, list[PodRef]], view: View) -> Iterator[Patch]:
+    for key, refs in joining.items():
+        claim = view.claim(key)
+        if claim is None or allocation_of(claim) is None:
+            continue
+        if {ref.uid for ref in refs} - reserved_uids(claim):
+            yield patches.reserve(claim, refs)
 
 
 def _step(
     key: str,
     wanted: AllocationResult,
-    pods: Iterable[PodRef],
+    users: list[PodRef],
     view: View,
     now: str,
 ) -> Patch | str | None:
     claim = view.claim(key)
-    if claim is None:
+    if claim is None or claim.metadata.deletion_timestamp:
         return f"ResourceClaim {key} is gone"
-    if claim.metadata.deletion_timestamp:
-        return f"ResourceClaim {key} is being deleted"
-    users = {user.metadata.uid for user in view.users(key)}
-    users_placed = [pod for pod in pods if pod.uid in users]
-    held = allocation_of(claim)
-    if held is not None:
-        if not is_same(held, wanted):
-            return f"ResourceClaim {key} was allocated by somebody else"
-        reserved = reserved_uids(claim)
-        if all(pod.uid in reserved for pod in users_placed):
-            return None
-        return patches.reserve(claim, users_placed)
     taken = _taken(key, wanted, view)
     if taken:
         return taken
-    if not _is_prepared(claim):
-        return patches.prepare(claim)
-    return patches.allocate(claim, wanted, users_placed, now)
+    held = allocation_of(claim)
+    if held is None:
+        if not is_prepared(claim):
+            return patches.prepare(claim)
+        return patches.allocate(claim, wanted, users, now)
+    if not is_same(held, wanted):
+        return f"ResourceClaim {key} was allocated by somebody else"
+    if {ref.uid for ref in users} <= reserved_uids(claim):
+        return None
+    return patches.reserve(claim, users)
 
 
 def _taken(key: str, wanted: AllocationResult, view: View) -> str:
@@ -184,24 +213,3 @@ def _taken(key: str, wanted: AllocationResult, view: View) -> str:
         if others:
             return f"device {item.device_id} is held by ResourceClaim {min(others)}"
     return ""
-
-
-def is_same(one: AllocationResult, other: AllocationResult) -> bool:
-    """Whether two allocations are of the same devices for the same requests.
-
-    A server drops fields of features that are off and rewrites quantities, so nothing
-    else is compared.
-    """
-    return _devices(one) == _devices(other)
-
-
-def _devices(allocation: AllocationResult) -> list[tuple[str, str, str, str]]:
-    return sorted(
-        (item.request, item.driver, item.pool, item.device)
-        for item in allocation.devices.results
-    )
-
-
-def _is_prepared(claim: ResourceClaim) -> bool:
-    meta = claim.metadata
-    return FINALIZER in meta.finalizers and MANAGED in meta.annotations

@@ -1,101 +1,192 @@
 """What comes next for one group of pods: for each of its submissions, and new ones.
 
-A pod belongs to at most one submission that is alive; pods that none takes care of are
-gathered until the gang is whole, then submitted. Pods that replace others, and those
-whose devices somebody freed before they ran, are submitted again as a gang of their
-own. Pure.
+A pod belongs to the newest submission that asked for it, and to none once that one is
+given up; pods that none takes care of are gathered until the gang is whole, then
+submitted. Pods that replace others, and those whose devices somebody freed before they
+ran, are submitted again by themselves. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from contracts.gang import GangPhase
+from contracts.ids import GangUID
 from contracts.messages import SubmitGang
+from contracts.pod_members import joined
 from contracts.workload import Pod
-from publisher.cluster.assemble import Gathered, Ready, Waiting, assemble, gang_uid
+from publisher.cluster.assemble import Gathered, Ready, assemble, gang_uid
 from publisher.cluster.plan_claims import plan_prepare
-from publisher.cluster.plan_submission import (
-    GangPlan,
-    Situation,
-    Standing,
-    Told,
-    claims_of,
-    lacks_claims,
-    plan_submission,
+from publisher.cluster.plan_ended import (
+    cancelled,
+    elsewhere,
+    is_displaced,
+    plan_commanded,
+    plan_over,
+    plan_running,
 )
+from publisher.cluster.plan_late import plan_hold, plan_late
+from publisher.cluster.plan_submission import plan_submission
 from publisher.cluster.plan_upkeep import plan_upkeep
+from publisher.cluster.situation import WAITING, GangPlan, Situation, Standing, Told
 from publisher.cluster.submissions import Submission
-from publisher.cluster.view import claim_keys, is_gated, is_over
-
-WAITING = "Waiting"
-"""Phase of a gang whose pods are not all there."""
+from publisher.cluster.view import claim_keys, claims_of, is_gated, is_over, uids_of
+from publisher.cluster.waiting import Waiting
+from publisher.cluster.withdrawal import plan_undo
+from publisher.names import GANG_UID
 
 
 def plan_gang(situation: Situation) -> GangPlan:
     """Say what may be done now for the pods of a group."""
     plan = GangPlan()
     pods = situation.view.pods(situation.group)
-    by_uid = {pod.metadata.uid: pod for pod in pods}
     plan_upkeep(pods, situation.view, plan)
-    kept: set[str] = set()
-    taken = _taken(situation.submissions)
-    for submission in situation.submissions:
-        if submission.message is None or not submission.pods:
-            continue
-        theirs = submission.pods - (taken if submission.is_ending else frozenset())
-        here = [by_uid[uid] for uid in sorted(theirs & by_uid.keys())]
-        standing = Standing(submission=submission, pods=tuple(here))
-        kept |= plan_submission(situation, standing, plan)
-    wanting = [
-        pod
-        for pod in pods
-        if pod.metadata.uid not in kept and _wants_devices(situation, pod)
+    kept, idle = _plan_known(situation, pods, plan)
+    gang = situation.view.gang(situation.group)
+    if gang is not None and gang.spec.hold and plan_hold(situation, gang, plan):
+        return plan
+    free = [pod for pod in pods if pod.metadata.uid not in kept and not is_over(pod)]
+    waiting = [pod for pod in free if is_gated(pod)]
+    displaced = [
+        pod for pod in free if is_displaced(pod, situation.view, situation.owns)
     ]
-    if wanting:
-        _plan_new(situation, wanting, _others(pods, wanting), plan)
-    elif not pods and situation.view.gang(situation.group) is not None:
+    if waiting:
+        missing = uids_of(waiting) | idle
+        others = _gone(pods, situation.submissions)
+        others += sum(_counts(pod) and pod.metadata.uid not in missing for pod in pods)
+        _plan_new(situation, waiting, plan, others=others)
+    for group in joined(displaced, lambda pod: claim_keys(pod).values()):
+        _plan_new(situation, group, plan, others=0, alone=True)
+    plan.told += elsewhere(situation, free)
+    if not pods and not situation.submissions and gang is not None:
         plan.told.append(
             Told(phase=WAITING, reason="PodsMissing", message="no pod is there yet")
         )
     return plan
 
 
-def _taken(submissions: Sequence[Submission]) -> frozenset[str]:
-    """Give the uids of pods that a submission asks or asked for and still wants.
+def _plan_known(
+    situation: Situation, pods: Sequence[Pod], plan: GangPlan
+) -> tuple[set[str], set[str]]:
+    """Plan for all submissions; gives the uids of pods that they keep.
 
-    One that ends must not undo what was allocated for another.
+    The second set is of those that wait for nothing any more.
     """
-    alive = (item.pods for item in submissions if not item.is_ending)
-    return frozenset().union(*alive)
+    kept: set[str] = set()
+    idle: set[str] = set()
+    newest = _newest(situation.submissions)
+    late = []
+    for submission in situation.submissions:
+        if not submission.pods:
+            late.append(submission)
+            continue
+        standing = _standing(submission, pods, newest)
+        stays = _plan_one(situation, standing, plan) & uids_of(standing.pods)
+        kept |= stays
+        if submission.is_over or submission.command is not None:
+            idle |= stays
+    finished = {s.uid for s in situation.submissions if s.is_finished}
+    asked = {uid for uid, owner in newest.items() if owner not in finished} | kept
+    for submission in sorted(late, key=lambda item: (item.allocated is None, item.uid)):
+        opened = [pod for pod in pods if _runs_for(pod, submission.uid)]
+        waiting = [
+            pod
+            for pod in pods
+            if is_gated(pod) and not is_over(pod)
+            if pod.metadata.uid not in asked | kept
+        ]
+        mine = [pod for pod in opened if pod.metadata.uid not in asked]
+        standing = Standing(
+            submission=submission,
+            pods=(*mine, *waiting),
+            runs=tuple(opened),
+            named=(),
+            late=True,
+        )
+        stays = plan_late(situation, standing, plan)
+        kept |= stays
+        if submission.is_over or submission.command is not None:
+            idle |= stays
+    return kept, idle
 
 
-def _wants_devices(situation: Situation, pod: Pod) -> bool:
-    if is_over(pod):
-        return False
-    lost = not pod.spec.node_name and lacks_claims(pod, situation.view, situation.owns)
-    return is_gated(pod) or lost
+def _plan_one(
+    situation: Situation, standing: Standing, plan: GangPlan
+) -> frozenset[str]:
+    submission = standing.submission
+    if submission.is_over:
+        return plan_over(situation, standing, plan)
+    if submission.is_open:
+        return plan_running(situation, standing, plan)
+    if submission.command is not None:
+        return plan_commanded(situation, standing, plan)
+    return plan_submission(situation, standing, plan)
 
 
-def _others(pods: Sequence[Pod], wanting: Sequence[Pod]) -> int:
-    """Count the pods that make the gang whole beside those that want devices."""
-    uids = {pod.metadata.uid for pod in wanting}
-    return sum(
-        pod.metadata.uid not in uids
-        and (not is_over(pod) or pod.status.phase == "Succeeded")
-        for pod in pods
+def _newest(submissions: Iterable[Submission]) -> dict[str, GangUID]:
+    """Say which submission each pod belongs to."""
+    found: dict[str, GangUID] = {}
+    for submission in sorted(submissions, key=lambda item: item.age):
+        found |= dict.fromkeys(submission.pods, submission.uid)
+    return found
+
+
+def _standing(
+    submission: Submission, pods: Sequence[Pod], newest: dict[str, GangUID]
+) -> Standing:
+    named = [pod for pod in pods if pod.metadata.uid in submission.pods]
+    return Standing(
+        submission=submission,
+        pods=tuple(p for p in named if newest[p.metadata.uid] == submission.uid),
+        runs=tuple(pod for pod in pods if _runs_for(pod, submission.uid)),
+        named=tuple(named),
     )
+
+
+def _runs_for(pod: Pod, uid: GangUID) -> bool:
+    return not is_gated(pod) and pod.metadata.annotations.get(GANG_UID) == uid
+
+
+def _counts(pod: Pod) -> bool:
+    """Whether a pod is one of those that make its gang whole."""
+    return not is_over(pod) or pod.status.phase == "Succeeded"
+
+
+def _gone(pods: Sequence[Pod], submissions: Sequence[Submission]) -> int:
+    """Count the pods that are gone of gangs that still run.
+
+    They had their turn, or pods that want devices now are in their place.
+    """
+    here = {pod.metadata.uid for pod in pods}
+    alive = {pod.metadata.uid for pod in pods if not is_over(pod)}
+    running = (s for s in submissions if s.is_open and not s.is_over)
+    return len({uid for s in running if s.pods & alive for uid in s.pods - here})
 
 
 def _plan_new(
-    situation: Situation, pods: Sequence[Pod], others: int, plan: GangPlan
+    situation: Situation,
+    pods: Sequence[Pod],
+    plan: GangPlan,
+    *,
+    others: int,
+    alone: bool = False,
 ) -> None:
     view = situation.view
-    plan.patches += plan_prepare(claims_of(pods), view)
-    gathered = Gathered(
-        pods=tuple(pods), others=others, gang=view.gang(situation.group)
+    plan.patches += list(plan_undo(pods, view)) or list(
+        plan_prepare(claims_of(pods), view, situation.owns)
     )
-    found = assemble(gathered, view.claim, situation.owns)
+    generation = 1 + _generation(situation, pods)
+    if situation.forgotten(_uid(situation, pods, generation)) is False:
+        plan.told.append(cancelled(pods))
+        return
+    gathered = Gathered(
+        pods=tuple(pods),
+        others=others,
+        alone=alone,
+        gang=view.gang(situation.group),
+        generation=generation,
+    )
+    found = assemble(gathered, view, situation.owns)
     match found:
         case Waiting(reason=reason, message=message):
             told = Told(
@@ -107,20 +198,25 @@ def _plan_new(
             plan.told.append(Told(phase=GangPhase.PENDING, pods=gathered.pods))
 
 
-def _submission(situation: Situation, gathered: Gathered, ready: Ready) -> SubmitGang:
-    """Name the gang after its pods, so that two publishers submit the same.
+def _generation(situation: Situation, pods: Sequence[Pod]) -> int:
+    """Count how often these pods were asked for before."""
+    uids = uids_of(pods)
+    ages = (s.age[0] for s in situation.submissions if not uids.isdisjoint(s.pods))
+    found = max(ages, default=0)
+    while situation.forgotten(_uid(situation, pods, found + 1)):
+        found += 1
+    return found
 
-    Pods that lost their devices are asked for again under another name: it holds the
-    versions of the claims that they lost.
-    """
-    named = [pod.metadata.uid for pod in gathered.pods]
-    for pod in gathered.pods:
-        if not is_gated(pod):
-            claims = map(situation.view.claim, claim_keys(pod).values())
-            named += [c.metadata.resource_version for c in claims if c is not None]
+
+def _uid(situation: Situation, pods: Sequence[Pod], generation: int) -> GangUID:
+    return gang_uid(str(situation.group), generation, uids_of(pods))
+
+
+def _submission(situation: Situation, gathered: Gathered, ready: Ready) -> SubmitGang:
+    """Name the gang after its pods, so that two publishers submit the same."""
     return SubmitGang(
         cluster=situation.cluster,
-        uid=gang_uid(str(situation.group), named),
+        uid=_uid(situation, gathered.pods, gathered.generation),
         gang=ready.gang,
         submitted_at=situation.now,
         places=ready.places,

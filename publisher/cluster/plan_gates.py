@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from contracts.messages import GangAllocated
-from contracts.workload import Pod
 from publisher.cluster.patches import Patch, open_gate
 from publisher.cluster.plan_claims import Assignment
-from publisher.cluster.view import View, is_gated, is_over
+from publisher.cluster.view import View, is_gated
 from publisher.names import ATTEMPT, GANG_UID, INDEX, SOLVE
 
 
@@ -27,14 +26,5 @@ def plan_gates(
             SOLVE: decision.solve,
             INDEX: f"{item.member}/{item.index}",
         }
-        for ref in item.pods:
-            pod = view.pod(f"{decision.namespace}/{ref.name}")
-            if pod is None or pod.metadata.uid != ref.uid or is_over(pod):
-                continue
-            if is_gated(pod):
-                yield open_gate(pod, item.node, annotations)
-
-
-def is_bound(pod: Pod) -> bool:
-    """Whether kube-scheduler has placed the pod."""
-    return bool(pod.spec.node_name)
+        for pod in filter(is_gated, item.alive(view)):
+            yield open_gate(pod, item.node, annotations)

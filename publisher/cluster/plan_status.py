@@ -16,14 +16,13 @@ from contracts.gang import Gang, GangPhase
 from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
-from publisher.cluster.plan_submission import Told
-from publisher.cluster.plan_upkeep import FINISHED
+from publisher.cluster.plan_upkeep import FINISHED, HELD_TWICE
+from publisher.cluster.situation import WAITING, Told
 from publisher.cluster.view import is_gated, is_over
 from publisher.names import GATE
 
 GANG = "Gang"
 ALLOCATED, PLACEMENT_LOST = "Allocated", "PlacementLost"
-WAITING = "Waiting"
 _ORDER: tuple[str, ...] = (
     GangPhase.REJECTED,
     GangPhase.CANCELLED,
@@ -37,7 +36,7 @@ _ORDER: tuple[str, ...] = (
 """Of several, the phase that needs attention most is the gang's."""
 _FLEETING = ("PodsMissing", "ClaimsMissing", "Undecided")
 """Reasons that any gang has while it comes."""
-_ALARMING = (PLACEMENT_LOST, FINISHED)
+_ALARMING = (PLACEMENT_LOST, FINISHED, HELD_TWICE)
 _ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING)
 _MESSAGE = 1000
 """Characters of an event's message (the API server takes 1,024 bytes)."""

@@ -1,259 +1,146 @@
 """What comes next for one submitted gang: claims, confirmation, gates, confirmation.
 
 Gives only what may be done now: no gate before every claim is written and confirmed,
-no refusal before what was written is undone. Everything follows from what is observed,
-so the publisher may end at any line and another go on. Pure.
+no refusal before what was written is taken back. Everything follows from what is
+observed, so the publisher may end at any line and another go on. Once a gate is open
+there is no way back: what cannot be had is then asked for anew by itself. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.allocation import Reason
-from contracts.claim import ResourceClaim
 from contracts.gang import GangPhase
-from contracts.ids import ClusterName, GangUID
 from contracts.messages import (
+    AllocationLost,
     AllocationRefused,
     AllocationWritten,
     CancelGang,
-    ClaimsReleased,
-    CommandMessage,
-    ConfirmationMessage,
     GangAllocated,
     GangPending,
     GangRejected,
-    GangReleased,
     GatesOpened,
     PodWritten,
-    ReleaseGang,
-    SubmitGang,
 )
 from contracts.workload import Pod
-from publisher.cluster.members import Owns
+from publisher.cluster.asked import fault_of, fault_of_place
 from publisher.cluster.patches import Patch
 from publisher.cluster.plan_claims import (
     Assignment,
-    allocation_of,
     assignments_of,
     plan_claims,
     plan_prepare,
-    plan_undo,
 )
 from publisher.cluster.plan_gates import plan_gates
+from publisher.cluster.situation import (
+    SHOWN,
+    WAITING,
+    GangPlan,
+    Situation,
+    Standing,
+    Told,
+)
 from publisher.cluster.submissions import OURS, Submission
-from publisher.cluster.view import GroupKey, View, claim_keys, is_gated, is_over
+from publisher.cluster.view import claim_keys, claims_of, is_gated, uids_of
+from publisher.cluster.void import is_void
+from publisher.cluster.withdrawal import plan_undo, plan_withdrawal
 from publisher.errors import DecisionError
-
-GangMessage = SubmitGang | CommandMessage | ConfirmationMessage
-SHOWN = 500
-"""Characters of a reason that travel."""
-
-
-class Told(Struct, frozen=True, kw_only=True):
-    """What the author of some pods should know now."""
-
-    phase: str
-    reason: str = ""
-    """One word; empty: all is well."""
-    message: str = ""
-    pods: tuple[Pod, ...] = ()
-    """Those that wait because of this."""
-    decision: GangAllocated | None = None
-
-
-class GangPlan(Struct, kw_only=True):
-    """What may be done now: writes first, then messages; then look again."""
-
-    patches: list[Patch] = []
-    removals: list[Pod] = []
-    """Pods to delete, so that whoever made them makes new ones."""
-    messages: list[GangMessage] = []
-    told: list[Told] = []
-    forget: list[GangUID] = []
-    """Submissions of which nothing is left."""
-
-
-class Situation(Struct, frozen=True, kw_only=True):
-    """What is known of a group of pods, and how this publisher is set up."""
-
-    cluster: ClusterName
-    group: GroupKey
-    view: View
-    submissions: tuple[Submission, ...]
-    owns: Owns
-    now: str
-    """RFC 3339, whole seconds, UTC."""
-    refused: Callable[[GangUID, int], str] = lambda _uid, _attempt: ""
-    """Why the API server refused to take an attempt; empty: it did not."""
-
-
-class Standing(Struct, frozen=True, kw_only=True):
-    """A submission, and its pods as they are now."""
-
-    submission: Submission
-    pods: tuple[Pod, ...]
-    """Those that are still there."""
-
-    @property
-    def waiting(self) -> tuple[Pod, ...]:
-        """Pods behind our gate."""
-        return tuple(p for p in self.pods if is_gated(p) and not is_over(p))
-
-    @property
-    def opened(self) -> tuple[Pod, ...]:
-        """Pods whose gate is open, whatever became of them."""
-        return tuple(p for p in self.pods if not is_gated(p))
-
-    @property
-    def whole(self) -> bool:
-        """Whether every pod that was submitted still waits."""
-        return len(self.waiting) == len(self.submission.pods)
+from publisher.names import ATTEMPT
 
 
 def plan_submission(
     situation: Situation, standing: Standing, plan: GangPlan
 ) -> frozenset[str]:
-    """Add what comes next to the plan; gives the uids of pods that it takes care of.
+    """Add what comes next of a submission that is alive, and not open yet, to the plan.
 
-    The others may be submitted again.
+    Gives the uids of the pods that stay with it; others may be asked for again.
     """
-    submission = standing.submission
-    if submission.is_over:
-        return _plan_over(situation, standing, plan)
-    if submission.is_open:
-        return _plan_running(situation, standing, plan)
-    waiting = claims_of(standing.waiting)
-    if submission.command is not None:
-        plan.patches += plan_undo(waiting, situation.view)
-        kept = not standing.opened and standing.whole
-        return submission.pods if kept else frozenset()
-    useless = _useless(situation, standing)
-    if useless:
-        plan.patches += plan_undo(waiting, situation.view)
-        reason = f"{OURS}{useless}"
-        plan.messages.append(
-            CancelGang(**_address(situation, submission), reason=reason)
-        )
-        return frozenset()
-    decision = submission.allocated
+    decision = standing.submission.allocated
+    refusal = ""
+    assignments: tuple[Assignment, ...] = ()
     if decision is not None:
-        _plan_decided(situation, standing, decision, plan)
+        try:
+            assignments = _assignments(decision, standing.submission)
+        except DecisionError as error:
+            refusal = error.reason
+        refusal = refusal or situation.refused(decision.uid, decision.attempt)
+        if any(is_void(p, decision.uid, decision.attempt) for p in standing.left):
+            refusal = refusal or "what was written of it is being taken back"
+    if standing.runs:
+        return _plan_rest(situation, standing, assignments, refusal, plan)
+    fault = fault_of(situation, standing, assignments)
+    if fault and standing.late:
+        told = Told(
+            phase=WAITING,
+            reason="ClaimsTaken",
+            message=fault[:SHOWN],
+            pods=standing.waiting,
+            decision=decision,
+        )
+        plan.told.append(told)
+    elif fault:
+        _plan_given_up(situation, standing, fault, plan)
+    elif decision is None:
+        _plan_pending(situation, standing, plan)
+    elif refusal:
+        _plan_refused(situation, standing, decision, refusal, plan)
     else:
-        plan.patches += plan_undo(waiting, situation.view)
-        plan.patches += plan_prepare(waiting, situation.view)
-        plan.told.append(_pending(submission, standing.pods))
-    return submission.pods
+        _plan_decided(situation, standing, decision, assignments, plan)
+    return standing.submission.pods
 
 
-def claims_of(pods: Iterable[Pod]) -> list[str]:
-    """Name the claims of pods."""
-    return [key for pod in pods for key in claim_keys(pod).values()]
+def withdrawn(standing: Standing, situation: Situation) -> frozenset[str]:
+    """Name the waiting pods that are no part of it any more, and hold nothing."""
+    uid = standing.submission.uid
+    out = [pod for pod in standing.waiting if is_void(pod, uid)]
+    held = {
+        patch.key
+        for patch in plan_undo(standing.waiting, situation.view, standing.gone)
+    }
+    return uids_of(pod for pod in out if held.isdisjoint(claim_keys(pod).values()))
 
 
-def lacks_claims(pod: Pod, view: View, owns: Owns) -> bool:
-    """Whether a pod has a claim of ours that holds nothing."""
-    found = (view.claim(key) for key in claim_keys(pod).values())
-    return any(_is_free(claim) and owns(claim) for claim in found if claim is not None)
+def pending(submission: Submission, pods: Sequence[Pod]) -> Told:
+    """Say why a gang waits or was rejected."""
+    decision = submission.decision
+    phase = GangPhase.PENDING
+    reasons: tuple[Reason, ...] = ()
+    if isinstance(decision, GangRejected | GangPending):
+        reasons = decision.reasons
+    if isinstance(decision, GangRejected):
+        phase = GangPhase.REJECTED
+    said = submission.confirmation
+    if isinstance(said, AllocationRefused | AllocationLost) and not reasons:
+        reason, message = type(said).__name__, said.reason
+    elif reasons:
+        reason, message = str(reasons[0].rule), "; ".join(map(str, reasons))
+    else:
+        reason, message = "Undecided", "the solver has not decided yet"
+    return Told(phase=phase, reason=reason, message=message[:SHOWN], pods=tuple(pods))
 
 
-def _is_free(claim: ResourceClaim) -> bool:
-    return allocation_of(claim) is None and not claim.metadata.deletion_timestamp
-
-
-def _useless(situation: Situation, standing: Standing) -> str:
-    """Say why nobody needs the submission any more; empty: it is needed."""
-    wanted = len(standing.submission.pods)
-    if standing.opened:
-        needy = (
-            is_gated(pod) or lacks_claims(pod, situation.view, situation.owns)
-            for pod in standing.pods
-            if not is_over(pod)
-        )
-        written = standing.submission.is_written
-        return "" if written or any(needy) else "nothing is left to allocate"
-    if standing.whole:
-        return ""
-    gone = wanted - len(standing.waiting)
-    return f"{gone} of {wanted} pods are gone"
-
-
-def _plan_over(
-    situation: Situation, standing: Standing, plan: GangPlan
-) -> frozenset[str]:
-    """Leave nothing behind, and keep the pods that should not be asked for again."""
-    submission = standing.submission
-    undo = list(plan_undo(claims_of(standing.waiting), situation.view))
-    plan.patches += undo
-    if isinstance(submission.decision, GangReleased):
-        if not undo and not isinstance(submission.confirmation, ClaimsReleased):
-            plan.messages.append(ClaimsReleased(**_address(situation, submission)))
-            return submission.pods
-        if not (standing.whole and submission.is_cancelled_by_others):
-            if not undo and not standing.waiting:
-                plan.forget.append(submission.uid)
-            return frozenset()
-        message = "the gang was cancelled; delete its pods to try again"
-        plan.told.append(
-            Told(
-                phase=GangPhase.CANCELLED,
-                reason="Cancelled",
-                message=message,
-                pods=standing.waiting,
-            )
-        )
-        return submission.pods
-    if not standing.pods:
-        plan.forget.append(submission.uid)
-    plan.told.append(_pending(submission, standing.waiting))
-    return submission.pods
-
-
-def _plan_decided(
-    situation: Situation, standing: Standing, decision: GangAllocated, plan: GangPlan
+def _plan_given_up(
+    situation: Situation, standing: Standing, fault: str, plan: GangPlan
 ) -> None:
-    """Write claims, say so, open gates, say so: one of these at a time."""
-    submission, view = standing.submission, situation.view
-    try:
-        assignments = _here(_assignments(decision, submission), standing.pods)
-        claims = plan_claims(assignments, view, situation.now)
-        refusal = "; ".join(claims.refusals)
-    except DecisionError as error:
-        refusal = error.reason
-        assignments, claims = (), None
-    refusal = refusal or situation.refused(submission.uid, decision.attempt)
-    told = Told(phase=GangPhase.DECIDED, decision=decision, pods=standing.waiting)
-    if refusal or claims is None:
-        _plan_refused(situation, standing, decision, refusal[:SHOWN], plan)
-        return
-    plan.told.append(told)
-    if claims.patches:
-        plan.patches += _of_attempt(claims.patches, decision)
-    elif not submission.is_written:
-        written = AllocationWritten(
-            **_address(situation, submission), attempt=decision.attempt
-        )
-        pods = tuple(_written(assignments, view, decision.namespace))
-        plan.messages.append(written.naming(pods))
-    else:
-        gates = _of_attempt(plan_gates(decision, assignments, view), decision)
-        plan.patches += gates
-        if not gates:
-            plan.messages.append(
-                GatesOpened(
-                    **_address(situation, submission), attempt=decision.attempt, state=0
-                )
-            )
+    """Take everything back, then give the submission up."""
+    submission = standing.submission
+    steps = plan_withdrawal(standing, standing.waiting, situation.view)
+    plan.patches += steps
+    if not steps:
+        reason = f"{OURS}{fault}"[:SHOWN]
+        address = situation.address(submission)
+        plan.messages.append(CancelGang(**address, reason=reason))
 
 
-def _of_attempt(patches: Iterable[Patch], decision: GangAllocated) -> list[Patch]:
-    """Say whose decision writes carry out."""
-    uid, attempt = decision.uid, decision.attempt
-    return [replace(patch, gang=uid, attempt=attempt) for patch in patches]
+def _plan_pending(situation: Situation, standing: Standing, plan: GangPlan) -> None:
+    """Wait for a decision with nothing left of the one before."""
+    waiting, view = standing.waiting, situation.view
+    steps = plan_withdrawal(standing, waiting, view, standing.submission.attempt)
+    plan.patches += steps or plan_prepare(claims_of(waiting), view, situation.owns)
+    plan.told.append(pending(standing.submission, standing.pods))
 
 
 def _plan_refused(
@@ -263,61 +150,119 @@ def _plan_refused(
     refusal: str,
     plan: GangPlan,
 ) -> None:
-    """Undo all of an attempt, then have the gang decided again.
+    """Take all of an attempt back, then have the gang decided again."""
+    submission, attempt = standing.submission, decision.attempt
+    steps = plan_withdrawal(standing, standing.waiting, situation.view, attempt)
+    plan.patches += steps
+    if not steps:
+        kind = AllocationLost if submission.is_written else AllocationRefused
+        address, reason = situation.address(submission), refusal[:SHOWN]
+        plan.messages.append(kind(**address, attempt=attempt, reason=reason))
 
-    Once a gate is open there is no way back: the rest waits, and its author is told.
-    """
-    if standing.opened:
-        told = Told(
+
+def _plan_decided(
+    situation: Situation,
+    standing: Standing,
+    decision: GangAllocated,
+    assignments: Sequence[Assignment],
+    plan: GangPlan,
+) -> None:
+    """Write claims, say so, open gates: one of these at a time."""
+    submission, view = standing.submission, situation.view
+    claims = plan_claims(assignments, view, situation.owns, situation.now)
+    if claims.refusals:
+        refusal = "; ".join(claims.refusals)
+        _plan_refused(situation, standing, decision, refusal, plan)
+        return
+    told = Told(phase=GangPhase.DECIDED, decision=decision, pods=standing.waiting)
+    plan.told.append(told)
+    if claims.patches:
+        plan.patches += _of_attempt(claims.patches, decision)
+    elif not submission.is_written:
+        plan.messages.append(_written(situation, standing, decision, assignments))
+    else:
+        gates = _of_attempt(plan_gates(decision, assignments, view), decision)
+        plan.patches += gates
+        if not gates:
+            plan.messages.append(_opened(situation, submission, decision))
+
+
+def _plan_rest(
+    situation: Situation,
+    standing: Standing,
+    assignments: Sequence[Assignment],
+    refusal: str,
+    plan: GangPlan,
+) -> frozenset[str]:
+    """Finish what was begun: each place by itself, now that some gates are open."""
+    submission, view = standing.submission, situation.view
+    decision = submission.allocated
+    if decision is None or not _runs_by(decision, standing.runs):
+        return _plan_torn(situation, standing, plan)
+    good: list[Assignment] = []
+    stuck: list[Pod] = []
+    lost: list[Pod] = []
+    faults: list[str] = []
+    for item in assignments:
+        alive = item.alive(view)
+        waiting = [pod for pod in alive if is_gated(pod)]
+        fault = refusal if waiting else ""
+        fault = fault or _fault(situation, standing, item)
+        if any(is_void(pod, submission.uid) for pod in waiting):
+            fault = fault or "withdrawn"
+        if not fault:
+            good.append(item)
+        elif waiting:
+            stuck += waiting
+        else:
+            lost += alive
+            faults.append(fault)
+    steps = plan_withdrawal(standing, stuck, view)
+    claims = plan_claims(good, view, situation.owns, situation.now)
+    steps += _of_attempt(claims.patches, decision)
+    if not steps and not submission.is_written:
+        plan.messages.append(_written(situation, standing, decision, good))
+    elif not claims.patches:
+        gates = _of_attempt(plan_gates(decision, good, view), decision)
+        steps += gates
+        if not steps:
+            plan.messages.append(_opened(situation, submission, decision))
+    plan.patches += steps
+    plan.told.append(
+        Told(
             phase=GangPhase.WRITTEN,
-            reason="PlacementLost",
-            message=refusal,
-            pods=standing.pods,
+            reason="PlacementLost" if lost else "",
+            message="; ".join(faults)[:SHOWN],
+            pods=tuple(lost),
             decision=decision,
         )
-        plan.told.append(told)
-        return
-    undo = list(plan_undo(claims_of(standing.waiting), situation.view))
-    plan.patches += undo
-    if not undo:
-        plan.messages.append(
-            AllocationRefused(
-                **_address(situation, standing.submission),
-                attempt=decision.attempt,
-                reason=refusal,
-            )
-        )
+    )
+    return submission.pods - withdrawn(standing, situation)
 
 
-def _plan_running(
+def _plan_torn(
     situation: Situation, standing: Standing, plan: GangPlan
 ) -> frozenset[str]:
-    """Watch over pods whose gates are open; give up those whose devices were lost."""
-    submission, view = standing.submission, situation.view
-    alive = [pod for pod in standing.pods if not is_over(pod)]
-    if not alive:
-        if submission.command is None:
-            plan.messages.append(ReleaseGang(**_address(situation, submission)))
-        return submission.pods
-    lost = [pod for pod in alive if lacks_claims(pod, view, situation.owns)]
-    told = Told(phase=GangPhase.RUNNING, decision=submission.allocated)
-    if lost:
-        names = ", ".join(pod.metadata.name for pod in lost[:5])
-        message = f"somebody freed the devices of {len(lost)} of {len(alive)} pods"
-        told = replace(told, reason="PlacementLost", message=f"{message}: {names}")
-    if lost and _recreates(submission):
-        message = f"{told.message}; all are deleted, as spec.recovery says"
-        plan.told.append(replace(told, message=message, pods=tuple(alive)))
-        plan.removals += alive
-        return submission.pods
-    plan.told.append(replace(told, pods=tuple(lost)))
-    unbound = {pod.metadata.uid for pod in lost if not pod.spec.node_name}
-    return submission.pods - unbound
+    """End a gang whose pods began to run by an attempt that does not count."""
+    submission = standing.submission
+    _plan_given_up(situation, standing, "its pods run by another attempt", plan)
+    return submission.pods - withdrawn(standing, situation)
 
 
-def _recreates(submission: Submission) -> bool:
-    message = submission.message
-    return message is not None and message.gang.spec.recovery == "Recreate"
+def _runs_by(decision: GangAllocated, pods: Iterable[Pod]) -> bool:
+    attempt = str(decision.attempt)
+    return all(pod.metadata.annotations.get(ATTEMPT) == attempt for pod in pods)
+
+
+def _fault(situation: Situation, standing: Standing, item: Assignment) -> str:
+    message = standing.submission.message
+    if message is None:
+        return ""
+    place = message.places[item.member][item.index]
+    member = next(m for m in message.gang.spec.members if m.name == item.member)
+    fault = fault_of_place(situation, standing, member, place, item)
+    found = plan_claims((item,), situation.view, situation.owns, situation.now)
+    return fault or "; ".join(found.refusals)
 
 
 def _assignments(
@@ -328,51 +273,37 @@ def _assignments(
     return assignments_of(decision, submission.message)
 
 
-def _here(
-    assignments: Iterable[Assignment], pods: Sequence[Pod]
-) -> tuple[Assignment, ...]:
-    """Leave out the places whose pods are all gone or over."""
-    uids = {pod.metadata.uid for pod in pods if not is_over(pod)}
-    return tuple(a for a in assignments if any(ref.uid in uids for ref in a.pods))
+def _of_attempt(patches: Iterable[Patch], decision: GangAllocated) -> list[Patch]:
+    """Say whose decision writes carry out."""
+    uid, attempt = decision.uid, decision.attempt
+    return [replace(patch, gang=uid, attempt=attempt) for patch in patches]
+
+
+def _opened(
+    situation: Situation, submission: Submission, decision: GangAllocated
+) -> GatesOpened:
+    address = situation.address(submission)
+    return GatesOpened(**address, attempt=decision.attempt, state=0)
 
 
 def _written(
-    assignments: Iterable[Assignment], view: View, namespace: str
-) -> Iterator[PodWritten]:
+    situation: Situation,
+    standing: Standing,
+    decision: GangAllocated,
+    assignments: Iterable[Assignment],
+) -> AllocationWritten:
     """Name the pods and claims that the decision became."""
-    for item in assignments:
-        for ref in item.pods:
-            pod = view.pod(f"{namespace}/{ref.name}")
-            if pod is None:
-                continue
-            claims = {
+    pods = tuple(
+        PodWritten(
+            member=item.member,
+            index=item.index,
+            pod=pod.metadata.name,
+            claims={
                 name: key.partition("/")[2] for name, key in claim_keys(pod).items()
-            }
-            yield PodWritten(
-                member=item.member, index=item.index, pod=ref.name, claims=claims
-            )
-
-
-def _pending(submission: Submission, pods: Sequence[Pod]) -> Told:
-    decision = submission.decision
-    phase = GangPhase.PENDING
-    reasons: tuple[Reason, ...] = ()
-    if isinstance(decision, GangRejected | GangPending):
-        reasons = decision.reasons
-    if isinstance(decision, GangRejected):
-        phase = GangPhase.REJECTED
-    if isinstance(submission.confirmation, AllocationRefused) and not reasons:
-        reason, message = "AllocationRefused", submission.confirmation.reason
-    elif reasons:
-        reason, message = str(reasons[0].rule), "; ".join(map(str, reasons))
-    else:
-        reason, message = "Undecided", "the solver has not decided yet"
-    return Told(phase=phase, reason=reason, message=message[:SHOWN], pods=tuple(pods))
-
-
-def _address(situation: Situation, submission: Submission) -> dict[str, Any]:
-    return {
-        "cluster": situation.cluster,
-        "namespace": situation.group.namespace,
-        "uid": submission.uid,
-    }
+            },
+        )
+        for item in assignments
+        for pod in item.alive(situation.view)
+    )
+    address = situation.address(standing.submission)
+    return AllocationWritten(**address, attempt=decision.attempt).naming(pods)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from publisher.cluster.claims import allocation_of, reserved_uids
 from publisher.cluster.patches import Patch, clear
-from publisher.cluster.plan_claims import allocation_of, reserved_uids
 from publisher.cluster.view import View, is_over
 from publisher.names import MANAGED
 

@@ -1,9 +1,10 @@
-"""What keeps kube-controller-manager at rest and able to free what pods leave.
+"""What is to be done about pods whose gates are open, whoever is to blame.
 
 A claim that is in use and lost its finalizer gets it back: without it nobody frees the
 claim. A pod that has ended while others use its claim makes the controller write
 without end; only the end of the pod object ends that. It is deleted where its owner has
-counted it and misses nothing; otherwise its author is told. Pure.
+counted it and misses nothing; otherwise its author is told. So is who has a device that
+somebody else took as well: the API server does not look. Pure.
 """
 
 from __future__ import annotations
@@ -13,13 +14,21 @@ from collections.abc import Iterator, Sequence
 from contracts.claim import ResourceClaim
 from contracts.gang import GangPhase
 from contracts.workload import Pod
+from publisher.cluster.claims import allocation_of
 from publisher.cluster.patches import Patch, prepare
-from publisher.cluster.plan_claims import allocation_of
-from publisher.cluster.plan_submission import GangPlan, Told
-from publisher.cluster.view import ENDED, View, claim_keys, is_over
+from publisher.cluster.situation import GangPlan, Told
+from publisher.cluster.view import (
+    ENDED,
+    View,
+    claim_keys,
+    devices_alone,
+    is_gated,
+    is_over,
+)
 from publisher.names import FINALIZER, MANAGED
 
 FINISHED = "FinishedPodInTheWay"
+HELD_TWICE = "DeviceHeldTwice"
 _COUNTED_BY = {("batch/v1", "Job"), ("apps/v1", "ReplicaSet")}
 """They do not miss a pod that ended, once it has no finalizer of theirs."""
 
@@ -27,6 +36,7 @@ _COUNTED_BY = {("batch/v1", "Job"), ("apps/v1", "ReplicaSet")}
 def plan_upkeep(pods: Sequence[Pod], view: View, plan: GangPlan) -> None:
     """Add what is to be done for pods that run or have ended."""
     plan.patches += _finalizers(pods, view)
+    plan.told += _held_twice(pods, view)
     for pod in pods:
         key = _endless(pod, view)
         if not key:
@@ -49,6 +59,26 @@ def _lacks_finalizer(claim: ResourceClaim) -> bool:
     meta = claim.metadata
     ours = allocation_of(claim) is not None and MANAGED in meta.annotations
     return ours and FINALIZER not in meta.finalizers and not meta.deletion_timestamp
+
+
+def _held_twice(pods: Sequence[Pod], view: View) -> Iterator[Told]:
+    for pod in pods:
+        if is_over(pod) or is_gated(pod):
+            continue
+        for key in claim_keys(pod).values():
+            for device in sorted(devices_alone(view.claim(key))):
+                others = view.holders(device) - {key}
+                if others:
+                    yield _conflict(pod, str(device), min(others))
+
+
+def _conflict(pod: Pod, device: str, other: str) -> Told:
+    return Told(
+        phase=GangPhase.RUNNING,
+        reason=HELD_TWICE,
+        message=f"device {device} was allocated to ResourceClaim {other} as well",
+        pods=(pod,),
+    )
 
 
 def _endless(pod: Pod, view: View) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -89,6 +89,11 @@ class View:
         """Give one of our pods by `namespace/name`."""
         return self._pods.get(key)
 
+    def pod_of(self, namespace: str, name: str, uid: str) -> Pod | None:
+        """Give one of our pods, unless another has its name now."""
+        pod = self._pods.get(f"{namespace}/{name}")
+        return None if pod is None or pod.metadata.uid != uid else pod
+
     def users(self, claim: str) -> tuple[Pod, ...]:
         """Give our pods that use a claim."""
         return tuple(self._pods[key] for key in sorted(self._users.get(claim, ())))
@@ -130,23 +135,31 @@ class View:
     def apply_claim(
         self, key: str, claim: ResourceClaim | None, uid: str = ""
     ) -> frozenset[GroupKey]:
-        """Take a claim in (None: it is gone); gives the groups concerned."""
+        """Take a claim in (None: it is gone); gives the groups concerned.
+
+        They are those that use it or any other claim of the same device.
+        """
         before = self._claims.get(key)
         if not self._is_news(before, claim, uid):
             return frozenset()
         self.turns.apply(key, before, claim)
-        for device in _held_alone(before):
+        concerned = {key}
+        for device in devices_alone(before):
             holders = self._holders[device]
             holders.discard(key)
+            concerned |= holders
             if not holders:
                 del self._holders[device]
         if claim is None:
             self._claims.pop(key, None)
         else:
             self._claims[key] = claim
-        for device in _held_alone(claim):
-            self._holders.setdefault(device, set()).add(key)
-        return frozenset(group_of(pod) for pod in self.users(key))
+        for device in devices_alone(claim):
+            holders = self._holders.setdefault(device, set())
+            holders.add(key)
+            concerned |= holders
+        users = (pod for name in concerned for pod in self.users(name))
+        return frozenset(map(group_of, users))
 
     def apply_gang(
         self, key: str, gang: Gang | None, uid: str = ""
@@ -183,8 +196,8 @@ class View:
     def _is_news(self, before: _Object | None, after: _Object | None, uid: str) -> bool:
         """Say whether nothing newer is known; remember what is gone.
 
-        An object may be read under its name while the watch still has to say that the
-        one before it is gone: that is not said of the new one.
+        An object may be read under its name while the watch still has to say that those
+        before it are gone: that is not said of the new one.
         """
         if after is not None and after.metadata.uid in self._gone:
             return False
@@ -192,11 +205,12 @@ class View:
             return True
         if after is None and uid not in ("", before.metadata.uid):
             return False
-        if after is not None and after.metadata.uid == before.metadata.uid:
-            return _version(after.metadata) >= _version(before.metadata)
-        self._gone[before.metadata.uid] = None
-        if len(self._gone) > _GONE:
-            self._gone.popitem(last=False)
+        if after is not None and _version(after.metadata) < _version(before.metadata):
+            return False
+        if after is None or after.metadata.uid != before.metadata.uid:
+            self._gone[before.metadata.uid] = None
+            if len(self._gone) > _GONE:
+                self._gone.popitem(last=False)
         return True
 
 
@@ -213,6 +227,11 @@ def is_gated(pod: Pod) -> bool:
 def is_over(pod: Pod) -> bool:
     """Whether the pod will not run any more."""
     return pod.status.phase in ENDED or pod.metadata.deletion_timestamp is not None
+
+
+def uids_of(pods: Iterable[Pod]) -> frozenset[str]:
+    """Give the uids of pods."""
+    return frozenset(pod.metadata.uid for pod in pods)
 
 
 def group_of(pod: Pod) -> GroupKey:
@@ -244,15 +263,20 @@ def claim_keys(pod: Pod) -> dict[str, str]:
     return found
 
 
-def _held_alone(claim: ResourceClaim | None) -> Iterator[DeviceID]:
+def claims_of(pods: Iterable[Pod]) -> list[str]:
+    """Name the ResourceClaims of pods that are known to exist."""
+    return [key for pod in pods for key in claim_keys(pod).values()]
+
+
+def devices_alone(claim: ResourceClaim | None) -> frozenset[DeviceID]:
+    """Give the devices that a claim holds alone."""
     if claim is None or claim.status is None or claim.status.allocation is None:
-        return
-    found = claim.status.allocation.devices.results
-    yield from {
+        return frozenset()
+    return frozenset(
         item.device_id
-        for item in found
+        for item in claim.status.allocation.devices.results
         if item.share_id is None and not item.admin_access
-    }
+    )
 
 
 def _version(meta: ObjectMeta) -> int:

@@ -1,18 +1,20 @@
-"""Device classes that Moorings does not own are left to kube-scheduler."""
+"""What Moorings owns is its alone, the rest is left to kube-scheduler."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests import cluster
-from tests.cluster import gang_pod, is_running, template
+from tests.cluster import create_pods, exists, gang_pod, is_running, template
 from tests.controlplane import fleet, objects
-from tests.controlplane.client import Kube
-from tests.controlplane.fleet import Fleet
+from tests.controlplane.client import Kube, named
+from tests.controlplane.fleet import Fleet, allocated
+from tests.controlplane.objects import RESOURCE
 from tests.controlplane.server import ControlPlane
 from tests.waits import until_told
 
 KIND = "deviceclass.resource.kubernetes.io"
+REMOVED = [{"op": "remove", "path": "/spec/schedulingGates"}]
 
 
 async def test_classes_of_others_are_left_to_kube_scheduler(
@@ -54,3 +56,23 @@ async def _ask_as_extended(site: Fleet, resource: str) -> None:
     note = await until_told(site.kube, pod, "GangNotModelled")
     assert f"spec.containers[].resources[{resource}]" in note
     await site.kube.delete(pod)
+
+
+async def test_a_gate_removed_by_hand_gives_nobody_an_owned_device(
+    kube: Kube, namespace: str, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """The taint keeps kube-scheduler from the devices of an owned driver."""
+    async with fleet.running(kube, namespace, ["a"]) as site:
+        await template(site, count=2)
+        owned = site.driver
+        async with cluster.stack(
+            control_plane, tmp_path, PUBLISHER_OWNED_DRIVERS=owned
+        ):
+            rule = named(RESOURCE, "DeviceTaintRule", f"moorings-owned-{owned}")
+            await kube.until(rule, exists)
+            ahead, waiting = await create_pods(site, "train", range(2), size=3)
+            await until_told(kube, waiting, "GangPodsMissing")
+            await kube.patch(ahead, REMOVED)
+            await site.failed(ahead, times=1)
+            claim = await site.generated(ahead)
+            assert not allocated(claim)

@@ -145,6 +145,21 @@ async def test_a_device_taken_between_decision_and_write_is_not_given_twice(
     assert record.attempt == 2
 
 
+async def test_a_device_that_is_given_twice_later_is_told(
+    site: Fleet, kube: Kube
+) -> None:
+    """To the pod that had it first: neither the API server nor its node would."""
+    await template(site, count=4)
+    (pod,) = await create_pods(site, "train", range(1), size=1)
+    pod = await kube.until(pod, is_running)
+    foreign = await site.claim("foreign")
+    await site.allocate(foreign, pod["spec"]["nodeName"], "dev-2")
+    note = await until_told(kube, pod, "GangDeviceHeldTwice")
+    taken = f"{site.driver}/{pod['spec']['nodeName']}/dev-2"
+    other = f"ResourceClaim {site.namespace}/foreign"
+    assert note == f"device {taken} was allocated to {other} as well"
+
+
 async def test_a_finalizer_that_somebody_removed_comes_back(
     site: Fleet, kube: Kube
 ) -> None:

@@ -130,7 +130,7 @@ async def test_pods_that_are_not_what_the_gang_says_wait(
     pods = await create_pods(site, "train", range(2), "single")
     await kube.until(created, has(reason="ClaimsDiffer"))
     assert shown(kubectl, site) == [("train", "Waiting", "0/2", "ClaimsDiffer")]
-    differs = "member pod: claim d is from single, not pair"
+    differs = "pod train-0: claim d is from single, not pair"
     for pod in pods:
         assert (await until_told(kube, pod, "GangClaimsDiffer")).startswith(differs)
         await kube.delete(pod)
@@ -169,7 +169,7 @@ async def test_lost_devices_are_reported(site: Fleet, kube: Kube) -> None:
     assert condition(lost, "Allocated") == "False"
     for about, reason in ((created, "PlacementLost"), (pods[0], "GangPlacementLost")):
         note = await until_told(kube, about, reason)
-        assert note == "somebody freed the devices of 1 of 2 pods: train-0"
+        assert note == "somebody took the devices of 1 of 2 pods: train-0"
     assert await pods_of(site, "train", 2, is_running)
     site.kubelets.finish(pods[0])
     now = await kube.until(created, lambda g: condition(g, "PlacementLost") == "False")
@@ -187,4 +187,4 @@ async def test_pods_that_lost_devices_are_made_anew(site: Fleet, kube: Kube) -> 
     await pods_of(site, "train", 2, lambda p: is_running(p) and uid_of(p) not in uids)
     for about, reason in ((created, "PlacementLost"), (pods[1], "GangPlacementLost")):
         note = await until_told(kube, about, reason)
-        assert "somebody freed the devices of 1 of 2 pods: train-0" in note
+        assert "somebody took the devices of 1 of 2 pods: train-0" in note

@@ -81,7 +81,7 @@ async def test_more_users_than_a_claim_may_have_are_refused(
     pods = await sharing_pods(site, "crowd", 257, "shared")
     note = await until_told(kube, pods[0], "GangTooManyUsers")
     assert note.startswith(
-        "257 pods would use ResourceClaim shared; a claim is for 256"
+        f"257 pods would use ResourceClaim {site.namespace}/shared; a claim is for 256"
     )
     assert not (await kube.get(claim)).get("status")
 
@@ -115,8 +115,10 @@ async def test_a_finished_pod_of_a_job_does_not_keep_the_claim_busy(
     await is_quiet(site, claim, second, third)
     note = await until_told(kube, first, "GangFinishedPodInTheWay")
     assert note.endswith("it is deleted, its owner has counted it")
-    site.kubelets.finish(second)
-    site.kubelets.finish(third)
+    await kube.delete(second)
+    await kube.until_gone(second)
+    for pod in await pods_of(site, "train", 2, is_running):
+        site.kubelets.finish(pod)
     await kube.until(created, lambda job: job["status"].get("succeeded") == 3)
 
 

@@ -5,23 +5,20 @@ from __future__ import annotations
 import pytest
 
 from contracts.workload import Pod
-from publisher.cluster.assemble import Gathered, Ready, Waiting, assemble
-from publisher.names import GANG, GANG_SIZE, MEMBER
-from tests.builders import pod
+from publisher.cluster.assemble import Gathered, Ready, assemble
+from publisher.cluster.view import View
+from publisher.cluster.waiting import Waiting
+from tests.builders.pods import waiting_pod
 
 
 def waiting(name: str, size: str = "1", member: str = "", cpu: int = 1) -> Pod:
-    return pod(
-        name,
-        uid=f"uid-{name}",
-        labels={GANG: "train"} | ({MEMBER: member} if member else {}),
-        annotations={GANG_SIZE: size},
-        requests={"cpu": cpu},
+    return waiting_pod(
+        name, gang="train", size=size, member=member, requests={"cpu": cpu}
     )
 
 
 def assembled(*pods: Pod) -> Ready | Waiting:
-    return assemble(Gathered(pods=pods, others=0), lambda _: None, lambda _: True)
+    return assemble(Gathered(pods=pods, others=0), View(), lambda _: True)
 
 
 @pytest.mark.parametrize("size", ["9" * 5000, "0", "-1", "5001", "four", "1e3", "²"])

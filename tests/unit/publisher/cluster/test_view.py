@@ -84,6 +84,9 @@ def test_what_was_read_under_the_name_of_what_is_gone_stays() -> None:
     assert found.metadata.uid == "second"
     late = waiting_pod("a", uid="first", version=2)
     assert view.apply_pod(f"{NS}/a", late) == frozenset()
+    between = waiting_pod("a", uid="between", version=2)
+    assert view.apply_pod(f"{NS}/a", between) == frozenset()
+    assert view.apply_pod(f"{NS}/a", None, "between") == frozenset()
     assert view.apply_pod(f"{NS}/a", waiting_pod("a", uid="second", version=4))
     assert view.apply_pod(f"{NS}/a", None, "second")
 

@@ -1,0 +1,99 @@
+"""Gangs that are decided before they have pods: over NATS, or with `hold`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.gang import API_VERSION, GangPhase
+from moorings.client import Client
+from tests import builders, cluster
+from tests.cluster import Stack, create_pods, is_running, name_of, template
+from tests.controlplane.client import Json, Kube
+from tests.controlplane.fleet import Fleet
+from tests.controlplane.kubectl import Kubectl
+from tests.controlplane.server import ControlPlane
+from tests.manifests import BASE
+from tests.waits import pods_of, until_over, until_phase, until_told
+
+CRD = BASE / "gangs-customresourcedefinition.yaml"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stack(
+    control_plane_programs: Path,
+    control_plane: ControlPlane,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Stack]:
+    """A stack that sees Gangs from the start."""
+    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
+    kubectl("apply", "-f", str(CRD))
+    kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
+    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
+        yield running
+
+
+async def devices(site: Fleet, pod: Json) -> list[tuple[str, str]]:
+    """Give pool and name of each device that a pod has."""
+    claim = await site.generated(pod)
+    results = claim["status"]["allocation"]["devices"]["results"]
+    return sorted((item["pool"], item["device"]) for item in results)
+
+
+async def test_a_gang_over_nats_waits_for_its_pods(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """They get what was decided before they were there, in the order of their names."""
+    await template(site, count=2)
+    wanted = builders.member(
+        builders.member_claim(
+            builders.request("r", device_class=site.device_class, count=2), name="d"
+        ),
+        name="pod",
+        count=2,
+    )
+    asked = builders.gang(wanted, name="train", namespace=site.namespace)
+    await client.submit(asked)
+    record = await until_phase(client, site, "train", GangPhase.DECIDED)
+    assert record.allocated is not None
+    decided = [
+        sorted((r.pool, r.device) for r in m.claims[0].allocation.devices.results)
+        for m in record.allocated.members
+    ]
+    (first,) = await create_pods(site, "train", [0])
+    await until_told(kube, first, "GangPodsMissing")
+    await create_pods(site, "train", [1])
+    pods = await pods_of(site, "train", 2, is_running)
+    assert [await devices(site, pod) for pod in pods] == decided
+    for pod in pods:
+        site.kubelets.finish(pod)
+    (record,) = await until_over(client, site, "train")
+    assert record.phase is GangPhase.COMPLETED
+
+
+async def test_a_gang_that_holds_keeps_its_devices_until_it_is_deleted(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """Nobody else gets them, though they are of no pod and in no claim yet."""
+    await template(site, "all", count=4)
+    claims = [{"name": "d", "templateName": "all"}]
+    held = await kube.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "Gang",
+            "metadata": {"name": "later", "namespace": site.namespace},
+            "spec": {
+                "hold": True,
+                "members": [{"name": "pod", "count": 2, "claims": claims}],
+            },
+        }
+    )
+    await until_phase(client, site, "later", GangPhase.DECIDED)
+    (other,) = await create_pods(site, "other", [0], "all", size=1)
+    await until_phase(client, site, "other", GangPhase.PENDING)
+    assert "moorings.dev/allocation" in str(other["spec"]["schedulingGates"])
+    await kube.delete(held)
+    (pod,) = await pods_of(site, "other", 1, is_running)
+    assert name_of(pod) == "other-0"

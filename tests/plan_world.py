@@ -1,0 +1,314 @@
+"""A tiny cluster in memory, in which the laws of plans are tried on many interleavings.
+
+Objects with versions, merge patches with preconditions, the controller manager's and
+kube-scheduler's part in the life of claims, in the simplest form. Nothing here proves
+anything about Kubernetes: that is what tests/integration is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.kubernetes import decode_object
+from contracts.node_affinity import pinned_node
+from publisher.cluster.patches import Patch, Purpose
+from publisher.names import FINALIZER, GATE
+
+Json = dict[str, Any]
+ENDED = ("Succeeded", "Failed")
+MOST_RESERVED = 256
+
+
+class Refused(Exception):  # noqa: N818 # what it is, not what went wrong
+    """A write that the API server does not take: `conflict`, `gone` or `invalid`."""
+
+    def __init__(self, why: str, what: str) -> None:
+        self.why = why
+        super().__init__(f"{why}: {what}")
+
+
+class Written(Struct, frozen=True):
+    """A write that was taken."""
+
+    patch: Patch
+    before: Json
+    after: Json
+
+
+class Seen(Struct, frozen=True):
+    """A change as publishers hear of it: decoded once for all of them."""
+
+    kind: str
+    key: str
+    value: Any
+    """None: the object with that uid is gone."""
+    uid: str
+
+
+class World:
+    """Objects by kind and key, and every change of them in order."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], Json] = {}
+        self.values: dict[tuple[str, str], Any] = {}
+        """The same, decoded."""
+        self.changes: list[Seen] = []
+        self.writes: list[Written] = []
+        self.watchers: list[Callable[[Written], None]] = []
+        """Called with each write of a publisher that was taken."""
+        self.damaged: dict[str, int] = {}
+        """Claims that others than publishers changed, and when: a place in changes."""
+        self.made: dict[tuple[str, str], int] = {}
+        """When objects came under their keys."""
+        self.planned = 0
+        """How many changes were known to whoever planned the write that comes next."""
+        self._version = 0
+
+    # --- objects --------------------------------------------------------------------
+
+    def get(self, kind: str, key: str) -> Json | None:
+        """Give an object as it is."""
+        return self.objects.get((kind, key))
+
+    def all(self, kind: str) -> Iterator[tuple[str, Json]]:
+        """Go through the objects of a kind, by key."""
+        found = sorted(key for known, key in self.objects if known == kind)
+        return ((key, self.objects[kind, key]) for key in found)
+
+    def put(self, kind: str, key: str, item: Json) -> Json:
+        """Store a new version of an object."""
+        self._version += 1
+        if (kind, key) not in self.objects:
+            self.made[kind, key] = len(self.changes) + 1
+        version = {"resourceVersion": str(self._version)}
+        stored = {**item, "kind": kind, "metadata": {**item["metadata"], **version}}
+        self.objects[kind, key] = stored
+        self.values[kind, key] = decode_object(stored).value
+        uid = str(stored["metadata"]["uid"])
+        self.changes.append(Seen(kind, key, self.values[kind, key], uid))
+        return stored
+
+    def remove(self, kind: str, key: str) -> None:
+        """Delete an object for good."""
+        gone = self.objects.pop((kind, key))
+        del self.values[kind, key]
+        self.changes.append(Seen(kind, key, None, str(gone["metadata"]["uid"])))
+
+    def change(self, kind: str, key: str, body: Json) -> Json:
+        """Change an object without preconditions, as its owner does."""
+        return self.put(kind, key, merged(self.objects[kind, key], body))
+
+    # --- writes of publishers -------------------------------------------------------
+
+    def patch(self, patch: Patch) -> Json:
+        """Take a merge patch, or raise Refused."""
+        before = self.get(patch.kind, patch.key)
+        if before is None:
+            raise Refused("gone", patch.key)
+        meta, wanted = before["metadata"], patch.body["metadata"]
+        for field in ("uid", "resourceVersion"):
+            if wanted[field] != meta[field]:
+                raise Refused("conflict", f"{patch.key}: {field}")
+        after = merged(before, patch.body)
+        if patch.subresource == "status":
+            after = {**before, "status": after["status"]}
+        elif "status" in before:
+            after["status"] = before["status"]
+        _validate(before, after)
+        stored = self.put(patch.kind, patch.key, after)
+        written = Written(patch, before, stored)
+        self.writes.append(written)
+        for watch in self.watchers:
+            watch(written)
+        return stored
+
+    # --- others ---------------------------------------------------------------------
+
+    def delete_pod(self, key: str) -> None:
+        """Delete a pod; the claims made for it go once they are free."""
+        uid = self.objects["Pod", key]["metadata"]["uid"]
+        self.remove("Pod", key)
+        for name, claim in list(self.all("ResourceClaim")):
+            if claim["metadata"].get("owner") == uid:
+                self.delete_claim(name)
+
+    def delete_claim(self, key: str) -> None:
+        """Delete a claim; one with a finalizer goes once it is free."""
+        claim = self.objects["ResourceClaim", key]
+        if not claim["metadata"].get("finalizers"):
+            self.remove("ResourceClaim", key)
+            return
+        time = "2026-11-20T12:00:00Z"
+        self.change("ResourceClaim", key, {"metadata": {"deletionTimestamp": time}})
+
+    def damage(self, key: str, status: Json | None) -> None:
+        """Let somebody else change what a claim holds (None: delete the claim)."""
+        if status is None:
+            self.delete_claim(key)
+        else:
+            self.change("ResourceClaim", key, {"status": status})
+        self.damaged[key] = len(self.changes)
+
+    def control(self) -> bool:
+        """Do the controller manager's part for every claim; False: nothing to do."""
+        before = len(self.changes)
+        for key, claim in list(self.all("ResourceClaim")):
+            self._control_claim(key, claim)
+        return len(self.changes) > before
+
+    def _control_claim(self, key: str, claim: Json) -> None:
+        meta, status = claim["metadata"], claim.get("status") or {}
+        reserved = status.get("reservedFor") or []
+        kept = [item for item in reserved if self._may_keep(key, item)]
+        managed = FINALIZER in (meta.get("finalizers") or ())
+        if kept != reserved:
+            body: Json = {"reservedFor": kept or None}
+            if not kept and managed:
+                body = {"reservedFor": None, "allocation": None}
+            claim = self.change("ResourceClaim", key, {"status": body})
+        elif meta.get("deletionTimestamp") and not kept and status.get("allocation"):
+            body = {"status": {"allocation": None}}
+            claim = self.change("ResourceClaim", key, body)
+        freed = kept != reserved or bool(meta.get("deletionTimestamp"))
+        if managed and freed and not (claim.get("status") or {}).get("allocation"):
+            self.change("ResourceClaim", key, {"metadata": {"finalizers": None}})
+            if meta.get("deletionTimestamp"):
+                self.remove("ResourceClaim", key)
+
+    def _may_keep(self, claim: str, consumer: Json) -> bool:
+        namespace = claim.partition("/")[0]
+        pod = self.get("Pod", f"{namespace}/{consumer['name']}")
+        if pod is None or pod["metadata"]["uid"] != consumer["uid"]:
+            return False
+        return pod["status"]["phase"] not in ENDED
+
+    def schedule(self) -> bool:
+        """Do kube-scheduler's part for every pod; False: nothing to do.
+
+        Devices are tainted for it, so it allocates nothing by itself.
+        """
+        before = len(self.changes)
+        for key, pod in list(self.all("Pod")):
+            spec = pod["spec"]
+            if pod["status"]["phase"] in ENDED or spec.get("nodeName"):
+                continue
+            if not spec.get("schedulingGates"):
+                self._schedule_pod(key, pod)
+        return len(self.changes) > before
+
+    def _schedule_pod(self, key: str, pod: Json) -> None:
+        node = pinned_node(pod["spec"].get("affinity") or {})
+        claims = {name: self.get("ResourceClaim", name) for name in claims_of(key, pod)}
+        for claim in claims.values():
+            held = claim and (claim.get("status") or {}).get("allocation")
+            if not held or node not in nodes_of(held):
+                return
+        user = {"resource": "pods", "name": pod["metadata"]["name"]}
+        user["uid"] = pod["metadata"]["uid"]
+        for name, claim in claims.items():
+            known = (claim or {})["status"].get("reservedFor") or []
+            if user["uid"] not in {item["uid"] for item in known}:
+                body = {"status": {"reservedFor": [*known, user]}}
+                self.change("ResourceClaim", name, body)
+        self.change("Pod", key, {"spec": {"nodeName": node}})
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """Apply a merge patch (RFC 7386)."""
+    if not isinstance(patch, dict):
+        return patch
+    found = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            found.pop(name, None)
+        else:
+            found[name] = merged(found.get(name), value)
+    return found
+
+
+def claims_of(key: str, pod: Json) -> list[str]:
+    """Name the claims of a pod that are made, by `namespace/name`."""
+    namespace = key.partition("/")[0]
+    items = pod["status"].get("resourceClaimStatuses") or ()
+    made = {item["name"]: item.get("resourceClaimName") for item in items}
+    found = []
+    for item in pod["spec"].get("resourceClaims") or ():
+        name = item.get("resourceClaimName") or made.get(item["name"])
+        found.append(f"{namespace}/{name}")
+    return found
+
+
+def nodes_of(allocation: Json) -> set[str]:
+    """Name the nodes of an allocation of node-local devices."""
+    terms = allocation["nodeSelector"]["nodeSelectorTerms"]
+    return {value for term in terms for value in term["matchFields"][0]["values"]}
+
+
+def devices_of(claim: Json) -> set[tuple[str, str]]:
+    """Give the pool and name of each device that a claim holds."""
+    held = (claim.get("status") or {}).get("allocation") or {}
+    results = (held.get("devices") or {}).get("results") or ()
+    return {(item["pool"], item["device"]) for item in results}
+
+
+def is_gated(pod: Json) -> bool:
+    """Whether our gate holds a pod back."""
+    gates = pod["spec"].get("schedulingGates") or ()
+    return any(gate["name"] == GATE for gate in gates)
+
+
+def is_over(pod: Json) -> bool:
+    """Whether a pod will not run any more."""
+    return pod["status"]["phase"] in ENDED
+
+
+def uid_of(item: Json) -> str:
+    """Give the uid of an object."""
+    return str(item["metadata"]["uid"])
+
+
+def is_opening(written: Written) -> bool:
+    """Whether a write opened a gate."""
+    return written.patch.purpose is Purpose.OPEN
+
+
+def _validate(before: Json, after: Json) -> None:
+    """Refuse what the API server would."""
+    if before["kind"] == "Pod":
+        _validate_gates(before["spec"], after["spec"])
+    if before["kind"] != "ResourceClaim":
+        return
+    old = (before.get("status") or {}).get("allocation")
+    status = after.get("status") or {}
+    new, reserved = status.get("allocation"), status.get("reservedFor") or []
+    if old and new and old != new:
+        raise Refused("invalid", "status.allocation: field cannot be modified once set")
+    if reserved and not new:
+        raise Refused("invalid", "status.reservedFor: may not be specified")
+    if len(reserved) > MOST_RESERVED:
+        raise Refused("invalid", "status.reservedFor: Too many")
+    known = set(before["metadata"].get("finalizers") or ())
+    added = set(after["metadata"].get("finalizers") or ()) - known
+    if before["metadata"].get("deletionTimestamp") and added:
+        raise Refused("invalid", "metadata.finalizers: no new finalizers")
+
+
+def _validate_gates(before: Json, after: Json) -> None:
+    old = [gate["name"] for gate in before.get("schedulingGates") or ()]
+    new = [gate["name"] for gate in after.get("schedulingGates") or ()]
+    if not set(new) <= set(old):
+        raise Refused("invalid", "spec.schedulingGates: only deletion is allowed")
+    if not old and before.get("affinity") != after.get("affinity"):
+        raise Refused("invalid", "spec.affinity: field is immutable")
+    terms = [len(_terms(spec)) for spec in (before, after)]
+    if terms[0] and terms[0] != terms[1]:
+        raise Refused("invalid", "no additions/deletions to NodeSelectorTerms")
+
+
+def _terms(spec: Json) -> list[Any]:
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    return list(required.get("nodeSelectorTerms") or ())

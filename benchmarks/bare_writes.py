@@ -28,9 +28,9 @@ from contracts.kubernetes import decode_object
 from contracts.messages import PodRef
 from contracts.workload import Pod
 from publisher.api import IN_FLIGHT
-from publisher.cluster import patches
-from publisher.cluster.patches import Patch
-from publisher.cluster.pins import one_node
+from publisher.cluster.plans import patches
+from publisher.cluster.plans.patches import Patch
+from publisher.cluster.plans.pins import one_node
 from publisher.cluster.view import claim_keys
 from publisher.kinds import POD, RESOURCE_CLAIM
 from publisher.names import ATTEMPT, GANG_UID, INDEX, SOLVE

@@ -22,7 +22,7 @@ from contracts.process.waits import first_of
 from contracts.process.wire import BusSettings, Outgoing
 from moorings.nats import LocalServer
 from publisher.api import KubernetesApi
-from publisher.cluster.agent_objects import AgentObjects
+from publisher.cluster.agents.agent_objects import AgentObjects
 from publisher.cluster.following import Following
 from publisher.cluster.observed import Observed
 from publisher.cluster.ownership import Ownership

@@ -19,8 +19,8 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.node_affinity import pinned_node
-from publisher.cluster.patches import Purpose
-from publisher.cluster.submissions import is_ours
+from publisher.cluster.plans.patches import Purpose
+from publisher.cluster.plans.submissions import is_ours
 from publisher.names import ATTEMPT, GANG_UID, INDEX, VOID
 from tests import builders
 from tests.plan_players import Bus, Publisher, Said, Solver

@@ -36,10 +36,10 @@ from contracts.messages import (
 )
 from contracts.node_affinity import pinned_node
 from contracts.workload import Pod
-from publisher.cluster.patches import Patch
-from publisher.cluster.plan_gang import plan_gang
-from publisher.cluster.situation import GangMessage, Situation, Told
-from publisher.cluster.submissions import Submissions
+from publisher.cluster.plans.patches import Patch
+from publisher.cluster.plans.plan_gang import plan_gang
+from publisher.cluster.plans.situation import GangMessage, Situation, Told
+from publisher.cluster.plans.submissions import Submissions
 from publisher.cluster.view import GroupKey, View
 from solver.snapshot.gangs import (
     GangRecord,

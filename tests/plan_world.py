@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from contracts.kubernetes import decode_object
 from contracts.node_affinity import pinned_node
-from publisher.cluster.patches import Patch, Purpose
+from publisher.cluster.plans.patches import Patch, Purpose
 from publisher.names import FINALIZER, GATE
 
 Json = dict[str, Any]

@@ -28,8 +28,8 @@ from contracts.process.errors import PublishRefusedError
 from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.process.wire import Outgoing, Received
-from publisher.cluster.situation import SHOWN, GangMessage
-from publisher.cluster.submissions import Submission, Submissions
+from publisher.cluster.plans.situation import SHOWN, GangMessage
+from publisher.cluster.plans.submissions import Submission, Submissions
 from publisher.cluster.view import GroupKey
 
 log = get_logger(__name__)

@@ -28,11 +28,11 @@ from contracts.workload import Pod
 from publisher.api import KubernetesApi
 from publisher.changes import Change, Page
 from publisher.cluster.gang_bus import GangBus
-from publisher.cluster.members import Owns
 from publisher.cluster.observed import Observed
-from publisher.cluster.patches import Patch
-from publisher.cluster.plan_gang import plan_gang
-from publisher.cluster.situation import GangMessage, GangPlan, Situation
+from publisher.cluster.plans.members import Owns
+from publisher.cluster.plans.patches import Patch
+from publisher.cluster.plans.plan_gang import plan_gang
+from publisher.cluster.plans.situation import GangMessage, GangPlan, Situation
 from publisher.cluster.state import StatePublisher
 from publisher.cluster.teller import Teller
 from publisher.cluster.view import GroupKey

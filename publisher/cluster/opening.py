@@ -25,7 +25,7 @@ from contracts.process.waits import first_of
 from contracts.process.wire import BusSettings
 from publisher.api import KubernetesApi
 from publisher.changes import Page
-from publisher.cluster.agent_objects import AgentObjects
+from publisher.cluster.agents.agent_objects import AgentObjects
 from publisher.cluster.following import Follow, Following
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_writer import GangWriter

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
-from publisher.cluster.plan_status import Note
+from publisher.cluster.plans.plan_status import Note
 
 LASTING_S = 3.0
 CHANGED_S = 300.0

@@ -11,8 +11,8 @@ import asyncio
 from contracts.process.log import get_logger
 from publisher.api import KubernetesApi
 from publisher.cluster.observed import Observed
-from publisher.cluster.patches import Patch
-from publisher.cluster.plan_sweep import plan_sweep
+from publisher.cluster.plans.patches import Patch
+from publisher.cluster.plans.plan_sweep import plan_sweep
 from publisher.errors import ApiError, ConflictError, NotFoundError
 
 log = get_logger(__name__)

@@ -20,9 +20,9 @@ from contracts.process.waits import first_of
 from publisher.api import KubernetesApi
 from publisher.cluster.agenda import Agenda
 from publisher.cluster.observed import Observed
-from publisher.cluster.plan_status import Note, gang_status, is_past, notes
+from publisher.cluster.plans.plan_status import Note, gang_status, is_past, notes
+from publisher.cluster.plans.situation import Told
 from publisher.cluster.said import SAME_S, Said
-from publisher.cluster.situation import Told
 from publisher.cluster.view import GroupKey
 from publisher.errors import ApiError, NotFoundError
 from publisher.kinds import EVENT, GANG

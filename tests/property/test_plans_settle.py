@@ -20,8 +20,8 @@ from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
 from contracts.workload import Node
+from publisher.cluster.agents.plan_taint_rules import ForeignPool, plan_taint_rules
 from publisher.cluster.ownership import Ownership
-from publisher.cluster.plan_taint_rules import ForeignPool, plan_taint_rules
 from publisher.folder.manifests import claims_of
 from publisher.folder.plan_claims import is_written, plan_claims
 from publisher.folder.sources import sources_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from contracts.workload import Pod
-from publisher.cluster.assemble import Gathered, Ready, assemble
+from publisher.cluster.plans.assemble import Gathered, Ready, assemble
+from publisher.cluster.plans.waiting import Waiting
 from publisher.cluster.view import View
-from publisher.cluster.waiting import Waiting
 from tests.builders.pods import waiting_pod
 
 

@@ -8,8 +8,8 @@ from contracts.device import DeviceTaint, ResourceSlice
 from contracts.ids import NodeName, PoolID, PoolName
 from contracts.meta import ObjectMeta
 from contracts.workload import Node
-from publisher.cluster.known_slices import KnownSlices
-from publisher.cluster.plan_taint_rules import ForeignPool
+from publisher.cluster.agents.known_slices import KnownSlices
+from publisher.cluster.agents.plan_taint_rules import ForeignPool
 from publisher.plan_slices import plan_slices
 from publisher.slices import WantedPool, owner_reference, wanted_pool
 from publisher.steps import Create

@@ -17,8 +17,8 @@ from contracts.ids import DeviceClassName, DriverName, NodeName, PoolID, PoolNam
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
 from contracts.workload import Node
+from publisher.cluster.agents.plan_taint_rules import ForeignPool, plan_taint_rules
 from publisher.cluster.ownership import Ownership
-from publisher.cluster.plan_taint_rules import ForeignPool, plan_taint_rules
 from publisher.steps import Create, Delete, ObjectKey, Step, Update, after, key_of
 from tests import builders
 

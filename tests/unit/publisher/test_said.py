@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.meta import ObjectMeta
-from publisher.cluster.plan_status import Note
+from publisher.cluster.plans.plan_status import Note
 from publisher.cluster.said import CHANGED_S, LASTING_S, SAME_S, Said
 
 WAITS = Note(

@@ -18,18 +18,18 @@ from contracts.ids import NodeName
 from contracts.messages import Place
 from contracts.node_affinity import pinned_node
 from contracts.workload import Pod
-from publisher.cluster.claims import (
+from publisher.cluster.plans.claims import (
     MOST_RESERVED,
     allocation_of,
     is_same,
     only_node,
     reserved_uids,
 )
-from publisher.cluster.plan_claims import Assignment
-from publisher.cluster.situation import Situation, Standing
+from publisher.cluster.plans.plan_claims import Assignment
+from publisher.cluster.plans.situation import Situation, Standing
+from publisher.cluster.plans.void import is_void
+from publisher.cluster.plans.withdrawal import is_leftover
 from publisher.cluster.view import claim_keys, is_over, uids_of
-from publisher.cluster.void import is_void
-from publisher.cluster.withdrawal import is_leftover
 
 
 def fault_of(

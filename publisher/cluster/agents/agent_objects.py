@@ -25,11 +25,11 @@ from publisher.announced import Announced
 from publisher.announcements import Announcements
 from publisher.api import KubernetesApi
 from publisher.changes import Change, Page
-from publisher.cluster.device_status import Claims, DeviceStatusWriter
-from publisher.cluster.known_slices import KnownSlices
+from publisher.cluster.agents.device_status import Claims, DeviceStatusWriter
+from publisher.cluster.agents.known_slices import KnownSlices
+from publisher.cluster.agents.slice_sink import ClusterSlices
+from publisher.cluster.agents.taint_rules import TaintRuleWriter
 from publisher.cluster.ownership import Ownership
-from publisher.cluster.slice_sink import ClusterSlices
-from publisher.cluster.taint_rules import TaintRuleWriter
 from publisher.kinds import NODE, ServedKinds
 from publisher.slice_writer import SliceWriter
 from publisher.slices import is_our_name, outline

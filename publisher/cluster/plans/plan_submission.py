@@ -26,16 +26,16 @@ from contracts.messages import (
     PodWritten,
 )
 from contracts.workload import Pod
-from publisher.cluster.asked import fault_of, fault_of_place
-from publisher.cluster.patches import Patch
-from publisher.cluster.plan_claims import (
+from publisher.cluster.plans.asked import fault_of, fault_of_place
+from publisher.cluster.plans.patches import Patch
+from publisher.cluster.plans.plan_claims import (
     Assignment,
     assignments_of,
     plan_claims,
     plan_prepare,
 )
-from publisher.cluster.plan_gates import plan_gates
-from publisher.cluster.situation import (
+from publisher.cluster.plans.plan_gates import plan_gates
+from publisher.cluster.plans.situation import (
     SHOWN,
     WAITING,
     GangPlan,
@@ -43,10 +43,10 @@ from publisher.cluster.situation import (
     Standing,
     Told,
 )
-from publisher.cluster.submissions import OURS, Submission
+from publisher.cluster.plans.submissions import OURS, Submission
+from publisher.cluster.plans.void import is_void
+from publisher.cluster.plans.withdrawal import plan_undo, plan_withdrawal
 from publisher.cluster.view import claim_keys, claims_of, is_gated, uids_of
-from publisher.cluster.void import is_void
-from publisher.cluster.withdrawal import plan_undo, plan_withdrawal
 from publisher.errors import DecisionError
 from publisher.names import ATTEMPT
 

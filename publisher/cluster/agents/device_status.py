@@ -17,7 +17,7 @@ from contracts.process.retry import Outage
 from contracts.process.waits import first_of
 from publisher.announced import Announced
 from publisher.api import Json, KubernetesApi
-from publisher.cluster.plan_device_status import Entry, plan_device_status
+from publisher.cluster.agents.plan_device_status import Entry, plan_device_status
 from publisher.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from publisher.kinds import Kind
 

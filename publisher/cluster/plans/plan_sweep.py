@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from publisher.cluster.claims import allocation_of, reserved_uids
-from publisher.cluster.patches import Patch, clear
+from publisher.cluster.plans.claims import allocation_of, reserved_uids
+from publisher.cluster.plans.patches import Patch, clear
 from publisher.cluster.view import View, is_over
 from publisher.names import MANAGED
 

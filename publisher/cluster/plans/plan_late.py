@@ -16,28 +16,28 @@ from contracts.ids import GangUID
 from contracts.messages import CancelGang, GangAllocated, GangRejected, SubmitGang
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.workload import Pod
-from publisher.cluster.bind_late import bind_late
-from publisher.cluster.claims import allocation_of, is_same
-from publisher.cluster.patches import Patch
-from publisher.cluster.plan_claims import plan_prepare
-from publisher.cluster.plan_ended import (
+from publisher.cluster.plans.bind_late import bind_late
+from publisher.cluster.plans.claims import allocation_of, is_same
+from publisher.cluster.plans.patches import Patch
+from publisher.cluster.plans.plan_claims import plan_prepare
+from publisher.cluster.plans.plan_ended import (
     cancelled,
     plan_commanded,
     plan_over,
     plan_running,
 )
-from publisher.cluster.plan_submission import pending, plan_submission
-from publisher.cluster.situation import (
+from publisher.cluster.plans.plan_submission import pending, plan_submission
+from publisher.cluster.plans.situation import (
     WAITING,
     GangPlan,
     Situation,
     Standing,
     Told,
 )
-from publisher.cluster.submissions import OURS, Submission
+from publisher.cluster.plans.submissions import OURS, Submission
+from publisher.cluster.plans.waiting import Waiting
+from publisher.cluster.plans.withdrawal import plan_undo, plan_withdrawal
 from publisher.cluster.view import View, claim_keys, claims_of, is_gated, uids_of
-from publisher.cluster.waiting import Waiting
-from publisher.cluster.withdrawal import plan_undo, plan_withdrawal
 from publisher.names import GANG
 
 

@@ -9,7 +9,7 @@ from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim
 from contracts.device import NodeSelector
 from contracts.ids import NodeName
-from publisher.cluster.pins import NODE_FIELD
+from publisher.cluster.plans.pins import NODE_FIELD
 from publisher.names import FINALIZER, MANAGED
 
 MOST_RESERVED = 256

@@ -31,7 +31,7 @@ from contracts.messages import (
     GatesOpened,
     SubmitGang,
 )
-from publisher.cluster.members import placed
+from publisher.cluster.plans.members import placed
 from publisher.cluster.view import GroupKey
 from publisher.names import GANG
 

@@ -15,8 +15,8 @@ from contracts.ids import PoolID
 from contracts.meta import OwnerReference
 from contracts.process.log import get_logger
 from publisher.api import KubernetesApi
-from publisher.cluster.carry_out import carry_out, decoded
-from publisher.cluster.known_slices import KnownSlices
+from publisher.cluster.agents.carry_out import carry_out, decoded
+from publisher.cluster.agents.known_slices import KnownSlices
 from publisher.errors import (
     ApiError,
     ConflictError,

@@ -20,11 +20,11 @@ from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
-from publisher.cluster.agreement import difference, unnamed_of
-from publisher.cluster.members import Members, Owns, members_of
-from publisher.cluster.ready_claims import missing, not_free
+from publisher.cluster.plans.agreement import difference, unnamed_of
+from publisher.cluster.plans.members import Members, Owns, members_of
+from publisher.cluster.plans.ready_claims import missing, not_free
+from publisher.cluster.plans.waiting import Waiting
 from publisher.cluster.view import View
-from publisher.cluster.waiting import Waiting
 from publisher.names import GANG, GANG_SIZE
 
 _UUIDS = uuid5(NAMESPACE_URL, "moorings.dev/gang")

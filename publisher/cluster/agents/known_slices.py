@@ -18,8 +18,8 @@ from contracts.device import ResourceSlice, ResourceSliceSpec
 from contracts.ids import NodeName, PoolID
 from contracts.meta import OwnerReference
 from contracts.workload import Node
+from publisher.cluster.agents.plan_taint_rules import ForeignPool
 from publisher.cluster.newest import Newest
-from publisher.cluster.plan_taint_rules import ForeignPool
 from publisher.slices import WantedPool, is_our_name, owner_reference, pool_id
 
 

@@ -16,8 +16,8 @@ from contracts.gang import Gang, GangPhase
 from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
-from publisher.cluster.plan_upkeep import FINISHED, HELD_TWICE
-from publisher.cluster.situation import WAITING, Told
+from publisher.cluster.plans.plan_upkeep import FINISHED, HELD_TWICE
+from publisher.cluster.plans.situation import WAITING, Told
 from publisher.cluster.view import is_gated, is_over
 from publisher.names import GATE
 

@@ -19,11 +19,11 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.workload import Pod
-from publisher.cluster.members import Owns
-from publisher.cluster.patches import Patch
-from publisher.cluster.submissions import Submission
+from publisher.cluster.plans.members import Owns
+from publisher.cluster.plans.patches import Patch
+from publisher.cluster.plans.submissions import Submission
+from publisher.cluster.plans.void import is_void
 from publisher.cluster.view import GroupKey, View, is_gated, is_over, uids_of
-from publisher.cluster.void import is_void
 from publisher.names import GANG_UID
 
 GangMessage = SubmitGang | CommandMessage | ConfirmationMessage

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from contracts.messages import GangAllocated
-from publisher.cluster.patches import Patch, open_gate
-from publisher.cluster.plan_claims import Assignment
+from publisher.cluster.plans.patches import Patch, open_gate
+from publisher.cluster.plans.plan_claims import Assignment
 from publisher.cluster.view import View, is_gated
 from publisher.names import ATTEMPT, GANG_UID, INDEX, SOLVE
 

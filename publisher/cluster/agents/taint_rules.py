@@ -18,11 +18,11 @@ from contracts.process.retry import Outage
 from contracts.process.waits import first_of
 from publisher.announced import Announced
 from publisher.api import KubernetesApi
-from publisher.cluster.carry_out import carry_out
-from publisher.cluster.known_slices import KnownSlices
+from publisher.cluster.agents.carry_out import carry_out
+from publisher.cluster.agents.known_slices import KnownSlices
+from publisher.cluster.agents.plan_taint_rules import plan_taint_rules
 from publisher.cluster.newest import Newest
 from publisher.cluster.ownership import Ownership
-from publisher.cluster.plan_taint_rules import plan_taint_rules
 from publisher.errors import ApiError
 from publisher.kinds import Kind
 from publisher.pauses import Pause, Pauses

@@ -27,8 +27,8 @@ from contracts.pod_members import (
     sharing,
 )
 from contracts.workload import Pod
-from publisher.cluster.claims import allocation_of, only_node
-from publisher.cluster.pins import narrowed
+from publisher.cluster.plans.claims import allocation_of, only_node
+from publisher.cluster.plans.pins import narrowed
 from publisher.cluster.view import claim_keys, is_gated
 from publisher.names import MEMBER
 

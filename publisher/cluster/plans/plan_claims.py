@@ -21,15 +21,15 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.workload import Pod
-from publisher.cluster import patches
-from publisher.cluster.claims import (
+from publisher.cluster.plans import patches
+from publisher.cluster.plans.claims import (
     allocation_of,
     is_prepared,
     is_same,
     reserved_uids,
 )
-from publisher.cluster.members import Owns
-from publisher.cluster.patches import Patch
+from publisher.cluster.plans.members import Owns
+from publisher.cluster.plans.patches import Patch
 from publisher.cluster.view import View, claim_keys, is_gated, is_over
 from publisher.errors import DecisionError
 

@@ -20,7 +20,7 @@ from contracts.ids import NodeName
 from contracts.messages import PodRef
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
-from publisher.cluster.pins import narrowed, one_node
+from publisher.cluster.plans.pins import narrowed, one_node
 from publisher.names import FINALIZER, GATE, MANAGED, VOID
 
 

@@ -15,9 +15,9 @@ from contracts.ids import GangUID
 from contracts.messages import SubmitGang
 from contracts.pod_members import joined
 from contracts.workload import Pod
-from publisher.cluster.assemble import Gathered, Ready, assemble, gang_uid
-from publisher.cluster.plan_claims import plan_prepare
-from publisher.cluster.plan_ended import (
+from publisher.cluster.plans.assemble import Gathered, Ready, assemble, gang_uid
+from publisher.cluster.plans.plan_claims import plan_prepare
+from publisher.cluster.plans.plan_ended import (
     cancelled,
     elsewhere,
     is_displaced,
@@ -25,14 +25,20 @@ from publisher.cluster.plan_ended import (
     plan_over,
     plan_running,
 )
-from publisher.cluster.plan_late import plan_hold, plan_late
-from publisher.cluster.plan_submission import plan_submission
-from publisher.cluster.plan_upkeep import plan_upkeep
-from publisher.cluster.situation import WAITING, GangPlan, Situation, Standing, Told
-from publisher.cluster.submissions import Submission
+from publisher.cluster.plans.plan_late import plan_hold, plan_late
+from publisher.cluster.plans.plan_submission import plan_submission
+from publisher.cluster.plans.plan_upkeep import plan_upkeep
+from publisher.cluster.plans.situation import (
+    WAITING,
+    GangPlan,
+    Situation,
+    Standing,
+    Told,
+)
+from publisher.cluster.plans.submissions import Submission
+from publisher.cluster.plans.waiting import Waiting
+from publisher.cluster.plans.withdrawal import plan_undo
 from publisher.cluster.view import claim_keys, claims_of, is_gated, is_over, uids_of
-from publisher.cluster.waiting import Waiting
-from publisher.cluster.withdrawal import plan_undo
 from publisher.names import GANG_UID
 
 

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from contracts.claim import ResourceClaim
 from contracts.workload import Pod
-from publisher.cluster.claims import MOST_RESERVED, allocation_of, reserved_uids
-from publisher.cluster.members import Owns
+from publisher.cluster.plans.claims import MOST_RESERVED, allocation_of, reserved_uids
+from publisher.cluster.plans.members import Owns
+from publisher.cluster.plans.waiting import Waiting
+from publisher.cluster.plans.withdrawal import is_leftover
 from publisher.cluster.view import (
     View,
     claim_keys,
@@ -20,8 +22,6 @@ from publisher.cluster.view import (
     is_over,
     uids_of,
 )
-from publisher.cluster.waiting import Waiting
-from publisher.cluster.withdrawal import is_leftover
 
 
 def missing(pods: Sequence[Pod], view: View) -> Waiting | None:

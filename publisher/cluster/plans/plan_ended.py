@@ -13,15 +13,15 @@ from msgspec.structs import replace
 from contracts.gang import GangPhase
 from contracts.messages import ClaimsReleased, GangRejected, ReleaseGang
 from contracts.workload import Pod
-from publisher.cluster.asked import pinned_to
-from publisher.cluster.claims import allocation_of, only_node
-from publisher.cluster.members import Owns
-from publisher.cluster.plan_submission import pending, withdrawn
-from publisher.cluster.situation import GangPlan, Situation, Standing, Told
-from publisher.cluster.submissions import Submission
+from publisher.cluster.plans.asked import pinned_to
+from publisher.cluster.plans.claims import allocation_of, only_node
+from publisher.cluster.plans.members import Owns
+from publisher.cluster.plans.plan_submission import pending, withdrawn
+from publisher.cluster.plans.situation import GangPlan, Situation, Standing, Told
+from publisher.cluster.plans.submissions import Submission
+from publisher.cluster.plans.void import is_void
+from publisher.cluster.plans.withdrawal import plan_withdrawal
 from publisher.cluster.view import View, claim_keys, is_gated, is_over, uids_of
-from publisher.cluster.void import is_void
-from publisher.cluster.withdrawal import plan_withdrawal
 
 NAMED = 5
 """So many pods are named in a text."""

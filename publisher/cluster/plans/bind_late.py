@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from contracts.gang import Gang, Member
 from contracts.messages import GangAllocated, MemberAllocated, Place
 from contracts.workload import Pod
-from publisher.cluster.agreement import difference, member_name
-from publisher.cluster.claims import allocation_of, is_same
-from publisher.cluster.members import Owns
-from publisher.cluster.plan_claims import ref_of
-from publisher.cluster.ready_claims import missing
+from publisher.cluster.plans.agreement import difference, member_name
+from publisher.cluster.plans.claims import allocation_of, is_same
+from publisher.cluster.plans.members import Owns
+from publisher.cluster.plans.plan_claims import ref_of
+from publisher.cluster.plans.ready_claims import missing
+from publisher.cluster.plans.waiting import Waiting
 from publisher.cluster.view import View, claim_keys, claims_of
-from publisher.cluster.waiting import Waiting
 from publisher.names import INDEX
 
 Places = dict[str, tuple[Place, ...]]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contracts.defaults import default_claim_spec
 from contracts.gang import Gang, Member, MemberClaim
 from contracts.workload import Pod
-from publisher.cluster.members import ONLY, Owns
+from publisher.cluster.plans.members import ONLY, Owns
 from publisher.cluster.view import View, claim_keys
 from publisher.names import MEMBER
 

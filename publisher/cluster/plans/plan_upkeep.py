@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from contracts.claim import ResourceClaim
 from contracts.gang import GangPhase
 from contracts.workload import Pod
-from publisher.cluster.claims import allocation_of
-from publisher.cluster.patches import Patch, prepare
-from publisher.cluster.situation import GangPlan, Told
+from publisher.cluster.plans.claims import allocation_of
+from publisher.cluster.plans.patches import Patch, prepare
+from publisher.cluster.plans.situation import GangPlan, Told
 from publisher.cluster.view import (
     ENDED,
     View,

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from contracts.workload import Pod
-from publisher.cluster import patches
-from publisher.cluster.claims import allocation_of, reserved_uids
-from publisher.cluster.patches import Patch
-from publisher.cluster.situation import Standing
+from publisher.cluster.plans import patches
+from publisher.cluster.plans.claims import allocation_of, reserved_uids
+from publisher.cluster.plans.patches import Patch
+from publisher.cluster.plans.situation import Standing
+from publisher.cluster.plans.void import is_void, marked
 from publisher.cluster.view import View, claims_of, is_gated, is_over, uids_of
-from publisher.cluster.void import is_void, marked
 from publisher.names import MANAGED
 
 

@@ -1,0 +1,1 @@
+"""What node agents announce, as objects of the API server: slices, taints, status."""

@@ -32,7 +32,7 @@ class Announced:
         self._heard: set[NodeName] = set()
 
     def has_heard(self, node: NodeName | None) -> bool:
-        """Whether anything is known of a node's inventory, be it that it is gone."""
+        """Whether a node has said what it has."""
         return node in self._heard
 
     def of_node(self, node: NodeName) -> frozenset[PoolID]:
@@ -46,8 +46,15 @@ class Announced:
     def announce(
         self, node: NodeName, message: DevicesAnnounced | None
     ) -> frozenset[PoolID]:
-        """Take in a node's inventory (None: it is gone); gives the pools concerned."""
-        self._heard.add(node)
+        """Take in a node's inventory; gives the pools concerned.
+
+        None: the bus has forgotten it, as after a day of silence. That says nothing of
+        the node: what is published of it stays while the node does.
+        """
+        if message is None:
+            self._heard.discard(node)
+        else:
+            self._heard.add(node)
         before = self._pools.pop(node, {})
         pools = () if message is None else message.pools
         now = {PoolID(pool.driver, pool.name): pool for pool in pools}

@@ -55,6 +55,7 @@ PERSONAS = (
                 f"devicetaintrules.{DRA}": f"{READ} create patch delete",
                 f"resourceslices.{DRA}": f"{READ} create patch delete",
                 f"resourceclaims.{DRA}": f"{READ} patch",
+                f"resourceclaimtemplates.{DRA}": READ,
                 f"resourceclaims/status.{DRA}": "patch",
                 f"resourceclaims/binding.{DRA}": "patch",
                 f"resourceclaims/driver.{DRA}": f"arbitrary-node:patch = {OUR_DRIVERS}",

@@ -66,6 +66,14 @@ def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
     assert wanted.node == OTHER
 
 
+def test_what_the_bus_forgets_takes_nothing_from_its_node() -> None:
+    state = Announced(lambda *_: False)
+    state.announce(NODE, announced(POOL))
+    assert state.has_heard(NODE)
+    assert state.announce(NODE, None) == {POOL_ID}
+    assert not state.has_heard(NODE)
+
+
 def test_pool_that_kubernetes_would_refuse_says_why() -> None:
     state = Announced(lambda *_: False)
     twice = builders.pool(builders.device(), builders.device())

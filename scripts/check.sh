@@ -25,6 +25,11 @@ step() {
   echo "   $((SECONDS - started)) s"
 }
 
+no_conflicts() { # Python and YAML fail by themselves
+  ! grep -rnE '^(<<<<<<<|>>>>>>>) ' --include='*.md' --include='*.sh' ./*.md docs k8s scripts
+}
+
+step "no conflict markers" no_conflicts
 step "format" "$bin/ruff" format --check --quiet .
 step "lint" "$bin/ruff" check --quiet .
 step "imports" "$bin/lint-imports" --no-cache --no-logo

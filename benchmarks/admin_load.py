@@ -43,17 +43,19 @@ from benchmarks.milestones import (
     watched,
 )
 from benchmarks.processes import processes_of, usage, used
-from benchmarks.report import Row, parser, percentile, print_tables, write
+from benchmarks.report import Row, parser, percentile, print_table, print_tables, write
 from publisher.names import GATE
 from tests.cluster import Stack
 from tests.controlplane import kubelet, objects
-from tests.controlplane.client import Json, Kube
+from tests.controlplane.client import Json, Kube, named
 from tests.controlplane.options import ClientLimits, Options
 from tests.controlplane.server import ControlPlane
 
 ALONE, OURS = "kube-scheduler", "Moorings"
 LIMITS = {"small": ("500/1000",), "full": ("20/30", "75/150", "500/1000")}
 FILL, CHURN = "fill", "churn"
+NAMESPACE = "default"
+"""Its pods go with the control plane: to delete so many takes minutes."""
 STARTED = (CREATED, HAS_CLAIM, OPEN, BOUND, RUNNING)
 
 
@@ -93,7 +95,6 @@ class Run(Struct, frozen=True, kw_only=True):
     way: str
     plane: ControlPlane
     kube: Kube
-    namespace: str
     seen: Milestones
     stack: Stack | None
 
@@ -170,7 +171,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     def _job(self, name: str, completions: int, runs_s: float) -> Json:
         pod = objects.pod(
-            self.namespace,
+            NAMESPACE,
             name,
             templates={"r": cluster.TEMPLATE},
             annotations={kubelet.RUNS_S: str(runs_s)} if runs_s else {},
@@ -184,7 +185,7 @@ class Run(Struct, frozen=True, kw_only=True):
         return {
             "apiVersion": "batch/v1",
             "kind": "Job",
-            "metadata": {"namespace": self.namespace, "name": name},
+            "metadata": {"namespace": NAMESPACE, "name": name},
             "spec": {
                 "completions": completions,
                 "parallelism": 1,
@@ -210,19 +211,20 @@ async def run(load: Load, limits: str, way: str) -> list[Row]:
             async with (
                 kubelet.running(kube, nodes),
                 _stack(plane, kube, way) as stack,
-                kube.namespace() as namespace,
-                watched(kube, namespace) as seen,
+                watched(kube, NAMESPACE) as seen,
             ):
                 spec = objects.requests(cluster.DRIVER)
-                template = objects.template(namespace, cluster.TEMPLATE, spec)
+                template = objects.template(NAMESPACE, cluster.TEMPLATE, spec)
                 await kube.create(template)
+                await kube.until(
+                    named("v1", "ServiceAccount", "default", NAMESPACE), bool
+                )
                 under = Run(
                     load=load,
                     limits=limits,
                     way=way,
                     plane=plane,
                     kube=kube,
-                    namespace=namespace,
                     seen=seen,
                     stack=stack,
                 )
@@ -242,14 +244,16 @@ async def _stack(
 
 def main() -> None:
     """Print the table."""
-    found = parser(__doc__ or "")
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("--limits", nargs="+")
-    options = found.parse_args()
+    arguments = parser(__doc__ or "")
+    arguments.formatter_class = argparse.RawDescriptionHelpFormatter
+    arguments.add_argument("--limits", nargs="+")
+    options = arguments.parse_args()
     rows: list[Row] = []
     for limits in options.limits or LIMITS[options.size]:
         for way in (ALONE, OURS):
-            rows += asyncio.run(run(LOADS[options.size], limits, way))
+            found = asyncio.run(run(LOADS[options.size], limits, way))
+            print_table(found)  # a whole run takes most of an hour
+            rows += found
     write("admin_load", options, print_tables({"pod start": rows}))
 
 

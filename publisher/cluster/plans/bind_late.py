@@ -8,13 +8,13 @@ are what they were; the others come in the order of their names. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from contracts.gang import Gang, Member
 from contracts.messages import GangAllocated, MemberAllocated, Place
 from contracts.workload import Pod
 from publisher.cluster.plans.agreement import difference, member_name
-from publisher.cluster.plans.claims import allocation_of, is_same
+from publisher.cluster.plans.claims import allocation_of, given
 from publisher.cluster.plans.members import Owns
 from publisher.cluster.plans.plan_claims import ref_of
 from publisher.cluster.plans.ready_claims import missing
@@ -23,6 +23,8 @@ from publisher.cluster.view import View, claim_keys, claims_of
 from publisher.names import INDEX
 
 Places = dict[str, tuple[Place, ...]]
+_Held = tuple[str, tuple[tuple[str, str, str, str], ...]]
+"""A claim of a pod by its name, and what it holds."""
 _NOBODY = Place(pods=())
 
 
@@ -46,16 +48,20 @@ def bind_late(
     text = difference(gang, waiting, view, owns, whole=False) or _shared(waiting)
     if text:
         return Waiting(reason="ClaimsDiffer", message=text)
+    slots: dict[str, dict[int, MemberAllocated]] = {}
+    for slot in decision.members:
+        slots.setdefault(slot.member, {})[slot.index] = slot
+    here: dict[str, list[Pod]] = {}
+    for pod in waiting:
+        here.setdefault(member_name(pod, gang), []).append(pod)
+    ran = {pod.metadata.annotations.get(INDEX, ""): pod for pod in opened}
     found: dict[tuple[str, int], Place] = {}
     for member in gang.spec.members:
-        slots = {m.index: m for m in decision.members if m.member == member.name}
-        for pod in opened:
-            index = _index_of(pod, member)
-            if slots.pop(index, None) is not None:
-                found[member.name, index] = _place(pod, member)
-        pods = [pod for pod in waiting if member_name(pod, gang) == member.name]
-        for index, pod in _matched(pods, slots, view).items():
-            found[member.name, index] = _place(pod, member)
+        name, free = member.name, slots.get(member.name, {})
+        pods = {i: ran[f"{name}/{i}"] for i in free if f"{name}/{i}" in ran}
+        free = {index: slot for index, slot in free.items() if index not in pods}
+        pods |= _matched(here.get(name, ()), free, view)
+        found |= {(name, index): _place(pod, member) for index, pod in pods.items()}
     wanted = sum(member.count for member in gang.spec.members)
     if not opened and len(found) < wanted:
         message = f"{len(found)} of {wanted} pods are there"
@@ -69,30 +75,40 @@ def bind_late(
 
 
 def _matched(
-    pods: Sequence[Pod], slots: dict[int, MemberAllocated], view: View
+    pods: Sequence[Pod], slots: Mapping[int, MemberAllocated], view: View
 ) -> dict[int, Pod]:
     """Give pods their index: first those that hold something, then the others."""
+    places: dict[_Held, list[int]] = {}
+    for index in sorted(slots, reverse=True):
+        for item in slots[index].claims:
+            places.setdefault((item.claim, given(item.allocation)), []).append(index)
     found: dict[int, Pod] = {}
-    rest = []
+    rest: list[Pod] = []
     for pod in pods:
-        held = (i for i, slot in slots.items() if _holds(pod, slot, view))
-        index = next((i for i in held if i not in found), None)
-        if index is None:
+        held = _held_by(pod, places, found, view)
+        if held is None:
             rest.append(pod)
         else:
-            found[index] = pod
+            found[held] = pod
     free = [index for index in sorted(slots) if index not in found]
     return found | dict(zip(free, rest, strict=False))
 
 
-def _holds(pod: Pod, slot: MemberAllocated, view: View) -> bool:
-    keys = claim_keys(pod)
-    for item in slot.claims:
-        claim = view.claim(keys.get(item.claim, ""))
+def _held_by(
+    pod: Pod, places: Mapping[_Held, list[int]], taken: Container[int], view: View
+) -> int | None:
+    """Give the first free index of which a pod holds something already."""
+    for name, key in claim_keys(pod).items():
+        claim = view.claim(key)
         held = None if claim is None else allocation_of(claim)
-        if held is not None and is_same(held, item.allocation):
-            return True
-    return False
+        if held is None:
+            continue
+        indexes = places.get((name, given(held)), [])
+        while indexes and indexes[-1] in taken:
+            indexes.pop()
+        if indexes:
+            return indexes[-1]
+    return None
 
 
 def _shared(pods: Sequence[Pod]) -> str:
@@ -101,11 +117,6 @@ def _shared(pods: Sequence[Pod]) -> str:
         if users > 1:
             return f"{users} pods share ResourceClaim {key}, which the Gang cannot say"
     return ""
-
-
-def _index_of(pod: Pod, member: Member) -> int:
-    name, _, index = pod.metadata.annotations.get(INDEX, "").rpartition("/")
-    return int(index) if name == member.name and index.isdecimal() else -1
 
 
 def _place(pod: Pod, member: Member) -> Place:

@@ -40,7 +40,17 @@ def is_same(one: AllocationResult, other: AllocationResult) -> bool:
     A server drops fields of features that are off and rewrites quantities, so nothing
     else is compared.
     """
-    return _devices(one) == _devices(other)
+    return given(one) == given(other)
+
+
+def given(allocation: AllocationResult) -> tuple[tuple[str, str, str, str], ...]:
+    """Say which devices an allocation gives to which requests."""
+    return tuple(
+        sorted(
+            (item.request, item.driver, item.pool, item.device)
+            for item in allocation.devices.results
+        )
+    )
 
 
 def only_node(selector: NodeSelector | None) -> NodeName:
@@ -52,10 +62,3 @@ def only_node(selector: NodeSelector | None) -> NodeName:
     if (field.key, field.operator, len(field.values)) != (NODE_FIELD, "In", 1):
         return NodeName("")
     return NodeName(field.values[0])
-
-
-def _devices(allocation: AllocationResult) -> list[tuple[str, str, str, str]]:
-    return sorted(
-        (item.request, item.driver, item.pool, item.device)
-        for item in allocation.devices.results
-    )

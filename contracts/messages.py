@@ -274,41 +274,6 @@ class EpochClaimed(Message, frozen=True, kw_only=True):
     lease_s: float
 
 
-class SolveOpened(Message, frozen=True, kw_only=True):
-    """A Problem is recorded and about to be solved (subject `solve`)."""
-
-    cluster: ClusterName
-    solve: SolveID
-    problem: str
-    """Hash of the Problem's root, which is also the name of its blob."""
-    version: str
-    """Of Moorings."""
-    platform: str
-    """Where it was first solved, such as `linux-x86_64-cpython-3.11`."""
-    dependencies: dict[str, str] = {}
-    """Versions that the bytes of the answer depend on."""
-    epoch: int
-    gangs: tuple[GangUID, ...] = ()
-    opened_at: str
-    """RFC 3339, for people."""
-
-
-class SolveDecided(Message, frozen=True, kw_only=True):
-    """The answer of a recorded solve."""
-
-    cluster: ClusterName
-    solve: SolveID
-    problem: str
-    decision: str
-    """Hash of the Decision's bytes, which is also the name of its blob."""
-    status: str
-    """`Optimal`, `Feasible` or `NotProven`."""
-    allocated: int
-    pending: int
-    rejected: int
-    solve_seconds: float
-
-
 # --- from the publisher: what became of decisions ---------------------------------
 
 
@@ -395,7 +360,6 @@ StateMessage = ObjectObserved | ObjectGone
 SubmissionMessage = SubmitGang
 CommandMessage = CancelGang | ReleaseGang
 DecisionMessage = GangAllocated | GangPending | GangRejected | GangReleased
-SolveMessage = SolveOpened | SolveDecided
 ConfirmationMessage = (
     AllocationWritten
     | GatesOpened
@@ -412,6 +376,5 @@ SUBMISSION: Codec[SubmissionMessage] = Codec(SubmissionMessage, "submission")
 COMMAND: Codec[CommandMessage] = Codec(CommandMessage, "command")
 DECISION: Codec[DecisionMessage] = Codec(DecisionMessage, "decision")
 SOLVED: Codec[BatchSolved] = Codec(BatchSolved, "solved")
-SOLVE: Codec[SolveMessage] = Codec(SolveMessage, "solve")
 CONFIRMATION: Codec[ConfirmationMessage] = Codec(ConfirmationMessage, "confirmation")
 FENCE: Codec[EpochClaimed] = Codec(EpochClaimed, "fence")

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from contracts import messages
+from contracts import messages, solves
 from contracts.codec import Codec
 from contracts.errors import SubjectError
 from contracts.ids import ClusterName, GangUID, Namespace, NodeName, SolveID
@@ -305,7 +305,7 @@ SUBJECTS: tuple[SubjectRow, ...] = (
         entity="solve",
         pattern="solve.v1.<cluster>.<id>",
         stream="SOLVE",
-        codec=messages.SOLVE,
+        codec=solves.SOLVE,
         senders=("solver",),
         receivers=("solver", "platform"),
     ),

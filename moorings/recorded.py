@@ -6,10 +6,10 @@ import asyncio
 
 from msgspec import Struct
 
-from contracts import messages, subjects
+from contracts import solves, subjects
 from contracts.errors import DecodeError
-from contracts.messages import SolveDecided, SolveOpened
 from contracts.process.errors import BlobCorruptedError, BlobMissingError
+from contracts.solves import SolveDecided, SolveOpened
 from moorings.client import Client
 from moorings.errors import NotFoundError
 from solver.errors import RecordError
@@ -32,7 +32,7 @@ async def list_solves(client: Client) -> list[SolveEntry]:
     async for page in client.bus.follow("SOLVE", wanted, stop, start="all"):
         for received in page.messages:
             try:
-                message = messages.SOLVE.decode(received.data)
+                message = solves.SOLVE.decode(received.data)
             except DecodeError:
                 continue
             if isinstance(message, SolveOpened):

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from contracts.codec import Codec
 from contracts.errors import DecodeError
-from contracts.messages import SolveDecided, SolveOpened
+from contracts.solves import SolveDecided, SolveOpened
 from solver.errors import RecordError
 from solver.problem.problem import ROOT, Problem
 from solver.problem.selectors import SelectorTable

@@ -14,10 +14,11 @@ from time import perf_counter
 from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
 from contracts.ids import SolveID
-from contracts.messages import DecisionMessage, GangPending, SolveOpened
+from contracts.messages import DecisionMessage, GangPending
 from contracts.process.errors import BlobCorruptedError, BlobMissingError
 from contracts.process.log import get_logger
 from contracts.process.wire import Outgoing
+from contracts.solves import SolveOpened
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
 from solver.errors import RecordError

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Collection
 from datetime import UTC, datetime
 
-from contracts import messages, subjects
+from contracts import solves, subjects
 from contracts.ids import ClusterName, SolveID
-from contracts.messages import SolveDecided, SolveOpened
 from contracts.process.bus import Bus
 from contracts.process.together import together
 from contracts.process.wire import Outgoing
+from contracts.solves import SolveDecided, SolveOpened
 from solver.decision import Decision
 from solver.problem.problem import ROOT, Problem
 from solver.record import Recorded
@@ -90,7 +90,7 @@ class Ledger:
         pattern = subjects.wildcard("solve", self._cluster)
         async for page in self._bus.follow("SOLVE", (pattern,), stop):
             for received in page.messages:
-                message = messages.SOLVE.decode(received.data)
+                message = solves.SOLVE.decode(received.data)
                 found[message.solve] = (received.sequence, message)
             if page.synced:
                 break
@@ -111,7 +111,7 @@ class Ledger:
 
     async def _publish(self, message: SolveOpened | SolveDecided) -> None:
         subject = subjects.solve(self._cluster, message.solve)
-        data = messages.SOLVE.encode(message)
+        data = solves.SOLVE.encode(message)
         await self._bus.publish(Outgoing(subject=subject, data=data))
 
 

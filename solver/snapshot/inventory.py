@@ -32,23 +32,7 @@ from solver.snapshot.parts import (
     use_key,
 )
 from solver.snapshot.pools import pool_of_collision, pool_of_inventory, pool_of_slices
-
-
-class Share(Struct, frozen=True):
-    """One share of a device: who holds it, and what it consumes."""
-
-    holders: frozenset[str]
-    consumed: tuple[tuple[str, Quantity], ...]
-
-
-class DeviceUse(Struct, frozen=True, kw_only=True):
-    """Who holds a device: for itself, or in shares by their ids."""
-
-    holders: frozenset[str] = frozenset()
-    shares: dict[str, Share] = {}
-
-
-Uses = dict[DeviceName, DeviceUse]
+from solver.snapshot.uses import DeviceUse, Uses
 
 
 class Inventory(Struct, frozen=True, kw_only=True):

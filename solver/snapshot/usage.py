@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from contracts.allocation import AllocationResult, DeviceRequestAllocationResult
-from solver.snapshot.inventory import DeviceUse, Inventory, Share, with_uses
+from solver.snapshot.inventory import Inventory, with_uses
 from solver.snapshot.parts import pool_key
+from solver.snapshot.uses import DeviceUse, Share
 
 
 def with_holder(

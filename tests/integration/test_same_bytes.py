@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from contracts.ids import SolveID
-from contracts.messages import SolveDecided, SolveOpened
+from contracts.solves import SolveDecided, SolveOpened
 from solver.allocate import allocate
 from solver.decision import DECISION
 from solver.errors import RecordError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts import messages, subjects
+from contracts import messages, solves, subjects
 from contracts.gang import Gang
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import (
@@ -18,11 +18,10 @@ from contracts.messages import (
     GangRejected,
     GangReleased,
     ReleaseGang,
-    SolveDecided,
-    SolveMessage,
 )
 from contracts.process.bus import Bus, Outgoing
 from contracts.process.errors import PublishRefusedError
+from contracts.solves import SolveDecided, SolveMessage
 from moorings.nats import LocalServer
 from solver.allocate import allocate
 from solver.decision import DECISION
@@ -200,12 +199,12 @@ async def test_an_open_manifest_is_solved_to_the_same_bytes(
         async def is_closed() -> bool:
             found = await world.last("SOLVE", subjects.solve(CLUSTER, opened.solve))
             assert found is not None
-            return isinstance(messages.SOLVE.decode(found.data), SolveDecided)
+            return isinstance(solves.SOLVE.decode(found.data), SolveDecided)
 
         await eventually(is_closed, "the manifest is answered")
     found = await world.last("SOLVE", subjects.solve(CLUSTER, opened.solve))
     assert found is not None
-    closed = messages.SOLVE.decode(found.data)
+    closed = solves.SOLVE.decode(found.data)
     assert isinstance(closed, SolveDecided)
     assert closed.decision == sha_of(DECISION.encode(allocate(problem)))
 
@@ -237,11 +236,11 @@ async def recorded_solve(bus: Bus, subject: str) -> Recorded:
     stop = asyncio.Event()
     found: list[SolveMessage] = []
     async for page in bus.follow("SOLVE", [subject], stop, start="all"):
-        found.extend(messages.SOLVE.decode(item.data) for item in page.messages)
+        found.extend(solves.SOLVE.decode(item.data) for item in page.messages)
         if page.synced:
             break
     opened, decided = found[0], found[1]
-    assert isinstance(opened, messages.SolveOpened)
+    assert isinstance(opened, solves.SolveOpened)
     assert isinstance(decided, SolveDecided)
     recorded = await Ledger(bus, CLUSTER).fetch(opened)
     return Recorded(

@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from contracts import allocation, claim, device, gang, ids, messages, meta, workload
+from contracts import (
+    allocation,
+    claim,
+    device,
+    gang,
+    ids,
+    messages,
+    meta,
+    solves,
+    workload,
+)
 from contracts.codec import Codec, convert, to_builtins
 from contracts.kubernetes import V1, V1BETA1, V1BETA2, decode_object, to_kubernetes
 from contracts.structs import KubernetesExcerpt, KubernetesStruct
@@ -17,7 +27,7 @@ from tests import builders, strategies
 
 FEW = settings(max_examples=20, deadline=None)
 """There are many types, and each field is independent."""
-MODULES = (allocation, claim, device, gang, ids, messages, meta, workload)
+MODULES = (allocation, claim, device, gang, ids, messages, meta, solves, workload)
 BASES = (Struct, KubernetesStruct, KubernetesExcerpt, messages.Message)
 STRUCTS = sorted(
     {
@@ -45,7 +55,7 @@ CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
         ),
     ),
     "solved": (messages.SOLVED, (messages.BatchSolved,)),
-    "solve": (messages.SOLVE, (messages.SolveOpened, messages.SolveDecided)),
+    "solve": (solves.SOLVE, (solves.SolveOpened, solves.SolveDecided)),
     "confirmation": (
         messages.CONFIRMATION,
         (

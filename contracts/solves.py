@@ -1,0 +1,47 @@
+"""What is recorded of solves on the bus, for who replays them (subject `solve`)."""
+
+from __future__ import annotations
+
+from contracts.codec import Codec
+from contracts.ids import ClusterName, GangUID, SolveID
+from contracts.messages import Message
+
+
+class SolveOpened(Message, frozen=True, kw_only=True):
+    """A Problem is recorded and about to be solved (subject `solve`)."""
+
+    cluster: ClusterName
+    solve: SolveID
+    problem: str
+    """Hash of the Problem's root, which is also the name of its blob."""
+    version: str
+    """Of Moorings."""
+    platform: str
+    """Where it was first solved, such as `linux-x86_64-cpython-3.11`."""
+    dependencies: dict[str, str] = {}
+    """Versions that the bytes of the answer depend on."""
+    epoch: int
+    gangs: tuple[GangUID, ...] = ()
+    opened_at: str
+    """RFC 3339, for people."""
+
+
+class SolveDecided(Message, frozen=True, kw_only=True):
+    """The answer of a recorded solve."""
+
+    cluster: ClusterName
+    solve: SolveID
+    problem: str
+    decision: str
+    """Hash of the Decision's bytes, which is also the name of its blob."""
+    status: str
+    """`Optimal`, `Feasible` or `NotProven`."""
+    allocated: int
+    pending: int
+    rejected: int
+    solve_seconds: float
+
+
+SolveMessage = SolveOpened | SolveDecided
+
+SOLVE: Codec[SolveMessage] = Codec(SolveMessage, "solve")

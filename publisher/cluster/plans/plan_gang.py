@@ -16,6 +16,7 @@ from contracts.messages import SubmitGang
 from contracts.pod_members import joined
 from contracts.workload import Pod
 from publisher.cluster.plans.assemble import Gathered, Ready, assemble, gang_uid
+from publisher.cluster.plans.others import count_others
 from publisher.cluster.plans.plan_claims import plan_prepare
 from publisher.cluster.plans.plan_ended import (
     cancelled,
@@ -57,9 +58,7 @@ def plan_gang(situation: Situation) -> GangPlan:
         pod for pod in free if is_displaced(pod, situation.view, situation.owns)
     ]
     if waiting:
-        missing = uids_of(waiting) | idle
-        others = _gone(pods, situation.submissions)
-        others += sum(_counts(pod) and pod.metadata.uid not in missing for pod in pods)
+        others = count_others(pods, waiting, idle, situation.submissions)
         _plan_new(situation, waiting, plan, others=others)
     for group in joined(displaced, lambda pod: claim_keys(pod).values()):
         _plan_new(situation, group, plan, others=0, alone=True)
@@ -151,22 +150,6 @@ def _standing(
 
 def _runs_for(pod: Pod, uid: GangUID) -> bool:
     return not is_gated(pod) and pod.metadata.annotations.get(GANG_UID) == uid
-
-
-def _counts(pod: Pod) -> bool:
-    """Whether a pod is one of those that make its gang whole."""
-    return not is_over(pod) or pod.status.phase == "Succeeded"
-
-
-def _gone(pods: Sequence[Pod], submissions: Sequence[Submission]) -> int:
-    """Count the pods that are gone of gangs that still run.
-
-    They had their turn, or pods that want devices now are in their place.
-    """
-    here = {pod.metadata.uid for pod in pods}
-    alive = {pod.metadata.uid for pod in pods if not is_over(pod)}
-    running = (s for s in submissions if s.is_open and not s.is_over)
-    return len({uid for s in running if s.pods & alive for uid in s.pods - here})
 
 
 def _plan_new(

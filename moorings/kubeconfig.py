@@ -1,7 +1,7 @@
 """The way to a cluster as people have it: a kubeconfig, and one of its contexts.
 
-Read and tried ahead of everything that starts, so that a wrong name is one line at once
-and not a service that ends again and again.
+Read ahead of everything that starts, so that a wrong name is one line at once and not a
+service that ends again and again.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import yaml
 from msgspec import Struct
 
 from moorings.errors import InputError
-
-LEASE_NAMESPACE = "moorings-system"
 
 
 class ClusterAccess(Struct, frozen=True, kw_only=True):
@@ -56,26 +54,6 @@ def read_access(file: Path, context: str = "") -> ClusterAccess:
         reason = f"context {chosen!r} is of cluster {name!r}, which has no server here"
         raise InputError(str(file), reason)
     return ClusterAccess(kubeconfig=file.resolve(), context=chosen, server=server)
-
-
-async def reach(access: ClusterAccess) -> None:
-    """See that the API server answers, and has what the publisher cannot do without.
-
-    Raises:
-        PublisherError: it does not.
-        InputError: the namespace of the Lease is not there.
-    """
-    from publisher.api import KubernetesApi  # noqa: PLC0415  # comes with an extra
-    from publisher.errors import NotFoundError  # noqa: PLC0415
-    from publisher.kinds import NAMESPACE  # noqa: PLC0415
-
-    async with KubernetesApi.open(str(access.kubeconfig), access.context) as api:
-        await api.served_kinds()
-        try:
-            await api.get(NAMESPACE, LEASE_NAMESPACE)
-        except NotFoundError as error:
-            reason = f"has no namespace {LEASE_NAMESPACE}; k8s/base brings it"
-            raise InputError(access.server, reason) from error
 
 
 def _named(found: Any, plural: str, singular: str) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,7 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from contracts.kubernetes import WritableObject, to_kubernetes
 from contracts.messages import DevicesAnnounced, ObjectObserved
 from contracts.process.wire import Outgoing
 from moorings.client import Client, open_client
+from moorings.cluster import await_leading
 from moorings.errors import LocalStackError
 from moorings.fleet_classes import classes_of
 from moorings.kubeconfig import ClusterAccess
@@ -144,6 +146,9 @@ class StackOptions(Struct, frozen=True, kw_only=True):
     manifests: Path | None = None
     """Where decisions are written if not to a cluster; None: in `folder`."""
     cluster: ClusterAccess | None = None
+    cluster_id: str = ""
+    """What tells the cluster from others: each has its own data of the bus, so that no
+    cluster is given what another has, or what was simulated without one."""
     owned: dict[str, tuple[str, ...]] = {}
     """What is decided for, by variable of the publisher; what is empty means all."""
     objects: tuple[WritableObject, ...] = ()
@@ -160,6 +165,7 @@ class LocalStack:
         self.manifests = options.manifests or folder / "manifests"
         self.faults = folder / "faults.yaml"
         self.server = ""
+        self.publisher_name = f"up-{socket.gethostname()}-{os.getpid()}"
         self._options = options
         self.agent = Component("nodeagent", "nodeagent", folder)
         self.solver = Component("solver", "solver", folder)
@@ -197,6 +203,7 @@ class LocalStack:
             return {"PUBLISHER_FOLDER": str(self.manifests)}
         owned = {name: ",".join(of) for name, of in self._options.owned.items() if of}
         return {
+            "PUBLISHER_NAME": self.publisher_name,
             "PUBLISHER_KUBECONFIG": str(cluster.kubeconfig),
             "PUBLISHER_CONTEXT": cluster.context,
             **owned,
@@ -238,7 +245,8 @@ async def open_stack(
     stack = LocalStack(options)
     if running_server(folder) is not None:
         raise LocalStackError("stack", f"one runs already with its state in {folder}")
-    async with local_nats(folder / "nats") as server:
+    data = f"nats-{options.cluster_id}" if options.cluster_id else "nats"
+    async with local_nats(folder / data) as server:
         try:
             stack.start(server)
             async with open_client(server, "local") as client:
@@ -247,6 +255,8 @@ async def open_stack(
                     classes = [] if stack.fleet is None else classes_of(stack.fleet)
                     await _observe(client, [*classes, *options.objects])
                 await _ready(stack, client)
+                if options.cluster is not None:
+                    await _leads(stack, options.cluster)
                 yield stack, client
         finally:
             await asyncio.to_thread(stack.stop)
@@ -279,6 +289,17 @@ async def _ready(stack: LocalStack, client: Client) -> None:
             words = stack.solver.last_words()
             raise LocalStackError("solver", f"not ready in {READY_S:g} s\n{words}")
         await asyncio.sleep(0.05)
+
+
+async def _leads(stack: LocalStack, cluster: ClusterAccess) -> None:
+    """Wait until the publisher has read the cluster and writes."""
+    try:
+        async with asyncio.timeout(READY_S):
+            await await_leading(cluster, stack.publisher_name)
+    except TimeoutError as error:
+        words = stack.publisher.last_words()
+        reason = f"does not lead after {READY_S:g} s\n{words}"
+        raise LocalStackError("publisher", reason) from error
 
 
 async def inventories(client: Client) -> dict[str, DevicesAnnounced]:

@@ -15,8 +15,9 @@ from msgspec import NODEFAULT, Struct, structs
 
 from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, console, notice, progress
+from moorings.cluster import reach
 from moorings.errors import UsageError
-from moorings.kubeconfig import reach, read_access
+from moorings.kubeconfig import read_access
 from moorings.local import LocalStack, StackOptions, open_stack, state_home
 from nodeagent.config import NodeAgentConfig
 from publisher.config import PublisherConfig
@@ -149,7 +150,8 @@ async def _up(options: StackOptions) -> int:
         loop.add_signal_handler(number, stop.set)
     with progress("starting"):
         if options.cluster is not None:
-            await reach(options.cluster)
+            found = await reach(options.cluster)
+            options = structs.replace(options, cluster_id=found)
         stack = open_stack(options)
         started, _ = await stack.__aenter__()
     try:

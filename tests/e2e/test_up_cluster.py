@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +20,8 @@ from tests.command_line import MAIN, moorings
 from tests.conftest import OwnControlPlane
 from tests.controlplane import objects
 from tests.controlplane.client import Kube, RefusedError, named
-from tests.controlplane.options import API_SERVER, ETCD, Options
+from tests.controlplane.kubectl import Kubectl
+from tests.controlplane.options import API_SERVER, ETCD, Options, User
 from tests.controlplane.server import ControlPlane
 
 DEAD = {"server": "https://127.0.0.1:1"}
@@ -64,14 +66,31 @@ def test_a_mistake_about_the_cluster_is_named(
     assert "secret" not in answer.stderr
 
 
+PREPARED = (
+    "create namespace moorings-system",
+    "create clusterrole namespaces --verb=get --resource=namespaces",
+    "create clusterrolebinding namespaces --clusterrole=namespaces --user=poor",
+)
+
+
 def test_a_cluster_that_lacks_something_is_told_so(
-    own_control_plane: OwnControlPlane, tmp_path: Path
+    own_control_plane: OwnControlPlane, control_plane_programs: Path, tmp_path: Path
 ) -> None:
-    plane = own_control_plane(Options(programs=(ETCD, API_SERVER)))
+    programs = (ETCD, API_SERVER)
+    plane = own_control_plane(Options(programs=programs, users=(User("poor"),)))
     file = plane.kubeconfig()
     lacking = moorings("up", "--kubeconfig", str(file), home=tmp_path)
     assert lacking.returncode == 3
-    assert "has no namespace moorings-system; k8s/base brings it" in lacking.stderr
+    assert "kubectl create namespace moorings-system" in lacking.stderr
+    with_namespace = Kubectl(control_plane_programs / "kubectl", file)
+    for words in PREPARED:
+        with_namespace(*words.split())
+    poor = str(plane.kubeconfig("poor"))
+    denied = moorings("up", "--kubeconfig", poor, home=tmp_path)
+    assert denied.returncode == 3
+    assert "missing permissions: verb list on pods" in denied.stderr
+    assert "; verb list on resourceclaims of group resource.k8s.io" in denied.stderr
+    assert len(denied.stderr.splitlines()) == 1
     stranger = tmp_path / "stranger"
     plane.write_kubeconfig(stranger, "nobody's token")
     refused = moorings("up", "--kubeconfig", str(stranger), home=tmp_path)
@@ -110,6 +129,31 @@ async def up(home: Path, *arguments: str) -> AsyncIterator[str]:
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+async def test_a_second_publisher_is_not_started(
+    control_plane: ControlPlane, kube: Kube, tmp_path: Path
+) -> None:
+    """One stack leads; another, with another bus, would decide against it."""
+    with contextlib.suppress(RefusedError):
+        await kube.create(named("v1", "Namespace", "moorings-system"))
+    cluster = ("--kubeconfig", str(control_plane.kubeconfig()))
+    # What was simulated before is nothing to the cluster.
+    async with up(tmp_path):
+        pass
+    async with up(tmp_path, *cluster):
+        shown = await asyncio.to_thread(
+            moorings, "get", "nodes", "-o", "json", home=tmp_path
+        )
+        assert json.loads(shown.stdout) == []
+        other = await asyncio.to_thread(
+            moorings, "up", *cluster, home=tmp_path / "other"
+        )
+        assert other.returncode == 3
+        held = (
+            r"Lease moorings-system/moorings-publisher: held by up-\S+, which decides"
+        )
+        assert re.search(held, other.stderr)
 
 
 async def test_pods_of_a_cluster_are_decided_and_shown_by_their_names(

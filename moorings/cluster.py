@@ -72,7 +72,11 @@ async def await_leading(access: ClusterAccess, name: str) -> None:
 
 async def _unreadable(api: KubernetesApi, kinds: Iterable[Kind]) -> list[str]:
     """Name the rules by which the publisher would read, and that are missing."""
-    from publisher.errors import NotFoundError, PermissionDeniedError  # noqa: PLC0415
+    from publisher.errors import (  # noqa: PLC0415
+        NotFoundError,
+        PermissionDeniedError,
+        ThrottledError,
+    )
 
     missing = []
     for kind in kinds:
@@ -80,8 +84,8 @@ async def _unreadable(api: KubernetesApi, kinds: Iterable[Kind]) -> list[str]:
             await api.list_page(kind, field_selector="metadata.name=none")
         except PermissionDeniedError as error:
             missing.append(error.rule or str(error))
-        except NotFoundError:  # Gangs: their CRD may be absent
-            continue
+        except (NotFoundError, ThrottledError):
+            continue  # Gangs: their CRD may be absent, or have come just now
     return missing
 
 

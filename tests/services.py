@@ -56,6 +56,11 @@ class Process:
                 stderr=log,
             )
 
+    def ended(self) -> int:
+        """Wait until it ends by itself; gives its exit code."""
+        assert self._process is not None
+        return self._process.wait(timeout=30)
+
     def kill(self) -> None:
         """End it by SIGKILL."""
         assert self._process is not None

@@ -133,7 +133,7 @@ class Bus:
         `async for page in bus.follow(...)`: nothing is lost over reconnects and
         restarts; a message may come twice. A quiet stream gives an empty page about
         every second. When the stream itself was made anew, or its memory was lost,
-        `synced` begins again.
+        a page says `restarted`, and `synced` begins again.
         """
         return reader.follow(self._connection, stream, subjects, stop, start)
 

@@ -78,6 +78,7 @@ class _Reader:
         self._unseen: set[str] = set()
         """Subjects that existed when we began and of which nothing came yet."""
         self._synced = False
+        self._restarted = False
         self._shown_s = 0.0
         self._complained = False
         self.wake = asyncio.Event()
@@ -94,7 +95,8 @@ class _Reader:
         due_s = self._shown_s + _IDLE_S - loop.time()
         if messages or self._synced != was_synced or due_s <= 0:
             self._shown_s = loop.time()
-            return Page(messages=messages, synced=self._synced)
+            restarted, self._restarted = self._restarted, False
+            return Page(messages=messages, synced=self._synced, restarted=restarted)
         usable = self._consumer is not None and self._consumer.usable
         pause_s = due_s if self._synced or not usable else min(due_s, _SETTLE_S)
         with contextlib.suppress(TimeoutError):
@@ -166,6 +168,7 @@ class _Reader:
             return _behind(self._sequence) if self._sequence else self._beginning()
         if self._created:
             log.info("follow.restarted", stream=self._stream)
+            self._restarted = True
         await self._begin(info)
         return self._beginning()
 

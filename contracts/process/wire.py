@@ -104,6 +104,8 @@ class Page(Struct, frozen=True, kw_only=True):
     messages: tuple[Received, ...]
     synced: bool
     """Everything that existed when the follower began has been delivered."""
+    restarted: bool = False
+    """The stream is another one, or lost messages: what came before may be gone."""
 
 
 def pack(message: Outgoing) -> tuple[bytes, dict[str, str]]:

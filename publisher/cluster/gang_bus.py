@@ -24,7 +24,7 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.process.bus import Bus
-from contracts.process.errors import PublishRefusedError
+from contracts.process.errors import PublishRefusedError, RestartError
 from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.process.wire import Outgoing, Received
@@ -78,6 +78,9 @@ class GangBus:
         async def follow(stop: asyncio.Event) -> None:
             wanted = [subjects.wildcard(followed.entity, self._cluster)]
             async for page in self._bus.follow(stream, wanted, stop):
+                if page.restarted:
+                    # What we believe was said there: it is found out at a start.
+                    raise RestartError(f"the stream {stream} has lost messages")
                 taken = [self._take(item, followed) for item in page.messages]
                 await self._changed({group for group in taken if group is not None})
                 if page.synced and stream in self._unsynced:

@@ -20,7 +20,11 @@ from contracts.errors import ContractsError
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
 from contracts.process.bus import Bus
-from contracts.process.errors import BusUnavailableError, PublishRefusedError
+from contracts.process.errors import (
+    BusUnavailableError,
+    PublishRefusedError,
+    RestartError,
+)
 from contracts.process.log import get_logger
 from contracts.process.run import Task
 from contracts.process.together import together
@@ -62,6 +66,7 @@ STREAMS = {
     "DEC": "dec",
 }
 """What is followed: stream -> entity."""
+SAID_OF_GANGS = ("submit", "cmd", "conf", "dec")
 REST_S = 0.1
 """How long a gang rests after its first decision came back; doubled each time."""
 MAX_REST_S = 60.0
@@ -126,6 +131,9 @@ class SolverService:
             if entity == "dec":
                 wanted.append(subjects.fence(cluster))
             async for page in self._bus.follow(stream, wanted, stop):
+                if page.restarted and entity in SAID_OF_GANGS:
+                    # What we believe was said there: it is found out at a start.
+                    raise RestartError(f"the stream {stream} has lost messages")
                 for received in page.messages:
                     self._take(received)
                 if entity == "state" and page.messages:

@@ -145,8 +145,10 @@ class SubmitGang(Message, frozen=True, kw_only=True):
             raise ValueError("gang.metadata.name: must not be empty")
         if not spec.members:
             raise ValueError("gang.spec.members: a gang has at least one member")
-        if any(member.count < 1 for member in spec.members):
-            raise ValueError("gang.spec.members: count must be at least 1")
+        for member in spec.members:
+            if member.count < 1:
+                field = f"gang.spec.members[{member.name}].count"
+                raise ValueError(f"{field}: {member.count} is less than 1")
         if sum(member.count for member in spec.members) > MAX_MEMBERS:
             raise ValueError(f"gang.spec.members: more than {MAX_MEMBERS} pods")
         names = [member.name for member in spec.members]

@@ -48,11 +48,17 @@ class InputError(MooringsError):
 
 
 class NotFoundError(MooringsError):
-    """Nothing of that name, or more than one; `known` are near or matching names."""
+    """Nothing of that name, or more than one; `known` are near or matching names.
 
-    def __init__(self, what: str, name: str, known: Sequence[str] = ()) -> None:
+    `why` says where else it may be.
+    """
+
+    def __init__(
+        self, what: str, name: str, known: Sequence[str] = (), why: str = ""
+    ) -> None:
         self.what = what
         self.name = name
         self.known = tuple(known)
         hint = f"; did you mean {', '.join(known)}?" if known else ""
+        hint += f"; {why}" if why else ""
         super().__init__(f"no {what} named {name!r}{hint}")

@@ -46,6 +46,10 @@ KINDS = {
     **dict.fromkeys(("solve", "solves"), "solves"),
 }
 """What people call them, as they do with kubectl."""
+NOT_YET = (
+    "beside a cluster a gang is here once all its pods and claims are: until then"
+    " `kubectl describe pod` says what it waits for"
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -87,7 +91,7 @@ def get(
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
-    """Show gangs, the pods of those that have devices, nodes, or recorded solves."""
+    """Show gangs, their pods that have devices, nodes of agents, or recorded solves."""
     kind, wanted = kind_and_name(what, name)
 
     async def run() -> int:
@@ -154,7 +158,7 @@ def _cell(value: Any) -> str:
 
 
 async def _show_nodes(client: Client, name: str | None, output: Format) -> None:
-    """Show the announced nodes: devices by driver, and how many are held."""
+    """Show the nodes that agents announce: devices, and how many are held."""
     held: Counter[str] = Counter()
     for record in await client.gangs():
         decision = record.placed
@@ -174,6 +178,9 @@ async def _show_nodes(client: Client, name: str | None, output: Format) -> None:
     ]
     if name is not None:
         views = _only(views, "node", name)
+    if not views and output is Format.TABLE:
+        notice("no nodes that node agents announce")
+        return
     show(
         views, output, NODE_COLUMNS, ([view[c] for c in NODE_COLUMNS] for view in views)
     )
@@ -216,10 +223,14 @@ def explain(
 
     async def run() -> int:
         async with open_client(server_of(server), cluster) as client:
-            if kind == "pods":
-                records = await _gangs_of_pod(client, name, namespace)
-            else:
-                records = await client.gangs_named(name, namespace)
+            try:
+                if kind == "pods":
+                    records = await _gangs_of_pod(client, name, namespace)
+                else:
+                    records = await client.gangs_named(name, namespace)
+            except NotFoundError as error:
+                what = kind.removesuffix("s")
+                raise NotFoundError(what, name, error.known, NOT_YET) from error
             written = await client.written(records)
         found = [explained_of(record, written.get(record.uid)) for record in records]
         if output is not Format.TABLE:

@@ -94,7 +94,7 @@ def main() -> None:
     except typer.Exit as request:
         code = request.exit_code
     except TyperException as error:
-        notice(f"error: {getattr(error, 'message', '') or error}")
+        notice(f"error: {error.format_message().replace(': Value error,', ':')}")
         notice(f"try: {program} --help")
         code = ExitCode.USAGE
     except UsageError as error:

@@ -11,12 +11,16 @@ import typer
 
 from contracts.codec import to_builtins
 from contracts.features import DEFAULT_VERSION
+from contracts.gang import Gang
+from contracts.ids import ClusterName, GangUID
+from contracts.messages import SubmitGang
 from moorings.cli.objects import read_objects
 from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, notice, progress, show
 from moorings.errors import UsageError
 from moorings.plan.gates import gates_of, read_features
 from moorings.plan.plan import Plan
+from moorings.plan.work import PlanObject
 from solver.cel.evaluator import SelectorEvaluator
 
 
@@ -83,14 +87,30 @@ def plan(
                 sys.stdout.buffer.flush()
             raise typer.Exit(ExitCode.YES)
         objects, failed = read_objects(filename or [])
+        usable = [item for item in objects if _is_usable(item)]
+        failed = failed or len(usable) < len(objects)
+        if failed and not usable:
+            raise typer.Exit(ExitCode.ERROR)
         with progress("planning"):
             options = PlanOptions(node=node, order=str(order), features=features)
-            found = planner.plan(objects, options)
+            found = planner.plan(usable, options)
     if output is Format.TABLE:
         _print(found)
     else:
         show(found, output, (), ())
     raise typer.Exit(_exit_code(found, failed=failed))
+
+
+def _is_usable(item: PlanObject) -> bool:
+    """See whether a Gang can be asked for; if not, say why: the others go on."""
+    gang = item.decoded.value
+    if isinstance(gang, Gang):
+        try:
+            SubmitGang(cluster=ClusterName("plan"), uid=GangUID("plan"), gang=gang)
+        except ValueError as error:
+            notice(f"error: {item.source}: Gang {gang.metadata.name}: {error}")
+            return False
+    return True
 
 
 def _exit_code(found: Plan, *, failed: bool) -> int:

@@ -126,9 +126,12 @@ def explained_of(
 
 def print_explained(explained: dict[str, Any]) -> None:
     """Print what is known of a gang, for people."""
-    phase, attempt = explained["phase"], explained["attempt"]
     name = f"{explained['namespace']}/{explained['name']}"
-    console.print(f"{name}: {phase} (attempt {attempt}, solve {explained['solve']})")
+    by = [
+        f"{what} {explained[what]}" for what in ("attempt", "solve") if explained[what]
+    ]
+    told = f" ({', '.join(by)})" if by else ""
+    console.print(f"{name}: {explained['phase']}{told}", markup=False)
     for reason in explained["reasons"]:
         where = f" ({reason['subject']})" if reason["subject"] else ""
         field = f" {reason['field']}" if reason["field"] else ""

@@ -121,6 +121,7 @@ def test_a_no_is_exit_code_1_and_says_why(stack: tuple[Path, str]) -> None:
     assert "DevicesTaken" in answer.stdout or "NoCandidate" in answer.stdout
     explained = moorings("explain", "too-large", home=home)
     assert "counted: " in explained.stdout
+    assert "attempt 0" not in explained.stdout
     assert moorings("cancel", "too-large", home=home).returncode == 0
 
 
@@ -251,7 +252,9 @@ MISTAKES = {
     ("get", "pod", "nothing-here"): (3, "no pod named 'nothing-here'"),
     ("get", "deployments", "web"): (2, "no 'deployments' here; there are gangs, nodes"),
     ("explain", "node/a"): (2, "'node/a' is no gang and no pod/NAME"),
-    ("explain", "pod/nothing-here"): (3, "'nothing-here'"),
+    ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; beside a"),
+    ("explain", "nothing-here"): (3, "`kubectl describe pod` says what it waits for"),
+    ("get", "-o", "xml"): (2, "'--output' / '-o': 'xml' is not one of 'table'"),
     ("replay", "ffffffff"): (3, "no solve named 'ffffffff'"),
     ("submit", "-f", "missing.yaml"): (3, "missing.yaml: No such file"),
     ("submit",): (2, "filename"),
@@ -297,6 +300,20 @@ def test_a_bad_document_is_refused_by_field(
     assert answer.returncode == 3
     assert text in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+def test_a_gang_that_cannot_be_is_named_and_the_others_planned(tmp_path: Path) -> None:
+    """What no object says is not called optimal."""
+    empty = json.loads(json.dumps(GANG))
+    empty["metadata"]["name"] = "empty"
+    empty["spec"]["members"][0]["count"] = 0
+    both = json.dumps({"kind": "List", "apiVersion": "v1", "items": [empty, GANG]})
+    answer = moorings("plan", "-f", "-", home=tmp_path, stdin=both)
+    assert answer.returncode == 3
+    assert "Gang empty: gang.spec.members[worker].count: 0 is less" in answer.stderr
+    assert "train" in answer.stdout
+    alone = moorings("plan", "-f", "-", home=tmp_path, stdin=json.dumps(empty))
+    assert (alone.returncode, alone.stdout) == (3, "")
 
 
 def test_every_command_has_help(tmp_path: Path) -> None:

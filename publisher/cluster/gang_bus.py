@@ -131,6 +131,7 @@ class GangBus:
 
         Raises:
             BusError: it could not be stored.
+            ContractsError: what was confirmed before cannot be read.
         """
         subject, data = _addressed(message)
         expected = None
@@ -154,17 +155,17 @@ class GangBus:
         self.counts["said"] += 1
 
     async def _read_again(self, uid: GangUID, subject: str) -> None:
-        """Believe what is confirmed of a gang: somebody was faster, or all was lost."""
+        """Believe what is confirmed of a gang: somebody was faster, or all was lost.
+
+        Raises:
+            ContractsError: it cannot be read, so nothing can be said after it.
+        """
         self.counts["stale"] += 1
         found = await self._bus.last("CONF", subject)
         if found is None:
             self._submissions.correct(uid, None, 0)
             return
-        try:
-            message = messages.CONFIRMATION.decode(found.data)
-        except ContractsError as error:
-            log.error("message.refused", subject=subject, reason=str(error)[:SHOWN])  # noqa: TRY400 # the reason is the whole story
-            return
+        message = messages.CONFIRMATION.decode(found.data)
         self._submissions.correct(uid, message, found.sequence)
 
 

@@ -117,8 +117,8 @@ class GangWriter:
         self._refused.clear()
         self._refused_writes.clear()
         if not leads:
-            self._teller.fall_silent()
             await self._idle.wait()
+            self._teller.fall_silent()
         await self.changed({*self._observed.view.groups(), *self._gangs.groups()})
 
     async def close(self) -> None:
@@ -131,6 +131,9 @@ class GangWriter:
     async def _work(self, stop: asyncio.Event) -> None:
         while (item := await self._queue.take()) is not None:
             group, _ = item
+            if group in self._resting:
+                await self._queue.done(group)
+                continue
             again = False
             try:
                 again = self._leads and not await self._round(group)
@@ -175,6 +178,7 @@ class GangWriter:
             NotLeadingError: another publisher goes on.
         """
         checked: set[tuple[str, str]] = set()
+        before: object = None
         for _ in range(_ROUNDS):
             if not self._leads:
                 return True
@@ -184,17 +188,32 @@ class GangWriter:
             if not await self._check(plan.doubted[:_CHECKED], checked):
                 continue
             patches = [p for p in plan.patches if not self._is_refused(p)]
-            if patches or plan.removals:
-                await self._write(patches)
-                await self._remove_all(group, plan)
-            elif plan.messages and not plan.patches:
-                for message in plan.messages:
-                    await self._say(situation, message)
-            else:
+            step = (patches, plan.removals, [] if plan.patches else plan.messages)
+            if step == before or not any(step):
                 self._teller.tell(group, plan.told)
+                if any(step):
+                    # Neither doing nor looking again has changed anything.
+                    self._rest(group, _PAUSE_S)
                 return True
+            before = step
+            await self._take_step(situation, plan, patches, step[-1])
             self._teller.tell(group, plan.told)
         return False
+
+    async def _take_step(
+        self,
+        situation: Situation,
+        plan: GangPlan,
+        patches: Sequence[Patch],
+        messages: Sequence[GangMessage],
+    ) -> None:
+        """Do writes, or else say what is to be said."""
+        if patches or plan.removals:
+            await self._write(patches)
+            await self._remove_all(situation.group, plan)
+            return
+        for message in messages:
+            await self._say(situation, message)
 
     async def _check(self, pods: Iterable[Pod], checked: set[tuple[str, str]]) -> bool:
         """Read pods anew, each version once; False: what is known has changed."""

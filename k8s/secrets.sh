@@ -2,7 +2,7 @@
 # Makes what k8s/base needs and no repository should hold: a certificate authority and a
 # certificate for NATS, and a password for each user of the bus. Prints two Secrets:
 #
-#   bash k8s/secrets.sh | kubectl apply -f -
+#   bash k8s/secrets.sh | kubectl apply --server-side -f -   # else a copy stays in an annotation
 #
 # Each run makes everything anew; restart the pods of moorings-system afterwards.
 # Needs openssl. NAMESPACE and DAYS can be set.

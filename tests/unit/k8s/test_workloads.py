@@ -106,6 +106,25 @@ def test_pod_has_no_more_than_it_needs(name: str) -> None:
     assert "memory" in container["resources"]["limits"]
 
 
+def test_a_drain_waits_for_nats_alone() -> None:
+    """A server that catches up counts for the quorum; services that fail do not."""
+    policies = {
+        item["metadata"]["name"]: item["spec"].get("unhealthyPodEvictionPolicy")
+        for item in base()
+        if item["kind"] == "PodDisruptionBudget"
+    }
+    always = dict.fromkeys(("publisher", "solver"), "AlwaysAllow")
+
+    assert policies == {"nats": None, **always}
+
+
+def test_the_next_server_waits_until_streams_are_there() -> None:
+    """With js-server-only a server is ready seconds before its copies are."""
+    probe = _container("nats")["startupProbe"]
+
+    assert probe["httpGet"]["path"] == "/healthz"
+
+
 def test_every_user_of_the_bus_has_a_password() -> None:
     """In the server's variables, and in the pod of the service that is the user."""
     given = {

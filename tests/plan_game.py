@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from contracts.codec import to_builtins
 from contracts.gang import API_VERSION
 from contracts.ids import GangUID, Namespace
@@ -19,36 +17,15 @@ from tests import builders
 from tests.builders.decisions import CLUSTER
 from tests.builders.pods import waiting_pod
 from tests.plan_laws import Laws
-from tests.plan_players import Bus, Publisher, Solver
-from tests.plan_world import Json, World, devices_of, is_over, uid_of
+from tests.plan_players import Bus, Solver
+from tests.plan_publisher import Publisher
+from tests.plan_setting import Setting
+from tests.plan_world import THEIRS, Json, World, devices_of, is_over, uid_of
 
 NS = builders.NAMESPACE
 MOST_ROUNDS = 40
 MOST_PLANS = 400
 """Of one publisher between two times that everybody hears everything."""
-
-
-class Slot(Struct, frozen=True):
-    """A pod that may exist: made, gone and made anew under one name."""
-
-    name: str
-    gang: str = ""
-    own: int = 1
-    """Claims of templates."""
-    shared: str = ""
-    """A ResourceClaim that others may use as well."""
-
-
-class Setting(Struct, frozen=True):
-    """What a game is played with."""
-
-    slots: tuple[Slot, ...]
-    nodes: int = 2
-    devices: int = 3
-    rival: bool = False
-    """Whether a second publisher acts on whatever it happens to know."""
-    late: bool = False
-    """Whether writes may be under way while other things happen."""
 
 
 class Game:
@@ -89,12 +66,13 @@ class Game:
         if self.world.get("Pod", key) is not None:
             return
         self._made += 1
+        own = [f"own-{index}" for index in range(slot.own)]
         size = sum(other.gang == slot.gang for other in slots) if slot.gang else None
         pod = waiting_pod(
             slot.name,
             gang=slot.gang,
             size=size,
-            templates=[f"own-{index}" for index in range(slot.own)],
+            templates=[*own, THEIRS] if slot.theirs else own,
             shared={"shared": slot.shared} if slot.shared else {},
             uid=f"pod-{self._made}",
         )
@@ -145,6 +123,12 @@ class Game:
         pods = [key for key, _ in self.world.all("Pod")]
         if pods:
             self.world.delete_pod(pods[one % len(pods)])
+
+    def terminate(self, one: int, _two: int) -> None:
+        """Begin to delete a pod."""
+        pods = [key for key, _ in self.world.all("Pod")]
+        if pods:
+            self.world.terminate_pod(pods[one % len(pods)])
 
     def replace(self, one: int, _two: int) -> None:
         """Delete a pod, and let whoever made it make it anew."""
@@ -238,7 +222,10 @@ class Game:
         self._made += 1
         known = self.world.get("Gang", key)
         uid = f"gang-{self._made}" if known is None else uid_of(known)
-        gang = builders.gang(member, name=name, uid=uid, hold=two % 5 == 2)
+        recovery = "Recreate" if one % 4 == 3 else "Report"
+        gang = builders.gang(
+            member, name=name, uid=uid, hold=two % 5 == 2, recovery=recovery
+        )
         raw = to_builtins(gang) | {"apiVersion": API_VERSION}
         self.world.put("Gang", key, raw)
 
@@ -349,6 +336,7 @@ class Game:
             self._exhaust()
             while self.solver.step():
                 continue
+            self.world.bury_pods()
             self.world.control()
             self.world.schedule()
             self.laws.check_bus()

@@ -23,8 +23,10 @@ from publisher.cluster.plans.patches import Purpose
 from publisher.cluster.plans.submissions import is_ours
 from publisher.names import ATTEMPT, GANG_UID, INDEX, VOID
 from tests import builders
-from tests.plan_players import Bus, Publisher, Said, Solver
+from tests.plan_players import Bus, Said, Solver
+from tests.plan_publisher import Publisher
 from tests.plan_world import (
+    THEIRS,
     Json,
     World,
     Written,
@@ -95,7 +97,7 @@ class Laws:
             if not mine and (uid in self._opened or uid in _void(pod)):
                 continue
             for key in claims_of(f"{NS}/any", pod):
-                if not self._is_news(key):
+                if not self._is_news(key) and f"-{THEIRS}" not in key:
                     self._claim_is_right(key, keys.get(key), pod)
                     if mine:
                         claim = self._world.objects["ResourceClaim", key]

@@ -12,14 +12,19 @@ from typing import Any
 
 from msgspec import Struct
 
+from contracts.codec import to_builtins
 from contracts.kubernetes import decode_object
 from contracts.node_affinity import pinned_node
 from publisher.cluster.plans.patches import Patch, Purpose
 from publisher.names import FINALIZER, GATE
+from tests import builders
 
 Json = dict[str, Any]
 ENDED = ("Succeeded", "Failed")
 MOST_RESERVED = 256
+DELETED = "2026-11-20T12:00:00Z"
+THEIRS = "their"
+"""Begins the names of a pod's claims that are left to kube-scheduler."""
 
 
 class Refused(Exception):  # noqa: N818 # what it is, not what went wrong
@@ -135,14 +140,24 @@ class World:
             if claim["metadata"].get("owner") == uid:
                 self.delete_claim(name)
 
+    def terminate_pod(self, key: str) -> None:
+        """Begin to delete a pod that has a grace period."""
+        self.change("Pod", key, {"metadata": {"deletionTimestamp": DELETED}})
+
+    def bury_pods(self) -> None:
+        """Let the grace of pods end."""
+        for key, pod in list(self.all("Pod")):
+            if pod["metadata"].get("deletionTimestamp"):
+                self.delete_pod(key)
+
     def delete_claim(self, key: str) -> None:
         """Delete a claim; one with a finalizer goes once it is free."""
         claim = self.objects["ResourceClaim", key]
         if not claim["metadata"].get("finalizers"):
             self.remove("ResourceClaim", key)
             return
-        time = "2026-11-20T12:00:00Z"
-        self.change("ResourceClaim", key, {"metadata": {"deletionTimestamp": time}})
+        body = {"metadata": {"deletionTimestamp": DELETED}}
+        self.change("ResourceClaim", key, body)
 
     def damage(self, key: str, status: Json | None) -> None:
         """Let somebody else change what a claim holds (None: delete the claim)."""
@@ -193,7 +208,7 @@ class World:
         before = len(self.changes)
         for key, pod in list(self.all("Pod")):
             spec = pod["spec"]
-            if pod["status"]["phase"] in ENDED or spec.get("nodeName"):
+            if is_over(pod) or spec.get("nodeName"):
                 continue
             if not spec.get("schedulingGates"):
                 self._schedule_pod(key, pod)
@@ -201,6 +216,8 @@ class World:
 
     def _schedule_pod(self, key: str, pod: Json) -> None:
         node = pinned_node(pod["spec"].get("affinity") or {})
+        for name in claims_of(key, pod):
+            self._allocate_theirs(name, node)
         claims = {name: self.get("ResourceClaim", name) for name in claims_of(key, pod)}
         for claim in claims.values():
             held = claim and (claim.get("status") or {}).get("allocation")
@@ -214,6 +231,16 @@ class World:
                 body = {"status": {"reservedFor": [*known, user]}}
                 self.change("ResourceClaim", name, body)
         self.change("Pod", key, {"spec": {"nodeName": node}})
+
+    def _allocate_theirs(self, key: str, node: str | None) -> None:
+        """Allocate a claim that is kube-scheduler's, on the node of its pod."""
+        claim = self.get("ResourceClaim", key)
+        if claim is None or not is_theirs(claim) or devices_of(claim) or not node:
+            return
+        uid = uid_of(claim)
+        held = builders.allocation(builders.result(uid, pool=node), node=node)
+        body = {"status": {"allocation": to_builtins(held)}}
+        self.change("ResourceClaim", key, body)
 
 
 def merged(target: Any, patch: Any) -> Any:
@@ -262,7 +289,13 @@ def is_gated(pod: Json) -> bool:
 
 def is_over(pod: Json) -> bool:
     """Whether a pod will not run any more."""
-    return pod["status"]["phase"] in ENDED
+    ended = pod["status"]["phase"] in ENDED
+    return ended or "deletionTimestamp" in pod["metadata"]
+
+
+def is_theirs(claim: Json) -> bool:
+    """Whether a claim is left to kube-scheduler."""
+    return f"-{THEIRS}" in claim["metadata"]["name"]
 
 
 def uid_of(item: Json) -> str:

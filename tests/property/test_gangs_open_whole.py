@@ -11,12 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from tests.plan_game import Game, Setting, Slot
+from tests.plan_game import Game
+from tests.plan_setting import Setting, Slot
 
 EXAMPLES = 10_000 if os.environ.get("MOORINGS_SOAK") == "1" else 200
 Move = tuple[str, int, int]
 
-POD_MOVES = ("create", "create", "create", "generate", "generate", "delete", "finish")
+POD_MOVES = (
+    "create",
+    "create",
+    "create",
+    "generate",
+    "generate",
+    "delete",
+    "finish",
+    "terminate",
+)
 TROUBLE = ("clear", "discard", "allocate", "restore", "cancel", "reject", "refuse")
 GANG_MOVES = ("gang_object", "submit_late")
 PLAYERS = ("solve", "control", "schedule", "restart")
@@ -32,7 +42,8 @@ def worlds(draw: st.DrawFn, *, rival: bool = False) -> Setting:
         gang = draw(st.sampled_from(["", "red", "red", "red", "blue"]))
         own = draw(st.sampled_from([1, 1, 1, 2, 0]))
         shared = draw(st.sampled_from(["", "", "", "one", "two"]))
-        slots.append(Slot(f"{gang or 'lone'}-{number}", gang, own, shared))
+        theirs = draw(st.sampled_from([False, False, False, True]))
+        slots.append(Slot(f"{gang or 'lone'}-{number}", gang, own, theirs, shared))
     nodes, devices = draw(st.integers(1, 3)), draw(st.integers(1, 4))
     return Setting(tuple(slots), nodes, devices, rival)
 
@@ -52,13 +63,13 @@ def play(setting: Setting, drawn: list[Move]) -> None:
     game.laws.check_nothing_left(game.leader)
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(worlds(), moves(*POD_MOVES, *TROUBLE, *PLAYERS, *WHOLE))
 def test_one_publisher_in_any_trouble(setting: Setting, drawn: list[Move]) -> None:
     play(setting, drawn)
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(worlds(), moves(*POD_MOVES, *TROUBLE, *GANG_MOVES, *PLAYERS, *WHOLE))
 def test_gang_objects_and_gangs_before_their_pods(
     setting: Setting, drawn: list[Move]
@@ -66,7 +77,7 @@ def test_gang_objects_and_gangs_before_their_pods(
     play(setting, drawn)
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(
     worlds(rival=True),
     moves(*POD_MOVES, *TROUBLE, *GANG_MOVES, *PLAYERS, *WHOLE, *PIECES),

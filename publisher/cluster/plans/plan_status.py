@@ -71,7 +71,7 @@ def gang_status(
     """
     chief = _chief(told, pods)
     size = sum(member.count for member in gang.spec.members)
-    opened = sum(not is_gated(pod) for pod in pods if not _is_lost(pod))
+    opened = sum(not is_gated(pod) and _counts(pod) for pod in pods)
     lost = next((t for t in told if t.reason == PLACEMENT_LOST), None)
     allocated = chief.phase in _ALLOCATED_IN and lost is None
     conditions = [_condition(ALLOCATED, allocated, chief)]
@@ -134,11 +134,15 @@ def _chief(told: Sequence[Told], pods: Sequence[Pod]) -> Told:
         return min(told, key=lambda t: (_ORDER.index(t.phase), not t.reason))
     if pods and all(is_over(pod) for pod in pods):
         return Told(phase=GangPhase.COMPLETED)
+    if any(not is_gated(pod) and not is_over(pod) for pod in pods):
+        return Told(phase=GangPhase.RUNNING)
     return Told(phase=GangPhase.PENDING)
 
 
-def _is_lost(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None
+def _counts(pod: Pod) -> bool:
+    """Whether a pod runs or has done its part; others are made in the place of it."""
+    meta, phase = pod.metadata, pod.status.phase
+    return meta.deletion_timestamp is None and phase != "Failed"
 
 
 def _condition(kind: str, holds: bool, told: Told) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+"""What the status of a Gang object says of its pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from contracts.workload import Pod
+from publisher.cluster.plans.plan_status import gang_status
+from tests import builders
+from tests.builders.pods import waiting_pod
+
+NOW = "2026-11-20T12:00:00Z"
+
+
+def shown(*pods: Pod) -> tuple[Any, Any]:
+    """Give phase and pods of a gang of two of which there is nothing to tell."""
+    gang = builders.gang(builders.member(count=2), name="red")
+    status = gang_status(gang, [], pods, {}, NOW)
+    return status["phase"], status["pods"]
+
+
+def ran(name: str, phase: str) -> Pod:
+    return waiting_pod(name, gang="red", opened_by="uid-red", node="n1", phase=phase)
+
+
+def deleted(pod: Pod) -> Pod:
+    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=NOW))
+
+
+@pytest.mark.parametrize(
+    ("pods", "status"),
+    [
+        ((), ("Pending", "0/2")),
+        ((waiting_pod("a", gang="red"),), ("Pending", "0/2")),
+        # The bus lost what was said of the gang, or somebody cancelled it: it runs.
+        ((ran("a", "Running"), ran("b", "Running")), ("Running", "2/2")),
+        ((ran("a", "Succeeded"), ran("b", "Running")), ("Running", "2/2")),
+        ((ran("a", "Succeeded"), ran("b", "Succeeded")), ("Completed", "2/2")),
+        # One that failed was replaced.
+        (
+            (ran("a", "Running"), ran("b", "Failed"), ran("c", "Running")),
+            ("Running", "2/2"),
+        ),
+        ((ran("a", "Running"), deleted(ran("b", "Running"))), ("Running", "1/2")),
+    ],
+)
+def test_pods_are_counted_as_they_are(
+    pods: tuple[Pod, ...], status: tuple[str, str]
+) -> None:
+    assert shown(*pods) == status

@@ -37,6 +37,8 @@ class Game:
         self.bus = Bus()
         self.solver = Solver(self.world, self.bus, setting.nodes, setting.devices)
         self._made = 0
+        for number in range(setting.nodes):
+            self.unplug(number, 0)
         for name in sorted({slot.shared for slot in setting.slots} - {""}):
             self._make_claim(name)
         self.leader = Publisher(self.world, self.bus)
@@ -182,6 +184,16 @@ class Game:
         name = f"foreign-{self._made}"
         self._make_claim(name, held=held)
         self.world.damaged[f"{NS}/{name}"] = len(self.world.changes)
+
+    def unplug(self, one: int, _two: int) -> None:
+        """Let a node go, or come back."""
+        name = f"node-{one % self.setting.nodes}"
+        if self.world.get("Node", name) is not None:
+            self.world.remove("Node", name)
+            return
+        self._made += 1
+        node = {"apiVersion": "v1", "metadata": {"name": name, "uid": f"n{self._made}"}}
+        self.world.put("Node", name, node)
 
     def restore(self, one: int, _two: int) -> None:
         """Make a shared claim anew that somebody deleted."""

@@ -181,6 +181,7 @@ class Solver:
         return {
             node: [name for name in names if (node, name) not in taken]
             for node, names in self._devices.items()
+            if self._world.get("Node", node) is not None
         }
 
     def _place(self, submission: SubmitGang) -> tuple[MemberAllocated, ...] | None:

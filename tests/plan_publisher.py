@@ -98,6 +98,8 @@ class Publisher:
     def _believe(
         self, kind: str, key: str, value: Any, uid: str
     ) -> frozenset[GroupKey]:
+        if kind == "Node":
+            return self.view.apply_node(key, is_there=value is not None)
         if kind == "Pod":
             return self.view.apply_pod(key, value, uid)
         if kind == "ResourceClaim":

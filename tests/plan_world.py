@@ -216,6 +216,8 @@ class World:
 
     def _schedule_pod(self, key: str, pod: Json) -> None:
         node = pinned_node(pod["spec"].get("affinity") or {})
+        if not node or self.get("Node", node) is None:
+            return
         for name in claims_of(key, pod):
             self._allocate_theirs(name, node)
         claims = {name: self.get("ResourceClaim", name) for name in claims_of(key, pod)}
@@ -232,10 +234,10 @@ class World:
                 self.change("ResourceClaim", name, body)
         self.change("Pod", key, {"spec": {"nodeName": node}})
 
-    def _allocate_theirs(self, key: str, node: str | None) -> None:
+    def _allocate_theirs(self, key: str, node: str) -> None:
         """Allocate a claim that is kube-scheduler's, on the node of its pod."""
         claim = self.get("ResourceClaim", key)
-        if claim is None or not is_theirs(claim) or devices_of(claim) or not node:
+        if claim is None or not is_theirs(claim) or devices_of(claim):
             return
         uid = uid_of(claim)
         held = builders.allocation(builders.result(uid, pool=node), node=node)

@@ -1,4 +1,4 @@
-"""Pods, claims and Gang objects as the API server says, believed one by one.
+"""Pods, claims, Gang objects and nodes as the API server says, believed one by one.
 
 Fills the View from pages of changes and from the answers to our own writes. An object
 that cannot be read is named and left out; everything else goes on. Decides nothing.
@@ -18,7 +18,7 @@ from contracts.process.log import get_logger
 from contracts.workload import Pod
 from publisher.changes import Page
 from publisher.cluster.view import GroupKey, View
-from publisher.kinds import GANG, POD, Kind
+from publisher.kinds import GANG, NODE, POD, Kind
 
 _SHOWN = 500
 
@@ -55,6 +55,8 @@ class Observed:
         self, kind: str, key: str, raw: dict[str, Any] | None, uid: str
     ) -> frozenset[GroupKey]:
         """Believe one object as it is now (None: the one with that uid is gone)."""
+        if kind == NODE.name:
+            return self.view.apply_node(key, is_there=raw is not None)
         try:
             value = None if raw is None else decode_object(raw).value
         except ContractsError as error:

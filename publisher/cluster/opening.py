@@ -140,7 +140,7 @@ class _Cluster:
             publish_slices=config.publish_slices,
         )
         self._observed.listener = self._changed
-        for kind in (POD.name, kinds.resource_claim.name, GANG.name):
+        for kind in (NODE.name, POD.name, kinds.resource_claim.name, GANG.name):
             self._following.listen(kind, self._observed.take)
         for kind in self._following.kinds:
             self._following.listen(kind, self._tell)

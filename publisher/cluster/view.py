@@ -1,4 +1,4 @@
-"""What is known of the cluster: pods that wait for us or did, claims, Gang objects.
+"""What is known of the cluster: pods that waited for us or do, claims, Gangs, nodes.
 
 Indexes that answer what a plan asks, changed by one object at a time. An older version
 of an object never replaces a newer one, because answers to our own writes and the
@@ -54,6 +54,9 @@ class View:
         """Claim key -> keys of our pods that use it."""
         self._holders: dict[DeviceID, set[str]] = {}
         """Device -> keys of the claims that hold it alone."""
+        self._unbound: set[str] = set()
+        """Keys of our pods that are on no node yet."""
+        self._nodes: set[str] = set()
         self._gone: OrderedDict[str, None] = OrderedDict()
         self.turns = Turns()
         """Reservations of claims that come and go."""
@@ -102,6 +105,10 @@ class View:
         """Name the claims that hold a device alone."""
         return frozenset(self._holders.get(device, ()))
 
+    def is_node(self, name: str) -> bool:
+        """Whether there is a node of that name."""
+        return name in self._nodes
+
     def has(self, kind: str, key: str, uid: str) -> bool:
         """Whether just this pod of ours, or this claim, is there."""
         found = self._pods.get(key) if kind == "Pod" else self._claims.get(key)
@@ -127,6 +134,8 @@ class View:
         if after is not None:
             self._pods[key] = after
             self._groups.setdefault(group_of(after), set()).add(key)
+            if not after.spec.node_name:
+                self._unbound.add(key)
             for claim in claim_keys(after).values():
                 self._users.setdefault(claim, set()).add(key)
             touched |= self._neighbours(after)
@@ -175,6 +184,19 @@ class View:
         known = gang or before
         return frozenset() if known is None else frozenset({group_of_gang(known)})
 
+    def apply_node(self, name: str, *, is_there: bool) -> frozenset[GroupKey]:
+        """Take in that a node is there, or is gone; gives the groups concerned.
+
+        They are those whose pods are on no node yet: one may be pinned to this.
+        """
+        if is_there == (name in self._nodes):
+            return frozenset()
+        if is_there:
+            self._nodes.add(name)
+        else:
+            self._nodes.discard(name)
+        return frozenset(group_of(self._pods[key]) for key in self._unbound)
+
     def _neighbours(self, pod: Pod) -> set[GroupKey]:
         """Name the groups of a pod and of those that share claims with it."""
         users = (self.users(claim) for claim in claim_keys(pod).values())
@@ -182,6 +204,7 @@ class View:
 
     def _forget_pod(self, key: str, pod: Pod) -> None:
         del self._pods[key]
+        self._unbound.discard(key)
         group = group_of(pod)
         members = self._groups[group]
         members.discard(key)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from contracts.gang import GangPhase
 from moorings.client import Client
 from tests.cluster import (
+    GATES,
     create_pods,
+    gang_pod,
     is_running,
     name_of,
     stateful_set,
@@ -68,6 +70,25 @@ async def test_a_node_that_is_gone_is_not_decided_for(site: Fleet, kube: Kube) -
     meta = {"name": site.a, "labels": node["metadata"]["labels"]}
     await kube.create({**node, "metadata": meta})
     await kube.until(again, is_running)
+
+
+async def test_a_pod_is_told_that_its_node_is_gone(site: Fleet, kube: Kube) -> None:
+    """Its gate cannot be closed again; kube-scheduler alone would say little."""
+    await template(site, count=4)
+    pod = gang_pod(site.namespace, "late", templates={"d": "pair"})
+    later = {"name": "example.com/later"}
+    pod["spec"]["schedulingGates"] = [*GATES, later]
+    await kube.create(pod)
+    opened = await kube.until(pod, lambda p: p["spec"]["schedulingGates"] == [later])
+    terms = opened["spec"]["affinity"]["nodeAffinity"]
+    terms = terms["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    (node,) = terms[0]["matchFields"][0]["values"]
+    await kube.delete(named("v1", "Node", node))
+    note = await until_told(kube, opened, "GangPlacementLost")
+    assert note == (
+        "1 of 1 pods cannot run where they were placed: late; "
+        f"gone are the nodes {node}"
+    )
 
 
 async def test_pods_deleted_by_force_give_back_their_devices(

@@ -27,7 +27,16 @@ POD_MOVES = (
     "finish",
     "terminate",
 )
-TROUBLE = ("clear", "discard", "allocate", "restore", "cancel", "reject", "refuse")
+TROUBLE = (
+    "clear",
+    "discard",
+    "allocate",
+    "restore",
+    "cancel",
+    "reject",
+    "refuse",
+    "unplug",
+)
 GANG_MOVES = ("gang_object", "submit_late")
 PLAYERS = ("solve", "control", "schedule", "restart")
 WHOLE = ("crowd", "advance", "advance", "replace", "hear", "hear", "act", "act")

@@ -6,7 +6,7 @@ that nobody wants any more, and forgets it once none of its pods needs anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -42,6 +42,8 @@ def is_lost(pod: Pod, view: View, owns: Owns) -> bool:
         return True
     if pod.spec.node_name:
         return False
+    if not view.is_node(pinned_to(pod)):
+        return True
     claims = (view.claim(key) for key in claim_keys(pod).values())
     held = (None if claim is None else allocation_of(claim) for claim in claims)
     nodes = {only_node(item.node_selector) for item in held if item is not None}
@@ -80,9 +82,8 @@ def plan_running(
     told = Told(phase=GangPhase.RUNNING, decision=decision)
     if lost:
         plan.doubted += lost
-        names = ", ".join(pod.metadata.name for pod in lost[:NAMED])
-        message = f"somebody took the devices of {len(lost)} of {len(alive)} pods"
-        told = replace(told, reason="PlacementLost", message=f"{message}: {names}")
+        message = _what_was_lost(lost, len(alive), view)
+        told = replace(told, reason="PlacementLost", message=message)
     if lost and _recreates(submission):
         message = f"{told.message}; all are deleted, as spec.recovery says"
         plan.told.append(replace(told, message=message, pods=alive))
@@ -94,6 +95,18 @@ def plan_running(
     return kept - freed - withdrawn(standing, situation)
 
 
+def _what_was_lost(lost: Sequence[Pod], alive: int, view: View) -> str:
+    """Say what became of pods that cannot run as they were placed."""
+    waiting = [pod for pod in lost if not pod.spec.node_name]
+    gone = sorted({pinned_to(p) for p in waiting if not view.is_node(pinned_to(p))})
+    names = ", ".join(pod.metadata.name for pod in lost[:NAMED])
+    text = f"somebody took the devices of {len(lost)} of {alive} pods: {names}"
+    if gone:
+        text = f"{len(lost)} of {alive} pods cannot run where they were placed: {names}"
+        text += f"; gone are the nodes {', '.join(gone[:NAMED])}"
+    return text
+
+
 def elsewhere(situation: Situation, pods: Iterable[Pod]) -> Iterator[Told]:
     """Tell of pods that no gang answers for, bound to where their devices are not."""
     for pod in pods:
@@ -101,10 +114,13 @@ def elsewhere(situation: Situation, pods: Iterable[Pod]) -> Iterator[Told]:
             continue
         if is_lost(pod, situation.view, situation.owns):
             name = pinned_to(pod)
+            text = f"its claims hold no devices of {name}, which it is pinned to"
+            if not pod.spec.node_name and not situation.view.is_node(name):
+                text = f"node {name}, which it is pinned to, is gone"
             yield Told(
                 phase=GangPhase.RUNNING,
                 reason="PlacementLost",
-                message=f"its claims hold no devices of {name}, which it is pinned to",
+                message=text,
                 pods=(pod,),
             )
 

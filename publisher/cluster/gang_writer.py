@@ -32,10 +32,16 @@ from publisher.cluster.observed import Observed
 from publisher.cluster.plans.members import Owns
 from publisher.cluster.plans.patches import Patch
 from publisher.cluster.plans.plan_gang import plan_gang
-from publisher.cluster.plans.situation import GangMessage, GangPlan, Situation
+from publisher.cluster.plans.situation import (
+    WAITING,
+    GangMessage,
+    GangPlan,
+    Situation,
+    Told,
+)
 from publisher.cluster.state import StatePublisher
 from publisher.cluster.teller import Teller
-from publisher.cluster.view import GroupKey
+from publisher.cluster.view import GroupKey, is_gated, is_over
 from publisher.errors import (
     ApiError,
     ConflictError,
@@ -84,8 +90,10 @@ class GangWriter:
         self._queue: LatestQueue[GroupKey, None] = LatestQueue()
         self._refused: dict[tuple[GangUID, int], str] = {}
         """Attempts that the API server does not take, and why."""
-        self._refused_writes: dict[tuple[str, str], dict[str, Any]] = {}
+        self._refused_writes: dict[tuple[str, str], tuple[Patch, str]] = {}
         """Writes that the API server does not take, while their objects stay so."""
+        self._refused_groups: set[GroupKey] = set()
+        """Who waits for them."""
         self._resting: dict[GroupKey, asyncio.Task[None]] = {}
         """Groups that are left alone for a while."""
         self._closed = asyncio.Event()
@@ -187,10 +195,10 @@ class GangWriter:
             self._gangs.forget(plan.forget)
             if not await self._check(plan.doubted[:_CHECKED], checked):
                 continue
-            patches = [p for p in plan.patches if not self._is_refused(p)]
+            patches = [p for p in plan.patches if not self._refusal(p)]
             step = (patches, plan.removals, [] if plan.patches else plan.messages)
             if step == before or not any(step):
-                self._teller.tell(group, plan.told)
+                self._teller.tell(group, [*plan.told, *self._refusals(situation, plan)])
                 if any(step):
                     # Neither doing nor looking again has changed anything.
                     self._rest(group, _PAUSE_S)
@@ -229,8 +237,15 @@ class GangWriter:
         return same
 
     async def forget(self, stop: asyncio.Event) -> None:
-        """Drop what is over while another publisher leads; it does so by itself."""
+        """Drop what is over while another publisher leads; it does so by itself.
+
+        Who leads tries now what was refused: admission may have changed its mind.
+        """
         while not stop.is_set():
+            groups, self._refused_groups = self._refused_groups, set()
+            if groups:
+                self._refused_writes.clear()
+                await self.changed(groups)
             for group in tuple(self._gangs.groups()):
                 if not self._leads:
                     self._gangs.forget(plan_gang(self._situation(group)).forget)
@@ -340,18 +355,31 @@ class GangWriter:
             attempt=patch.attempt,
             reason=str(error)[:_SHOWN],
         )
-        self._refused_writes[patch.kind, patch.key] = patch.body
+        reason = str(error)[:_SHOWN]
         if patch.gang:
-            self._refused[GangUID(patch.gang), patch.attempt] = str(error)[:_SHOWN]
+            self._refused[GangUID(patch.gang), patch.attempt] = reason
+        else:
+            self._refused_writes[patch.kind, patch.key] = patch, reason
 
-    def _is_refused(self, patch: Patch) -> bool:
-        """Whether just this was refused: the object is as it was, to the version."""
-        if not patch.gang and patch.body == self._refused_writes.get(
-            (patch.kind, patch.key)
-        ):
-            return True
+    def _refusal(self, patch: Patch) -> str:
+        """Say why just this is not taken: the object is as it was, to the version."""
+        refused, reason = self._refused_writes.get((patch.kind, patch.key), (None, ""))
+        if refused == patch:
+            return reason
         self._refused_writes.pop((patch.kind, patch.key), None)
-        return False
+        return ""
+
+    def _refusals(self, situation: Situation, plan: GangPlan) -> list[Told]:
+        """Tell those who wait for a write that is not taken."""
+        reasons = list(filter(None, map(self._refusal, plan.patches)))
+        if reasons:
+            self._refused_groups.add(situation.group)
+        pods = situation.view.pods(situation.group)
+        waiting = tuple(pod for pod in pods if is_gated(pod) and not is_over(pod))
+        return [
+            Told(phase=WAITING, reason="WriteRefused", message=reason, pods=waiting)
+            for reason in reasons[:1]
+        ]
 
     # --- messages --------------------------------------------------------------------
 

@@ -16,11 +16,12 @@ from tests.cluster import Stack, create_pods, is_running, template
 from tests.controlplane.client import Json, Kube, RefusedError
 from tests.controlplane.fleet import Fleet, allocated, users
 from tests.controlplane.objects import RESOURCE
-from tests.services import Process
+from tests.services import Process, eventually
 from tests.waits import pods_of, until_phase, until_told
 
 NOBODY = {"schedulerName": "nobody"}
 """A pod's own field: its gate opens, and nobody binds it."""
+TOUCHED = {"metadata": {"labels": {"example.com/touched": "true"}}}
 FREE = {"allocation": None, "reservedFor": None}
 
 
@@ -227,3 +228,64 @@ async def test_running_pods_whose_annotations_are_lost_keep_their_devices(
     for pod in pods:
         site.kubelets.finish(pod)
     await pods_of(site, "second", 2, is_running)
+
+
+async def test_a_policy_that_refuses_our_writes_is_told(
+    site: Fleet, kube: Kube
+) -> None:
+    """In the API server's own words; nothing is submitted meanwhile."""
+    admission = "admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["*"]}
+    rule |= {"operations": ["UPDATE"], "resources": ["resourceclaims"]}
+    await kube.create(
+        {
+            "apiVersion": admission,
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": site.namespace},
+            "spec": {
+                "matchConstraints": {"resourceRules": [rule]},
+                "validations": [
+                    {
+                        "expression": "!has(object.metadata.finalizers)",
+                        "message": "no finalizers here",
+                    }
+                ],
+            },
+        }
+    )
+    name = {"kubernetes.io/metadata.name": site.namespace}
+    binding = {
+        "apiVersion": admission,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": site.namespace},
+        "spec": {
+            "policyName": site.namespace,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": {"matchLabels": name}},
+        },
+    }
+    await kube.create(binding)
+    probe = await site.claim("probe")
+
+    async def in_force() -> bool:
+        try:
+            await kube.patch(probe, {"metadata": {"finalizers": [FINALIZER]}})
+        except RefusedError:
+            return True
+        await kube.patch(probe, {"metadata": {"finalizers": None}})
+        return False
+
+    await eventually(in_force, "the policy is in force")
+    await template(site, count=2)
+    pods = await create_pods(site, "train", range(2), size=2)
+    for pod in pods:
+        assert "no finalizers here" in await until_told(kube, pod, "GangWriteRefused")
+    await kube.delete(binding)
+
+    async def lifted() -> bool:
+        return not await in_force()
+
+    await eventually(lifted, "the policy is lifted")
+    for pod in pods:
+        await kube.patch(await site.generated(pod), TOUCHED)
+    await pods_of(site, "train", 2, is_running)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, cast
+
+import pytest
 
 from contracts.codec import to_builtins
 from contracts.ids import ClusterName
@@ -14,10 +18,11 @@ from publisher.cluster.gang_writer import GangWriter
 from publisher.cluster.observed import Observed
 from publisher.cluster.state import StatePublisher
 from publisher.cluster.teller import Teller
-from publisher.errors import ConflictError
+from publisher.errors import ApiError, ConflictError, InvalidError
 from publisher.kinds import RESOURCE_CLAIM
 from tests import builders
 from tests.builders.pods import real_claim, waiting_pod
+from tests.services import eventually
 
 NS = builders.NAMESPACE
 CLUSTER = ClusterName("east")
@@ -25,17 +30,18 @@ NOW = "2026-11-20T12:00:00Z"
 MANY = 1000
 
 
-class RestoredServer:
-    """An API server that went back in time: what we have seen it will not write."""
+class RefusingServer:
+    """An API server that takes no write, and has the same object all the time."""
 
-    def __init__(self, claim: dict[str, Any]) -> None:
+    def __init__(self, claim: dict[str, Any], answer: ApiError) -> None:
         self.claim = claim
+        self.answer = answer
         self.asked = 0
 
     async def patch(self, *_: object, **__: object) -> dict[str, Any]:
-        """Refuse a version that is not the one it has."""
+        """Refuse."""
         self.asked += 1
-        raise ConflictError("patch", "the object has been modified")
+        raise self.answer
 
     async def get(self, *_: object) -> dict[str, Any]:
         """Give what it has."""
@@ -46,7 +52,8 @@ async def ignore(_: object) -> None:
     """Nobody wants to know."""
 
 
-async def test_a_step_that_changes_nothing_is_not_repeated_at_once() -> None:
+def writer_of(answer: ApiError) -> tuple[GangWriter, RefusingServer]:
+    """Make a writer with one pod whose claim is to be prepared."""
     claim = real_claim("pod-1-gpus", managed=False, version=2)
     observed = Observed(RESOURCE_CLAIM)
     observed.view.apply_pod(f"{NS}/pod-1", waiting_pod("pod-1", templates=["gpus"]))
@@ -54,24 +61,56 @@ async def test_a_step_that_changes_nothing_is_not_repeated_at_once() -> None:
     old = to_builtins(claim) | {"apiVersion": "resource.k8s.io/v1"}
     old |= {"kind": "ResourceClaim"}
     old["metadata"]["resourceVersion"] = "1"
-    server = RestoredServer(old)
+    server = RefusingServer(old, answer)
     api, bus = cast("KubernetesApi", server), cast("Bus", None)
-    gangs = GangBus(CLUSTER, bus, changed=ignore)
     writer = GangWriter(
         CLUSTER,
         api=api,
         observed=observed,
-        gangs=gangs,
+        gangs=GangBus(CLUSTER, bus, changed=ignore),
         state=StatePublisher(CLUSTER, bus),
         teller=Teller(api, observed, "one", lambda: NOW),
         owns=lambda _: True,
         now=lambda: NOW,
     )
-    await writer.lead(leads=True)
+    return writer, server
+
+
+@asynccontextmanager
+async def working(writer: GangWriter) -> AsyncIterator[None]:
+    """Let it work, and tend to what was refused, while the block runs."""
+    stop = asyncio.Event()
     (work,) = writer.tasks(1).values()
-    task = asyncio.ensure_future(work(asyncio.Event()))
-    for _ in range(MANY):
-        await asyncio.sleep(0)
-    task.cancel()
+    await writer.lead(leads=True)
+    tasks = [asyncio.ensure_future(task(stop)) for task in (work, writer.forget)]
+    yield
+    stop.set()
     await writer.close()
-    assert 1 <= server.asked <= 3
+    await asyncio.gather(*tasks)
+
+
+async def test_a_step_that_changes_nothing_is_not_repeated_at_once() -> None:
+    """As when the API server went back in time: what we know it will not write."""
+    writer, server = writer_of(ConflictError("patch", "the object has been modified"))
+    async with working(writer):
+        for _ in range(MANY):
+            await asyncio.sleep(0)
+        assert 1 <= server.asked <= 3
+
+
+async def test_what_admission_refused_is_tried_again_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writer, server = writer_of(InvalidError("patch", "not here"))
+    async with working(writer):
+        for _ in range(MANY):
+            await asyncio.sleep(0)
+        assert server.asked == 1
+    monkeypatch.setattr("publisher.cluster.gang_writer._FORGET_S", 0.01)
+    writer, server = writer_of(InvalidError("patch", "not here"))
+    async with working(writer):
+
+        async def asked() -> bool:
+            return server.asked > 1
+
+        await eventually(asked, "it is tried again")

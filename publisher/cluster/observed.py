@@ -57,6 +57,8 @@ class Observed:
         """Believe one object as it is now (None: the one with that uid is gone)."""
         if kind == NODE.name:
             return self.view.apply_node(key, is_there=raw is not None)
+        if raw is not None and self._is_known(kind, key, raw["metadata"]):
+            return frozenset()
         try:
             value = None if raw is None else decode_object(raw).value
         except ContractsError as error:
@@ -74,6 +76,12 @@ class Observed:
                 return self.view.apply_gang(key, value, uid)
             case _:
                 return frozenset()
+
+    def _is_known(self, kind: str, key: str, metadata: dict[str, Any]) -> bool:
+        """Whether just this version was believed: the answer to a write comes twice."""
+        version = metadata.get("resourceVersion", "")
+        known = self.view.has(kind, key, metadata.get("uid", ""), version)
+        return known and version != ""
 
     def _keep_status(self, key: str, raw: dict[str, Any] | None) -> None:
         if raw is None:

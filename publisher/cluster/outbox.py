@@ -38,13 +38,17 @@ class Outbox:
         """Give what should be on a subject; None: that it is gone."""
         return self._wanted.get(subject)
 
+    def knows(self, subject: str, version: int) -> bool:
+        """Whether this version of an object, or a newer one, was put."""
+        return 0 < version <= self._versions.get(subject, 0)
+
     def put(self, subject: str, data: bytes | None, version: int = 0) -> None:
         """Want this on a subject (None: that it is gone).
 
-        `version` is the object's, 0 once it is gone; an older one than is known
-        changes nothing: answers to writes and the watch come in any order.
+        `version` is the object's, 0 once it is gone; one that is known changes nothing:
+        answers to writes and the watch come in any order, and say the same twice.
         """
-        if 0 < version < self._versions.get(subject, 0):
+        if self.knows(subject, version):
             return
         self.changes += 1
         self._versions[subject] = version

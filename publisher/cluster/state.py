@@ -103,6 +103,9 @@ class StatePublisher:
         if raw is None:
             self._outbox.put(subject, None)
             return
+        version = int(raw["metadata"]["resourceVersion"])
+        if self._outbox.knows(subject, version):
+            return
         try:
             found = compact(raw)
         except ContractsError as error:
@@ -116,7 +119,7 @@ class StatePublisher:
                 cluster=self._cluster, kind=change.kind, key=change.key, object=found
             )
             data = messages.STATE.encode(message)
-        self._outbox.put(subject, data, int(raw["metadata"]["resourceVersion"]))
+        self._outbox.put(subject, data, version)
 
     async def _compare(self, stop: asyncio.Event) -> None:
         """Learn what the bus holds, however long that takes."""

@@ -109,10 +109,12 @@ class View:
         """Whether there is a node of that name."""
         return name in self._nodes
 
-    def has(self, kind: str, key: str, uid: str) -> bool:
-        """Whether just this pod of ours, or this claim, is there."""
+    def has(self, kind: str, key: str, uid: str, version: str = "") -> bool:
+        """Whether just this pod of ours, or this claim, is there (in this version)."""
         found = self._pods.get(key) if kind == "Pod" else self._claims.get(key)
-        return found is not None and found.metadata.uid == uid
+        if found is None or found.metadata.uid != uid:
+            return False
+        return version in ("", found.metadata.resource_version)
 
     # --- changes --------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from contracts.messages import GatesOpened
 from contracts.process.errors import BusError
 from contracts.process.log import get_logger
 from contracts.process.run import Task
+from contracts.process.together import together
 from contracts.process.waits import first_of
 from contracts.workload import Pod
 from publisher.api import KubernetesApi
@@ -314,8 +315,7 @@ class GangWriter:
     async def _remove_all(self, group: GroupKey, plan: GangPlan) -> None:
         if plan.removals:
             await self._teller.tell_now(group, plan.told)
-        for pod in plan.removals:
-            await self._remove(pod)
+        await together(map(self._remove, plan.removals))
 
     async def _remove(self, pod: Pod) -> None:
         """Delete a pod; why was told."""

@@ -16,6 +16,7 @@ from publisher.api import KubernetesApi
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_writer import GangWriter
 from publisher.cluster.observed import Observed
+from publisher.cluster.plans.situation import GangPlan
 from publisher.cluster.state import StatePublisher
 from publisher.cluster.teller import Teller
 from publisher.errors import ApiError, ConflictError, InvalidError
@@ -37,11 +38,16 @@ class RefusingServer:
         self.claim = claim
         self.answer = answer
         self.asked = 0
+        self.deleting = asyncio.Barrier(3)
 
     async def patch(self, *_: object, **__: object) -> dict[str, Any]:
         """Refuse."""
         self.asked += 1
         raise self.answer
+
+    async def delete(self, *_: object, **__: object) -> None:
+        """Wait until all pods of a gang are to be deleted."""
+        await self.deleting.wait()
 
     async def get(self, *_: object) -> dict[str, Any]:
         """Give what it has."""
@@ -114,3 +120,21 @@ async def test_what_admission_refused_is_tried_again_now_and_then(
             return server.asked > 1
 
         await eventually(asked, "it is tried again")
+
+
+async def test_pods_of_a_gang_are_deleted_side_by_side(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One after the other, thousands of them would take minutes."""
+    plans = iter([GangPlan(removals=[waiting_pod(name) for name in "abc"])])
+    monkeypatch.setattr(
+        "publisher.cluster.gang_writer.plan_gang",
+        lambda _: next(plans, GangPlan()),
+    )
+    writer, _ = writer_of(InvalidError("patch", "not here"))
+    async with working(writer):
+
+        async def deleted() -> bool:
+            return writer.counts["remove"] == 3
+
+        await eventually(deleted, "all are deleted", 5)

@@ -16,8 +16,10 @@ from msgspec import Struct, structs
 from contracts.allocation import Reason, Rule
 from contracts.claim import DeviceClass
 from contracts.codec import encode
+from contracts.errors import DecodeError
 from contracts.gang import GANG_LABEL, Member, MemberClaim, MemberNode
 from contracts.meta import ObjectMeta
+from contracts.node_affinity import required_pods
 from contracts.node_resources import PODS, requested
 from contracts.quantity import Quantity
 from contracts.workload import Container, PodSpec
@@ -186,10 +188,21 @@ def _refusal(name: str, spec: PodSpec) -> Reason | None:
     spread = spec.topology_spread_constraints
     if any(item.when_unsatisfiable != "ScheduleAnyway" for item in spread):
         return _not_modelled(name, "spec.topologySpreadConstraints")
+    near = _near(spec)
+    if near:
+        return _not_modelled(name, f"spec.affinity.{near}")
     running = [item for item in spec.init_containers if item.restart_policy == "Always"]
     if any(_takes_port(item, spec) for item in (*spec.containers, *running)):
         return _not_modelled(name, "spec.containers[].ports[].hostPort")
     return None
+
+
+def _near(spec: PodSpec) -> str:
+    """Name what the affinity requires of other pods; empty: nothing."""
+    try:
+        return next(iter(required_pods(spec.affinity)), "")
+    except DecodeError:
+        return ""  # told when nodes are asked for
 
 
 def _takes_port(container: Container, spec: PodSpec) -> bool:

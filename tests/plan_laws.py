@@ -249,7 +249,8 @@ class Laws:
             why, decision = told[uid_of(pod)]
             if why.reason == "PlacementLost" and self._has_devices(key, pod):
                 continue
-            assert why.phase in WAITS, why
+            if why.phase != "Decided" or not why.reason:  # held for pods to come
+                assert why.phase in WAITS, why
             if why.phase == "Pending":
                 assert isinstance(decision, GangPending), f"{key} waits for a decision"
             if is_gated(pod) and not isinstance(decision, GangAllocated):

@@ -19,6 +19,7 @@ from contracts.gang import MAX_MEMBERS, Gang, GangConstraint, GangSpec
 from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
+from contracts.validate.names import dns_subdomain
 from contracts.workload import Pod
 from publisher.cluster.plans.agreement import difference, unnamed_of
 from publisher.cluster.plans.members import Members, Owns, members_of
@@ -55,6 +56,9 @@ class Gathered(Struct, frozen=True, kw_only=True):
 def assemble(gathered: Gathered, view: View, owns: Owns) -> Ready | Waiting:
     """Say what to submit of these pods."""
     pods, gang = gathered.pods, gathered.gang
+    name = pods[0].metadata.labels.get(GANG)
+    for violation in () if name is None else dns_subdomain(name, f"label {GANG}"):
+        return Waiting(reason="GangNameInvalid", message=str(violation))
     size = 1 if gathered.alone else _size(gathered)
     if isinstance(size, Waiting):
         return size

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from contracts.allocation import AllocationResult
-from contracts.gang import Gang
+from contracts.gang import Gang, GangPhase
 from contracts.ids import GangUID
 from contracts.messages import CancelGang, GangAllocated, GangRejected, SubmitGang
 from contracts.meta import ObjectMeta, OwnerReference
@@ -126,9 +126,9 @@ def _plan_bound(
         plan.patches += stray or plan_prepare(claims_of(waiting), view, owns)
         plan.told.append(
             Told(
-                phase=WAITING,
+                phase=GangPhase.DECIDED,
                 reason=found.reason,
-                message=found.message,
+                message=f"its devices are held; {found.message}",
                 pods=waiting,
                 decision=decision,
             )

@@ -8,6 +8,7 @@ import pytest
 
 from contracts.allocation import Reason
 from contracts.gang import MemberClaim
+from contracts.node_affinity import REQUIRED
 from contracts.node_resources import PODS
 from contracts.pod_members import (
     MemberPod,
@@ -112,6 +113,10 @@ def test_pods_are_alike_by_what_they_ask_for(other: MemberPod, alike: bool) -> N
             [asking("a", topology_spread_constraints=(TopologySpreadConstraint(),))],
         ),
         ("spec.nodeSelector", [asking("a"), asking("b", node_selector={"zone": "1"})]),
+        (
+            "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+            [asking("a", affinity={"podAntiAffinity": {REQUIRED: [{}]}})],
+        ),
     ],
 )
 def test_what_cannot_be_decided_is_named(field: str, pods: list[MemberPod]) -> None:

@@ -29,6 +29,14 @@ def test_a_size_that_is_none_is_told(size: str) -> None:
     assert len(told.message) < 200
 
 
+@pytest.mark.parametrize("name", ["x_Y", "-a"])
+def test_a_label_that_names_no_gang_is_told(name: str) -> None:
+    told = assembled(waiting_pod("a", gang=name, size=1))
+    assert isinstance(told, Waiting)
+    assert told.reason == "GangNameInvalid"
+    assert told.message.startswith(f'label moorings.dev/gang: Invalid value: "{name}')
+
+
 def test_members_have_names_of_their_own_whatever_labels_say() -> None:
     pods = (
         waiting("a", member="worker", cpu=1),

@@ -9,26 +9,20 @@ decided again. Works only while this publisher leads.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from time import monotonic
-from typing import Any
 
 from msgspec.structs import replace
 
 from contracts.errors import ContractsError
-from contracts.ids import ClusterName, GangUID, object_key
+from contracts.ids import ClusterName
 from contracts.messages import GatesOpened
 from contracts.process.errors import BusError
 from contracts.process.log import get_logger
 from contracts.process.run import Task
-from contracts.process.together import together
 from contracts.process.waits import first_of
-from contracts.workload import Pod
 from publisher.api import KubernetesApi
-from publisher.changes import Change, Page
 from publisher.cluster.gang_bus import GangBus
+from publisher.cluster.gang_writes import GangWrites
 from publisher.cluster.observed import Observed
 from publisher.cluster.plans.members import Owns
 from publisher.cluster.plans.patches import Patch
@@ -45,13 +39,8 @@ from publisher.cluster.teller import Teller
 from publisher.cluster.view import GroupKey, is_gated, is_over
 from publisher.errors import (
     ApiError,
-    ConflictError,
-    InvalidError,
-    NotFoundError,
     NotLeadingError,
-    PermissionDeniedError,
 )
-from publisher.kinds import POD, Kind
 from publisher.latest_queue import LatestQueue
 
 _ROUNDS = 64
@@ -81,7 +70,6 @@ class GangWriter:
         now: Callable[[], str],
     ) -> None:
         self._cluster = cluster
-        self._api = api
         self._observed = observed
         self._gangs = gangs
         self._state = state
@@ -89,12 +77,9 @@ class GangWriter:
         self._owns = owns
         self._now = now
         self._queue: LatestQueue[GroupKey, None] = LatestQueue()
-        self._refused: dict[tuple[GangUID, int], str] = {}
-        """Attempts that the API server does not take, and why."""
-        self._refused_writes: dict[tuple[str, str], tuple[Patch, str]] = {}
-        """Writes that the API server does not take, while their objects stay so."""
+        self._writes = GangWrites(api, observed, state, lambda: self._leads)
         self._refused_groups: set[GroupKey] = set()
-        """Who waits for them."""
+        """Who waits for writes that the API server does not take."""
         self._resting: dict[GroupKey, asyncio.Task[None]] = {}
         """Groups that are left alone for a while."""
         self._closed = asyncio.Event()
@@ -103,8 +88,6 @@ class GangWriter:
         self._idle.set()
         """No group is being worked on."""
         self._leads = False
-        self.counts: Counter[str] = Counter()
-        """Writes by purpose, and those that were answered by a conflict."""
 
     def tasks(self, workers: int) -> dict[str, Task]:
         """Name what runs for as long as the service does."""
@@ -123,8 +106,7 @@ class GangWriter:
         Returns only when nothing of ours is on its way any more.
         """
         self._leads = leads
-        self._refused.clear()
-        self._refused_writes.clear()
+        self._writes.forget_all()
         if not leads:
             await self._idle.wait()
             self._teller.fall_silent()
@@ -194,9 +176,9 @@ class GangWriter:
             situation = self._situation(group)
             plan = plan_gang(situation)
             self._gangs.forget(plan.forget)
-            if not await self._check(plan.doubted[:_CHECKED], checked):
+            if not await self._writes.check(plan.doubted[:_CHECKED], checked):
                 continue
-            patches = [p for p in plan.patches if not self._refusal(p)]
+            patches = [p for p in plan.patches if not self._writes.refusal(p)]
             step = (patches, plan.removals, [] if plan.patches else plan.messages)
             if step == before or not any(step):
                 self._teller.tell(group, [*plan.told, *self._refusals(situation, plan)])
@@ -218,24 +200,13 @@ class GangWriter:
     ) -> None:
         """Do writes, or else say what is to be said."""
         if patches or plan.removals:
-            await self._write(patches)
-            await self._remove_all(situation.group, plan)
+            await self._writes.write(patches)
+            if plan.removals:
+                await self._teller.tell_now(situation.group, plan.told)
+                await self._writes.remove(plan.removals)
             return
         for message in messages:
             await self._say(situation, message)
-
-    async def _check(self, pods: Iterable[Pod], checked: set[tuple[str, str]]) -> bool:
-        """Read pods anew, each version once; False: what is known has changed."""
-        same = True
-        for pod in pods:
-            meta = pod.metadata
-            key = object_key(meta.namespace, meta.name)
-            if (meta.uid, meta.resource_version) in checked:
-                continue
-            checked.add((meta.uid, meta.resource_version))
-            await self._believe(POD.name, key, await self._get(POD, key), meta.uid)
-            same = same and self._observed.view.pod(key) == pod
-        return same
 
     async def forget(self, stop: asyncio.Event) -> None:
         """Drop what is over while another publisher leads; it does so by itself.
@@ -245,7 +216,7 @@ class GangWriter:
         while not stop.is_set():
             groups, self._refused_groups = self._refused_groups, set()
             if groups:
-                self._refused_writes.clear()
+                self._writes.forget_refusals()
                 await self.changed(groups)
             for group in tuple(self._gangs.groups()):
                 if not self._leads:
@@ -261,117 +232,15 @@ class GangWriter:
             submissions=self._gangs.of_group(group),
             owns=self._owns,
             now=self._now(),
-            refused=lambda uid, attempt: self._refused.get((uid, attempt), ""),
+            refused=self._writes.attempt_refusal,
             forgotten=self._gangs.forgotten,
         )
 
-    # --- writes ----------------------------------------------------------------------
-
-    async def _write(self, patches: Sequence[Patch]) -> None:
-        """Do writes side by side; each is believed or read again.
-
-        Raises:
-            ApiError: the first that is neither a conflict nor a refusal.
-        """
-        began = monotonic()
-        denied = asyncio.Event()
-        results = await asyncio.gather(
-            *(self._write_one(patch, denied) for patch in patches),
-            return_exceptions=True,
-        )
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
-        log.info(
-            "objects.written",
-            writes=dict(Counter(patch.purpose for patch in patches)),
-            write_ms=round((monotonic() - began) * 1000),
-        )
-
-    async def _write_one(self, patch: Patch, denied: asyncio.Event) -> None:
-        """Do one write, unless we lead no more or may not; `denied` is of all."""
-        if not self._leads or denied.is_set():
-            return
-        kind = self._observed.kind(patch.kind)
-        found: dict[str, Any] | None = None
-        self.counts[patch.purpose] += 1
-        try:
-            found = await self._api.patch(
-                kind, patch.key, patch.body, subresource=patch.subresource
-            )
-        except ConflictError:
-            self.counts["conflict"] += 1
-            found = await self._read_again(patch)
-        except NotFoundError:
-            pass
-        except PermissionDeniedError:
-            denied.set()
-            raise
-        except InvalidError as error:
-            self._refuse(patch, error)
-            found = await self._read_again(patch)
-        await self._believe(patch.kind, patch.key, found, patch.uid)
-
-    async def _remove_all(self, group: GroupKey, plan: GangPlan) -> None:
-        if plan.removals:
-            await self._teller.tell_now(group, plan.told)
-        await together(map(self._remove, plan.removals))
-
-    async def _remove(self, pod: Pod) -> None:
-        """Delete a pod; why was told."""
-        meta = pod.metadata
-        key = object_key(meta.namespace, meta.name)
-        with suppress(ConflictError, NotFoundError):
-            await self._api.delete(POD, key, uid=meta.uid)
-        self.counts["remove"] += 1
-        log.warning("pod.removed", pod=key)
-        await self._believe(POD.name, key, await self._get(POD, key), meta.uid)
-
-    async def _believe(
-        self, kind: str, key: str, raw: dict[str, Any] | None, uid: str
-    ) -> None:
-        """Believe an answer, and let the bus have it before the watch shows it."""
-        self._observed.believe(kind, key, raw, uid)
-        if raw is not None and self._observed.view.has(kind, key, uid):
-            change = Change(kind, key, raw, uid)
-            await self._state.take(Page((change,), synced=True))
-
-    async def _read_again(self, patch: Patch) -> dict[str, Any] | None:
-        return await self._get(self._observed.kind(patch.kind), patch.key)
-
-    async def _get(self, kind: Kind, key: str) -> dict[str, Any] | None:
-        try:
-            return await self._api.get(kind, key)
-        except NotFoundError:
-            return None
-
-    def _refuse(self, patch: Patch, error: InvalidError) -> None:
-        """Remember that an attempt cannot be written as it is."""
-        log.error(
-            "write.refused",
-            purpose=patch.purpose,
-            object=f"{patch.kind} {patch.key}",
-            gang_uid=patch.gang,
-            attempt=patch.attempt,
-            reason=str(error)[:_SHOWN],
-        )
-        reason = str(error)[:_SHOWN]
-        if patch.gang:
-            self._refused[GangUID(patch.gang), patch.attempt] = reason
-        else:
-            self._refused_writes[patch.kind, patch.key] = patch, reason
-
-    def _refusal(self, patch: Patch) -> str:
-        """Say why just this is not taken: the object is as it was, to the version."""
-        refused, reason = self._refused_writes.get((patch.kind, patch.key), (None, ""))
-        if refused == patch:
-            return reason
-        self._refused_writes.pop((patch.kind, patch.key), None)
-        return ""
+    # --- what is told and said -----------------------------------------------------
 
     def _refusals(self, situation: Situation, plan: GangPlan) -> list[Told]:
         """Tell those who wait for a write that is not taken."""
-        reasons = list(filter(None, map(self._refusal, plan.patches)))
+        reasons = list(filter(None, map(self._writes.refusal, plan.patches)))
         if reasons:
             self._refused_groups.add(situation.group)
         pods = situation.view.pods(situation.group)
@@ -380,8 +249,6 @@ class GangWriter:
             Told(phase=WAITING, reason="WriteRefused", message=reason, pods=waiting)
             for reason in reasons[:1]
         ]
-
-    # --- messages --------------------------------------------------------------------
 
     async def _say(self, situation: Situation, message: GangMessage) -> None:
         if isinstance(message, GatesOpened):

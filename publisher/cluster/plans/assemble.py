@@ -19,7 +19,7 @@ from contracts.gang import MAX_MEMBERS, Gang, GangConstraint, GangSpec
 from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
-from contracts.validate.names import dns_subdomain
+from contracts.validate.names import MAX_LABEL, dns_subdomain
 from contracts.workload import Pod
 from publisher.cluster.plans.agreement import difference, unnamed_of
 from publisher.cluster.plans.members import Members, Owns, members_of
@@ -28,6 +28,8 @@ from publisher.cluster.plans.waiting import Waiting
 from publisher.cluster.view import View
 from publisher.names import GANG, GANG_SIZE
 
+_DIGEST = 10
+"""Characters that tell shortened names apart."""
 _UUIDS = uuid5(NAMESPACE_URL, "moorings.dev/gang")
 
 
@@ -97,7 +99,7 @@ def _gang(gathered: Gathered, found: Members) -> Gang:
     first = gathered.pods[0]
     label = first.metadata.labels.get(GANG, "")
     meta = ObjectMeta(
-        name=label or first.metadata.name,
+        name=label or _short(first.metadata.name),
         namespace=first.metadata.namespace,
         labels={GANG: label} if label else {},
         generation=gathered.generation,
@@ -114,6 +116,14 @@ def _gang(gathered: Gathered, found: Members) -> Gang:
         hold=False,
     )
     return Gang(metadata=meta, spec=spec)
+
+
+def _short(name: str) -> str:
+    """Make a pod's name one that a gang may have: the value of a label."""
+    if len(name) <= MAX_LABEL:
+        return name
+    digest = uuid5(_UUIDS, name).hex[:_DIGEST]
+    return f"{name[: MAX_LABEL - _DIGEST - 1].rstrip('-.')}-{digest}"
 
 
 def _constraints(gang: Gang, found: Members) -> tuple[GangConstraint, ...]:

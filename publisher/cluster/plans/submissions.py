@@ -60,8 +60,10 @@ class Submission(Struct, frozen=True, kw_only=True, dict=True):
         if self.message is None:
             return None
         meta = self.message.gang.metadata
-        lone = bool(self.message.places) and GANG not in meta.labels
-        return GroupKey(meta.namespace, meta.name, lone=lone)
+        if GANG not in meta.labels:
+            for places in self.message.places.values():
+                return GroupKey(meta.namespace, places[0].pods[0].name, lone=True)
+        return GroupKey(meta.namespace, meta.name)
 
     @cached_property
     def pods(self) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from contracts.validate.names import label_value
 from contracts.workload import Pod
 from publisher.cluster.plans.assemble import Gathered, Ready, assemble
 from publisher.cluster.plans.waiting import Waiting
@@ -35,6 +36,17 @@ def test_a_label_that_names_no_gang_is_told(name: str) -> None:
     assert isinstance(told, Waiting)
     assert told.reason == "GangNameInvalid"
     assert told.message.startswith(f'label moorings.dev/gang: Invalid value: "{name}')
+
+
+def test_a_lone_pod_may_have_the_longest_name() -> None:
+    """A gang's name may be a label of 63 characters at most."""
+    names = ["a" * 62 + "." + "b" * 63, "a" * 62 + "." + "c" * 63, "a" * 63]
+    found = [assembled(waiting_pod(name)) for name in names]
+    gangs = [item.gang.metadata.name for item in found if isinstance(item, Ready)]
+    assert len(set(gangs)) == 3
+    assert gangs[-1] == names[-1]
+    for name in gangs:
+        assert not [*label_value(name, "name")]
 
 
 def test_members_have_names_of_their_own_whatever_labels_say() -> None:

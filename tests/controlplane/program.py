@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import ctypes
 import http.client
-import random
 import signal
-import socket
 import ssl
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from moorings.ports import free_port
+
 READY_S = 60.0
 _POLL_S = 0.02
-_PORTS = range(20_000, 32_000)
-"""Below those that the kernel gives to outgoing connections: ours stay free between
-two starts."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -116,18 +113,6 @@ class Program:
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-
-
-def free_port() -> int:
-    """Find a port on loopback that nobody uses and the kernel gives to nobody."""
-    for port in random.sample(_PORTS, 100):
-        with socket.socket() as listener:
-            try:
-                listener.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free port in 100 attempts")
 
 
 def _unverified() -> ssl.SSLContext:

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from moorings.ports import free_port
 from tests.controlplane import files
 from tests.controlplane.client import Kube
 from tests.controlplane.options import (
@@ -21,7 +22,7 @@ from tests.controlplane.options import (
     PROGRAMS,
     Options,
 )
-from tests.controlplane.program import Program, free_port
+from tests.controlplane.program import Program
 
 _READY = {CONTROLLER_MANAGER: "/healthz"}
 """It has no /readyz; kube-scheduler's /healthz says ok before it can work."""

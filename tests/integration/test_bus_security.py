@@ -24,8 +24,8 @@ from contracts.process.errors import BusUnavailableError
 from contracts.process.permissions import USERS
 from contracts.process.wire import BusSettings
 from contracts.subjects import SUBJECTS, SubjectRow
+from moorings.ports import free_port
 from tests.builders import device_class, gang, member, member_claim, request
-from tests.controlplane.program import free_port
 from tests.controlplane.programs import REQUIRED
 from tests.manifests import environment
 from tests.secured_nats import SecuredNats

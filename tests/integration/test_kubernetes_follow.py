@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
+from moorings.ports import free_port
 from publisher.api import KubernetesApi
 from publisher.errors import InvalidError, NotFoundError
 from publisher.follow import follow
@@ -20,7 +21,6 @@ from tests.conftest import OwnControlPlane
 from tests.controlplane import objects
 from tests.controlplane.client import Json, named
 from tests.controlplane.options import API_SERVER, ETCD, Options, User
-from tests.controlplane.program import free_port
 from tests.controlplane.server import ControlPlane
 from tests.services import eventually
 

@@ -170,14 +170,16 @@ async def kill(victim: str, plane: ControlPlane, stack: Stack, pause_s: float) -
 
 
 async def eventually_settled(world: World) -> None:
-    """Wait until all pods have run and nothing is left."""
+    """Wait until all pods have run and nothing is left, as long as it gets less."""
     left: object = None
     loop = asyncio.get_running_loop()
     end = loop.time() + SETTLED_S
     while loop.time() < end:
-        left = await tolerant(world.unsettled)
+        before, left = left, await tolerant(world.unsettled)
         if left == []:
             return
+        if left != before:
+            end = loop.time() + SETTLED_S
         await asyncio.sleep(0.5)
     raise AssertionError(left)
 

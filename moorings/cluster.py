@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from moorings.errors import InputError
 from moorings.kubeconfig import ClusterAccess
+from publisher.names import LEASE_NAME
 
 if TYPE_CHECKING:  # kubernetes_asyncio comes with an extra
     from publisher.api import KubernetesApi
     from publisher.kinds import Kind
 
 NAMESPACE = "moorings-system"
-_LEASE = f"{NAMESPACE}/moorings-publisher"
+_LEASE = f"{NAMESPACE}/{LEASE_NAME}"
 _LOOK_S = 0.5
 
 
@@ -32,7 +33,7 @@ async def reach(access: ClusterAccess) -> str:
             publisher leads already.
     """
     from publisher.errors import NotFoundError  # noqa: PLC0415
-    from publisher.kinds import GANG, NODE, POD  # noqa: PLC0415
+    from publisher.kinds import GANG  # noqa: PLC0415
     from publisher.kinds import NAMESPACE as NAMESPACES  # noqa: PLC0415
 
     async with _opened(access) as api:
@@ -42,14 +43,7 @@ async def reach(access: ClusterAccess) -> str:
         except NotFoundError as error:
             reason = f"has no namespace {NAMESPACE}: kubectl create namespace"
             raise InputError(access.server, f"{reason} {NAMESPACE}") from error
-        kinds = [
-            *(POD, NODE, NAMESPACES, GANG),
-            *(served.resource_slice, served.device_class),
-            *(served.resource_claim, served.resource_claim_template),
-        ]
-        if served.device_taint_rule is not None:
-            kinds.append(served.device_taint_rule)
-        if missing := await _unreadable(api, kinds):
+        if missing := await _unreadable(api, (*served.followed, GANG)):
             reason = f"missing permissions: {'; '.join(missing)}"
             raise InputError(access.server, reason)
         await _see_nobody_leads(access, api)

@@ -104,6 +104,17 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
     device_taint_rule: Kind | None
     """None: not served; devices are tainted in their slices only."""
 
+    @property
+    def followed(self) -> tuple[Kind, ...]:
+        """What a publisher reads everywhere, beside Gangs, which may be absent."""
+        found = (
+            *(POD, NODE, NAMESPACE),
+            *(self.resource_slice, self.device_class),
+            *(self.resource_claim, self.resource_claim_template),
+        )
+        rules = self.device_taint_rule
+        return found if rules is None else (*found, rules)
+
 
 def of_served(
     plurals_by_version: Mapping[str, Container[str]],

@@ -40,10 +40,9 @@ from publisher.cluster.view import GroupKey
 from publisher.config import PublisherConfig
 from publisher.errors import ClusterError, UnavailableError
 from publisher.follow import follow
-from publisher.kinds import GANG, NAMESPACE, NODE, POD, Kind, ServedKinds
+from publisher.kinds import GANG, NODE, POD, ServedKinds
 from publisher.lease import LeaderLease
-
-LEASE_NAME = "moorings-publisher"
+from publisher.names import LEASE_NAME
 
 log = get_logger(__name__)
 
@@ -198,19 +197,8 @@ class _Cluster:
 
 def _follows(api: KubernetesApi, kinds: ServedKinds) -> dict[str, Follow]:
     """Say how each kind is followed."""
-    followed: list[Kind] = [
-        POD,
-        NODE,
-        NAMESPACE,
-        kinds.resource_slice,
-        kinds.device_class,
-        kinds.resource_claim,
-        kinds.resource_claim_template,
-    ]
-    if kinds.device_taint_rule is not None:
-        followed.append(kinds.device_taint_rule)
     follows: dict[str, Follow] = {
-        kind.name: partial(follow, api, kind) for kind in followed
+        kind.name: partial(follow, api, kind) for kind in kinds.followed
     }
     follows[GANG.name] = partial(follow, api, GANG, may_be_absent=True)
     return follows

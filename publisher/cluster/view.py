@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang
 from contracts.ids import DeviceID
@@ -297,11 +298,14 @@ def devices_alone(claim: ResourceClaim | None) -> frozenset[DeviceID]:
     """Give the devices that a claim holds alone."""
     if claim is None or claim.status is None or claim.status.allocation is None:
         return frozenset()
-    return frozenset(
-        item.device_id
-        for item in claim.status.allocation.devices.results
-        if item.share_id is None and not item.admin_access
-    )
+    return frozenset(held_alone(claim.status.allocation))
+
+
+def held_alone(allocation: AllocationResult) -> Iterator[DeviceID]:
+    """Go through the devices that nobody else may hold beside an allocation."""
+    for item in allocation.devices.results:
+        if item.share_id is None and not item.admin_access:
+            yield item.device_id
 
 
 def _version(meta: ObjectMeta) -> int:

@@ -7,7 +7,7 @@ checks neither devices nor owners, so this is where two claims of one device mee
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -30,7 +30,15 @@ from publisher.cluster.plans.claims import (
 )
 from publisher.cluster.plans.members import Owns
 from publisher.cluster.plans.patches import Patch
-from publisher.cluster.view import View, claim_keys, is_gated, is_over
+from publisher.cluster.plans.withdrawal import plan_undo
+from publisher.cluster.view import (
+    View,
+    claim_keys,
+    claims_of,
+    held_alone,
+    is_gated,
+    is_over,
+)
 from publisher.errors import DecisionError
 
 
@@ -143,6 +151,12 @@ def plan_prepare(keys: Iterable[str], view: View, owns: Owns) -> Iterator[Patch]
             yield patches.prepare(claim)
 
 
+def plan_afresh(pods: Sequence[Pod], view: View, owns: Owns) -> list[Patch]:
+    """Plan to free what waiting pods hold for themselves; then their finalizers."""
+    undo = list(plan_undo(pods, view))
+    return undo or list(plan_prepare(claims_of(pods), view, owns))
+
+
 def held_before(
     pod: Pod, assignment: Assignment, view: View, owns: Owns
 ) -> Iterator[str]:
@@ -208,10 +222,8 @@ def _step(
 
 
 def _taken(key: str, wanted: AllocationResult, view: View) -> str:
-    for item in wanted.devices.results:
-        if item.admin_access or item.share_id is not None:
-            continue
-        others = view.holders(item.device_id) - {key}
+    for device in held_alone(wanted):
+        others = view.holders(device) - {key}
         if others:
-            return f"device {item.device_id} is held by ResourceClaim {min(others)}"
+            return f"device {device} is held by ResourceClaim {min(others)}"
     return ""

@@ -42,12 +42,13 @@ def is_lost(pod: Pod, view: View, owns: Owns) -> bool:
         return True
     if pod.spec.node_name:
         return False
-    if not view.is_node(pinned_to(pod)):
+    node = pinned_to(pod)
+    if not view.is_node(node):
         return True
     claims = (view.claim(key) for key in claim_keys(pod).values())
     held = (None if claim is None else allocation_of(claim) for claim in claims)
     nodes = {only_node(item.node_selector) for item in held if item is not None}
-    return not nodes <= {"", pinned_to(pod)}
+    return not nodes <= {"", node}
 
 
 def is_displaced(pod: Pod, view: View, owns: Owns) -> bool:
@@ -98,7 +99,9 @@ def plan_running(
 def _what_was_lost(lost: Sequence[Pod], alive: int, view: View) -> str:
     """Say what became of pods that cannot run as they were placed."""
     waiting = [pod for pod in lost if not pod.spec.node_name]
-    gone = sorted({pinned_to(p) for p in waiting if not view.is_node(pinned_to(p))})
+    gone = sorted(
+        node for node in set(map(pinned_to, waiting)) if not view.is_node(node)
+    )
     names = ", ".join(pod.metadata.name for pod in lost[:NAMED])
     text = f"somebody took the devices of {len(lost)} of {alive} pods: {names}"
     if gone:

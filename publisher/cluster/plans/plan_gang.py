@@ -17,7 +17,7 @@ from contracts.pod_members import joined
 from contracts.workload import Pod
 from publisher.cluster.plans.assemble import Gathered, Ready, assemble, gang_uid
 from publisher.cluster.plans.others import count_others
-from publisher.cluster.plans.plan_claims import plan_prepare
+from publisher.cluster.plans.plan_claims import plan_afresh
 from publisher.cluster.plans.plan_ended import (
     cancelled,
     elsewhere,
@@ -38,8 +38,7 @@ from publisher.cluster.plans.situation import (
 )
 from publisher.cluster.plans.submissions import Submission
 from publisher.cluster.plans.waiting import Waiting
-from publisher.cluster.plans.withdrawal import plan_undo
-from publisher.cluster.view import claim_keys, claims_of, is_gated, is_over, uids_of
+from publisher.cluster.view import claim_keys, is_gated, is_over, uids_of
 from publisher.names import GANG_UID
 
 
@@ -88,7 +87,7 @@ def _plan_known(
         standing = _standing(submission, pods, newest)
         stays = _plan_one(situation, standing, plan) & uids_of(standing.pods)
         kept |= stays
-        if submission.is_over or submission.command is not None:
+        if submission.is_ending:
             idle |= stays
     finished = {s.uid for s in situation.submissions if s.is_finished}
     asked = {uid for uid, owner in newest.items() if owner not in finished} | kept
@@ -110,7 +109,7 @@ def _plan_known(
         )
         stays = plan_late(situation, standing, plan)
         kept |= stays
-        if submission.is_over or submission.command is not None:
+        if submission.is_ending:
             idle |= stays
     return kept, idle
 
@@ -161,11 +160,9 @@ def _plan_new(
     alone: bool = False,
 ) -> None:
     view = situation.view
-    plan.patches += list(plan_undo(pods, view)) or list(
-        plan_prepare(claims_of(pods), view, situation.owns)
-    )
-    generation = 1 + _generation(situation, pods)
-    if situation.forgotten(_uid(situation, pods, generation)) is False:
+    plan.patches += plan_afresh(pods, view, situation.owns)
+    generation, uid = _next(situation, pods)
+    if situation.forgotten(uid) is False:
         plan.told.append(cancelled(pods))
         return
     gathered = Gathered(
@@ -183,29 +180,27 @@ def _plan_new(
             )
             plan.told.append(told)
         case Ready():
-            plan.messages.append(_submission(situation, gathered, found))
+            plan.messages.append(_submission(situation, uid, found))
             plan.told.append(Told(phase=GangPhase.PENDING, pods=gathered.pods))
 
 
-def _generation(situation: Situation, pods: Sequence[Pod]) -> int:
-    """Count how often these pods were asked for before."""
-    uids = uids_of(pods)
+def _next(situation: Situation, pods: Sequence[Pod]) -> tuple[int, GangUID]:
+    """Count how often these pods are asked for, and name the gang that they are then.
+
+    It is named after its pods, so that two publishers submit the same.
+    """
+    name, uids = str(situation.group), uids_of(pods)
     ages = (s.age[0] for s in situation.submissions if not uids.isdisjoint(s.pods))
-    found = max(ages, default=0)
-    while situation.forgotten(_uid(situation, pods, found + 1)):
-        found += 1
-    return found
+    generation = 1 + max(ages, default=0)
+    while situation.forgotten(uid := gang_uid(name, generation, uids)):
+        generation += 1
+    return generation, uid
 
 
-def _uid(situation: Situation, pods: Sequence[Pod], generation: int) -> GangUID:
-    return gang_uid(str(situation.group), generation, uids_of(pods))
-
-
-def _submission(situation: Situation, gathered: Gathered, ready: Ready) -> SubmitGang:
-    """Name the gang after its pods, so that two publishers submit the same."""
+def _submission(situation: Situation, uid: GangUID, ready: Ready) -> SubmitGang:
     return SubmitGang(
         cluster=situation.cluster,
-        uid=_uid(situation, gathered.pods, gathered.generation),
+        uid=uid,
         gang=ready.gang,
         submitted_at=situation.now,
         places=ready.places,

@@ -19,7 +19,7 @@ from contracts.workload import Pod
 from publisher.cluster.plans.bind_late import bind_late
 from publisher.cluster.plans.claims import allocation_of, is_same
 from publisher.cluster.plans.patches import Patch
-from publisher.cluster.plans.plan_claims import plan_prepare
+from publisher.cluster.plans.plan_claims import plan_afresh, plan_prepare
 from publisher.cluster.plans.plan_ended import (
     cancelled,
     plan_commanded,
@@ -86,7 +86,7 @@ def plan_late(
     if submission.is_open and not submission.is_over:
         running = tuple(pod for pod in standing.pods if not is_gated(pod))
         return plan_running(situation, replace(standing, pods=running), plan)
-    if submission.is_over or submission.command is not None:
+    if submission.is_ending:
         return _plan_ended(situation, standing, plan)
     held = _is_held(situation, submission)
     if _owner(submission) and not held and not opened:
@@ -108,9 +108,7 @@ def _plan_bound(
     decision, message = submission.allocated, submission.message
     waiting = standing.waiting
     if decision is None or message is None:
-        plan.patches += list(plan_undo(waiting, view)) or list(
-            plan_prepare(claims_of(waiting), view, owns)
-        )
+        plan.patches += plan_afresh(waiting, view, owns)
         plan.told.append(pending(submission, waiting))
         return uids_of(waiting)
     found = bind_late(

@@ -124,6 +124,11 @@ class Submission(Struct, frozen=True, kw_only=True, dict=True):
         return isinstance(self.decision, GangReleased)
 
     @property
+    def is_ending(self) -> bool:
+        """Whether it is over, or somebody wants that."""
+        return self.is_over or self.command is not None
+
+    @property
     def is_finished(self) -> bool:
         """Whether nothing is held for it any more, by anybody."""
         if self.is_released:

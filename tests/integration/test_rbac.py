@@ -7,7 +7,7 @@ failure. Where the API server looks closer than RBAC, real writes are tried.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -15,145 +15,21 @@ import pytest
 from tests.controlplane import objects
 from tests.controlplane.client import Json, Kube, RefusedError, named
 from tests.integration.conftest import Installed
+from tests.personas import (
+    ANYWHERE,
+    BY_NAME,
+    FOREIGN,
+    OTHERS,
+    OURS,
+    PERSONAS,
+    SYSTEM,
+    TEAM,
+    Persona,
+    Table,
+)
 
 RBAC = "rbac.authorization.k8s.io"
-SYSTEM, TEAM, OTHERS = "moorings-system", "team-a", "team-b"
-ANYWHERE = "*"
 NODE = "authentication.kubernetes.io/node-name"
-OURS, FOREIGN = "gpu.moorings.dev", "gpu.example.com"
-
-READ = "get list watch"
-WRITE = "create update patch delete deletecollection"
-ALL = f"{READ} {WRITE}"
-DRA = "resource.k8s.io"
-OUR_DRIVERS = "gpu.moorings.dev nic.moorings.dev"
-
-Table = Mapping[str, str]
-"""`resource.group` -> verbs, with ` = names` where they are for these alone."""
-
-
-class Persona(NamedTuple):
-    """A user, the role it is bound to where, and all that it may do."""
-
-    user: str
-    may: Mapping[str, Table]
-    role: str = ""
-    """Bound by k8s/base itself if empty."""
-    where: str = ANYWHERE
-
-
-PERSONAS = (
-    Persona(
-        "system:serviceaccount:moorings-system:publisher",
-        {
-            ANYWHERE: {
-                "namespaces": READ,
-                "nodes": READ,
-                "pods": f"{READ} patch delete",
-                "events.events.k8s.io": "create",
-                f"deviceclasses.{DRA}": READ,
-                f"devicetaintrules.{DRA}": f"{READ} create patch delete",
-                f"resourceslices.{DRA}": f"{READ} create patch delete",
-                f"resourceclaims.{DRA}": f"{READ} patch",
-                f"resourceclaimtemplates.{DRA}": READ,
-                f"resourceclaims/status.{DRA}": "patch",
-                f"resourceclaims/binding.{DRA}": "patch",
-                f"resourceclaims/driver.{DRA}": f"arbitrary-node:patch = {OUR_DRIVERS}",
-                "gangs.moorings.dev": READ,
-                "gangs/status.moorings.dev": "patch",
-            },
-            SYSTEM: {
-                "leases.coordination.k8s.io": ("create; get patch = moorings-publisher")
-            },
-        },
-    ),
-    Persona(
-        "system:serviceaccount:moorings-system:nodeagent",
-        {
-            ANYWHERE: {
-                f"resourceclaims.{DRA}": "get",
-                f"resourceclaims/status.{DRA}": "patch",
-                f"resourceclaims/driver.{DRA}": (
-                    f"associated-node:patch = {OUR_DRIVERS}"
-                ),
-            }
-        },
-    ),
-    Persona("system:serviceaccount:moorings-system:solver", {}),
-    Persona("system:serviceaccount:moorings-system:nats", {}),
-    Persona(
-        "author",
-        {
-            TEAM: {
-                "gangs.moorings.dev": ALL,
-                "gangs/status.moorings.dev": "get",
-                f"resourceclaims.{DRA}": ALL,
-                f"resourceclaimtemplates.{DRA}": ALL,
-            }
-        },
-        role="moorings-gang-author",
-        where=TEAM,
-    ),
-    Persona(
-        "viewer",
-        {
-            TEAM: {
-                "gangs.moorings.dev": READ,
-                "gangs/status.moorings.dev": "get",
-                f"resourceclaims.{DRA}": READ,
-                f"resourceclaimtemplates.{DRA}": READ,
-            }
-        },
-        role="moorings-gang-viewer",
-        where=TEAM,
-    ),
-    Persona(
-        "operator",
-        {
-            ANYWHERE: {
-                "gangs.moorings.dev": f"{READ} patch delete",
-                "gangs/status.moorings.dev": "get",
-                f"deviceclasses.{DRA}": READ,
-                f"devicetaintrules.{DRA}": READ,
-                f"resourceslices.{DRA}": READ,
-                f"resourceclaimtemplates.{DRA}": READ,
-                f"resourceclaims.{DRA}": READ,
-                "events": READ,
-                "namespaces": READ,
-                "nodes": READ,
-                "pods": READ,
-                **{
-                    f"{kind}admission{what}.admissionregistration.k8s.io": READ
-                    for kind in ("mutating", "validating")
-                    for what in ("policies", "policybindings")
-                },
-            },
-            SYSTEM: {
-                "configmaps": READ,
-                "pods": "delete",
-                "pods/log": "get",
-                "daemonsets.apps": f"{READ} patch",
-                "deployments.apps": f"{READ} patch",
-                "deployments/scale.apps": "get update patch",
-                "statefulsets.apps": f"{READ} patch",
-                "leases.coordination.k8s.io": READ,
-            },
-        },
-        role="moorings-cluster-operator",
-    ),
-    Persona(
-        "device-admin",
-        {
-            ANYWHERE: {
-                f"deviceclasses.{DRA}": ALL,
-                f"devicetaintrules.{DRA}": ALL,
-                f"resourceslices.{DRA}": ALL,
-            }
-        },
-        role="moorings-device-admin",
-    ),
-)
-BY_NAME = {persona.user.rpartition(":")[2]: persona for persona in PERSONAS}
 SENSITIVE = (
     "create clusterrolebindings.rbac.authorization.k8s.io",
     "create pods",

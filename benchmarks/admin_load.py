@@ -44,7 +44,7 @@ from benchmarks.milestones import (
 )
 from benchmarks.processes import processes_of, usage, used
 from benchmarks.report import Row, parser, percentile, print_table, print_tables, write
-from publisher.names import GATE
+from contracts.names import GATE
 from tests.cluster import Stack
 from tests.controlplane import kubelet, objects
 from tests.controlplane.client import Json, Kube, named

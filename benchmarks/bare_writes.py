@@ -24,17 +24,17 @@ from contracts.allocation import (
 )
 from contracts.claim import ResourceClaim
 from contracts.ids import DeviceName, DriverName, NodeName, PoolName
-from contracts.kubernetes import decode_object
+from contracts.kubernetes.decode import decode_object
 from contracts.messages import PodRef
+from contracts.names import ATTEMPT, GANG_UID, INDEX, SOLVE
 from contracts.workload import Pod
-from publisher.api import IN_FLIGHT
-from publisher.cluster.plans import patches
-from publisher.cluster.plans.patches import Patch
-from publisher.cluster.plans.pins import one_node
-from publisher.cluster.view import claim_keys
-from publisher.kinds import POD, RESOURCE_CLAIM
-from publisher.names import ATTEMPT, GANG_UID, INDEX, SOLVE
-from publisher.transport import AGENT, Transport
+from publisher.gangs import patches
+from publisher.gangs.patches import Patch
+from publisher.gangs.pins import one_node
+from publisher.gangs.view import claim_keys
+from publisher.kube.api import IN_FLIGHT
+from publisher.kube.kinds import POD, RESOURCE_CLAIM
+from publisher.kube.transport import AGENT, Transport
 from tests.controlplane.client import Json, Kube
 from tests.controlplane.objects import RESOURCE
 

@@ -27,9 +27,9 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.report import Row, arguments, cpu_seconds, report
-from publisher.api import Json
-from publisher.names import FINALIZER, GATE
-from publisher.transport import Transport
+from contracts.names import FINALIZER, GATE
+from publisher.kube.api import Json
+from publisher.kube.transport import Transport
 from tests.controlplane import objects, programs, server
 from tests.controlplane.client import Kube, named, path_of
 from tests.controlplane.options import Options

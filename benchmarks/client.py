@@ -16,7 +16,7 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
-from contracts.process.bus import Bus, Outgoing
+from runtime.bus.bus import Bus, Outgoing
 
 NAMESPACE = Namespace("bench")
 

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from contracts.process.bus import Bus, BusSettings
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
+from runtime.bus.bus import Bus, BusSettings
 from tests.cluster import Stack, gang_pod, is_bound
 from tests.controlplane import objects, programs, server
 from tests.controlplane.client import Json, Kube, named, path_of

@@ -20,7 +20,7 @@ from benchmarks.report import Row, arguments, percentile, report
 from benchmarks.stack import memory_mib, stack
 from benchmarks.worlds import inventories, submission, uniform
 from contracts.messages import DevicesAnnounced
-from contracts.process.bus import Bus
+from runtime.bus.bus import Bus
 
 
 async def measure(

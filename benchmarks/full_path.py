@@ -16,7 +16,7 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import ExpectedPart, Parameters, Problem
-from solver.problem.selectors import SelectorTable
+from solver.selectors.table import SelectorTable
 from solver.service.garbage import after_batch, collect_between_batches
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot

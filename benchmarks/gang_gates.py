@@ -48,7 +48,7 @@ from benchmarks.milestones import (
 from benchmarks.processes import Usage, processes_of, usage, used
 from benchmarks.report import Row, parser, print_tables, write
 from contracts import subjects
-from contracts.process.bus import Bus
+from runtime.bus.bus import Bus
 from tests.controlplane.client import Kube
 from tests.controlplane.options import Options
 from tests.controlplane.server import ControlPlane

@@ -22,8 +22,8 @@ from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import Parameters, Problem
-from solver.problem.selectors import SelectorTable
 from solver.record import PartCache
+from solver.selectors.table import SelectorTable
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot, apply
 

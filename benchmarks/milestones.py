@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
 
-from publisher.names import FINALIZER, GATE
+from contracts.names import FINALIZER, GATE
 from tests.controlplane.client import Json, Kube, named, path_of
 from tests.controlplane.objects import RESOURCE
 

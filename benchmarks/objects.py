@@ -38,7 +38,7 @@ from contracts.ids import (
     GangUID,
     NodeName,
 )
-from contracts.kubernetes import WritableObject, to_kubernetes
+from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from contracts.messages import DevicesAnnounced, ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
 

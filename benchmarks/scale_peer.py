@@ -11,11 +11,11 @@ import time
 from msgspec import Struct
 from ortools.sat.python import cp_model
 
-from solver.direct.build import build
-from solver.direct.objective import weight_in
-from solver.direct.restrict import all_needed
-from solver.problem.demand import Demand
-from solver.problem.nodes import node_kinds
+from solver.engines.direct.build import build
+from solver.engines.direct.objective import weight_in
+from solver.engines.direct.restrict import all_needed
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import node_kinds
 from solver.problem.problem import Problem
 
 

@@ -18,8 +18,8 @@ from contracts.device import Device, DeviceAttribute, DeviceCapacity
 from contracts.ids import DeviceName
 from contracts.quantity import Quantity
 from solver.cel.evaluator import SelectorEvaluator
-from solver.problem.reads import reads
-from solver.problem.selectors import look
+from solver.selectors.footprint import reads
+from solver.selectors.table import look
 
 T = TypeVar("T")
 DRIVER = "gpu.example.com"

@@ -26,15 +26,15 @@ from benchmarks.stack import health, inventory
 from benchmarks.worlds import CLUSTER, DRIVER, uniform
 from contracts.device import DeviceTaint
 from contracts.ids import DeviceID, DriverName
-from contracts.kubernetes import to_kubernetes
+from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
-from contracts.process.bus import Bus, BusSettings
-from moorings.nats import local_nats
-from publisher.api import KubernetesApi
-from publisher.follow import follow
-from publisher.kinds import RESOURCE_SLICE
-from publisher.plan_slices import plan_slices
-from publisher.slices import wanted_pool
+from moorings.local.nats_server import local_nats
+from publisher.kube.api import KubernetesApi
+from publisher.kube.follow import follow
+from publisher.kube.kinds import RESOURCE_SLICE
+from publisher.slices.layout import wanted_pool
+from publisher.slices.plan_slices import plan_slices
+from runtime.bus.bus import Bus, BusSettings
 from tests.controlplane import objects, programs
 from tests.controlplane.options import API_SERVER, ETCD, Options
 from tests.controlplane.server import ControlPlane, running

@@ -22,7 +22,7 @@ from benchmarks.worlds import CLUSTER, submission, uniform
 from contracts.device import DeviceTaint
 from contracts.ids import DeviceID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
-from contracts.process.bus import Bus, Outgoing
+from runtime.bus.bus import Bus, Outgoing
 
 TOGETHER = 100
 TAINT = DeviceTaint(key="moorings.dev/health", value="Unhealthy", effect="NoExecute")

@@ -18,8 +18,8 @@ from msgspec import Struct
 from benchmarks.worlds import CLUSTER, observed_class
 from contracts import messages, subjects
 from contracts.messages import DevicesAnnounced, HealthJudged
-from contracts.process.bus import Bus, BusSettings, Outgoing
-from moorings.nats import local_nats
+from moorings.local.nats_server import local_nats
+from runtime.bus.bus import Bus, BusSettings, Outgoing
 
 START_LIMIT_S = 300.0
 

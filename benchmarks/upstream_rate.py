@@ -22,7 +22,7 @@ from benchmarks.report import Row, parser, report
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang, GangSpec, Member, MemberClaim
 from contracts.ids import GangUID
-from contracts.kubernetes import decode_object
+from contracts.kubernetes.decode import decode_object
 from contracts.messages import ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
 from solver.cel.evaluator import SelectorEvaluator

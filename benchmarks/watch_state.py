@@ -33,10 +33,10 @@ from nats.aio.msg import Msg
 from benchmarks.report import Row, arguments, cpu_seconds, percentile, report
 from benchmarks.worlds import CLUSTER
 from contracts import subjects
-from moorings.nats import local_nats
-from publisher.api import Json, KubernetesApi
-from publisher.follow import follow
-from publisher.kinds import (
+from moorings.local.nats_server import local_nats
+from publisher.kube.api import Json, KubernetesApi
+from publisher.kube.follow import follow
+from publisher.kube.kinds import (
     DEVICE_CLASS,
     NAMESPACE,
     NODE,

@@ -18,7 +18,7 @@ from contracts.claim import (
 from contracts.codec import to_builtins
 from contracts.gang import Gang, GangSpec, Member, MemberClaim
 from contracts.ids import ClusterName, DeviceClassName, GangUID
-from contracts.kubernetes import to_kubernetes
+from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import DevicesAnnounced, ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
 from nodeagent.inventory import announce

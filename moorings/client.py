@@ -17,16 +17,16 @@ from uuid import uuid4
 from msgspec import structs
 
 from contracts import messages, subjects
-from contracts.defaults import default_gang
 from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID, Namespace
+from contracts.kubernetes.defaults import default_gang
 from contracts.messages import AllocationWritten, CommandMessage, SubmitGang
-from contracts.process.bus import Bus
-from contracts.process.errors import BusUnavailableError, PublishRefusedError
-from contracts.process.wire import BusSettings, Outgoing
 from contracts.validate import validate
 from moorings.errors import InputError, NotFoundError
+from runtime.bus.bus import Bus
+from runtime.errors import BusUnavailableError, PublishRefusedError
+from runtime.wire import BusSettings, Outgoing
 from solver.service.intake import Refused, RefusedSubmission, Seen, read_message
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import Snapshot, apply

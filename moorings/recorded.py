@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from contracts import solves, subjects
 from contracts.errors import DecodeError
-from contracts.process.errors import BlobCorruptedError, BlobMissingError
 from contracts.solves import SolveDecided, SolveOpened
 from moorings.client import Client
 from moorings.errors import NotFoundError
+from runtime.errors import BlobCorruptedError, BlobMissingError
 from solver.errors import RecordError
 from solver.problem.problem import ROOT
 from solver.record import Recorded

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from contracts.process.main import service_main
 from nodeagent.config import NodeAgentConfig
 from nodeagent.service import open_service
+from runtime.main import service_main
 
 if __name__ == "__main__":
     sys.exit(service_main("nodeagent", NodeAgentConfig, open_service))

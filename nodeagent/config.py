@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from contracts.ids import NodeName
-from contracts.service import ServiceConfig
 from contracts.subjects import DAY_S
 from nodeagent.health import HealthPolicy, TaintEffect
+from runtime.settings import ServiceConfig
 
 
 class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):

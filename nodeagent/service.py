@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from contracts.process.bus import Bus
-from contracts.process.errors import ConfigError
-from contracts.process.run import Task
-from contracts.process.wire import BusSettings
-from nodeagent.announce import Announcer, Pace
-from nodeagent.book import Book
+from nodeagent.agent_state import Book
+from nodeagent.announcer import Announcer, Pace
 from nodeagent.config import NodeAgentConfig
 from nodeagent.errors import FleetError
 from nodeagent.health import Moment
 from nodeagent.sources.simulated import SimulatedSource, open_simulated
+from runtime.bus.bus import Bus
+from runtime.errors import ConfigError
+from runtime.run import Task
+from runtime.wire import BusSettings
 
 
 @asynccontextmanager

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from contracts.service import ServiceConfig
-from publisher.kinds import VERSIONS
+from publisher.kube.kinds import VERSIONS
+from runtime.settings import ServiceConfig
 
 _Subdomain = Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]
 _Label = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9./_-]*=[A-Za-z0-9._-]*$")]

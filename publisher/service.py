@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from contracts.process.bus import Bus
-from contracts.process.run import Task
-from contracts.process.wire import BusSettings
-from publisher.cluster.opening import open_cluster
+from publisher.cluster.wiring import open_cluster
 from publisher.config import PublisherConfig
-from publisher.folder.opening import folder_tasks, opened_folder
+from publisher.folder.wiring import folder_tasks, opened_folder
+from runtime.bus.bus import Bus
+from runtime.run import Task
+from runtime.wire import BusSettings
 
 
 @asynccontextmanager

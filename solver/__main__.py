@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from contracts.process.main import service_main
+from runtime.main import service_main
 from solver.service.config import SolverConfig
 from solver.service.service import open_service
 

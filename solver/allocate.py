@@ -12,12 +12,12 @@ from msgspec import structs
 
 from contracts.allocation import Reason, Rule
 from solver.decision import Decision, GangDecision, Status
-from solver.engine import Answer, answer
+from solver.devices.gather import Cluster
+from solver.engines.solve import Answer, answer
 from solver.errors import JudgedWrongError
 from solver.explain.funnel import Funnel
 from solver.judge.rules import judge
-from solver.problem.demand import Demand
-from solver.problem.gather import Cluster
+from solver.kinds.demand import Demand
 from solver.problem.problem import GangPart, Problem
 from solver.problem.unmodelled import reason_not_modelled
 from solver.results import Results

@@ -18,7 +18,7 @@ from contracts.errors import DecodeError
 from contracts.solves import SolveDecided, SolveOpened
 from solver.errors import RecordError
 from solver.problem.problem import ROOT, Problem
-from solver.problem.selectors import SelectorTable
+from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import NodeParts, Page
 from solver.snapshot.parts import Part
 

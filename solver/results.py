@@ -36,11 +36,11 @@ from contracts.ids import (
 )
 from contracts.messages import ClaimAllocated, MemberAllocated
 from contracts.quantity import Quantity
+from solver.devices.candidates import is_shareable
+from solver.devices.capacity_amounts import consumed_amounts
+from solver.devices.gather import Cluster
 from solver.errors import SolverError
-from solver.places import Place, Placed
-from solver.problem.amounts import consumed_amounts
-from solver.problem.candidates import is_shareable
-from solver.problem.gather import Cluster
+from solver.placement import Place, Placed
 from solver.problem.problem import (
     ClaimPart,
     GangPart,

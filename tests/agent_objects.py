@@ -16,19 +16,19 @@ from contracts import messages, subjects
 from contracts.device import ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
-from contracts.process.bus import Bus
-from contracts.process.run import Task, serve
-from contracts.process.waits import first_of
-from contracts.process.wire import BusSettings, Outgoing
-from moorings.nats import LocalServer
-from publisher.api import KubernetesApi
-from publisher.cluster.agents.agent_objects import AgentObjects
-from publisher.cluster.following import Following
-from publisher.cluster.observed import Observed
-from publisher.cluster.ownership import Ownership
-from publisher.follow import follow
-from publisher.kinds import NODE
+from moorings.local.nats_server import LocalServer
+from publisher.cluster.agent_objects import AgentObjects
+from publisher.cluster.observer import Observed
+from publisher.kube.api import KubernetesApi
+from publisher.kube.follow import follow
+from publisher.kube.informer import Following
+from publisher.kube.kinds import NODE
+from publisher.ownership.ownership import Ownership
 from publisher.service import utc_now
+from runtime.bus.bus import Bus
+from runtime.run import Task, serve
+from runtime.waits import first_of
+from runtime.wire import BusSettings, Outgoing
 from tests import builders
 from tests.builders.decisions import CLUSTER
 from tests.controlplane import objects

@@ -13,9 +13,9 @@ from math import comb, prod
 
 from msgspec import Struct, structs
 
-from solver.problem.demand import LocalAsk, LocalConstraint, MemberKind
-from solver.problem.devices import Traits
-from solver.problem.nodes import CounterShape, GroupShape, NodeShape
+from solver.kinds.demand import LocalAsk, LocalConstraint, MemberKind
+from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
+from solver.kinds.traits import Traits
 
 WAYS = 3_000
 """Choices of devices that are tried for one pod."""

@@ -20,8 +20,8 @@ from contracts.features import Features
 from contracts.ids import DeviceID
 from contracts.quantity import NANO
 from solver.problem.problem import MemberPart, Problem, SubrequestPart
-from solver.problem.reads import reads
-from solver.problem.selectors import look
+from solver.selectors.footprint import reads
+from solver.selectors.table import look
 from solver.snapshot.parts import NodePart, PoolPart, PoolSlice, UsePart
 
 Pool = tuple[str, str]

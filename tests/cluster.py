@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from moorings.nats import LocalServer
-from publisher.names import GANG, GANG_SIZE, GATE, MEMBER
+from contracts.names import GANG, GANG_SIZE, GATE, MEMBER
+from moorings.local.nats_server import LocalServer
 from tests.controlplane import objects
 from tests.controlplane.client import Json, Kube, named
 from tests.controlplane.fleet import Fleet

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.process.bus import Bus, BusSettings
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
+from runtime.bus.bus import Bus, BusSettings
 from tests.controlplane import programs, server
 from tests.controlplane.client import Kube
 from tests.controlplane.options import NEWEST, RELEASE, Options, of_release

@@ -28,7 +28,7 @@ from solver.problem.assemble import (
 )
 from solver.problem.problem import ExpectedPart, Parameters, Problem
 from solver.problem.resolve import Resolving, resolve
-from solver.problem.selectors import SelectorTable
+from solver.selectors.table import SelectorTable
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.differential import generate

@@ -18,10 +18,10 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
-from contracts.node_affinity import pinned_node
-from publisher.cluster.plans.patches import Purpose
-from publisher.cluster.plans.submissions import is_ours
-from publisher.names import ATTEMPT, GANG_UID, INDEX, VOID
+from contracts.names import ATTEMPT, GANG_UID, INDEX, VOID
+from contracts.pods.node_affinity import pinned_node
+from publisher.gangs.patches import Purpose
+from publisher.gangs.submissions import is_ours
 from tests import builders
 from tests.plan_players import Bus, Said, Solver
 from tests.plan_publisher import Publisher

@@ -31,7 +31,7 @@ from contracts.messages import (
     MemberAllocated,
     SubmitGang,
 )
-from contracts.node_affinity import pinned_node
+from contracts.pods.node_affinity import pinned_node
 from solver.snapshot.gangs import (
     GangRecord,
     with_command,

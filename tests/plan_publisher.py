@@ -21,11 +21,11 @@ from contracts.messages import (
     GangPending,
 )
 from contracts.workload import Pod
-from publisher.cluster.plans.patches import Patch
-from publisher.cluster.plans.plan_gang import plan_gang
-from publisher.cluster.plans.situation import GangMessage, Situation, Told
-from publisher.cluster.plans.submissions import Submissions
-from publisher.cluster.view import GroupKey, View
+from publisher.gangs.patches import Patch
+from publisher.gangs.plan_gang import plan_gang
+from publisher.gangs.situation import GangMessage, Situation, Told
+from publisher.gangs.submissions import Submissions
+from publisher.gangs.view import GroupKey, View
 from tests.plan_players import CLUSTER, STREAMS, Bus
 from tests.plan_world import THEIRS, Refused, World
 

@@ -13,10 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.codec import to_builtins
-from contracts.kubernetes import decode_object
-from contracts.node_affinity import pinned_node
-from publisher.cluster.plans.patches import Patch, Purpose
-from publisher.names import FINALIZER, GATE
+from contracts.kubernetes.decode import decode_object
+from contracts.names import FINALIZER, GATE
+from contracts.pods.node_affinity import pinned_node
+from publisher.gangs.patches import Patch, Purpose
 from tests import builders
 
 Json = dict[str, Any]

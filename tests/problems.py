@@ -17,7 +17,7 @@ from contracts.codec import to_builtins
 from contracts.device import Device, DeviceTaint, ResourcePool
 from contracts.gang import Gang, Member
 from contracts.ids import ClusterName, DeviceID, GangUID, NodeName, object_key
-from contracts.kubernetes import WritableObject, to_kubernetes
+from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from contracts.messages import (
     DeviceHealth,
     DevicesAnnounced,
@@ -34,7 +34,7 @@ from solver.problem.assemble import (
 )
 from solver.problem.problem import ExpectedPart, Parameters, Problem
 from solver.problem.resolve import Resolving, resolve
-from solver.problem.selectors import SelectorTable, Verdict
+from solver.selectors.table import SelectorTable, Verdict
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from tests.builders import DEVICE_CLASS, claim, device_class, gang, result

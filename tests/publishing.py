@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from contracts.process.run import serve
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
 from publisher.config import PublisherConfig
 from publisher.service import open_service
+from runtime.run import serve
 from tests.builders.decisions import CLUSTER
 
 

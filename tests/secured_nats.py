@@ -19,9 +19,9 @@ from pathlib import Path
 
 import yaml
 
-from contracts.process.wire import BusSettings
-from moorings.nats import server_program
-from moorings.ports import free_port
+from moorings.local.nats_server import server_program
+from moorings.local.ports import free_port
+from runtime.wire import BusSettings
 from tests.manifests import BASE, K8S
 
 HEALTHY_S = 30.0

@@ -17,7 +17,7 @@ from contracts.claim import DeviceClass, ResourceClaim
 from contracts.codec import to_builtins
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID, Namespace, NodeName, object_key
-from contracts.kubernetes import to_kubernetes
+from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import (
     ConfirmationMessage,
     DecisionMessage,
@@ -25,7 +25,7 @@ from contracts.messages import (
     ObjectObserved,
     SubmitGang,
 )
-from contracts.process.bus import Bus, Outgoing
+from runtime.bus.bus import Bus, Outgoing
 from tests.builders import device_class
 
 CLUSTER = ClusterName("local")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from contracts.gang import GangPhase
+from contracts.names import GANG
 from moorings.client import Client
-from publisher.cluster.teller import REPORTER
-from publisher.names import GANG
+from publisher.cluster.status_writer import REPORTER
 from solver.snapshot.gangs import GangRecord
 from tests.cluster import name_of
 from tests.controlplane.client import Json, Kube

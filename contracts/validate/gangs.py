@@ -18,7 +18,7 @@ from contracts.gang import (
     MemberNode,
     TopologyLevel,
 )
-from contracts.node_affinity import (
+from contracts.pods.node_affinity import (
     NODE_AFFINITY,
     REQUIRED,
     required_nodes,

@@ -17,7 +17,7 @@ from contracts.claim import (
     ExactDeviceRequest,
 )
 from contracts.codec import encode
-from contracts.defaults import ALL, EXACT_COUNT
+from contracts.kubernetes.defaults import ALL, EXACT_COUNT
 from contracts.validate import names
 from contracts.validate.taints import MAX_TOLERATIONS, toleration
 from contracts.validate.violation import (

@@ -15,10 +15,10 @@ from msgspec import NODEFAULT, Struct, structs
 
 from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, console, notice, progress
-from moorings.cluster import reach
 from moorings.errors import UsageError
-from moorings.kubeconfig import read_access
-from moorings.local import LocalStack, StackOptions, open_stack, state_home
+from moorings.local.cluster import reach
+from moorings.local.kubeconfig import read_access
+from moorings.local.stack import LocalStack, StackOptions, open_stack, state_home
 from nodeagent.config import NodeAgentConfig
 from publisher.config import PublisherConfig
 from solver.service.config import SolverConfig

@@ -13,10 +13,10 @@ import typer
 
 from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, show
-from moorings.local import StackOptions, open_stack
+from moorings.local.stack import StackOptions, open_stack
 
 if TYPE_CHECKING:
-    from moorings.demo import DemoOptions
+    from moorings.demo.demo import DemoOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def demo(
     output: Output = Format.TABLE,
 ) -> None:
     """Stack up, gangs submitted, decided, written, explained, replayed, stack down."""
-    from moorings.demo import DemoOptions  # noqa: PLC0415  # OR-Tools is slow to import
+    from moorings.demo.demo import DemoOptions  # noqa: PLC0415  # OR-Tools is slow to import
 
     options = DemoOptions(fleet=fleet, seed=seed, trace=trace, load=load)
     folder = Path(tempfile.mkdtemp(prefix="moorings-demo-"))
@@ -60,7 +60,7 @@ def demo(
 
 
 async def _run(options: DemoOptions, folder: Path, *, quiet: bool) -> dict[str, Any]:
-    from moorings.demo import Demo  # noqa: PLC0415  # OR-Tools is slow to import
+    from moorings.demo.demo import Demo  # noqa: PLC0415  # OR-Tools is slow to import
 
     started = time.perf_counter()
 

@@ -13,7 +13,7 @@ from contracts.claim import DeviceClass, ResourceClaimTemplate
 from contracts.device import DeviceTaintRule
 from contracts.errors import ContractsError
 from contracts.gang import Gang
-from contracts.kubernetes import WritableObject, decode_object, flatten
+from contracts.kubernetes.decode import WritableObject, decode_object, flatten
 from moorings.errors import InputError
 
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -23,7 +23,7 @@ from moorings.cli.views import (
 )
 from moorings.client import Client, open_client
 from moorings.errors import NotFoundError, UsageError
-from moorings.local import inventories
+from moorings.local.stack import inventories
 from moorings.recorded import find_solve, list_solves
 from solver.snapshot.gangs import GangRecord
 

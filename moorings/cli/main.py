@@ -16,7 +16,6 @@ import typer
 from typer.exceptions import TyperException
 
 from contracts.errors import ContractsError
-from contracts.process.errors import ProcessError
 from moorings.cli import (
     components,
     demo,
@@ -32,6 +31,7 @@ from moorings.cli.output import ExitCode, Format, console, notice, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
 from publisher.errors import PublisherError
+from runtime.errors import ProcessError
 from solver.errors import SolverError
 from solver.versions import dependency_versions, platform_tag
 

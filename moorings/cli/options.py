@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from moorings.cli.output import Format
-from moorings.local import running_server
+from moorings.local.stack import running_server
 
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
 

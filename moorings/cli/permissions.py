@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from contracts.process.permissions import server_configuration
 from moorings.cli.output import console
+from runtime.bus.permissions import server_configuration
 
 
 def register(app: typer.Typer) -> None:

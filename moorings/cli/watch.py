@@ -23,11 +23,11 @@ from contracts.messages import (
     GatesOpened,
     PodWritten,
 )
-from contracts.process.together import together
-from contracts.process.wire import Received
 from moorings.cli.options import Cluster, Namespace, Output, Server, server_of
 from moorings.cli.output import ExitCode, Format, console
 from moorings.client import Client, open_client
+from runtime.together import together
+from runtime.wire import Received
 from solver.service.intake import read_message
 
 STREAMS = {"DEC": "dec", "CONF": "conf"}

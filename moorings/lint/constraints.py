@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from contracts.claim import DeviceConstraint
-from moorings.lint.asks import Asking
+from moorings.lint.all_requests import Asking
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
 from solver.problem.problem import SubrequestPart

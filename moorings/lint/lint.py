@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
-from contracts.defaults import default_claim, default_gang, default_template
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.features import Features
 from contracts.gang import Gang
+from contracts.kubernetes.defaults import default_claim, default_gang, default_template
 from contracts.validate import validate
 from contracts.workload import Node
-from moorings.lint.asks import askings_of, gang_of
+from moorings.lint.all_requests import askings_of, gang_of
 from moorings.lint.constraints import check_constraints
 from moorings.lint.findings import Finding, Lint, LintRule, Severity, lint_of
 from moorings.lint.matches import Matches
@@ -20,7 +20,7 @@ from moorings.lint.slices import check_pools
 from moorings.plan.work import PlanObject, believed
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, wanted_verdicts
-from solver.problem.selectors import SelectorTable
+from solver.selectors.table import SelectorTable
 from solver.snapshot.parts import NodePart, PoolPart
 
 

@@ -7,13 +7,13 @@ from msgspec import Struct
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import NodeName
+from solver.devices.candidates import indices, pool_of, selected
+from solver.devices.gather import Cluster
+from solver.kinds.demand import request_kind
+from solver.kinds.traits import costs_of, targets
 from solver.problem.attributes import Element, derived, elements, published
-from solver.problem.candidates import indices, pool_of, selected
-from solver.problem.demand import request_kind
-from solver.problem.devices import costs_of, targets
-from solver.problem.gather import Cluster
 from solver.problem.problem import SubrequestPart
-from solver.problem.selectors import SelectorTable
+from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from contracts.allocation import MAX_DEVICES
 from contracts.claim import DeviceClass
-from moorings.lint.asks import Asking
+from moorings.lint.all_requests import Asking
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
 from solver.problem.problem import RequestPart, SubrequestPart

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from contracts.device import Device
 from moorings.lint.findings import Finding, LintRule, Severity
-from solver.problem.gather import Cluster
-from solver.problem.node_selectors import NodeSelectorError, node_matches
+from solver.devices.gather import Cluster
+from solver.devices.node_selectors import NodeSelectorError, node_matches
 from solver.snapshot.parts import NodePart, PoolPart, PoolSlice
 
 POOL = "ResourcePool"

@@ -17,12 +17,12 @@ from moorings.plan.work import PlanObject, Work, work_of
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
+from solver.engines.upstream.allocate import allocate_upstream
 from solver.errors import SolverError
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import Parameters, Problem
-from solver.problem.selectors import SelectorTable
+from solver.selectors.table import SelectorTable
 from solver.snapshot.batch import BatchLimits, choose_batch
-from solver.upstream.allocate import allocate_upstream
 from solver.versions import VERSION
 
 _ALL = BatchLimits(gangs=1_000_000, pods=1_000_000_000)

@@ -12,9 +12,9 @@ from msgspec import structs
 from contracts.claim import DeviceClass, ResourceClaim
 from contracts.gang import MemberClaim, MemberNode
 from contracts.ids import object_key
-from contracts.kubernetes import KubernetesObject
+from contracts.kubernetes.decode import KubernetesObject
 from contracts.meta import ObjectMeta
-from contracts.pod_members import MemberPod, extended_resources, member_pod
+from contracts.pods.members import MemberPod, extended_resources, member_pod
 from contracts.workload import Pod, PodSpec, Workload
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from contracts.errors import ContractsError, UnknownKindError
-from contracts.kubernetes import decode_object, flatten
+from contracts.kubernetes.decode import decode_object, flatten
 from moorings.plan.work import PlanObject
 
 Say = Callable[[str], None]

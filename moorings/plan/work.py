@@ -23,10 +23,10 @@ from contracts.claim import (
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.gang import Gang, GangSpec, Member, MemberClaim, MemberNode
 from contracts.ids import ClusterName, GangUID, NodeName, object_key
-from contracts.kubernetes import Decoded
+from contracts.kubernetes.decode import Decoded
 from contracts.messages import ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
-from contracts.pod_members import MemberPod, joined, member_of, refusal_of, sharing
+from contracts.pods.members import MemberPod, joined, member_of, refusal_of, sharing
 from contracts.workload import Node, Pod
 from moorings.plan.pods import anywhere, pods_of
 from solver.snapshot.snapshot import Snapshot, apply

@@ -13,13 +13,13 @@ from pathlib import Path
 from msgspec import structs
 
 from contracts.ids import DeviceID, NodeName
-from contracts.process.log import get_logger
 from nodeagent.errors import FleetError, SourceError
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.faults import FaultSpan, faults_at, plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
 from nodeagent.sources.source import Readings
+from runtime.log import get_logger
 
 log = get_logger(__name__)
 

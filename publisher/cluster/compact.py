@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contracts.gang import GANG_LABEL, GANG_UID_ANNOTATION
-from contracts.kubernetes import V1
-from contracts.node_affinity import pinned_node
-from contracts.versions import to_v1
-from publisher.cluster.view import ENDED
-from publisher.names import GATE
+from contracts.kubernetes.decode import V1
+from contracts.kubernetes.versions import to_v1
+from contracts.names import GATE
+from contracts.pods.node_affinity import pinned_node
+from publisher.gangs.view import ENDED
 
 Json = dict[str, Any]
 _CONTAINER = ("name", "resources", "restartPolicy")

@@ -23,14 +23,14 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
-from contracts.process.bus import Bus
-from contracts.process.errors import PublishRefusedError, RestartError
-from contracts.process.log import get_logger
-from contracts.process.run import Task
-from contracts.process.wire import Outgoing, Received
-from publisher.cluster.plans.situation import SHOWN, GangMessage
-from publisher.cluster.plans.submissions import Submission, Submissions
-from publisher.cluster.view import GroupKey
+from publisher.gangs.situation import SHOWN, GangMessage
+from publisher.gangs.submissions import Submission, Submissions
+from publisher.gangs.view import GroupKey
+from runtime.bus.bus import Bus
+from runtime.errors import PublishRefusedError, RestartError
+from runtime.log import get_logger
+from runtime.run import Task
+from runtime.wire import Outgoing, Received
 
 log = get_logger(__name__)
 

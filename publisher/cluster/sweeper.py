@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 
-from contracts.process.log import get_logger
-from publisher.api import KubernetesApi
-from publisher.cluster.observed import Observed
-from publisher.cluster.plans.patches import Patch
-from publisher.cluster.plans.plan_sweep import plan_sweep
+from publisher.cluster.observer import Observed
 from publisher.errors import ApiError, ConflictError, NotFoundError
+from publisher.gangs.patches import Patch
+from publisher.gangs.plan_sweep import plan_sweep
+from publisher.kube.api import KubernetesApi
+from runtime.log import get_logger
 
 log = get_logger(__name__)
 

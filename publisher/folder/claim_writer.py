@@ -29,12 +29,6 @@ from contracts.messages import (
     GangRejected,
     GangReleased,
 )
-from contracts.process.bus import Bus
-from contracts.process.errors import BusError
-from contracts.process.log import get_logger
-from contracts.process.retry import retry
-from contracts.process.run import Task
-from contracts.process.wire import Outgoing, Received
 from publisher.config import PublisherConfig
 from publisher.errors import ClaimRefusedError, FolderError, PublisherError
 from publisher.folder.files import Folder
@@ -44,6 +38,12 @@ from publisher.folder.manifests import claims_of
 from publisher.folder.plan_claims import is_written, plan_claims
 from publisher.latest_queue import LatestQueue
 from publisher.steps import Step, key_of
+from runtime.bus.bus import Bus
+from runtime.errors import BusError
+from runtime.log import get_logger
+from runtime.retry import retry
+from runtime.run import Task
+from runtime.wire import Outgoing, Received
 
 _PAUSE_S = 1.0
 _SHOWN = 500

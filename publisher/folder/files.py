@@ -24,7 +24,7 @@ from contracts.claim import ResourceClaim
 from contracts.codec import encode
 from contracts.device import ResourceSlice
 from contracts.errors import ContractsError
-from contracts.kubernetes import decode_object
+from contracts.kubernetes.decode import decode_object
 from publisher.errors import FolderError
 from publisher.folder.manifests import document
 from publisher.steps import Create, Delete, ObjectKey, Published, Step, Update, key_of

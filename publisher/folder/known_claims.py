@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from contracts.claim import ResourceClaim
 from contracts.ids import GangUID
-from publisher.names import GANG_UID
+from contracts.names import GANG_UID
 from publisher.steps import ObjectKey, Published, Step, after, key_of
 
 

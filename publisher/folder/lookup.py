@@ -12,14 +12,14 @@ from contracts import messages, subjects
 from contracts.claim import ResourceClaim, ResourceClaimTemplate
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName
-from contracts.kubernetes import decode_object
+from contracts.kubernetes.decode import decode_object
 from contracts.messages import GangAllocated, ObjectObserved, SubmitGang
-from contracts.process.bus import Bus
-from contracts.process.errors import MessageError
-from contracts.process.log import get_logger
-from contracts.process.wire import Received
 from publisher.folder.sources import ClaimSources, objects_named, sources_of
 from publisher.steps import ObjectKey
+from runtime.bus.bus import Bus
+from runtime.errors import MessageError
+from runtime.log import get_logger
+from runtime.wire import Received
 
 log = get_logger(__name__)
 

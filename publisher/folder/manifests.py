@@ -13,16 +13,12 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from contracts.claim import ResourceClaim, ResourceClaimSpec, ResourceClaimStatus
-from contracts.defaults import default_claim_spec
 from contracts.ids import ClaimUID
-from contracts.kubernetes import to_kubernetes
+from contracts.kubernetes.decode import to_kubernetes
+from contracts.kubernetes.defaults import default_claim_spec
 from contracts.messages import ClaimAllocated, GangAllocated, MemberAllocated
 from contracts.meta import ObjectMeta
-from contracts.validate import validate
-from contracts.validate.names import label_value, object_name
-from publisher.errors import DecisionError
-from publisher.folder.sources import UNKNOWN, ClaimSource, ClaimSources
-from publisher.names import (
+from contracts.names import (
     ATTEMPT,
     CLAIM_UID,
     FINALIZER,
@@ -34,6 +30,10 @@ from publisher.names import (
     SPEC_FROM,
     SPEC_OMITTED,
 )
+from contracts.validate import validate
+from contracts.validate.names import label_value, object_name
+from publisher.errors import DecisionError
+from publisher.folder.sources import UNKNOWN, ClaimSource, ClaimSources
 from publisher.steps import ObjectKey, Published, key_of
 
 _DERIVED_VERSION = 5

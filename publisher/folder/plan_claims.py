@@ -17,7 +17,7 @@ from contracts.claim import ResourceClaim, ResourceClaimSpec
 from contracts.ids import GangUID
 from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
-from publisher.names import (
+from contracts.names import (
     ADOPTED,
     ATTEMPT,
     FINALIZER,

@@ -9,8 +9,8 @@ from contracts.device import ResourceSlice
 from contracts.ids import PoolID
 from publisher.errors import FolderError, PublisherError
 from publisher.folder.files import Folder
-from publisher.slice_sink import SlicePlan
-from publisher.slices import WantedPool, pool_id
+from publisher.slices.layout import WantedPool, pool_id
+from publisher.slices.sink import SlicePlan
 from publisher.steps import Published, after, key_of
 
 

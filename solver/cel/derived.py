@@ -11,7 +11,7 @@ from typing import Any
 from contracts.device import DeviceAttribute
 from solver.cel.messages import SEMVER
 from solver.cel.refusals import compile_error, runtime_error
-from solver.problem.selectors import Verdict
+from solver.selectors.table import Verdict
 
 _INT64 = 2**63
 _SCALARS = frozenset({"BOOL", "INT", "STRING", "DYN", "kubernetes.Semver"})

@@ -21,8 +21,8 @@ from solver.cel.refusals import compile_error, runtime_error
 from solver.cel.rewrite import rewritten
 from solver.cel.values import exact_semver_value, quantity_value, semver_value
 from solver.problem.attributes import DERIVED
-from solver.problem.reads import MAX_EXPRESSION_BYTES, is_too_long
-from solver.problem.selectors import Verdict, fault_of
+from solver.selectors.footprint import MAX_EXPRESSION_BYTES, is_too_long
+from solver.selectors.table import Verdict, fault_of
 
 _LIBRARIES = """\
 name: moorings

@@ -9,8 +9,8 @@ from typing import Self
 
 from contracts.device import Device
 from solver.cel.sandbox import KILLED, Sandbox
-from solver.problem.reads import reads
-from solver.problem.selectors import Look, Verdict, look
+from solver.selectors.footprint import reads
+from solver.selectors.table import Look, Verdict, look
 
 KEPT_EXPRESSIONS = 4096
 KEPT_LOOKS = 65_536

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from solver.problem.selectors import Verdict
+from solver.selectors.table import Verdict
 
 MAX_TEXT = 500
 """Characters of an error that are kept; an expression may be 10 KiB."""

@@ -7,7 +7,7 @@ on text alone, so that it can be read and tested without an engine.
 
 from __future__ import annotations
 
-from solver.problem.tokens import Token, closing, tokens_of
+from solver.selectors.tokens import Token, closing, tokens_of
 
 SHARED_NAMES = frozenset({"indexOf", "lastIndexOf"})
 """Methods of strings in the engine, of lists too in Kubernetes: we own both."""

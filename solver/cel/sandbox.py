@@ -21,7 +21,7 @@ from contracts.errors import DecodeError
 from solver.cel.refusals import runtime_error
 from solver.cel.wire import REPLY, Limits, Work
 from solver.errors import SandboxUnavailableError
-from solver.problem.selectors import Verdict
+from solver.selectors.table import Verdict
 
 BATCH = 256
 """Devices that are sent at once."""

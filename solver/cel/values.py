@@ -24,7 +24,7 @@ from solver.cel.messages import (
     method,
     text_of,
 )
-from solver.problem.semver import is_semver, normalized, precedence
+from solver.selectors.semver import is_semver, normalized, precedence
 
 _INT64 = 2**63
 

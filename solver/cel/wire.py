@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from contracts.codec import Codec
 from contracts.device import Device
-from solver.problem.selectors import Verdict
+from solver.selectors.table import Verdict
 
 READY = b"ready"
 """The first thing a sandbox says."""

@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from contracts.ids import NodeName
-from solver.explain.node_checks import NodeCheck, room_of
-from solver.problem.candidates import (
+from solver.devices.candidates import (
     SelectorFault,
     free,
     selected,
     supported,
     tolerated,
 )
-from solver.problem.demand import RequestKind
-from solver.problem.devices import targets, with_room
-from solver.problem.gather import Cluster, NodePools
+from solver.devices.gather import Cluster, NodePools
+from solver.explain.node_checks import NodeCheck, room_of
+from solver.kinds.demand import RequestKind
+from solver.kinds.node_cache import KnownNodes
+from solver.kinds.traits import targets, with_room
 from solver.problem.problem import Problem, SubrequestPart
-from solver.problem.views import KnownNodes
 
 
 class NodeCounts(Struct, frozen=True):

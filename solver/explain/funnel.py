@@ -12,6 +12,7 @@ from collections.abc import Hashable
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
+from solver.devices.gather import Cluster
 from solver.explain.counts import (
     RequestCounts,
     Rooms,
@@ -30,8 +31,7 @@ from solver.explain.node_checks import (
     scarce_reason,
     scarcity,
 )
-from solver.problem.demand import RequestKind, request_kind
-from solver.problem.gather import Cluster
+from solver.kinds.demand import RequestKind, request_kind
 from solver.problem.problem import GangPart, MemberPart, Problem, SubrequestPart
 
 

@@ -12,10 +12,12 @@ from msgspec import Struct
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
-from contracts.node_resources import CPU, PODS
+from contracts.pods.node_resources import CPU, PODS
 from contracts.quantity import NANO, Quantity
-from solver.problem.gather import Cluster
-from solver.problem.node_fit import (
+from solver.devices.gather import Cluster
+from solver.devices.tolerations import is_of
+from solver.kinds.node_cache import KnownNodes
+from solver.kinds.node_fit import (
     UNSCHEDULABLE,
     NodeFit,
     fit_of,
@@ -25,8 +27,6 @@ from solver.problem.node_fit import (
     need_of,
 )
 from solver.problem.problem import MemberPart
-from solver.problem.tolerations import is_of
-from solver.problem.views import KnownNodes
 from solver.snapshot.parts import NodePart
 
 PLENTY = 1 << 24

@@ -15,8 +15,8 @@ from contracts.device import Device, DeviceAttribute, DeviceTaint
 from contracts.ids import DeviceClassName, DeviceID, NodeName, PoolID
 from solver.judge.pools import Amounts, Seen, is_readable, see
 from solver.problem.problem import Problem, SubrequestPart
-from solver.problem.reads import reads
-from solver.problem.selectors import look
+from solver.selectors.footprint import reads
+from solver.selectors.table import look
 from solver.snapshot.pages import NodeParts
 from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UsePart
 

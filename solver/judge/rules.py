@@ -20,10 +20,10 @@ from contracts.messages import MemberAllocated
 from solver.decision import Decision
 from solver.judge.devices import device_rules, static_rules
 from solver.judge.facts import DeviceFacts, Facts
-from solver.judge.leftover import value_lost
 from solver.judge.nodes import node_lets_in, nodes_suffice
 from solver.judge.results import results_are_written
 from solver.judge.shared import Use, shared_rules
+from solver.judge.slack import value_lost
 from solver.problem.problem import (
     ClaimPart,
     GangPart,

@@ -15,15 +15,15 @@ from contracts.claim import ResourceClaim, ResourceClaimTemplate
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceClassName
-from solver.errors import VerdictMissingError
-from solver.problem.attributes import DERIVED
-from solver.problem.candidates import (
+from solver.devices.candidates import (
     alike,
     pool_of,
     pools_of,
     selected,
     selected_alike,
 )
+from solver.errors import VerdictMissingError
+from solver.problem.attributes import DERIVED
 from solver.problem.expected import counted
 from solver.problem.problem import (
     ExpectedPart,
@@ -32,7 +32,7 @@ from solver.problem.problem import (
     Problem,
 )
 from solver.problem.resolve import IMPLICIT_RESOURCE, Resolving, resolve
-from solver.problem.selectors import Look, Row, SelectorTable
+from solver.selectors.table import Look, Row, SelectorTable
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import ClassPart, class_key

@@ -10,8 +10,8 @@ from __future__ import annotations
 from contracts.device import Device, DeviceAttribute
 from contracts.features import Features
 from solver.problem.problem import SubrequestPart
-from solver.problem.reads import reads
-from solver.problem.selectors import SelectorTable, Verdict, look
+from solver.selectors.footprint import reads
+from solver.selectors.table import SelectorTable, Verdict, look
 
 Element = tuple[str, object]
 """(kind, value)."""

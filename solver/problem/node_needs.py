@@ -12,9 +12,9 @@ from contracts.device import NodeSelector
 from contracts.errors import DecodeError
 from contracts.gang import Member
 from contracts.ids import NodeName
-from contracts.node_affinity import required_nodes, required_pods
-from contracts.node_resources import PODS, units_asked
-from solver.problem.node_selectors import NodeSelectorError, node_matches
+from contracts.pods.node_affinity import required_nodes, required_pods
+from contracts.pods.node_resources import PODS, units_asked
+from solver.devices.node_selectors import NodeSelectorError, node_matches
 from solver.problem.refusals import is_invalid, not_modelled
 from solver.snapshot.parts import NodePart
 

@@ -29,7 +29,7 @@ from contracts.ids import (
 )
 from contracts.quantity import Quantity
 from solver.errors import ExpectedError
-from solver.problem.selectors import SelectorRows, SelectorTable
+from solver.selectors.table import SelectorRows, SelectorTable
 from solver.snapshot.pages import Page, Pages
 
 

@@ -21,10 +21,10 @@ from contracts.claim import (
     ResourceClaimSpec,
     ResourceClaimTemplate,
 )
-from contracts.defaults import default_claim_spec, default_gang
 from contracts.features import Features
 from contracts.gang import Gang, Member, MemberClaim
 from contracts.ids import DeviceClassName, GangUID, Namespace, object_key
+from contracts.kubernetes.defaults import default_claim_spec, default_gang
 from contracts.meta import ObjectMeta
 from contracts.quantity import NANO
 from contracts.validate import validate

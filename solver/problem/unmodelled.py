@@ -9,7 +9,7 @@ Source: KEP-5517.
 from __future__ import annotations
 
 from contracts.allocation import Reason, Rule
-from solver.problem.candidates import pool_of, pools_of, selected
+from solver.devices.candidates import pool_of, pools_of, selected
 from solver.problem.problem import GangPart, Problem
 
 FIELD = "devices[].nodeAllocatableResources"

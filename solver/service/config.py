@@ -8,7 +8,7 @@ from contracts.features import (
     features_of,
     read_gates,
 )
-from contracts.service import ServiceConfig
+from runtime.settings import ServiceConfig
 
 
 class SolverConfig(ServiceConfig, frozen=True, kw_only=True):

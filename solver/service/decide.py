@@ -15,17 +15,17 @@ from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
 from contracts.ids import SolveID
 from contracts.messages import DecisionMessage, GangPending
-from contracts.process.errors import BlobCorruptedError, BlobMissingError
-from contracts.process.log import get_logger
-from contracts.process.wire import Outgoing
 from contracts.solves import SolveOpened
+from runtime.errors import BlobCorruptedError, BlobMissingError
+from runtime.log import get_logger
+from runtime.wire import Outgoing
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
 from solver.errors import RecordError
 from solver.judge.rules import judge
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import Parameters, Problem
-from solver.problem.selectors import SelectorTable
+from solver.selectors.table import SelectorTable
 from solver.service.config import SolverConfig
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger

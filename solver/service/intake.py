@@ -35,8 +35,8 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
-from contracts.process.wire import Received
 from contracts.subjects import untoken
+from runtime.wire import Received
 from solver.snapshot.snapshot import InventoryExpired, SnapshotMessage
 
 

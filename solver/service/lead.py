@@ -14,9 +14,9 @@ from time import monotonic
 from contracts import messages, subjects
 from contracts.ids import ClusterName
 from contracts.messages import EpochClaimed
-from contracts.process.bus import Bus
-from contracts.process.errors import PublishRefusedError
-from contracts.process.wire import Outgoing, Received
+from runtime.bus.bus import Bus
+from runtime.errors import PublishRefusedError
+from runtime.wire import Outgoing, Received
 
 STREAM = "DEC"
 

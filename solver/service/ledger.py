@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from contracts import solves, subjects
 from contracts.ids import ClusterName, SolveID
-from contracts.process.bus import Bus
-from contracts.process.together import together
-from contracts.process.wire import Outgoing
 from contracts.solves import SolveDecided, SolveOpened
+from runtime.bus.bus import Bus
+from runtime.together import together
+from runtime.wire import Outgoing
 from solver.decision import Decision
 from solver.problem.problem import ROOT, Problem
 from solver.record import Recorded

@@ -17,7 +17,7 @@ from contracts.messages import (
     GangReleased,
     ReleaseOutcome,
 )
-from contracts.process.wire import Outgoing
+from runtime.wire import Outgoing
 from solver.decision import GangDecision
 from solver.snapshot.gangs import GangRecord
 

@@ -19,19 +19,20 @@ from contracts import messages, subjects
 from contracts.errors import ContractsError
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
-from contracts.process.bus import Bus
-from contracts.process.errors import (
+from runtime.bus.bus import Bus
+from runtime.errors import (
     BusUnavailableError,
     PublishRefusedError,
     RestartError,
 )
-from contracts.process.log import get_logger
-from contracts.process.run import Task
-from contracts.process.together import together
-from contracts.process.wire import BusSettings, Received
+from runtime.log import get_logger
+from runtime.run import Task
+from runtime.together import together
+from runtime.wire import BusSettings, Received
 from solver.cel.evaluator import SelectorEvaluator
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider
+from solver.service.deferred import Openings
 from solver.service.intake import (
     Refused,
     RefusedSubmission,
@@ -41,7 +42,6 @@ from solver.service.intake import (
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.messages import outgoing, rejection, release
-from solver.service.openings import Openings
 from solver.service.presence import judge_presence
 from solver.service.worker import SolveWorker
 from solver.snapshot.batch import BatchLimits, choose_batch

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from contracts.ids import GangUID, NodeName
-from contracts.node_resources import units_offered
+from contracts.pods.node_resources import units_offered
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeStatus
 from solver.snapshot.parts import NodePart

@@ -13,8 +13,8 @@ from msgspec import structs
 
 from contracts.gang import GANG_UID_ANNOTATION
 from contracts.ids import GangUID, NodeName
-from contracts.node_affinity import pinned_node
-from contracts.node_resources import PODS, requested, units_asked
+from contracts.pods.node_affinity import pinned_node
+from contracts.pods.node_resources import PODS, requested, units_asked
 from contracts.workload import Pod
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.inventory import Inventory, with_node_part

@@ -19,7 +19,7 @@ from contracts.claim import (
 )
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.ids import DeviceClassName, GangUID, Namespace, NodeName
-from contracts.kubernetes import decode_object
+from contracts.kubernetes.decode import decode_object
 from contracts.messages import (
     AllocationLost,
     AllocationRefused,
@@ -55,7 +55,7 @@ from solver.snapshot.inventory import (
 )
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.node_usage import uses_of_gang, uses_of_pod, with_node_uses
-from solver.snapshot.over import Over
+from solver.snapshot.retention import Over
 from solver.snapshot.usage import with_holder, without_holder
 
 

@@ -20,6 +20,7 @@ from contracts.claim import (
 )
 from contracts.ids import NodeName
 from contracts.meta import ObjectMeta
+from contracts.names import FINALIZER, GANG, GANG_SIZE, GANG_UID, GATE, MANAGED, MEMBER
 from contracts.workload import (
     Pod,
     PodResourceClaim,
@@ -27,7 +28,6 @@ from contracts.workload import (
     PodSchedulingGate,
     PodStatus,
 )
-from publisher.names import FINALIZER, GANG, GANG_SIZE, GANG_UID, GATE, MANAGED, MEMBER
 from tests.builders.claims import claim_spec
 from tests.builders.gangs import pod
 from tests.builders.values import NAMESPACE

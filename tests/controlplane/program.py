@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from moorings.ports import free_port
+from moorings.local.ports import free_port
 
 READY_S = 60.0
 _POLL_S = 0.02

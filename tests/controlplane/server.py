@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from moorings.ports import free_port
+from moorings.local.ports import free_port
 from tests.controlplane import files
 from tests.controlplane.client import Kube
 from tests.controlplane.options import (

@@ -19,8 +19,8 @@ import yaml
 
 from contracts import messages, subjects
 from contracts.messages import AllocationWritten, GatesOpened, PodWritten
-from contracts.process.wire import Outgoing
 from moorings.client import open_client
+from runtime.wire import Outgoing
 from solver.snapshot.gangs import GangRecord
 from tests.command_line import MAIN, moorings
 

@@ -10,8 +10,8 @@ from contextlib import aclosing, contextmanager, suppress
 
 from contracts.gang import GangPhase
 from contracts.messages import GangAllocated
+from contracts.names import FINALIZER, GANG, GANG_SIZE
 from moorings.client import Client
-from publisher.names import FINALIZER, GANG, GANG_SIZE
 from tests.cluster import Stack, create_pods, is_running, template
 from tests.controlplane.client import Json, Kube, RefusedError
 from tests.controlplane.fleet import Fleet, allocated, users

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contracts.gang import GangPhase
+from contracts.names import MEMBER
 from moorings.client import Client
-from publisher.names import MEMBER
 from tests.cluster import (
     exists,
     gang_pod,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import aiohttp
 
-from publisher.names import GANG, GATE
+from contracts.names import GANG, GATE
 from tests import cluster
 from tests.cluster import Stack, gang_pod
 from tests.conftest import OwnControlPlane

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from publisher.names import FINALIZER, MANAGED
+from contracts.names import FINALIZER, MANAGED
 from tests import cluster
 from tests.controlplane import objects
 from tests.controlplane.client import Json, Kube

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
 from tests.cluster import is_running, name_of
 from tests.controlplane import kubelet, objects
 from tests.controlplane.client import Kube, named, path_of

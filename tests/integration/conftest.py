@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from contracts.process.bus import Bus
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
+from runtime.bus.bus import Bus
 from tests.agent_objects import Agents, agents_of
 from tests.controlplane.client import Json, Kube, named
 from tests.controlplane.kubectl import Kubectl, KubectlError

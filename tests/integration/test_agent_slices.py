@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from contracts.process.bus import Bus
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
+from runtime.bus.bus import Bus
 from tests.agent_objects import Agents, agents_of, said, sizes, taints
 from tests.conftest import OwnControlPlane
 from tests.controlplane import objects

@@ -8,9 +8,9 @@ import random
 import pytest
 
 from contracts import subjects
-from contracts.process.blobs import CHUNK_BYTES
-from contracts.process.bus import Bus, Outgoing
-from contracts.process.errors import BlobCorruptedError, BlobMissingError
+from runtime.bus.blobs import CHUNK_BYTES
+from runtime.bus.bus import Bus, Outgoing
+from runtime.errors import BlobCorruptedError, BlobMissingError
 
 LARGE = 20 << 20
 

@@ -8,10 +8,10 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from contracts.process.bus import Bus, BusSettings, Outgoing, Received
-from contracts.process.reader import Start
 from contracts.subjects import STREAMS
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
+from runtime.bus.bus import Bus, BusSettings, Outgoing, Received
+from runtime.bus.follower import Start
 
 KEYS = 300
 
@@ -270,7 +270,7 @@ async def test_a_frozen_server_is_noticed(
     bus: Bus, nats_server: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No answer to a probe costs the connection; afterwards there is a new one."""
-    monkeypatch.setattr("contracts.process.connection._PROBE_S", 1)
+    monkeypatch.setattr("runtime.bus.connection._PROBE_S", 1)
     async with Bus.open(
         BusSettings(name="probing", servers=(nats_server.url,))
     ) as probing:

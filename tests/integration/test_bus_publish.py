@@ -8,17 +8,17 @@ import time
 import pytest
 import zstandard
 
-from contracts.process import connection as bus_connection
-from contracts.process.bus import Bus, BusSettings, Outgoing
-from contracts.process.errors import (
+from contracts.subjects import STREAMS, Stream
+from moorings.local.nats_server import LocalServer
+from runtime.bus import connection as bus_connection
+from runtime.bus.bus import Bus, BusSettings, Outgoing
+from runtime.errors import (
     BusUnavailableError,
     MessageError,
     PublishRefusedError,
     StreamDiffersError,
 )
-from contracts.process.wire import MAX_DECODED_BYTES
-from contracts.subjects import STREAMS, Stream
-from moorings.nats import LocalServer
+from runtime.wire import MAX_DECODED_BYTES
 
 FENCE = "fence.v1.c"
 
@@ -152,7 +152,7 @@ async def test_a_subject_of_no_stream_is_unavailable(
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody stores it, which may change: it is retried, then given up."""
-    monkeypatch.setattr("contracts.process.retry.ATTEMPTS", 2)
+    monkeypatch.setattr("runtime.retry.ATTEMPTS", 2)
 
     with pytest.raises(BusUnavailableError, match="nobody listens"):
         await bus.publish(Outgoing(subject="nobody.v1.c", data=b""))

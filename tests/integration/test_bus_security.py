@@ -18,13 +18,13 @@ from msgspec import structs
 from nats.aio.client import Client
 
 from contracts.codec import encode
-from contracts.kubernetes import to_kubernetes
-from contracts.process.bus import Bus
-from contracts.process.errors import BusUnavailableError
-from contracts.process.permissions import USERS
-from contracts.process.wire import BusSettings
+from contracts.kubernetes.decode import to_kubernetes
 from contracts.subjects import SUBJECTS, SubjectRow
-from moorings.ports import free_port
+from moorings.local.ports import free_port
+from runtime.bus.bus import Bus
+from runtime.bus.permissions import USERS
+from runtime.errors import BusUnavailableError
+from runtime.wire import BusSettings
 from tests.builders import device_class, gang, member, member_claim, request
 from tests.controlplane.programs import REQUIRED
 from tests.manifests import environment

@@ -10,7 +10,7 @@ import yaml
 
 from contracts.codec import to_builtins
 from contracts.gang import Gang, GangSpec, MemberClaim
-from contracts.kubernetes import decode_object, to_kubernetes
+from contracts.kubernetes.decode import decode_object, to_kubernetes
 from contracts.meta import ObjectMeta
 from contracts.validate.gangs import gang as violations
 from tests.builders import (

@@ -17,13 +17,13 @@ from contracts import messages, subjects
 from contracts.gang import Gang, GangPhase
 from contracts.ids import DeviceID, GangUID, Namespace
 from contracts.messages import CancelGang, ReleaseGang
-from contracts.process.bus import Bus, BusSettings, Outgoing
-from contracts.process.errors import BusUnavailableError
 from moorings.client import Client
-from moorings.fleet_classes import classes_of
-from moorings.local import fleet_file
-from moorings.nats import LocalServer
-from moorings.workload import gang_of
+from moorings.demo.workload import gang_of
+from moorings.local.fleet_classes import classes_of
+from moorings.local.nats_server import LocalServer
+from moorings.local.stack import fleet_file
+from runtime.bus.bus import Bus, BusSettings, Outgoing
+from runtime.errors import BusUnavailableError
 from solver.snapshot.gangs import GangRecord
 from tests.services import (
     CLUSTER,

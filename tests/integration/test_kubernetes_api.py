@@ -7,8 +7,7 @@ from typing import TypedDict
 
 import pytest
 
-from contracts.kubernetes import V1
-from publisher.api import KubernetesApi
+from contracts.kubernetes.decode import V1
 from publisher.errors import (
     AlreadyExistsError,
     ApiError,
@@ -19,7 +18,8 @@ from publisher.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from publisher.kinds import (
+from publisher.kube.api import KubernetesApi
+from publisher.kube.kinds import (
     DEVICE_TAINT_RULE,
     NODE,
     POD,

@@ -12,11 +12,11 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
-from moorings.ports import free_port
-from publisher.api import KubernetesApi
+from moorings.local.ports import free_port
 from publisher.errors import InvalidError, NotFoundError
-from publisher.follow import follow
-from publisher.kinds import RESOURCE_CLAIM, Kind
+from publisher.kube.api import KubernetesApi
+from publisher.kube.follow import follow
+from publisher.kube.kinds import RESOURCE_CLAIM, Kind
 from tests.conftest import OwnControlPlane
 from tests.controlplane import objects
 from tests.controlplane.client import Json, named

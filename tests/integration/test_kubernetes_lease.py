@@ -9,9 +9,9 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from publisher.api import KubernetesApi
-from publisher.kinds import LEASE
-from publisher.lease import LeaderLease
+from publisher.kube.api import KubernetesApi
+from publisher.kube.kinds import LEASE
+from publisher.kube.lease import LeaderLease
 from tests.conftest import OwnControlPlane
 from tests.controlplane.client import Kube, named
 from tests.controlplane.options import API_SERVER, ETCD, Options
@@ -21,8 +21,8 @@ from tests.services import eventually
 QUICK_S = 3.0
 OTHER = """
 import asyncio, sys
-from publisher.api import KubernetesApi
-from publisher.lease import LeaderLease
+from publisher.kube.api import KubernetesApi
+from publisher.kube.lease import LeaderLease
 
 async def main(kubeconfig, namespace):
     async with KubernetesApi.open(kubeconfig) as api:

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from contracts.process.errors import RestartError
-from publisher.api import KubernetesApi
-from publisher.cluster.served import watch_served
-from publisher.kinds import VERSIONS
+from publisher.kube.api import KubernetesApi
+from publisher.kube.discovery import watch_served
+from publisher.kube.kinds import VERSIONS
+from runtime.errors import RestartError
 from tests.conftest import OwnControlPlane
 from tests.controlplane.options import API_SERVER, ETCD, Options
 

@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from contracts.codec import to_builtins
-from contracts.kubernetes import WritableObject, to_kubernetes
+from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from moorings.cli.main import app
 from moorings.lint.findings import LintRule
 from tests.builders import (

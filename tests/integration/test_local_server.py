@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.process.bus import Bus, BusSettings, Outgoing
 from contracts.subjects import STREAMS
 from moorings.errors import LocalServerError
-from moorings.nats import LocalServer, local_nats
+from moorings.local.nats_server import LocalServer, local_nats
+from runtime.bus.bus import Bus, BusSettings, Outgoing
 
 
 async def test_data_outlives_a_server(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
 OWNER = """
 import sys, time
 from pathlib import Path
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
 server = LocalServer(Path(sys.argv[1]))
 server.start()
 print(server.pid, flush=True)

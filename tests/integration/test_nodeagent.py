@@ -11,9 +11,9 @@ from pathlib import Path
 from contracts import messages, subjects
 from contracts.ids import NodeName
 from contracts.messages import DevicesAnnounced, HealthJudged
-from contracts.process.bus import Bus
-from contracts.process.errors import BusError
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
+from runtime.bus.bus import Bus
+from runtime.errors import BusError
 from tests.services import CLUSTER, Process, eventually, running
 
 FLEET = """

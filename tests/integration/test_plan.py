@@ -10,7 +10,7 @@ import pytest
 
 from contracts.claim import DeviceRequest, ResourceClaim
 from contracts.codec import to_builtins
-from contracts.kubernetes import WritableObject, to_kubernetes
+from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from moorings.plan.decide import Planner
 from moorings.plan.lines import plan_lines
 from solver.cel.evaluator import SelectorEvaluator

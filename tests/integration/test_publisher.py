@@ -30,8 +30,8 @@ from contracts.messages import (
     ObjectObserved,
     SubmitGang,
 )
-from contracts.process.bus import Bus, Outgoing
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
+from runtime.bus.bus import Bus, Outgoing
 from tests import builders
 from tests.builders import decisions
 from tests.builders.decisions import CLUSTER

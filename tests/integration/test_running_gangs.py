@@ -21,8 +21,8 @@ from contracts.messages import (
     GatesOpened,
 )
 from contracts.meta import ObjectMeta
-from contracts.process.bus import Bus
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
+from runtime.bus.bus import Bus
 from tests.builders import (
     device_class,
     devices,

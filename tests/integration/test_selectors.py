@@ -15,7 +15,7 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.cel.sandbox import KILLED, Sandbox
 from solver.cel.wire import Limits
 from solver.errors import SandboxUnavailableError
-from solver.problem.selectors import Verdict
+from solver.selectors.table import Verdict
 from tests.builders import Version, device
 from tests.cases.selectors import CASES, DRIVER, GPU, Expected
 

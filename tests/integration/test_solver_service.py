@@ -19,10 +19,10 @@ from contracts.messages import (
     GangReleased,
     ReleaseGang,
 )
-from contracts.process.bus import Bus, Outgoing
-from contracts.process.errors import PublishRefusedError
 from contracts.solves import SolveDecided, SolveMessage
-from moorings.nats import LocalServer
+from moorings.local.nats_server import LocalServer
+from runtime.bus.bus import Bus, Outgoing
+from runtime.errors import PublishRefusedError
 from solver.allocate import allocate
 from solver.decision import DECISION
 from solver.record import Recorded, sha_of

@@ -13,12 +13,12 @@ import pytest
 from contracts import messages, subjects
 from contracts.ids import ClusterName
 from contracts.messages import ObjectObserved
-from contracts.process.bus import Bus
-from contracts.process.errors import BusRefusedError
-from moorings.nats import LocalServer
-from publisher.changes import Change, Page
-from publisher.cluster.state import StatePublisher
+from moorings.local.nats_server import LocalServer
+from publisher.cluster.state_publisher import StatePublisher
 from publisher.errors import NotLeadingError
+from publisher.kube.changes import Change, Page
+from runtime.bus.bus import Bus
+from runtime.errors import BusRefusedError
 from tests.services import eventually
 
 CLUSTER = ClusterName("local")

@@ -15,9 +15,9 @@ from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from solver.allocate import allocate
 from solver.decision import DECISION
-from solver.problem.demand import Demand, Query
-from solver.problem.gather import Cluster
-from solver.problem.nodes import NodeKind, NodeShape, node_kinds, view_of
+from solver.devices.gather import Cluster
+from solver.kinds.demand import Demand, Query
+from solver.kinds.nodes import NodeKind, NodeShape, node_kinds, view_of
 from solver.problem.problem import Problem
 from solver.record import PartCache
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply

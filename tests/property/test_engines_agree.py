@@ -17,15 +17,15 @@ import pytest
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Status, TierValue
-from solver.engine import answer
-from solver.goals import RANKS
-from solver.pattern.placing import TooManyWaysError
-from solver.pattern.search import PatternSearch
-from solver.planner import PATTERN, planned
-from solver.problem.demand import Demand
-from solver.problem.nodes import NodeKind, node_kinds
+from solver.engines.choose import PATTERN, planned
+from solver.engines.goals import RANKS
+from solver.engines.pattern.search import PatternSearch
+from solver.engines.pattern.states.placing import TooManyWaysError
+from solver.engines.solve import answer
+from solver.engines.tier_values import reported
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import NodeKind, node_kinds
 from solver.problem.problem import Problem
-from solver.reported import reported
 from tests.crowds import crowd
 from tests.drawn import drawn
 

@@ -11,8 +11,8 @@ import pytest
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Status
-from solver.engine import answer
-from solver.planner import DIRECT
+from solver.engines.choose import DIRECT
+from solver.engines.solve import answer
 from tests.brute import Brute, TooManyWaysError, disagreement
 from tests.brute_world import MalformedError
 from tests.drawn import drawn

@@ -19,12 +19,12 @@ from contracts.ids import DeviceID, DeviceName, NodeName, PoolName
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
-from solver.engine import answer
+from solver.devices.gather import Cluster
+from solver.engines.solve import answer
 from solver.judge.rules import judge
-from solver.places import Place, Placed
-from solver.problem.demand import Demand
-from solver.problem.gather import Cluster
-from solver.problem.nodes import NodeView, node_kinds
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import NodeView, node_kinds
+from solver.placement import Place, Placed
 from solver.problem.problem import Problem
 from solver.problem.unmodelled import reason_not_modelled
 from solver.results import Results

@@ -11,8 +11,8 @@ from hypothesis.strategies import SearchStrategy
 
 from contracts.device import Device
 from solver.cel.sandbox import Sandbox
-from solver.problem.reads import reads
-from solver.problem.selectors import look
+from solver.selectors.footprint import reads
+from solver.selectors.table import look
 from tests.builders import Version, device
 
 DRIVER = "d.io"

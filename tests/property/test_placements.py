@@ -14,13 +14,13 @@ from msgspec import structs
 from contracts.claim import DeviceRequest, DeviceSubRequest
 from contracts.device import Device
 from solver.cel.evaluator import SelectorEvaluator
-from solver.pattern import placing
-from solver.pattern.graph import attribute_numbers
-from solver.pattern.placing import Batch, ways_to_place
-from solver.pattern.settling import wants
-from solver.planner import PATTERN, planned
-from solver.problem.demand import Demand, MemberKind
-from solver.problem.nodes import NodeShape, node_kinds
+from solver.engines.choose import PATTERN, planned
+from solver.engines.pattern.states import placing
+from solver.engines.pattern.states.graph import attribute_numbers
+from solver.engines.pattern.states.placing import Batch, ways_to_place
+from solver.engines.pattern.states.pruning import wants
+from solver.kinds.demand import Demand, MemberKind
+from solver.kinds.nodes import NodeShape, node_kinds
 from solver.problem.problem import Problem
 from tests.brute_placements import (
     TooManyWaysError,

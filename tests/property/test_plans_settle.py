@@ -20,13 +20,14 @@ from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
 from contracts.workload import Node
-from publisher.cluster.agents.plan_taint_rules import ForeignPool, plan_taint_rules
-from publisher.cluster.ownership import Ownership
 from publisher.folder.manifests import claims_of
 from publisher.folder.plan_claims import is_written, plan_claims
 from publisher.folder.sources import sources_of
-from publisher.plan_slices import plan_slices
-from publisher.slices import wanted_pool
+from publisher.ownership.ownership import Ownership
+from publisher.ownership.plan_taint_rules import plan_taint_rules
+from publisher.slices.known_slices import ForeignPool
+from publisher.slices.layout import wanted_pool
+from publisher.slices.plan_slices import plan_slices
 from publisher.steps import Create, ObjectKey, Update, after, key_of
 from tests import builders
 from tests.builders import decisions

@@ -18,7 +18,7 @@ from nodeagent.health import (
     Verdict,
     judge,
 )
-from nodeagent.rota import turns
+from nodeagent.schedule import turns
 
 DEVICES = [
     DeviceID(DriverName("d.io"), PoolName("p"), DeviceName(f"gpu-{index}"))

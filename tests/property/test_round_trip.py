@@ -21,7 +21,13 @@ from contracts import (
     workload,
 )
 from contracts.codec import Codec, convert, to_builtins
-from contracts.kubernetes import V1, V1BETA1, V1BETA2, decode_object, to_kubernetes
+from contracts.kubernetes.decode import (
+    V1,
+    V1BETA1,
+    V1BETA2,
+    decode_object,
+    to_kubernetes,
+)
 from contracts.structs import KubernetesExcerpt, KubernetesStruct
 from tests import builders, strategies
 

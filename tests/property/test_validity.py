@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from contracts.claim import DeviceClass, ResourceClaim
-from contracts.defaults import default_claim, default_gang
 from contracts.device import ResourceSlice
 from contracts.gang import Gang
+from contracts.kubernetes.defaults import default_claim, default_gang
 from contracts.validate import validate
 from tests import strategies
 

@@ -6,8 +6,8 @@ from benchmarks import mixed_nodes, mixed_pods, same_kinds
 from benchmarks.demand import MOST_PODS
 from benchmarks.objects import NUMA_NODE, PCIE_ROOT
 from contracts.messages import SubmitGang
-from solver.problem.demand import Demand
-from solver.problem.nodes import node_kinds
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import node_kinds
 from solver.snapshot.parts import PoolPart, UsePart
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.problems import problem_of

@@ -10,7 +10,7 @@ from contracts.claim import (
     DeviceToleration,
     ExactDeviceRequest,
 )
-from contracts.defaults import (
+from contracts.kubernetes.defaults import (
     default_claim,
     default_gang,
     default_slice,

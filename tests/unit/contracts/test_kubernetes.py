@@ -10,7 +10,7 @@ import pytest
 from contracts.claim import ResourceClaim
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.errors import DecodeError, UnknownKindError
-from contracts.kubernetes import (
+from contracts.kubernetes.decode import (
     V1,
     V1ALPHA3,
     V1BETA1,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contracts.codec import convert
-from contracts.node_resources import requested, units_asked, units_offered
+from contracts.pods.node_resources import requested, units_asked, units_offered
 from contracts.quantity import Quantity
 from contracts.workload import PodSpec
 

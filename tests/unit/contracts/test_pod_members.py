@@ -8,9 +8,7 @@ import pytest
 
 from contracts.allocation import Reason
 from contracts.gang import MemberClaim
-from contracts.node_affinity import REQUIRED
-from contracts.node_resources import PODS
-from contracts.pod_members import (
+from contracts.pods.members import (
     MemberPod,
     claims_of,
     joined,
@@ -20,6 +18,8 @@ from contracts.pod_members import (
     refusal_of,
     sharing,
 )
+from contracts.pods.node_affinity import REQUIRED
+from contracts.pods.node_resources import PODS
 from contracts.validate import validate
 from contracts.workload import (
     Container,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contracts.errors import DecodeError, UnknownKindError
-from contracts.kubernetes import decode_object
+from contracts.kubernetes.decode import decode_object
 from contracts.workload import Workload
 
 TEMPLATE = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import Struct
 
-from contracts.process.config import read_config
-from contracts.process.errors import ConfigError
+from runtime.config import read_config
+from runtime.errors import ConfigError
 
 
 class _Config(Struct, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from contracts.process.errors import ConfigError
-from contracts.process.health import serving_health
-from contracts.process.run import Task, serve
+from runtime.errors import ConfigError
+from runtime.health import serving_health
+from runtime.run import Task, serve
 
 
 @pytest.fixture

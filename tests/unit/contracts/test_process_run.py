@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from contracts.process.run import OpenTasks, Task, serve
+from runtime.run import OpenTasks, Task, serve
 
 EVENTS: list[str] = []
 
@@ -110,7 +110,7 @@ async def test_stop_ends_a_service_that_is_still_opening() -> None:
 
 PROGRAM = """
 import asyncio, contextlib, sys
-from contracts.process.run import run_service
+from runtime.run import run_service
 
 @contextlib.asynccontextmanager
 async def open_tasks():

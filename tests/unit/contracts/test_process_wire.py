@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.process.consumer import Position, position
-from contracts.process.errors import MessageError
-from contracts.process.publishing import _windows
-from contracts.process.streams import configuration, differences
-from contracts.process.wire import Outgoing, pack, republished, seconds, unpack
 from contracts.subjects import STREAMS, Stream
+from runtime.bus.consumer import Position, position
+from runtime.bus.publishing import _windows
+from runtime.bus.streams import configuration, differences
+from runtime.errors import MessageError
+from runtime.wire import Outgoing, pack, republished, seconds, unpack
 
 
 def test_every_option_becomes_a_header() -> None:

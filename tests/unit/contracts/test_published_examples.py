@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
-from contracts.defaults import default_claim, default_template
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.errors import UnknownKindError
-from contracts.kubernetes import decode_object, flatten
+from contracts.kubernetes.decode import decode_object, flatten
+from contracts.kubernetes.defaults import default_claim, default_template
 from contracts.validate import validate
 
 ROOT = Path(__file__).parents[3]

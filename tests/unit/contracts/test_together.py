@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from contracts.process.errors import BusUnavailableError
-from contracts.process.together import together
+from runtime.errors import BusUnavailableError
+from runtime.together import together
 
 
 async def test_all_is_done_at_the_end() -> None:

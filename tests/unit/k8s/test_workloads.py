@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from contracts.process.config import read_config
-from contracts.process.permissions import USERS, server_configuration
-from contracts.service import ServiceConfig
 from nodeagent.config import NodeAgentConfig
 from publisher.config import PublisherConfig
+from runtime.bus.permissions import USERS, server_configuration
+from runtime.config import read_config
+from runtime.settings import ServiceConfig
 from solver.service.config import SolverConfig
 from tests.manifests import BASE, Manifest, base, environment, workloads
 

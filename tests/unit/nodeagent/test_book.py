@@ -11,7 +11,7 @@ from contracts.ids import (
     NodeName,
     PoolName,
 )
-from nodeagent.book import AGAIN, ALL, DEVICES, HEALTH, Book
+from nodeagent.agent_state import AGAIN, ALL, DEVICES, HEALTH, Book
 from nodeagent.health import HealthPolicy, Moment, Reading, Symptom
 from nodeagent.inventory import NodeDevices
 from tests.builders import devices

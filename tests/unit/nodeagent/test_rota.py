@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeagent.rota import phase_of, turns
+from nodeagent.schedule import phase_of, turns
 
 
 def test_a_whole_interval_brings_everybody_once() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from publisher.cluster.agenda import Agenda
+from publisher.cluster.delay_queue import Agenda
 
 
 def taken(agenda: Agenda[str]) -> list[str]:

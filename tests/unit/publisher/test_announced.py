@@ -5,8 +5,8 @@ from __future__ import annotations
 from contracts.device import ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName, PoolID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
-from publisher.announced import Announced
-from publisher.slices import WantedPool
+from publisher.slices.announced_pools import Announced
+from publisher.slices.layout import WantedPool
 from tests import builders
 from tests.builders.decisions import CLUSTER
 

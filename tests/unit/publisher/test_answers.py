@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from publisher.answers import error_of
 from publisher.errors import (
     ApiError,
     InvalidError,
@@ -12,6 +11,7 @@ from publisher.errors import (
     ThrottledError,
     UnavailableError,
 )
+from publisher.kube.answers import error_of
 
 
 @pytest.mark.parametrize(

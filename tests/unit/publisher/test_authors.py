@@ -6,9 +6,9 @@ import pytest
 
 from contracts.validate.names import label_value
 from contracts.workload import Pod
-from publisher.cluster.plans.assemble import Gathered, Ready, assemble
-from publisher.cluster.plans.waiting import Waiting
-from publisher.cluster.view import View
+from publisher.gangs.gather import Gathered, Ready, assemble
+from publisher.gangs.view import View
+from publisher.gangs.waiting import Waiting
 from tests.builders.pods import waiting_pod
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from contracts.gang import GANG_UID_ANNOTATION
-from contracts.kubernetes import decode_object
+from contracts.kubernetes.decode import decode_object
+from contracts.names import GATE
 from publisher.cluster.compact import compact
-from publisher.names import GATE
 
 Json = dict[str, Any]
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from contracts.claim import ResourceClaim, ResourceClaimStatus
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolID, PoolName
 from contracts.messages import DeviceHealth
-from publisher.cluster.agents.plan_device_status import (
+from publisher.device_status.plan import (
     Entry,
     SickOf,
     plan_device_status,

@@ -8,10 +8,9 @@ from contracts.device import DeviceTaint, ResourceSlice
 from contracts.ids import NodeName, PoolID, PoolName
 from contracts.meta import ObjectMeta
 from contracts.workload import Node
-from publisher.cluster.agents.known_slices import KnownSlices
-from publisher.cluster.agents.plan_taint_rules import ForeignPool
-from publisher.plan_slices import plan_slices
-from publisher.slices import WantedPool, owner_reference, wanted_pool
+from publisher.slices.known_slices import ForeignPool, KnownSlices
+from publisher.slices.layout import WantedPool, owner_reference, wanted_pool
+from publisher.slices.plan_slices import plan_slices
 from publisher.steps import Create
 from tests import builders
 

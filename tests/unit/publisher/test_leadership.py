@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from publisher.leadership import (
+from publisher.kube.leadership import (
     Candidate,
     SeenLease,
     lease_of,

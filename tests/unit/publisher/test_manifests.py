@@ -8,13 +8,9 @@ import pytest
 
 from contracts.claim import ResourceClaim
 from contracts.ids import GangUID
-from contracts.kubernetes import decode_object
+from contracts.kubernetes.decode import decode_object
 from contracts.messages import GangAllocated
-from contracts.validate import validate
-from publisher.errors import DecisionError
-from publisher.folder.manifests import claims_of, document
-from publisher.folder.sources import objects_named, sources_of
-from publisher.names import (
+from contracts.names import (
     ATTEMPT,
     CLAIM_UID,
     FINALIZER,
@@ -25,6 +21,10 @@ from publisher.names import (
     SPEC_FROM,
     SPEC_OMITTED,
 )
+from contracts.validate import validate
+from publisher.errors import DecisionError
+from publisher.folder.manifests import claims_of, document
+from publisher.folder.sources import objects_named, sources_of
 from publisher.steps import ObjectKey
 from tests import builders
 from tests.builders import decisions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.device import ResourceSlice
-from publisher.cluster.newest import Newest
+from publisher.kube.object_cache import Newest
 from tests import builders
 
 

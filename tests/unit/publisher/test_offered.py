@@ -6,13 +6,13 @@ from typing import Any
 
 from contracts.device import DeviceTaintRule, DeviceTaintRuleSpec, ResourceSlice
 from contracts.ids import NodeName
-from contracts.kubernetes import to_kubernetes
+from contracts.kubernetes.decode import to_kubernetes
 from contracts.meta import ObjectMeta
-from publisher.changes import Change, Page
-from publisher.cluster.offered import Offered
-from publisher.cluster.ownership import Ownership
-from publisher.plan_slices import plan_slices
-from publisher.slices import OWNED_TAINT, wanted_pool
+from publisher.kube.changes import Change, Page
+from publisher.ownership.ownership import Ownership
+from publisher.ownership.state_filter import Offered
+from publisher.slices.layout import OWNED_TAINT, wanted_pool
+from publisher.slices.plan_slices import plan_slices
 from tests import builders
 
 DRIVER, OTHER = "gpu.nvidia.com", "net.example.com"

@@ -17,8 +17,9 @@ from contracts.ids import DeviceClassName, DriverName, NodeName, PoolID, PoolNam
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
 from contracts.workload import Node
-from publisher.cluster.agents.plan_taint_rules import ForeignPool, plan_taint_rules
-from publisher.cluster.ownership import Ownership
+from publisher.ownership.ownership import Ownership
+from publisher.ownership.plan_taint_rules import plan_taint_rules
+from publisher.slices.known_slices import ForeignPool
 from publisher.steps import Create, Delete, ObjectKey, Step, Update, after, key_of
 from tests import builders
 

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from contracts.claim import ResourceClaim
 from contracts.ids import GangUID
 from contracts.messages import GangAllocated
+from contracts.names import ATTEMPT, FINALIZER, GANG_UID
 from publisher.folder.manifests import claims_of
 from publisher.folder.plan_claims import is_written, plan_claims
 from publisher.folder.sources import sources_of
-from publisher.names import ATTEMPT, FINALIZER, GANG_UID
 from publisher.steps import Create, Delete, Update
 from tests import builders
 from tests.builders import decisions

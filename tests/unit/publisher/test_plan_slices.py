@@ -11,8 +11,7 @@ from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DeviceHealth, HealthJudged
 from contracts.meta import OwnerReference
 from contracts.validate import validate
-from publisher.plan_slices import plan_slices
-from publisher.slices import (
+from publisher.slices.layout import (
     OWNED_TAINT,
     WantedPool,
     is_our_name,
@@ -20,6 +19,7 @@ from publisher.slices import (
     taints_by_pool,
     wanted_pool,
 )
+from publisher.slices.plan_slices import plan_slices
 from publisher.steps import Create, Delete, Step, Update
 from tests import builders
 from tests.builders.decisions import CLUSTER

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.meta import ObjectMeta
-from publisher.cluster.plans.plan_status import Note
-from publisher.cluster.said import CHANGED_S, LASTING_S, SAME_S, Said
+from publisher.cluster.event_throttle import CHANGED_S, LASTING_S, SAME_S, Said
+from publisher.gangs.status import Note
 
 WAITS = Note(
     kind="Pod",

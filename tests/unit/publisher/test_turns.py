@@ -9,7 +9,7 @@ from contracts.claim import (
     ResourceClaimStatus,
 )
 from contracts.meta import ObjectMeta
-from publisher.cluster.turns import ENDLESS, Turns
+from publisher.gangs.turns import ENDLESS, Turns
 
 
 def claim(*uids: str, allocated: bool = True) -> ResourceClaim:

@@ -12,7 +12,7 @@ from contracts.device import (
     DeviceCapacity,
 )
 from contracts.quantity import Quantity
-from solver.problem.amounts import AmountError, consumed_amounts
+from solver.devices.capacity_amounts import AmountError, consumed_amounts
 from tests.builders import device
 
 Q = Quantity.parse

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 from msgspec import structs
 
-from solver.pattern.canonical import canonical
-from solver.problem.devices import PLAIN, Traits
-from solver.problem.nodes import CounterShape, GroupShape, NodeShape
+from solver.engines.pattern.states.canonical import canonical
+from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
+from solver.kinds.traits import PLAIN, Traits
 
 ATTRIBUTES = (0, 1)
 """Columns: the PCIe root and the NUMA node."""

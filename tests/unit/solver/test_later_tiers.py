@@ -6,8 +6,8 @@ from typing import Any
 
 from contracts.gang import Member
 from solver.decision import TierValue
-from solver.engine import Answer, answer
-from solver.planner import DIRECT
+from solver.engines.choose import DIRECT
+from solver.engines.solve import Answer, answer
 from solver.problem.problem import MAX_SIZE, MAX_WEIGHT
 from tests.builders import device, devices, gang, member, member_claim, pool, request
 from tests.problems import PARAMETERS, expected_of, problem_of, snapshot_of

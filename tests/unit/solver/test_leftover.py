@@ -12,9 +12,9 @@ from contracts.gang import Gang, Member
 from solver.allocate import allocate
 from solver.decision import TierValue
 from solver.errors import ExpectedError
-from solver.problem.demand import Demand
-from solver.problem.leftover import room_on, value_of_shape
-from solver.problem.nodes import node_kinds
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import node_kinds
+from solver.kinds.slack import room_on, value_of_shape
 from solver.problem.problem import ExpectedPart, MemberPart, Problem
 from solver.record import PartCache
 from tests.builders import (

@@ -6,8 +6,8 @@ import pytest
 
 from contracts.codec import Codec, encode
 from contracts.device import Device, DeviceAttribute
-from solver.problem.reads import reads
-from solver.problem.selectors import (
+from solver.selectors.footprint import reads
+from solver.selectors.table import (
     Look,
     SelectorRows,
     SelectorTable,

@@ -14,9 +14,9 @@ from contracts.ids import NodeName
 from contracts.workload import Node, NodeTaint
 from solver.allocate import allocate
 from solver.decision import Decision
-from solver.problem.demand import Demand
-from solver.problem.node_fit import Load, steps_of, told_apart
-from solver.problem.nodes import node_kinds
+from solver.kinds.demand import Demand
+from solver.kinds.node_fit import Load, steps_of, told_apart
+from solver.kinds.nodes import node_kinds
 from tests.builders import devices, gang, member, member_claim, node, pod, pool, request
 from tests.problems import observe_core, problem_of, snapshot_of
 

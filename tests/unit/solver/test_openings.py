@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts.ids import ClusterName, GangUID, Namespace
 from contracts.messages import AllocationLost, GatesOpened, ReleaseGang
-from solver.service.openings import Openings
+from solver.service.deferred import Openings
 
 WHO = {"cluster": ClusterName("c"), "namespace": Namespace("n"), "uid": GangUID("u")}
 

@@ -11,7 +11,7 @@ from contracts.messages import (
     ReleaseOutcome,
     SubmitGang,
 )
-from solver.snapshot.over import KEPT_GANGS
+from solver.snapshot.retention import KEPT_GANGS
 from solver.snapshot.snapshot import GangForgotten, Snapshot, apply
 from tests.builders import gang
 

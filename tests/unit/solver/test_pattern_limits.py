@@ -8,14 +8,14 @@ from contracts.device import Device
 from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision
-from solver.pattern.graph import Graph
-from solver.pattern.listing import maximal
-from solver.pattern.pricing import Pattern
-from solver.pattern.resources import Levels
-from solver.pattern.steps import Steps, TooManyStepsError
-from solver.planner import DIRECT, PATTERN, planned
-from solver.problem.demand import Demand
-from solver.problem.nodes import node_kinds
+from solver.engines.choose import DIRECT, PATTERN, planned
+from solver.engines.pattern.columns.enumeration import maximal
+from solver.engines.pattern.columns.pricing import Pattern
+from solver.engines.pattern.states.graph import Graph
+from solver.engines.pattern.states.resources import Levels
+from solver.engines.pattern.states.steps import Steps, TooManyStepsError
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import node_kinds
 from tests.builders import (
     DRIVER,
     constraint,

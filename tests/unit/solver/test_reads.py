@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solver.problem.reads import EVERYTHING, NOTHING, Reads, reads
+from solver.selectors.footprint import EVERYTHING, NOTHING, Reads, reads
 
 A = 'device.attributes["d.io"]'
 C = 'device.capacity["d.io"]'

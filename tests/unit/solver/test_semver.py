@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solver.problem.semver import is_semver, normalized, precedence
+from solver.selectors.semver import is_semver, normalized, precedence
 
 ASCENDING = [
     "0.0.1",

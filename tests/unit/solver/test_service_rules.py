@@ -23,7 +23,7 @@ from contracts.messages import (
     NodeSeen,
     SubmitGang,
 )
-from contracts.process.wire import Received
+from runtime.wire import Received
 from solver.decision import GangDecision
 from solver.service.intake import Refused, RefusedSubmission, Seen, read_message
 from solver.service.messages import carried, decision_message

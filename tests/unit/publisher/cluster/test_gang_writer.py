@@ -11,16 +11,16 @@ import pytest
 
 from contracts.codec import to_builtins
 from contracts.ids import ClusterName
-from contracts.process.bus import Bus
-from publisher.api import KubernetesApi
 from publisher.cluster.gang_bus import GangBus
-from publisher.cluster.gang_writer import GangWriter
-from publisher.cluster.observed import Observed
-from publisher.cluster.plans.situation import GangPlan
-from publisher.cluster.state import StatePublisher
-from publisher.cluster.teller import Teller
+from publisher.cluster.gang_controller import GangWriter
+from publisher.cluster.observer import Observed
+from publisher.cluster.state_publisher import StatePublisher
+from publisher.cluster.status_writer import Teller
 from publisher.errors import ApiError, ConflictError, InvalidError
-from publisher.kinds import RESOURCE_CLAIM
+from publisher.gangs.situation import GangPlan
+from publisher.kube.api import KubernetesApi
+from publisher.kube.kinds import RESOURCE_CLAIM
+from runtime.bus.bus import Bus
 from tests import builders
 from tests.builders.pods import real_claim, waiting_pod
 from tests.services import eventually
@@ -114,7 +114,7 @@ async def test_what_admission_refused_is_tried_again_now_and_then(
         for _ in range(MANY):
             await asyncio.sleep(0)
         assert server.asked == 1
-    monkeypatch.setattr("publisher.cluster.gang_writer._FORGET_S", 0.01)
+    monkeypatch.setattr("publisher.cluster.gang_controller._FORGET_S", 0.01)
     writer, server = writer_of(InvalidError("patch", "not here"))
     async with working(writer):
 
@@ -130,7 +130,7 @@ async def test_pods_of_a_gang_are_deleted_side_by_side(
     """One after the other, thousands of them would take minutes."""
     plans = iter([GangPlan(removals=[waiting_pod(name) for name in "abc"])])
     monkeypatch.setattr(
-        "publisher.cluster.gang_writer.plan_gang",
+        "publisher.cluster.gang_controller.plan_gang",
         lambda _: next(plans, GangPlan()),
     )
     writer, server = writer_of(InvalidError("patch", "not here"))

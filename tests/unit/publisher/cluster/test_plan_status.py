@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.workload import Pod
-from publisher.cluster.plans.plan_status import gang_status
+from publisher.gangs.status import gang_status
 from tests import builders
 from tests.builders.pods import waiting_pod
 

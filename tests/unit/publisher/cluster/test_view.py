@@ -8,7 +8,7 @@ from contracts.gang import Gang
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
-from publisher.cluster.view import GroupKey, View
+from publisher.gangs.view import GroupKey, View
 from tests import builders
 from tests.builders.pods import real_claim, waiting_pod
 

@@ -8,9 +8,9 @@ from contracts.ids import ClusterName
 from contracts.messages import SubmitGang
 from contracts.meta import OwnerReference
 from contracts.workload import Pod
-from publisher.cluster.plans.plan_gang import plan_gang
-from publisher.cluster.plans.situation import Situation
-from publisher.cluster.view import GroupKey, View
+from publisher.gangs.plan_gang import plan_gang
+from publisher.gangs.situation import Situation
+from publisher.gangs.view import GroupKey, View
 from tests import builders
 from tests.builders.pods import waiting_pod
 

@@ -1,0 +1,1 @@
+"""Kubernetes JSON <-> our Structs: versions, shapes, defaults."""

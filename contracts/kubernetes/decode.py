@@ -1,0 +1,189 @@
+"""Kubernetes JSON <-> our Structs, in every served version.
+
+Decoding keeps what was written, valid or not, so that everything downstream sees one
+shape: `validate` says what the API server would refuse and `defaults` what it would
+fill in. Takes parsed JSON: where it came from is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from contracts import gang
+from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
+from contracts.codec import to_builtins
+from contracts.device import DeviceTaintRule, ResourceSlice
+from contracts.errors import DecodeError, UnknownKindError
+from contracts.gang import Gang
+from contracts.kubernetes import versions
+from contracts.pods.templates import read_workload
+from contracts.shapes import read
+from contracts.workload import Namespace, Node, Pod, Workload
+
+KubernetesObject = (
+    ResourceSlice
+    | ResourceClaim
+    | ResourceClaimTemplate
+    | DeviceClass
+    | DeviceTaintRule
+    | Gang
+    | Node
+    | Namespace
+    | Pod
+    | Workload
+)
+WritableObject = (
+    ResourceSlice
+    | ResourceClaim
+    | ResourceClaimTemplate
+    | DeviceClass
+    | DeviceTaintRule
+    | Gang
+)
+
+RESOURCE_GROUP = "resource.k8s.io"
+V1 = f"{RESOURCE_GROUP}/v1"
+V1BETA2 = f"{RESOURCE_GROUP}/v1beta2"
+V1BETA1 = f"{RESOURCE_GROUP}/v1beta1"
+V1ALPHA3 = f"{RESOURCE_GROUP}/v1alpha3"
+
+_RESOURCE_TYPES: tuple[type[KubernetesObject], ...] = (
+    ResourceSlice,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    DeviceClass,
+)
+_TYPES: dict[tuple[str, str], type[KubernetesObject]] = {
+    **{
+        (version, kind.__name__): kind
+        for version in (V1, V1BETA2, V1BETA1)
+        for kind in _RESOURCE_TYPES
+    },
+    (V1, "DeviceTaintRule"): DeviceTaintRule,
+    (V1BETA2, "DeviceTaintRule"): DeviceTaintRule,
+    (V1ALPHA3, "DeviceTaintRule"): DeviceTaintRule,
+    (gang.API_VERSION, "Gang"): Gang,
+    ("v1", "Node"): Node,
+    ("v1", "Namespace"): Namespace,
+    ("v1", "Pod"): Pod,
+}
+_ROOT_FIELDS = frozenset({"apiVersion", "kind", "status"})
+"""Fields of every object that need not be modelled."""
+
+
+class Decoded(Struct, frozen=True, kw_only=True):
+    """An object, and what in it we do not know."""
+
+    kind: str
+    value: KubernetesObject
+    unknown: tuple[str, ...] = ()
+    """Paths of fields that the kind does not have, as the author wrote them."""
+
+
+def decode_object(raw: Any) -> Decoded:
+    """Read one object (parsed JSON) of any version and kind that we know.
+
+    Kinds that we do not know are read as a Workload if they hold pod templates.
+
+    Raises:
+        UnknownKindError: neither the kind nor its shape is known.
+        DecodeError: a value is not of the type that its field has.
+    """
+    if not isinstance(raw, Mapping):
+        raise DecodeError("object", "$", f"Expected `object`, got {_type(raw)}")
+    api_version, kind = _text(raw, "apiVersion"), _text(raw, "kind")
+    name = _name(raw)
+    what = " ".join(part for part in (kind or "object", name) if part)
+    struct = _TYPES.get((api_version, kind))
+    if struct is None:
+        workload = read_workload(raw, what)
+        if workload is None:
+            raise UnknownKindError(api_version, kind, name)
+        return Decoded(kind=kind, value=workload)
+    version = api_version.rpartition("/")[2]
+    unknown: list[str] = []
+    misplaced: list[str] = []
+    try:
+        converted = versions.to_v1(kind, version, dict(raw), misplaced)
+        value = read(converted, struct, what, unknown, ignored=_ROOT_FIELDS)
+    except DecodeError as error:
+        field = versions.as_written(kind, version, error.field.removeprefix("$."))
+        raise DecodeError(what, field, error.reason) from error
+    paths = (versions.as_written(kind, version, path) for path in unknown)
+    return Decoded(kind=kind, value=value, unknown=(*misplaced, *paths))
+
+
+def flatten(raw: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a list, or the object itself.
+
+    Items of a typed list (`ResourceClaimList`) get its version and kind, which the API
+    server leaves out of them.
+
+    Raises:
+        DecodeError: a list's items are no list of objects.
+    """
+    kind = _text(raw, "kind") if isinstance(raw, Mapping) else ""
+    if not kind.endswith("List") or "spec" in raw:
+        yield raw
+        return
+    items = raw.get("items")
+    if not isinstance(items, list | tuple | None):
+        raise DecodeError(kind, "items", f"Expected `array`, got {_type(items)}")
+    inherited = (
+        {}
+        if kind == "List"
+        else {
+            "apiVersion": _text(raw, "apiVersion"),
+            "kind": kind.removesuffix("List"),
+        }
+    )
+    for index, item in enumerate(items or ()):
+        if not isinstance(item, Mapping):
+            place = f"items[{index}]"
+            raise DecodeError(kind, place, f"Expected `object`, got {_type(item)}")
+        yield from flatten({**inherited, **item})
+
+
+def to_kubernetes(value: WritableObject, api_version: str = V1) -> dict[str, Any]:
+    """Write an object as the API server takes it.
+
+    `api_version` is of the DRA kinds; a Gang has its own.
+
+    Raises:
+        UnknownKindError: that version does not have the kind.
+    """
+    kind = type(value).__name__
+    if isinstance(value, Gang):
+        api_version = gang.API_VERSION
+    if (api_version, kind) not in _TYPES:
+        raise UnknownKindError(api_version, kind, value.metadata.name)
+    body: dict[str, Any] = to_builtins(value)
+    body.setdefault("spec", {})
+    if isinstance(value, ResourceSlice):
+        pool = value.spec.pool
+        body["spec"]["pool"] |= {
+            "generation": pool.generation,
+            "resourceSliceCount": pool.resource_slice_count,
+        }
+    body = versions.from_v1(kind, api_version.rpartition("/")[2], body)
+    return {**body, "apiVersion": api_version, "kind": kind}
+
+
+def _text(raw: Mapping[str, Any], key: str) -> str:
+    value = raw.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _name(raw: Mapping[str, Any]) -> str:
+    metadata = raw.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return ""
+    parts = (_text(metadata, "namespace"), _text(metadata, "name"))
+    return "/".join(part for part in parts if part)
+
+
+def _type(value: Any) -> str:
+    return f"`{type(value).__name__}`"

@@ -1,0 +1,1 @@
+"""The main job on this machine, told step by step."""

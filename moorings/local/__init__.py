@@ -1,0 +1,1 @@
+"""The whole stack on this machine, with or without a cluster."""

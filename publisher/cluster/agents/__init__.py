@@ -1,1 +1,0 @@
-"""What node agents announce, as objects of the API server: slices, taints, status."""

@@ -1,0 +1,65 @@
+"""Which notes are due: few events, but never none while what they say holds.
+
+An event lives for an hour in the API server, and what a pod waits for changes its
+numbers all the time. So a reason is told once, again when its words have changed and
+some minutes have passed, and again before the last event of it is forgotten. What is
+usually over in a moment is told when its words have not changed for one. Pure; times
+are of any clock that only grows.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+from publisher.gangs.status import Note
+
+LASTING_S = 3.0
+CHANGED_S = 300.0
+SAME_S = 2700.0
+_REMEMBERED = 100_000
+T = TypeVar("T")
+
+
+class Said:
+    """The last note of each reason about each object, and when it was written."""
+
+    def __init__(self) -> None:
+        self._last: _Recent[tuple[str, float]] = _Recent()
+        self._wanted: _Recent[tuple[str, float]] = _Recent()
+        """Words that were not told yet, and since when they are the same."""
+
+    def due_in_s(self, note: Note, now_s: float) -> float:
+        """Give how long a note has still to wait; 0: it is due."""
+        key = _key(note)
+        last = self._last.get(key)
+        if last is not None:
+            message, then_s = last
+            pause_s = SAME_S if message == note.message else CHANGED_S
+            return SAME_S if note.once else max(0.0, then_s + pause_s - now_s)
+        if not note.lasting:
+            return 0.0
+        wanted = self._wanted.get(key)
+        if wanted is None or wanted[0] != note.message:
+            self._wanted[key] = wanted = (note.message, now_s)
+        return max(0.0, wanted[1] + LASTING_S - now_s)
+
+    def remember(self, note: Note, now_s: float) -> None:
+        """Note that a note was written."""
+        self._last[_key(note)] = (note.message, now_s)
+        self._wanted.pop(_key(note), None)
+
+
+class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
+    """So many entries as are remembered: the last ones."""
+
+    def __setitem__(self, key: tuple[str, ...], value: T) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > _REMEMBERED:
+            self.popitem(last=False)
+
+
+def _key(note: Note) -> tuple[str, ...]:
+    """Say what is told at most once at a time; what happened, once and for all."""
+    return (note.about.uid, note.reason, note.message if note.once else "")

@@ -1,0 +1,172 @@
+"""What the cluster holds, said on the bus: one message an object, the newest version.
+
+A publisher that begins to lead reads what the bus holds and says only what differs; so
+it does after each reconnect, because a bus may have lost everything. Many messages are
+in flight, but never two of one object. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from contracts import messages, subjects
+from contracts.errors import ContractsError
+from contracts.ids import ClusterName
+from contracts.messages import ObjectGone, ObjectObserved
+from contracts.subjects import untoken
+from publisher.cluster.compact import compact
+from publisher.cluster.outbox import Outbox
+from publisher.errors import NotLeadingError
+from publisher.kube.changes import Change, Page
+from runtime.bus.bus import Bus
+from runtime.errors import BusError
+from runtime.log import get_logger
+from runtime.waits import first_of, unless
+from runtime.wire import Outgoing
+
+_BATCH = 1000
+_PAUSE_S = 1.0
+_LOOK_S = 2.0
+_SHOWN = 500
+
+log = get_logger(__name__)
+
+
+class StatePublisher:
+    """The newest of every object, and what of it the bus does not hold yet."""
+
+    def __init__(self, cluster: ClusterName, bus: Bus) -> None:
+        self._cluster = cluster
+        self._bus = bus
+        self._outbox = Outbox()
+        self._wake = asyncio.Event()
+        self._flushed = asyncio.Condition()
+        self._leads = False
+        self._connection = 0
+        """Of the bus, when it was last read."""
+        self._sequence = 0
+        """The stream's, after which everything that was said is there."""
+        self.counts: Counter[str] = Counter()
+        """Objects said and refused."""
+
+    async def take(self, page: Page) -> None:
+        """Take changes in; what differs from the bus is said soon."""
+        for change in page.changes:
+            self._take(change)
+        if self._outbox:
+            self._wake.set()
+
+    async def publish(self, stop: asyncio.Event) -> None:
+        """Say everything that is due, from now until `stop`."""
+        self._leads = True
+        self._connection = 0
+        try:
+            while not stop.is_set():
+                self._wake.clear()
+                if self._connection != self._bus.connection:
+                    await self._compare(stop)
+                while self._outbox and not stop.is_set():
+                    await self._say_some(stop)
+                    await self._notify()
+                await self._notify()
+                await first_of(self._wake, stop, within_s=_LOOK_S)
+        finally:
+            self._leads = False
+            self._outbox.end()
+            await self._notify()
+
+    async def published(self) -> int:
+        """Wait until everything that was taken in is on the bus.
+
+        Gives a sequence of STATE: whoever has read so far knows all of it.
+
+        Raises:
+            NotLeadingError: another publisher says what the cluster holds.
+        """
+        changes = self._outbox.changes
+        async with self._flushed:
+            await self._flushed.wait_for(
+                lambda: not self._leads or self._outbox.said >= changes
+            )
+        if not self._leads:
+            raise NotLeadingError
+        return self._sequence
+
+    async def _notify(self) -> None:
+        async with self._flushed:
+            self._flushed.notify_all()
+
+    def _take(self, change: Change) -> None:
+        subject = subjects.state(self._cluster, change.kind, change.key)
+        raw = change.object
+        if raw is None:
+            self._outbox.put(subject, None)
+            return
+        version = int(raw["metadata"]["resourceVersion"])
+        if self._outbox.knows(subject, version):
+            return
+        try:
+            found = compact(raw)
+        except ContractsError as error:
+            self.counts["refused"] += 1
+            name = f"{change.kind} {change.key}"
+            log.error("object.refused", object=name, reason=str(error)[:_SHOWN])  # noqa: TRY400 # the reason is the whole story
+            found = None
+        data = None
+        if found is not None:
+            message = ObjectObserved(
+                cluster=self._cluster, kind=change.kind, key=change.key, object=found
+            )
+            data = messages.STATE.encode(message)
+        self._outbox.put(subject, data, version)
+
+    async def _compare(self, stop: asyncio.Event) -> None:
+        """Learn what the bus holds, however long that takes."""
+        self._connection = self._bus.connection
+        self._outbox.end()
+        self._sequence = 0
+        wanted = [subjects.wildcard("state", self._cluster)]
+        held: dict[str, bytes] = {}
+        done = asyncio.Event()
+        async for page in self._bus.follow("STATE", wanted, done):
+            for received in page.messages:
+                self._sequence = received.sequence
+                held.pop(received.subject, None)
+                if not received.gone and not _is_tombstone(received.data):
+                    held[received.subject] = received.data
+            if page.synced or stop.is_set():
+                done.set()
+        self._outbox.begin(held)
+        log.info("state.compared", on_bus=len(held), differing=len(self._outbox))
+
+    async def _say_some(self, stop: asyncio.Event) -> None:
+        """Say a batch: one message a subject, so that none overtakes another."""
+        batch = list(self._outbox.next(_BATCH))
+        outgoing = [_outgoing(self._cluster, *item) for item in batch]
+        try:
+            # Who leads no more must not say later what another has replaced by then.
+            sequence = await unless(stop, self._bus.publish_many(outgoing))
+        except BusError as error:
+            log.warning("state.delayed", objects=len(batch), reason=str(error))
+            await first_of(stop, within_s=_PAUSE_S)
+            return
+        if sequence is not None:
+            self._sequence = max(self._sequence, sequence)
+            self._outbox.done(batch)
+            self.counts["said"] += len(batch)
+
+
+def _outgoing(cluster: ClusterName, subject: str, data: bytes | None) -> Outgoing:
+    if data is None:
+        *_, kind, key = (untoken(token) for token in subject.split("."))
+        data = messages.STATE.encode(ObjectGone(cluster=cluster, kind=kind, key=key))
+    return Outgoing(subject=subject, data=data, zstd=True)
+
+
+def _is_tombstone(data: bytes) -> bool:
+    """Whether a message says that an object is gone; what cannot be read is none."""
+    try:
+        return isinstance(messages.STATE.decode(data), ObjectGone)
+    except ContractsError:
+        return False

@@ -1,0 +1,1 @@
+"""Health of allocated devices -> conditions in the status of their claims."""

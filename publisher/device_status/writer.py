@@ -1,0 +1,146 @@
+"""Conditions of our devices in the claims that hold them, on the API server.
+
+Looks at a claim when it changes and when the health of one of its pools does; writes by
+server-side apply, so that what other drivers and managers say stays. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from contracts.claim import ResourceClaim
+from contracts.ids import NodeName, PoolID
+from publisher.device_status.plan import Entry, plan_device_status
+from publisher.errors import ApiError, ConflictError, InvalidError, NotFoundError
+from publisher.kube.api import Json, KubernetesApi
+from publisher.kube.kinds import Kind
+from publisher.slices.announced_pools import Announced
+from runtime.log import get_logger
+from runtime.retry import Outage
+from runtime.waits import first_of
+
+_CHUNK = 64
+_OUTDATED = (ConflictError, InvalidError, NotFoundError)
+"""The claim is another one, was deallocated or is gone: the watch will say."""
+
+log = get_logger(__name__)
+
+
+class Claims(Protocol):
+    """The claims of the cluster as they are now, by `namespace/name`."""
+
+    def claim(self, key: str) -> ResourceClaim | None:
+        """Give one claim."""
+
+    def claims(self) -> Iterator[tuple[str, ResourceClaim]]:
+        """Go through all claims."""
+
+
+class DeviceStatusWriter:
+    """The claims to look at."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        kind: Kind,
+        claims: Claims,
+        announced: Announced,
+        now: Callable[[], str],
+    ) -> None:
+        self._api = api
+        self._kind = kind
+        self._claims = claims
+        self._announced = announced
+        self._now = now
+        self._due: dict[str, None] = {}
+        self._due_pools: set[PoolID] = set()
+        self._outage = Outage("write status.devices of claims")
+        self._wake = asyncio.Event()
+
+    def look_at(self, key: str, raw: Json) -> None:
+        """Look at a claim that changed, if anything may have to be said in it."""
+        status = raw.get("status") or {}
+        results = (status.get("allocation") or {}).get("devices", {}).get("results", ())
+        pools = {PoolID(result["driver"], result["pool"]) for result in results}
+        if pools and (
+            status.get("devices") or any(map(self._announced.sick_of, pools))
+        ):
+            self._due[key] = None
+            self._wake.set()
+
+    def hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
+        """Look at all claims that hold devices of these pools."""
+        if pools:
+            self._due_pools |= pools
+            self._wake.set()
+
+    async def write(self, stop: asyncio.Event) -> None:
+        """Write what is due; a failed write is tried again for ever, ever slower."""
+        while not stop.is_set():
+            self._wake.clear()
+            self._find_due()
+            chunk = [
+                key for key, _ in zip(list(self._due), range(_CHUNK), strict=False)
+            ]
+            for key in chunk:
+                del self._due[key]
+            errors = await asyncio.gather(*map(self._settle, chunk))
+            failed = [error for error in errors if error is not None]
+            if failed:
+                await self._outage.wait(failed[0], stop)
+            elif chunk:
+                self._outage.over()
+            if not self._due:
+                await first_of(stop, self._wake)
+
+    def _find_due(self) -> None:
+        """Go through all claims once for all pools whose health changed."""
+        if not self._due_pools:
+            return
+        pools, self._due_pools = self._due_pools, set()
+        for key, claim in self._claims.claims():
+            if not pools.isdisjoint(_pools(claim)):
+                self._due[key] = None
+
+    async def _settle(self, key: str) -> ApiError | None:
+        """Look at one claim; gives why it is to be looked at again."""
+        claim = self._claims.claim(key)
+        if claim is None:
+            return None
+        entries = plan_device_status(claim, self._announced.sick_of, self._now())
+        if entries is None:
+            return None
+        try:
+            await self._apply(key, claim, entries)
+        except _OUTDATED as error:
+            log.info("device_status.outdated", claim=key, reason=str(error))
+        except ApiError as error:
+            self._due[key] = None
+            return error
+        return None
+
+    async def _apply(
+        self, key: str, claim: ResourceClaim, entries: tuple[Entry, ...]
+    ) -> None:
+        body = {
+            "apiVersion": self._kind.api_version,
+            "kind": self._kind.name,
+            "metadata": {"name": claim.metadata.name, "uid": claim.metadata.uid},
+            "status": {"devices": list(entries)},
+        }
+        await self._api.apply(self._kind, key, body, subresource="status")
+        states = {
+            f"{entry['driver']}/{entry['pool']}/{entry['device']}": condition["status"]
+            for entry in entries
+            for condition in entry["conditions"]
+        }
+        log.info("device_status.written", claim=key, ready=states)
+
+
+def _pools(claim: ResourceClaim) -> Iterator[PoolID]:
+    """Name the pools of which a claim holds devices."""
+    if claim.status is not None and claim.status.allocation is not None:
+        for result in claim.status.allocation.devices.results:
+            yield PoolID(result.driver, result.pool)

@@ -1,0 +1,168 @@
+"""Pods and their claims -> the members of a gang, and which pod is which.
+
+Equal pods become one member with a count; pods that share a claim become one place,
+because they need one node. Claims that are allocated already ask for nothing, but
+bind their pods to where they are. Pure; knows no Gang object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from contracts.allocation import Reason, Rule
+from contracts.claim import ResourceClaim
+from contracts.codec import encode
+from contracts.device import NodeSelector
+from contracts.gang import Member, MemberClaim
+from contracts.messages import Place, PodRef
+from contracts.names import MEMBER
+from contracts.pods.members import (
+    MemberPod,
+    claims_of,
+    member_of,
+    member_pod,
+    refusal_of,
+    sharing,
+)
+from contracts.workload import Pod
+from publisher.gangs.claims import allocation_of, only_node
+from publisher.gangs.pins import narrowed
+from publisher.gangs.view import claim_keys, is_gated
+
+ONLY = "pod"
+"""The member's name where pods do not say one."""
+_LABEL = 58
+"""Characters of a label, so that it and a number are a label again."""
+Claims = Callable[[str], ResourceClaim | None]
+"""`namespace/name` -> the claim."""
+Owns = Callable[[ResourceClaim], bool]
+"""Whether a claim is decided here, or left to kube-scheduler."""
+
+
+class Members(Struct, frozen=True, kw_only=True):
+    """What pods ask for together."""
+
+    members: tuple[Member, ...]
+    places: dict[str, tuple[Place, ...]]
+    """By member; which pods and ResourceClaims each index is."""
+
+
+def members_of(
+    pods: Sequence[Pod], claims: Claims, owns: Owns, unnamed: str = ONLY
+) -> Members | Reason:
+    """Put pods together as members; a Reason names what cannot be decided.
+
+    All claims of the pods exist. Members come in the order of their first pods; a
+    second look under one label is named `label-2`. Pods without a label are `unnamed`.
+    """
+    by_uid = {pod.metadata.uid: pod for pod in pods}
+    looks: dict[bytes, tuple[Member, list[Place]]] = {}
+    used: set[str] = set()
+    for group in sharing(_read(pod, claims, owns) for pod in pods):
+        refusal = refusal_of(group)
+        if refusal is not None:
+            return refusal
+        here = [by_uid[pod.uid] for pod in group]
+        member = _bound(member_of("", group), here, claims)
+        if isinstance(member, Reason):
+            return member
+        member = _unnamed(member)
+        label = here[0].metadata.labels.get(MEMBER, "") or unnamed
+        look = encode([label, len(group), member])
+        if look not in looks:
+            name = _free(label, used)
+            used.add(name)
+            looks[look] = (replace(member, name=name), [])
+        looks[look][1].append(_place(group, by_uid))
+    return Members(
+        members=tuple(
+            replace(member, count=len(places)) for member, places in looks.values()
+        ),
+        places={member.name: tuple(places) for member, places in looks.values()},
+    )
+
+
+def _free(label: str, used: Container[str]) -> str:
+    """Number a label until no other member has that name."""
+    name, number = label, 1
+    while name in used:
+        number += 1
+        name = f"{label[:_LABEL]}-{number}"
+    return name
+
+
+def placed(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
+    """Name the uids of all pods that have a place."""
+    return frozenset(
+        pod.uid for items in places.values() for item in items for pod in item.pods
+    )
+
+
+def _read(pod: Pod, claims: Claims, owns: Owns) -> MemberPod:
+    """Read what a pod asks for: its claims without an allocation that are ours."""
+    wanted = []
+    shared = {item.name: item.resource_claim_name for item in pod.spec.resource_claims}
+    for name, key in claim_keys(pod).items():
+        claim = claims(key)
+        if claim is not None and owns(claim) and allocation_of(claim) is None:
+            found = MemberClaim(name=name, spec=claim.spec, claim_name=shared[name])
+            wanted.append(found)
+    read = member_pod(pod.metadata, pod.spec, wanted)
+    if is_gated(pod):
+        return read
+    # Its gate is open: it counts as a pod of its node already.
+    return replace(read, node=replace(read.node, resources={}))
+
+
+def _bound(member: Member, pods: Sequence[Pod], claims: Claims) -> Member | Reason:
+    """Bind a member to where claims of its pods are allocated already."""
+    node = member.node
+    names = set()
+    for selector in _selectors(pods, claims):
+        name = only_node(selector)
+        if name:
+            names.add(name)
+        else:
+            node = replace(node, affinity=narrowed(node.affinity, selector))
+    if len(names) > 1:
+        where = ", ".join(sorted(names))
+        return Reason(
+            rule=Rule.NODE_SELECTION,
+            subject=pods[0].metadata.name,
+            field="spec.resourceClaims",
+            message=f"its claims are allocated on different nodes: {where}",
+        )
+    for name in names:
+        node = replace(node, node_name=name)
+    return replace(member, node=node)
+
+
+def _selectors(pods: Sequence[Pod], claims: Claims) -> Iterator[NodeSelector]:
+    for key in sorted({key for pod in pods for key in claim_keys(pod).values()}):
+        claim = claims(key)
+        held = None if claim is None else allocation_of(claim)
+        if held is not None and held.node_selector is not None:
+            yield held.node_selector
+
+
+def _unnamed(member: Member) -> Member:
+    """Leave out which ResourceClaims they are: places say it."""
+    claims = tuple(replace(claim, claim_name=None) for claim in member.claims)
+    return replace(member, claims=claims)
+
+
+def _place(group: Sequence[MemberPod], by_uid: Mapping[str, Pod]) -> Place:
+    return Place(
+        pods=tuple(PodRef(name=pod.name, uid=pod.uid) for pod in group),
+        claims=tuple(_claim_names(group, by_uid)),
+    )
+
+
+def _claim_names(
+    group: Sequence[MemberPod], by_uid: Mapping[str, Pod]
+) -> Iterator[str]:
+    for pod, claim in claims_of(group).values():
+        yield claim_keys(by_uid[pod.uid])[claim.name].partition("/")[2]

@@ -1,0 +1,159 @@
+"""The writes of the cluster sink: merge patches, each valid only as the next one.
+
+Every patch carries the uid and resourceVersion of the object as it was seen: an object
+that changed meanwhile answers with a conflict, one that was made anew is not touched.
+A merge patch keeps the fields that we do not know (KEP-4381: status of a claim).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.allocation import AllocationResult
+from contracts.claim import ResourceClaim
+from contracts.codec import to_builtins
+from contracts.ids import NodeName
+from contracts.messages import PodRef
+from contracts.meta import ObjectMeta
+from contracts.names import FINALIZER, GATE, MANAGED, VOID
+from contracts.workload import Pod
+from publisher.gangs.pins import narrowed, one_node
+
+
+class Purpose(StrEnum):
+    """What a write is for, as logs and counters name it."""
+
+    PREPARE = "prepare"
+    """The finalizer, ahead of the allocation."""
+    ALLOCATE = "allocate"
+    RESERVE = "reserve"
+    CLEAR = "clear"
+    OPEN = "open"
+    """The gate, with the node pin."""
+    WITHDRAW = "withdraw"
+    """The mark that a gate is not opened for what is given up."""
+
+
+class Patch(Struct, frozen=True, kw_only=True):
+    """One write."""
+
+    kind: str
+    namespace: str
+    name: str
+    subresource: str = ""
+    body: dict[str, Any]
+    purpose: Purpose
+    gang: str = ""
+    """Uid of the gang whose decision is carried out, and its attempt."""
+    attempt: int = 0
+
+    @property
+    def key(self) -> str:
+        """The object's `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def uid(self) -> str:
+        """The uid of the object that is meant."""
+        return str(self.body["metadata"]["uid"])
+
+
+def prepare(claim: ResourceClaim) -> Patch:
+    """Set the finalizer that lets the controller manager free the claim."""
+    others = [name for name in claim.metadata.finalizers if name != FINALIZER]
+    finalizers = [*others, FINALIZER]
+    body = {"finalizers": finalizers, "annotations": {MANAGED: "true"}}
+    return _of_claim(claim, Purpose.PREPARE, metadata=body)
+
+
+def allocate(
+    claim: ResourceClaim, allocation: AllocationResult, pods: Iterable[PodRef], now: str
+) -> Patch:
+    """Write allocation, time and reservations at once: none can be added later.
+
+    `now` is RFC 3339, whole seconds, UTC: fractions are lost and then differ.
+    """
+    body = to_builtins(allocation) | {"allocationTimestamp": now}
+    reserved = [_consumer(pod) for pod in pods]
+    status = {"allocation": body, "reservedFor": reserved}
+    return _of_claim(claim, Purpose.ALLOCATE, status=status)
+
+
+def reserve(claim: ResourceClaim, pods: Iterable[PodRef]) -> Patch:
+    """Reserve an allocated claim for further pods."""
+    known = () if claim.status is None else claim.status.reserved_for
+    uids = {item.uid for item in known}
+    more = [_consumer(pod) for pod in pods if pod.uid not in uids]
+    status = {"reservedFor": [*to_builtins(known), *more]}
+    return _of_claim(claim, Purpose.RESERVE, status=status)
+
+
+def clear(claim: ResourceClaim) -> Patch:
+    """Give the devices of a claim back; its reservations go in the same write."""
+    status = {"allocation": None, "reservedFor": None, "devices": None}
+    return _of_claim(claim, Purpose.CLEAR, status=status)
+
+
+def withdraw(pod: Pod, marks: str) -> Patch:
+    """Mark a pod as no part of what is given up."""
+    meta = pod.metadata
+    body = {"metadata": {**_identity(meta), "annotations": {VOID: marks}}}
+    return Patch(
+        kind="Pod",
+        namespace=meta.namespace,
+        name=meta.name,
+        body=body,
+        purpose=Purpose.WITHDRAW,
+    )
+
+
+def open_gate(pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> Patch:
+    """Take our gate away and bind the pod to its node, in one write."""
+    meta = pod.metadata
+    gates = [{"name": gate.name} for gate in pod.spec.scheduling_gates]
+    return Patch(
+        kind="Pod",
+        namespace=meta.namespace,
+        name=meta.name,
+        body={
+            "metadata": {**_identity(meta), "annotations": dict(annotations)},
+            "spec": {
+                "schedulingGates": [gate for gate in gates if gate["name"] != GATE],
+                "affinity": narrowed(pod.spec.affinity, one_node(node)),
+            },
+        },
+        purpose=Purpose.OPEN,
+    )
+
+
+def _of_claim(
+    claim: ResourceClaim,
+    purpose: Purpose,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+) -> Patch:
+    meta = claim.metadata
+    body: dict[str, Any] = {"metadata": {**_identity(meta), **(metadata or {})}}
+    if status is not None:
+        body["status"] = dict(status)
+    return Patch(
+        kind="ResourceClaim",
+        namespace=meta.namespace,
+        name=meta.name,
+        subresource="" if status is None else "status",
+        body=body,
+        purpose=purpose,
+    )
+
+
+def _identity(meta: ObjectMeta) -> dict[str, str]:
+    return {"uid": meta.uid, "resourceVersion": meta.resource_version}
+
+
+def _consumer(pod: PodRef) -> dict[str, str]:
+    return {"resource": "pods", "name": pod.name, "uid": pod.uid}

@@ -1,0 +1,229 @@
+"""(decision, observed claims) -> the next write of each claim, or why none may be.
+
+A claim that is not allocated gets its finalizer, then its allocation; one that holds
+just what was decided is done, unless another holds the same device. The API server
+checks neither devices nor owners, so this is where two claims of one device meet. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from contracts.allocation import AllocationResult
+from contracts.ids import Namespace, NodeName
+from contracts.messages import (
+    GangAllocated,
+    MemberAllocated,
+    Place,
+    PodRef,
+    SubmitGang,
+)
+from contracts.workload import Pod
+from publisher.errors import DecisionError
+from publisher.gangs import patches
+from publisher.gangs.claims import (
+    allocation_of,
+    is_prepared,
+    is_same,
+    reserved_uids,
+)
+from publisher.gangs.members import Owns
+from publisher.gangs.patches import Patch
+from publisher.gangs.rollback import plan_undo
+from publisher.gangs.view import (
+    View,
+    claim_keys,
+    claims_of,
+    held_alone,
+    is_gated,
+    is_over,
+)
+
+
+class Assignment(Struct, frozen=True, kw_only=True):
+    """What was decided for one place: pods that go to one node with their claims."""
+
+    namespace: Namespace
+    member: str
+    index: int
+    node: NodeName
+    pods: tuple[PodRef, ...]
+    claims: tuple[tuple[str, AllocationResult], ...]
+    """By `namespace/name` of the ResourceClaim."""
+
+    def alive(self, view: View) -> tuple[Pod, ...]:
+        """Give its pods that are there and not over."""
+        found = (view.pod_of(self.namespace, ref.name, ref.uid) for ref in self.pods)
+        return tuple(pod for pod in found if pod is not None and not is_over(pod))
+
+
+class ClaimPlan(Struct, frozen=True, kw_only=True):
+    """Writes to do next, or reasons why the decision cannot be written."""
+
+    patches: tuple[Patch, ...] = ()
+    refusals: tuple[str, ...] = ()
+
+
+def assignments_of(
+    decision: GangAllocated, submission: SubmitGang
+) -> tuple[Assignment, ...]:
+    """Say what was decided for the pods that were submitted.
+
+    Raises:
+        DecisionError: the decision names what was not submitted.
+    """
+    names = {
+        member.name: [claim.name for claim in member.claims]
+        for member in submission.gang.spec.members
+    }
+    found = []
+    missing = {
+        (name, index)
+        for name, places in submission.places.items()
+        for index in range(len(places))
+    }
+    for member in decision.members:
+        places = submission.places.get(member.member, ())
+        if (member.member, member.index) not in missing:
+            reason = f"{member.member}/{member.index}: there is no such pod, or twice"
+            raise DecisionError(decision.uid, reason)
+        missing.discard((member.member, member.index))
+        place = places[member.index]
+        if not place.pods:
+            continue
+        claims = tuple(_claims(decision, member, names[member.member], place))
+        found.append(
+            Assignment(
+                namespace=decision.namespace,
+                member=member.member,
+                index=member.index,
+                node=member.node,
+                pods=place.pods,
+                claims=claims,
+            )
+        )
+    if missing:
+        name, index = min(missing)
+        raise DecisionError(decision.uid, f"{name}/{index}: nothing was decided for it")
+    return tuple(found)
+
+
+def plan_claims(
+    assignments: Iterable[Assignment], view: View, owns: Owns, now: str
+) -> ClaimPlan:
+    """Plan the next write of every claim; nothing to write: all hold what they should.
+
+    Claims of the pods that were allocated before are reserved for them as well.
+    `now` is RFC 3339, whole seconds, UTC.
+    """
+    found: list[Patch] = []
+    refusals: list[str] = []
+    joining: dict[str, list[PodRef]] = {}
+    for assignment in assignments:
+        alive = assignment.alive(view)
+        if not view.is_node(assignment.node) and any(map(is_gated, alive)):
+            refusals.append(f"node {assignment.node} is gone")
+        for key, allocation in assignment.claims:
+            users = [ref_of(pod) for pod in alive if key in claim_keys(pod).values()]
+            step = _step(key, allocation, users, view, now) if users else None
+            if isinstance(step, str):
+                refusals.append(step)
+            elif step is not None:
+                found.append(step)
+        for pod in filter(is_gated, alive):
+            for key in held_before(pod, assignment, view, owns):
+                joining.setdefault(key, []).append(ref_of(pod))
+    if refusals:
+        return ClaimPlan(refusals=tuple(refusals))
+    found += _joins(joining, view)
+    return ClaimPlan(patches=tuple(found))
+
+
+def plan_prepare(keys: Iterable[str], view: View, owns: Owns) -> Iterator[Patch]:
+    """Plan finalizers ahead of decisions: one write less when it counts."""
+    for key in sorted(set(keys)):
+        claim = view.claim(key)
+        if claim is None or claim.metadata.deletion_timestamp or not owns(claim):
+            continue
+        if allocation_of(claim) is None and not is_prepared(claim):
+            yield patches.prepare(claim)
+
+
+def plan_afresh(pods: Sequence[Pod], view: View, owns: Owns) -> list[Patch]:
+    """Plan to free what waiting pods hold for themselves; then their finalizers."""
+    undo = list(plan_undo(pods, view))
+    return undo or list(plan_prepare(claims_of(pods), view, owns))
+
+
+def held_before(
+    pod: Pod, assignment: Assignment, view: View, owns: Owns
+) -> Iterator[str]:
+    """Name the claims of ours that a pod has beside those that were decided."""
+    decided = dict(assignment.claims)
+    for key in claim_keys(pod).values():
+        claim = view.claim(key)
+        if key not in decided and claim is not None and owns(claim):
+            yield key
+
+
+def ref_of(pod: Pod) -> PodRef:
+    """Name a pod."""
+    return PodRef(name=pod.metadata.name, uid=pod.metadata.uid)
+
+
+def _claims(
+    decision: GangAllocated, member: MemberAllocated, names: list[str], place: Place
+) -> Iterator[tuple[str, AllocationResult]]:
+    if sorted(item.claim for item in member.claims) != sorted(names):
+        reason = f"{member.member}/{member.index}: not each of its claims once"
+        raise DecisionError(decision.uid, reason)
+    if len(names) != len(place.claims):
+        reason = f"{member.member}/{member.index}: its pods have other claims"
+        raise DecisionError(decision.uid, reason)
+    for item in member.claims:
+        name = place.claims[names.index(item.claim)]
+        yield f"{decision.namespace}/{name}", item.allocation
+
+
+def _joins(joining: Mapping[str, list[PodRef]], view: View) -> Iterator[Patch]:
+    for key, refs in joining.items():
+        claim = view.claim(key)
+        if claim is None or allocation_of(claim) is None:
+            continue
+        if {ref.uid for ref in refs} - reserved_uids(claim):
+            yield patches.reserve(claim, refs)
+
+
+def _step(
+    key: str,
+    wanted: AllocationResult,
+    users: list[PodRef],
+    view: View,
+    now: str,
+) -> Patch | str | None:
+    claim = view.claim(key)
+    if claim is None or claim.metadata.deletion_timestamp:
+        return f"ResourceClaim {key} is gone"
+    taken = _taken(key, wanted, view)
+    if taken:
+        return taken
+    held = allocation_of(claim)
+    if held is None:
+        if not is_prepared(claim):
+            return patches.prepare(claim)
+        return patches.allocate(claim, wanted, users, now)
+    if not is_same(held, wanted):
+        return f"ResourceClaim {key} was allocated by somebody else"
+    if {ref.uid for ref in users} <= reserved_uids(claim):
+        return None
+    return patches.reserve(claim, users)
+
+
+def _taken(key: str, wanted: AllocationResult, view: View) -> str:
+    for device in held_alone(wanted):
+        others = view.holders(device) - {key}
+        if others:
+            return f"device {device} is held by ResourceClaim {min(others)}"
+    return ""

@@ -1,0 +1,129 @@
+"""Whether the claims of waiting pods are there, and free to be asked for.
+
+One gang at a time asks for devices of a claim: pods of other gangs that use it too
+wait until it is allocated, and are bound by it then. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from contracts.claim import ResourceClaim
+from contracts.workload import Pod
+from publisher.gangs.claims import MOST_RESERVED, allocation_of, reserved_uids
+from publisher.gangs.members import Owns
+from publisher.gangs.rollback import is_leftover
+from publisher.gangs.view import (
+    View,
+    claim_keys,
+    group_of,
+    is_gated,
+    is_over,
+    uids_of,
+)
+from publisher.gangs.waiting import Waiting
+
+
+def missing(pods: Sequence[Pod], view: View) -> Waiting | None:
+    """Name a claim that is not there, or on its way out."""
+    for pod in pods:
+        for name, key in _needed(pod):
+            claim = view.claim(key) if key else None
+            if claim is None:
+                text = f"no ResourceClaim {name} yet"
+            elif claim.metadata.deletion_timestamp:
+                text = f"ResourceClaim {claim.metadata.name} is being deleted"
+            else:
+                continue
+            return Waiting(
+                reason="ClaimsMissing", message=f"pod {pod.metadata.name}: {text}"
+            )
+    return None
+
+
+def not_free(pods: Sequence[Pod], view: View, owns: Owns) -> Waiting | None:
+    """Name a claim that these pods cannot ask for or share now; all claims exist."""
+    asking = uids_of(pods)
+    users_of: dict[str, list[Pod]] = {}
+    for pod in pods:
+        for key in claim_keys(pod).values():
+            users_of.setdefault(key, []).append(pod)
+    for key in sorted(users_of):
+        users = users_of[key]
+        claim = view.claim(key)
+        if claim is None or not owns(claim):
+            continue
+        found = (
+            _contended(key, users, asking, view)
+            if allocation_of(claim) is None
+            else _kept(key, claim, asking, view)
+        )
+        reserved = reserved_uids(claim) | uids_of(users)
+        if found is None and len(reserved) > MOST_RESERVED:
+            found = Waiting(
+                reason="TooManyUsers",
+                message=f"{len(reserved)} pods would use ResourceClaim {key}; a claim "
+                f"is for {MOST_RESERVED} at most",
+            )
+        if found is not None:
+            return found
+    return None
+
+
+def _needed(pod: Pod) -> Iterator[tuple[str, str]]:
+    """Give the name and key of each claim of a pod; no key: it is to be generated."""
+    known = claim_keys(pod)
+    statuses = pod.status.resource_claim_statuses
+    needless = {item.name for item in statuses if item.resource_claim_name is None}
+    for item in pod.spec.resource_claims:
+        if item.name not in needless:
+            name = item.resource_claim_name or f"{item.name} (generated)"
+            yield name, known.get(item.name, "")
+
+
+def _contended(
+    key: str, users: Sequence[Pod], asking: frozenset[str], view: View
+) -> Waiting | None:
+    """Let one gang ask for a free claim: pods without a gate first, then by group.
+
+    Those are pinned to their nodes already.
+    """
+    if not is_gated(users[0]):
+        return None
+    group = group_of(users[0])
+    for other in view.users(key):
+        if other.metadata.uid in asking or is_over(other) or other.spec.node_name:
+            continue
+        if not is_gated(other) or group_of(other) <= group:
+            return _shared(key, other)
+    return None
+
+
+def _kept(
+    key: str, claim: ResourceClaim, asking: frozenset[str], view: View
+) -> Waiting | None:
+    """Wait while a claim holds something for pods that do not run."""
+    if is_leftover(key, asking, view):
+        return Waiting(
+            reason="ClaimsHeld",
+            message=f"ResourceClaim {key} still holds devices that were given up",
+        )
+    waiting = {
+        pod.metadata.uid: pod
+        for pod in view.users(key)
+        if is_gated(pod) and not is_over(pod)
+    }
+    if is_leftover(key, waiting.keys(), view):
+        others = reserved_uids(claim) - asking
+        return _shared(key, waiting[min(others)])
+    return None
+
+
+def _shared(key: str, other: Pod) -> Waiting:
+    group = group_of(other)
+    whose = "another gang" if group.lone else f"gang {group}"
+    return Waiting(
+        reason="ClaimShared",
+        message=f"ResourceClaim {key} is asked for with pod {other.metadata.name} of "
+        f"{whose}: waits until that pod may run",
+    )

@@ -1,0 +1,320 @@
+"""What is known of the cluster: pods that waited for us or do, claims, Gangs, nodes.
+
+Indexes that answer what a plan asks, changed by one object at a time. An older version
+of an object never replaces a newer one, because answers to our own writes and the
+watch come in any order. Knows no plan and no network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+
+from contracts.allocation import AllocationResult
+from contracts.claim import ResourceClaim
+from contracts.gang import Gang
+from contracts.ids import DeviceID
+from contracts.meta import ObjectMeta
+from contracts.names import GANG, GANG_UID, GATE
+from contracts.workload import Pod
+from publisher.gangs.turns import Turns
+
+_GONE = 10_000
+"""So many uids of deleted objects are remembered: a late answer must not revive one."""
+_ORDERED = 50_000
+"""So many names of pods keep their places in the order."""
+_NUMBERS = re.compile(r"(\d+)")
+ENDED = ("Succeeded", "Failed")
+_Object = Pod | ResourceClaim | Gang
+
+
+class GroupKey(Struct, frozen=True, order=True):
+    """Pods that are looked at together: those of one gang label, or one lone pod."""
+
+    namespace: str
+    name: str
+    lone: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class View:
+    """Objects by key, and what refers to what."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Pod] = {}
+        self._claims: dict[str, ResourceClaim] = {}
+        self._gangs: dict[str, Gang] = {}
+        self._groups: dict[GroupKey, set[str]] = {}
+        self._users: dict[str, set[str]] = {}
+        """Claim key -> keys of our pods that use it."""
+        self._holders: dict[DeviceID, set[str]] = {}
+        """Device -> keys of the claims that hold it alone."""
+        self._unbound: set[str] = set()
+        """Keys of our pods that are on no node yet."""
+        self._nodes: set[str] = set()
+        self._gone: OrderedDict[str, None] = OrderedDict()
+        self.turns = Turns()
+        """Reservations of claims that come and go."""
+
+    # --- what is there --------------------------------------------------------------
+
+    def groups(self) -> Iterator[GroupKey]:
+        """Go through all groups that have pods, and all Gang objects."""
+        yield from self._groups
+        for gang in self._gangs.values():
+            key = group_of_gang(gang)
+            if key not in self._groups:
+                yield key
+
+    def pods(self, group: GroupKey) -> tuple[Pod, ...]:
+        """Give our pods of a group, in the order of the numbers in their names."""
+        found = [self._pods[key] for key in self._groups.get(group, ())]
+        return tuple(sorted(found, key=lambda pod: _natural(pod.metadata.name)))
+
+    def gang(self, group: GroupKey) -> Gang | None:
+        """Give the Gang object of a group."""
+        return None if group.lone else self._gangs.get(str(group))
+
+    def claim(self, key: str) -> ResourceClaim | None:
+        """Give a claim by `namespace/name`."""
+        return self._claims.get(key)
+
+    def claims(self) -> Iterator[tuple[str, ResourceClaim]]:
+        """Go through all claims."""
+        return iter(self._claims.items())
+
+    def pod(self, key: str) -> Pod | None:
+        """Give one of our pods by `namespace/name`."""
+        return self._pods.get(key)
+
+    def pod_of(self, namespace: str, name: str, uid: str) -> Pod | None:
+        """Give one of our pods, unless another has its name now."""
+        pod = self._pods.get(f"{namespace}/{name}")
+        return None if pod is None or pod.metadata.uid != uid else pod
+
+    def users(self, claim: str) -> tuple[Pod, ...]:
+        """Give our pods that use a claim."""
+        return tuple(self._pods[key] for key in sorted(self._users.get(claim, ())))
+
+    def holders(self, device: DeviceID) -> frozenset[str]:
+        """Name the claims that hold a device alone."""
+        return frozenset(self._holders.get(device, ()))
+
+    def is_node(self, name: str) -> bool:
+        """Whether there is a node of that name."""
+        return name in self._nodes
+
+    def has(self, kind: str, key: str, uid: str, version: str = "") -> bool:
+        """Whether just this pod of ours, or this claim, is there (in this version)."""
+        found = self._pods.get(key) if kind == "Pod" else self._claims.get(key)
+        if found is None or found.metadata.uid != uid:
+            return False
+        return version in ("", found.metadata.resource_version)
+
+    # --- changes --------------------------------------------------------------------
+
+    def apply_pod(
+        self, key: str, pod: Pod | None, uid: str = ""
+    ) -> frozenset[GroupKey]:
+        """Take a pod in; gives its group and those that share claims with it.
+
+        None: the pod with that uid is gone; without a uid, whichever is there.
+        """
+        before = self._pods.get(key)
+        if not self._is_news(before, pod, uid):
+            return frozenset()
+        after = pod if pod is not None and is_ours(pod) else None
+        touched: set[GroupKey] = set()
+        if before is not None:
+            touched |= self._neighbours(before)
+            self._forget_pod(key, before)
+        if after is not None:
+            self._pods[key] = after
+            self._groups.setdefault(group_of(after), set()).add(key)
+            if not after.spec.node_name:
+                self._unbound.add(key)
+            for claim in claim_keys(after).values():
+                self._users.setdefault(claim, set()).add(key)
+            touched |= self._neighbours(after)
+        return frozenset(touched)
+
+    def apply_claim(
+        self, key: str, claim: ResourceClaim | None, uid: str = ""
+    ) -> frozenset[GroupKey]:
+        """Take a claim in (None: it is gone); gives the groups concerned.
+
+        They are those that use it or any other claim of the same device.
+        """
+        before = self._claims.get(key)
+        if not self._is_news(before, claim, uid):
+            return frozenset()
+        self.turns.apply(key, before, claim)
+        concerned = {key}
+        for device in devices_alone(before):
+            holders = self._holders[device]
+            holders.discard(key)
+            concerned |= holders
+            if not holders:
+                del self._holders[device]
+        if claim is None:
+            self._claims.pop(key, None)
+        else:
+            self._claims[key] = claim
+        for device in devices_alone(claim):
+            holders = self._holders.setdefault(device, set())
+            holders.add(key)
+            concerned |= holders
+        users = (pod for name in concerned for pod in self.users(name))
+        return frozenset(map(group_of, users))
+
+    def apply_gang(
+        self, key: str, gang: Gang | None, uid: str = ""
+    ) -> frozenset[GroupKey]:
+        """Take a Gang object in (None: it is gone); gives the groups concerned."""
+        before = self._gangs.get(key)
+        if not self._is_news(before, gang, uid):
+            return frozenset()
+        if gang is None:
+            self._gangs.pop(key, None)
+        else:
+            self._gangs[key] = gang
+        known = gang or before
+        return frozenset() if known is None else frozenset({group_of_gang(known)})
+
+    def apply_node(self, name: str, *, is_there: bool) -> frozenset[GroupKey]:
+        """Take in that a node is there, or is gone; gives the groups concerned.
+
+        They are those whose pods are on no node yet: one may be pinned to this.
+        """
+        if is_there == (name in self._nodes):
+            return frozenset()
+        if is_there:
+            self._nodes.add(name)
+        else:
+            self._nodes.discard(name)
+        return frozenset(group_of(self._pods[key]) for key in self._unbound)
+
+    def _neighbours(self, pod: Pod) -> set[GroupKey]:
+        """Name the groups of a pod and of those that share claims with it."""
+        users = (self.users(claim) for claim in claim_keys(pod).values())
+        return {group_of(pod)} | {group_of(user) for found in users for user in found}
+
+    def _forget_pod(self, key: str, pod: Pod) -> None:
+        del self._pods[key]
+        self._unbound.discard(key)
+        group = group_of(pod)
+        members = self._groups[group]
+        members.discard(key)
+        if not members:
+            del self._groups[group]
+        for claim in claim_keys(pod).values():
+            users = self._users[claim]
+            users.discard(key)
+            if not users:
+                del self._users[claim]
+
+    def _is_news(self, before: _Object | None, after: _Object | None, uid: str) -> bool:
+        """Say whether nothing newer is known; remember what is gone.
+
+        An object may be read under its name while the watch still has to say that those
+        before it are gone: that is not said of the new one.
+        """
+        if after is not None and after.metadata.uid in self._gone:
+            return False
+        if before is None:
+            return True
+        if after is None and uid not in ("", before.metadata.uid):
+            return False
+        if after is not None and _version(after.metadata) < _version(before.metadata):
+            return False
+        if after is None or after.metadata.uid != before.metadata.uid:
+            self._gone[before.metadata.uid] = None
+            if len(self._gone) > _GONE:
+                self._gone.popitem(last=False)
+        return True
+
+
+def is_ours(pod: Pod) -> bool:
+    """Whether a pod waits for us, or waited until we opened its gate."""
+    return is_gated(pod) or GANG_UID in pod.metadata.annotations
+
+
+def is_gated(pod: Pod) -> bool:
+    """Whether our gate holds the pod back."""
+    return any(gate.name == GATE for gate in pod.spec.scheduling_gates)
+
+
+def is_over(pod: Pod) -> bool:
+    """Whether the pod will not run any more."""
+    return pod.status.phase in ENDED or pod.metadata.deletion_timestamp is not None
+
+
+def uids_of(pods: Iterable[Pod]) -> frozenset[str]:
+    """Give the uids of pods."""
+    return frozenset(pod.metadata.uid for pod in pods)
+
+
+def group_of(pod: Pod) -> GroupKey:
+    """Say which pods this one is looked at with."""
+    meta = pod.metadata
+    name = meta.labels.get(GANG, "")
+    return GroupKey(meta.namespace, name or meta.name, lone=not name)
+
+
+def group_of_gang(gang: Gang) -> GroupKey:
+    """Say which pods belong to a Gang object."""
+    return GroupKey(gang.metadata.namespace, gang.metadata.name)
+
+
+def claim_keys(pod: Pod) -> dict[str, str]:
+    """Name the ResourceClaims of a pod that are known to exist, by claim of the pod.
+
+    The name of a generated claim stands in the pod's status, and nowhere else.
+    """
+    generated = {
+        item.name: item.resource_claim_name or ""
+        for item in pod.status.resource_claim_statuses
+    }
+    found = {}
+    for claim in pod.spec.resource_claims:
+        name = claim.resource_claim_name or generated.get(claim.name, "")
+        if name:
+            found[claim.name] = f"{pod.metadata.namespace}/{name}"
+    return found
+
+
+def claims_of(pods: Iterable[Pod]) -> list[str]:
+    """Name the ResourceClaims of pods that are known to exist."""
+    return [key for pod in pods for key in claim_keys(pod).values()]
+
+
+def devices_alone(claim: ResourceClaim | None) -> frozenset[DeviceID]:
+    """Give the devices that a claim holds alone."""
+    if claim is None or claim.status is None or claim.status.allocation is None:
+        return frozenset()
+    return frozenset(held_alone(claim.status.allocation))
+
+
+def held_alone(allocation: AllocationResult) -> Iterator[DeviceID]:
+    """Go through the devices that nobody else may hold beside an allocation."""
+    for item in allocation.devices.results:
+        if item.share_id is None and not item.admin_access:
+            yield item.device_id
+
+
+def _version(meta: ObjectMeta) -> int:
+    """Read a resourceVersion; they grow (KEP-5504: comparable from 1.35)."""
+    text = meta.resource_version
+    return int(text) if text.isdecimal() else 0
+
+
+@lru_cache(maxsize=_ORDERED)
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    parts = _NUMBERS.split(name)
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)

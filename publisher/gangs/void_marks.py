@@ -1,0 +1,39 @@
+"""Marks on pods at our gate: for which gangs, and attempts, it will not be opened.
+
+Opening a gate is valid only for the version of the pod that was seen. So a pod is
+marked before claims of it are freed: whoever believes that they are still held, and
+acts late, meets a conflict or the mark. Pure.
+"""
+
+from __future__ import annotations
+
+from contracts.ids import GangUID
+from contracts.names import VOID
+from contracts.workload import Pod
+
+_KEPT = 20
+"""Marks of so many gangs stay on a pod."""
+
+
+def is_void(pod: Pod, uid: GangUID, attempt: int | None = None) -> bool:
+    """Whether a pod was withdrawn from a gang for good, or from this attempt."""
+    for mark in _marks(pod):
+        gang, _, number = mark.partition("/")
+        if gang != uid:
+            continue
+        if not number:
+            return True
+        if attempt is not None and number.isdecimal() and int(number) >= attempt:
+            return True
+    return False
+
+
+def marked(pod: Pod, uid: GangUID, attempt: int | None = None) -> str:
+    """Give the annotation that withdraws a pod; None: from all attempts."""
+    others = [mark for mark in _marks(pod) if mark.partition("/")[0] != uid]
+    mine = uid if attempt is None else f"{uid}/{attempt}"
+    return " ".join([*others[-_KEPT:], mine])
+
+
+def _marks(pod: Pod) -> list[str]:
+    return pod.metadata.annotations.get(VOID, "").split()

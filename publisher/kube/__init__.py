@@ -1,0 +1,1 @@
+"""The Kubernetes client: requests, watches, kinds, errors, and leading by a Lease."""

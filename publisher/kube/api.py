@@ -1,0 +1,376 @@
+"""The way to the API server: list, watch, get, create, patch, delete.
+
+Objects are the JSON that is served, each in the version of its kind; one attempt a
+call: whoever calls knows whether to try again. Knows nothing of what objects mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from contracts.kubernetes.decode import RESOURCE_GROUP
+from publisher.errors import ClusterError, NotFoundError, UnavailableError
+from publisher.kube.answers import Status, error_of_status
+from publisher.kube.kinds import VERSIONS, Kind, ServedKinds, of_served
+from publisher.kube.transport import AGENT, Transport
+
+IN_FLIGHT = 32
+PAGE_SIZE = 500
+_WATCH_S = 300
+_WRITING = {"fieldManager": AGENT, "fieldValidation": "Strict"}
+
+Json = dict[str, Any]
+JsonPatch = Sequence[Json]
+T = TypeVar("T")
+
+
+class _ListMetadata(Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
+
+
+class ObjectPage(Struct):
+    """Some objects of a list, and how to go on."""
+
+    metadata: _ListMetadata
+    items: list[Json] | None = None
+
+    @property
+    def token(self) -> str:
+        """What `list_page` wants for the next page; empty: this is the last."""
+        return self.metadata.continue_
+
+    @property
+    def resource_version(self) -> str:
+        """Where a watch goes on."""
+        return self.metadata.resource_version
+
+
+class WatchEvent(Struct):
+    """One line of a watch."""
+
+    type: str
+    """`ADDED`, `MODIFIED`, `DELETED` or `BOOKMARK`."""
+    object: Json
+
+
+class _Resource(Struct):
+    name: str
+
+
+class _Resources(Struct):
+    resources: list[_Resource] = []
+
+
+class _Version(Struct):
+    version: str
+
+
+class _Group(Struct):
+    versions: list[_Version] = []
+
+
+_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
+_PAGE = msgspec.json.Decoder(ObjectPage)
+_EVENT = msgspec.json.Decoder(WatchEvent)
+_GROUP = msgspec.json.Decoder(_Group)
+_RESOURCES = msgspec.json.Decoder(_Resources)
+
+
+class KubernetesApi:
+    """One cluster, seen through one pool of connections."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, kubeconfig: str = "", context: str = "", *, in_flight: int = IN_FLIGHT
+    ) -> AsyncIterator[KubernetesApi]:
+        """Prepare the way to a cluster; nothing is sent before the first call.
+
+        `kubeconfig` is a path; empty: the service account of the pod we run in.
+        `context` is one of its contexts; empty: the current one. At most `in_flight`
+        requests run at once; watches are not counted.
+
+        Raises:
+            ClusterError: the kubeconfig or the service account cannot be used.
+        """
+        async with Transport.open(kubeconfig, context, in_flight) as transport:
+            yield cls(transport)
+
+    async def served_kinds(self, versions: tuple[str, ...] = VERSIONS) -> ServedKinds:
+        """Ask which versions of resource.k8s.io the cluster serves; the first counts.
+
+        Raises:
+            ClusterError: none that we know.
+            ApiError: the API server does not say.
+        """
+        what, path = f"discover {RESOURCE_GROUP}", f"/apis/{RESOURCE_GROUP}"
+        plurals: dict[str, frozenset[str]] = {}
+        try:
+            body = await self._transport.call(what, "GET", path)
+            for item in _decoded(what, _GROUP, body).versions:
+                place = f"{path}/{item.version}"
+                body = await self._transport.call(what, "GET", place)
+                found = _decoded(what, _RESOURCES, body).resources
+                plurals[item.version] = frozenset(entry.name for entry in found)
+        except NotFoundError:
+            plurals = {}
+        kinds = of_served(plurals, versions)
+        if kinds is None:
+            wanted = ", ".join(versions)
+            reason = f"serves {RESOURCE_GROUP} in none of the versions {wanted}"
+            raise ClusterError(self._transport.server, reason)
+        return kinds
+
+    async def list_page(
+        self,
+        kind: Kind,
+        token: str = "",
+        *,
+        namespace: str = "",
+        field_selector: str = "",
+        label_selector: str = "",
+    ) -> ObjectPage:
+        """Read up to 500 objects of a kind, of one namespace or of all.
+
+        Raises:
+            GoneError: the token is too old; list from the start.
+            ApiError: as its tree says.
+        """
+        what = f"list {kind.name}"
+        body = await self._transport.call(
+            what,
+            "GET",
+            kind.path(namespace),
+            parameters=_given(
+                {
+                    "limit": str(PAGE_SIZE),
+                    "continue": token,
+                    "fieldSelector": field_selector,
+                    "labelSelector": label_selector,
+                }
+            ),
+        )
+        page = _decoded(what, _PAGE, body)
+        for item in page.items or ():
+            item.setdefault("apiVersion", kind.api_version)
+            item.setdefault("kind", kind.name)
+        return page
+
+    async def list_objects(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        field_selector: str = "",
+        label_selector: str = "",
+    ) -> AsyncIterator[Json]:
+        """Read all objects of a kind, page by page; raises what `list_page` does."""
+        token = ""
+        while True:
+            page = await self.list_page(
+                kind,
+                token,
+                namespace=namespace,
+                field_selector=field_selector,
+                label_selector=label_selector,
+            )
+            for item in page.items or ():
+                yield item
+            token = page.token
+            if not token:
+                return
+
+    async def watch(
+        self,
+        kind: Kind,
+        resource_version: str,
+        *,
+        field_selector: str = "",
+        label_selector: str = "",
+    ) -> AsyncGenerator[tuple[WatchEvent, ...]]:
+        """Yield what changes after `resource_version`, as many events as are there.
+
+        An empty tuple says that the watch stands. It ends after some minutes, without
+        an error: go on from the last object or bookmark.
+
+        Raises:
+            GoneError: that version is too old; list again.
+            ApiError: as its tree says.
+        """
+        what = f"watch {kind.name}"
+        parameters = _given(
+            {
+                "watch": "true",
+                "allowWatchBookmarks": "true",
+                "resourceVersion": resource_version,
+                "timeoutSeconds": str(_WATCH_S),
+                "fieldSelector": field_selector,
+                "labelSelector": label_selector,
+            }
+        )
+        stream = self._transport.stream(what, kind.path(), parameters=parameters)
+        async with aclosing(stream) as batches:
+            async for lines in batches:
+                yield _events(what, lines)
+
+    async def get(self, kind: Kind, key: str) -> Json:
+        """Read one object.
+
+        Raises:
+            NotFoundError: it does not exist.
+            ApiError: as its tree says.
+        """
+        what = f"get {kind.name} {key}"
+        body = await self._transport.call(what, "GET", kind.path_of(key))
+        return _decoded(what, _OBJECT, body)
+
+    async def create(self, kind: Kind, body: Json) -> Json:
+        """Create an object in the namespace that it names.
+
+        Raises:
+            AlreadyExistsError: the name is taken.
+            InvalidError: the object is refused; unknown fields are, too.
+            ApiError: as its tree says.
+        """
+        metadata = body["metadata"]
+        namespace = metadata.get("namespace", "")
+        name = metadata.get("name") or metadata.get("generateName", "")
+        what = f"create {kind.name} {name}"
+        answer = await self._transport.call(
+            what,
+            "POST",
+            kind.path(namespace),
+            parameters=_WRITING,
+            body=msgspec.json.encode(body),
+        )
+        return _decoded(what, _OBJECT, answer)
+
+    async def patch(
+        self,
+        kind: Kind,
+        key: str,
+        body: Json | JsonPatch,
+        *,
+        subresource: str = "",
+        uid: str = "",
+        resource_version: str = "",
+    ) -> Json:
+        """Change an object and give it as it is then: a mapping is a merge patch.
+
+        A sequence is a JSON patch. `uid` and `resource_version` are preconditions.
+
+        Raises:
+            ConflictError: the object is another one, or has changed.
+            NotFoundError: it does not exist.
+            InvalidError: the change is refused.
+            ApiError: as its tree says.
+        """
+        what = f"patch {'/'.join(filter(None, (kind.name, subresource)))} {key}"
+        expected = _given({"uid": uid, "resourceVersion": resource_version})
+        if isinstance(body, Mapping):
+            form = "merge-patch"
+            metadata = {**(body.get("metadata") or {}), **expected}
+            content: object = {**body, "metadata": metadata} if metadata else body
+        else:
+            form = "json-patch"
+            # Not `test`: a test that fails is a 422 that does not say why.
+            content = [
+                {"op": "replace", "path": f"/metadata/{name}", "value": value}
+                for name, value in expected.items()
+            ] + list(body)
+        answer = await self._transport.call(
+            what,
+            "PATCH",
+            kind.path_of(key, subresource),
+            parameters=_WRITING,
+            body=msgspec.json.encode(content),
+            form=f"application/{form}+json",
+        )
+        return _decoded(what, _OBJECT, answer)
+
+    async def apply(
+        self, kind: Kind, key: str, body: Json, *, subresource: str = ""
+    ) -> Json:
+        """Set the fields of `body` and give up those of ours that it leaves out.
+
+        Server-side apply: lists that are maps by key are merged, and what other
+        managers wrote stays. A `metadata.uid` in the body is a precondition.
+
+        Raises:
+            ConflictError: the object is another one.
+            NotFoundError: it does not exist, and is not to be created so.
+            InvalidError: the object is refused.
+            ApiError: as its tree says.
+        """
+        what = f"apply {'/'.join(filter(None, (kind.name, subresource)))} {key}"
+        answer = await self._transport.call(
+            what,
+            "PATCH",
+            kind.path_of(key, subresource),
+            parameters={**_WRITING, "force": "true"},
+            body=msgspec.json.encode(body),
+            form="application/apply-patch+yaml",
+        )
+        return _decoded(what, _OBJECT, answer)
+
+    async def delete(
+        self,
+        kind: Kind,
+        key: str,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        grace_period_s: int | None = None,
+    ) -> None:
+        """Ask for the end of an object; finalizers may keep it for a while.
+
+        Raises:
+            ConflictError: the object is another one, or has changed.
+            NotFoundError: it does not exist.
+            ApiError: as its tree says.
+        """
+        options: Json = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": _given({"uid": uid, "resourceVersion": resource_version}),
+        }
+        if grace_period_s is not None:
+            options["gracePeriodSeconds"] = grace_period_s
+        await self._transport.call(
+            f"delete {kind.name} {key}",
+            "DELETE",
+            kind.path_of(key),
+            body=msgspec.json.encode(options),
+        )
+
+
+def _given(values: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value}
+
+
+def _events(what: str, lines: bytes) -> tuple[WatchEvent, ...]:
+    try:
+        events = _EVENT.decode_lines(lines)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnavailableError(what, f"no watch: {error}") from error
+    for event in events:
+        if event.type == "ERROR":
+            status = msgspec.convert(event.object, Status, strict=False)
+            raise error_of_status(what, status)
+    return tuple(events)
+
+
+def _decoded(what: str, decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnavailableError(what, f"no JSON of Kubernetes: {error}") from error

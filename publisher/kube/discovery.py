@@ -1,0 +1,57 @@
+"""Whether the API server still serves what was chosen at the start.
+
+An upgrade brings newer versions of resource.k8s.io, and kinds that were not there. A
+start chooses anew and is safe at any line, so nothing is exchanged while we run: the
+process ends, and whoever supervises it starts it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from publisher.errors import ApiError, ClusterError
+from publisher.kube.api import KubernetesApi
+from publisher.kube.kinds import ServedKinds
+from runtime.errors import RestartError
+from runtime.waits import first_of
+
+LOOK_S = 120.0
+
+
+async def watch_served(
+    api: KubernetesApi,
+    versions: tuple[str, ...],
+    chosen: ServedKinds,
+    stop: asyncio.Event,
+    *,
+    every_s: float = LOOK_S,
+) -> None:
+    """Ask now and then, until `stop`.
+
+    API servers that are upgraded one after the other answer differently for a while:
+    what two answers in a row say counts.
+
+    Raises:
+        RestartError: something else would be chosen now.
+    """
+    before = chosen
+    while not stop.is_set():
+        now = await _ask(api, versions)
+        if now is not None:
+            if now == before != chosen:
+                raise RestartError(f"the API server serves {_names(now)} by now")
+            before = now
+        await first_of(stop, within_s=every_s)
+
+
+async def _ask(api: KubernetesApi, versions: tuple[str, ...]) -> ServedKinds | None:
+    """Ask what is served; None: no answer now, and those who follow the kinds wait."""
+    try:
+        return await api.served_kinds(versions)
+    except (ApiError, ClusterError):
+        return None
+
+
+def _names(kinds: ServedKinds) -> str:
+    served = [kinds.resource_claim, kinds.device_taint_rule]
+    return " and ".join(f"{k.name} {k.api_version}" for k in served if k is not None)

@@ -1,0 +1,181 @@
+"""Following the objects of a kind: every change, over any interruption.
+
+Lists once, then watches, and lists again when the history is lost; what went away
+meanwhile is handed over as gone. Keeps a version a key and no object. Decides when a
+follower is synced; must not know what objects mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+
+from publisher.errors import (
+    GoneError,
+    NotFoundError,
+    PermissionDeniedError,
+    ThrottledError,
+    UnavailableError,
+)
+from publisher.kube.api import Json, KubernetesApi, WatchEvent
+from publisher.kube.changes import Change, Page
+from publisher.kube.kinds import Kind, key_of
+from runtime.log import get_logger
+from runtime.retry import Outage
+from runtime.waits import unless
+
+_SHORT_S = 1.0
+"""A watch that ends sooner is an outage: it would be opened in a tight loop."""
+_ABSENT_S = 3.0
+
+log = get_logger(__name__)
+
+
+async def follow(
+    api: KubernetesApi,
+    kind: Kind,
+    stop: asyncio.Event,
+    *,
+    field_selector: str = "",
+    may_be_absent: bool = False,
+) -> AsyncGenerator[Page]:
+    """Hand over all objects of a kind and then every change, until `stop` is set.
+
+    An outage of the API server is waited out, a missing permission too, slowly; each
+    is one line in the log when it begins and one when it ends. With `may_be_absent`
+    a kind that is not served has no objects, and is followed once it is served.
+
+    Raises:
+        NotFoundError: the kind is not served, or not any more.
+        InvalidError: the selector is refused.
+    """
+    follower = _Follower(api, kind, stop, field_selector, may_be_absent=may_be_absent)
+    async with aclosing(follower.pages()) as pages:
+        while (page := await unless(stop, anext(pages))) is not None:
+            yield page
+
+
+class _Follower:
+    """One follower's place in the history of its kind."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        kind: Kind,
+        stop: asyncio.Event,
+        field_selector: str,
+        *,
+        may_be_absent: bool,
+    ) -> None:
+        self._api = api
+        self._kind = kind
+        self._stop = stop
+        self._selector = field_selector
+        self._may_be_absent = may_be_absent
+        self._outage = Outage(f"follow {kind.plural}")
+        self._versions: dict[str, tuple[str, str]] = {}
+        """The uid and resourceVersion that were handed over, by key."""
+        self._place = ""
+        """Where a watch goes on; empty: list first."""
+        self._synced = False
+        self._absent = False
+
+    async def pages(self) -> AsyncGenerator[Page]:
+        """Yield for ever."""
+        while True:
+            steps = self._watched() if self._place else self._listed()
+            try:
+                async with aclosing(steps) as pages:
+                    async for page in pages:
+                        yield page
+            except NotFoundError:
+                if not self._may_be_absent:
+                    raise
+                async for page in self._nothing():
+                    yield page
+            except GoneError as error:
+                self._place = ""
+                await self._outage.wait(error, self._stop)
+            except (PermissionDeniedError, ThrottledError, UnavailableError) as error:
+                await self._outage.wait(error, self._stop)
+
+    async def _listed(self) -> AsyncGenerator[Page]:
+        """List, and hand over what is not known in its version."""
+        unseen = set(self._versions)
+        token, complete = "", False
+        while not complete:
+            page = await self._api.list_page(
+                self._kind, token, field_selector=self._selector
+            )
+            self._outage.over()
+            changes = []
+            for item in page.items or ():
+                key = key_of(item)
+                unseen.discard(key)
+                changes.extend(self._changed(key, item))
+            token = page.token
+            complete = not token
+            if complete:
+                changes.extend(self._gone(unseen))
+                self._place = page.resource_version
+            shown = self._synced
+            self._synced = self._synced or complete
+            if changes or self._synced != shown:
+                yield Page(tuple(changes), self._synced)
+        if self._absent:
+            log.info("kind.served", kind=self._kind.name)
+            self._absent = False
+
+    async def _watched(self) -> AsyncGenerator[Page]:
+        """Hand over what changes, until the watch ends."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        watch = self._api.watch(self._kind, self._place, field_selector=self._selector)
+        async with aclosing(watch) as batches:
+            async for batch in batches:
+                self._outage.over()
+                changes = [change for event in batch for change in self._change(event)]
+                if changes:
+                    yield Page(tuple(changes), self._synced)
+        if loop.time() - began_s < _SHORT_S:
+            what = f"watch {self._kind.name}"
+            raise UnavailableError(what, "ended as soon as it began")
+
+    async def _nothing(self) -> AsyncGenerator[Page]:
+        """Hand over that the kind has no objects, and wait a while."""
+        self._outage.over()
+        self._place = ""
+        changes = tuple(self._gone(set(self._versions)))
+        if changes or not self._synced:
+            self._synced = True
+            yield Page(changes, synced=True)
+        if not self._absent:
+            log.info("kind.absent", kind=self._kind.name)
+        self._absent = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ABSENT_S):
+                await self._stop.wait()
+
+    def _change(self, event: WatchEvent) -> list[Change]:
+        version = event.object["metadata"]["resourceVersion"]
+        self._place = version
+        if event.type == "BOOKMARK":
+            return []
+        key = key_of(event.object)
+        if event.type == "DELETED":
+            return self._gone({key})
+        return self._changed(key, event.object)
+
+    def _changed(self, key: str, item: Json) -> list[Change]:
+        metadata = item["metadata"]
+        version = (metadata["uid"], metadata["resourceVersion"])
+        if self._versions.get(key) == version:
+            return []
+        self._versions[key] = version
+        return [Change(self._kind.name, key, item)]
+
+    def _gone(self, keys: set[str]) -> list[Change]:
+        known = [(key, self._versions.pop(key, None)) for key in sorted(keys)]
+        name = self._kind.name
+        return [Change(name, key, None, seen[0]) for key, seen in known if seen]

@@ -1,0 +1,153 @@
+"""The kinds of objects that the publisher reads and writes, and where they are served.
+
+A kind knows its group, version and path; which version a cluster serves is found out
+once (`of_served`) and then travels with the kind. Knows no connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from msgspec import Struct, structs
+
+from contracts import gang
+from contracts.kubernetes.decode import RESOURCE_GROUP
+
+VERSIONS = ("v1", "v1beta2", "v1beta1")
+"""Of resource.k8s.io, newest first: what `contracts.kubernetes.decode` can read."""
+TAINT_RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")
+
+
+class Kind(Struct, frozen=True, kw_only=True):
+    """A kind of object in one version."""
+
+    group: str = ""
+    """Empty: the core group."""
+    version: str = "v1"
+    plural: str
+    name: str
+    """As in `kind`, such as `ResourceClaim`."""
+    namespaced: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """What objects of this kind say in `apiVersion`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def at(self, version: str) -> Kind:
+        """Give the same kind in another version."""
+        return structs.replace(self, version=version)
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Give the path of an object, of a namespace's collection, or of all."""
+        parts = ["/apis" if self.group else "/api", self.api_version]
+        if namespace and self.namespaced:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts += [self.plural]
+        if name:
+            parts += [quote(name, safe="")]
+        if subresource:
+            parts += [subresource]
+        return "/".join(parts)
+
+    def path_of(self, key: str, subresource: str = "") -> str:
+        """Give the path of the object with a key (`name` or `namespace/name`)."""
+        namespace, _, name = key.rpartition("/")
+        return self.path(namespace, name, subresource)
+
+
+POD = Kind(plural="pods", name="Pod", namespaced=True)
+NODE = Kind(plural="nodes", name="Node")
+NAMESPACE = Kind(plural="namespaces", name="Namespace")
+EVENT = Kind(group="events.k8s.io", plural="events", name="Event", namespaced=True)
+LEASE = Kind(
+    group="coordination.k8s.io", plural="leases", name="Lease", namespaced=True
+)
+GANG = Kind(
+    group=gang.API_VERSION.partition("/")[0],
+    version=gang.API_VERSION.partition("/")[2],
+    plural="gangs",
+    name="Gang",
+    namespaced=True,
+)
+"""Its CRD may be absent, and may come and go while we run."""
+RESOURCE_SLICE = Kind(
+    group=RESOURCE_GROUP, plural="resourceslices", name="ResourceSlice"
+)
+DEVICE_CLASS = Kind(group=RESOURCE_GROUP, plural="deviceclasses", name="DeviceClass")
+DEVICE_TAINT_RULE = Kind(
+    group=RESOURCE_GROUP, plural="devicetaintrules", name="DeviceTaintRule"
+)
+RESOURCE_CLAIM = Kind(
+    group=RESOURCE_GROUP,
+    plural="resourceclaims",
+    name="ResourceClaim",
+    namespaced=True,
+)
+RESOURCE_CLAIM_TEMPLATE = Kind(
+    group=RESOURCE_GROUP,
+    plural="resourceclaimtemplates",
+    name="ResourceClaimTemplate",
+    namespaced=True,
+)
+
+
+class ServedKinds(Struct, frozen=True, kw_only=True):
+    """The kinds of resource.k8s.io in the newest version that both sides know."""
+
+    resource_slice: Kind
+    device_class: Kind
+    resource_claim: Kind
+    resource_claim_template: Kind
+    device_taint_rule: Kind | None
+    """None: not served; devices are tainted in their slices only."""
+
+    @property
+    def followed(self) -> tuple[Kind, ...]:
+        """What a publisher reads everywhere, beside Gangs, which may be absent."""
+        found = (
+            *(POD, NODE, NAMESPACE),
+            *(self.resource_slice, self.device_class),
+            *(self.resource_claim, self.resource_claim_template),
+        )
+        rules = self.device_taint_rule
+        return found if rules is None else (*found, rules)
+
+
+def of_served(
+    plurals_by_version: Mapping[str, Container[str]],
+    versions: tuple[str, ...] = VERSIONS,
+) -> ServedKinds | None:
+    """Choose the first of some versions that is served; None: the cluster has none.
+
+    `plurals_by_version["v1"]` names what the cluster serves in resource.k8s.io/v1.
+    """
+    version = _newest(versions, RESOURCE_CLAIM, plurals_by_version)
+    rules = _newest(TAINT_RULE_VERSIONS, DEVICE_TAINT_RULE, plurals_by_version)
+    if version is None:
+        return None
+    return ServedKinds(
+        resource_slice=RESOURCE_SLICE.at(version),
+        device_class=DEVICE_CLASS.at(version),
+        resource_claim=RESOURCE_CLAIM.at(version),
+        resource_claim_template=RESOURCE_CLAIM_TEMPLATE.at(version),
+        device_taint_rule=None if rules is None else DEVICE_TAINT_RULE.at(rules),
+    )
+
+
+def key_of(item: Mapping[str, Any]) -> str:
+    """Give the key of an object: `name`, or `namespace/name` where it has one."""
+    metadata = item["metadata"]
+    namespace, name = metadata.get("namespace"), metadata["name"]
+    return f"{namespace}/{name}" if namespace else str(name)
+
+
+def _newest(
+    known: tuple[str, ...], kind: Kind, plurals_by_version: Mapping[str, Container[str]]
+) -> str | None:
+    for version in known:
+        if kind.plural in plurals_by_version.get(version, ()):
+            return version
+    return None

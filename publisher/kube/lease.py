@@ -1,0 +1,169 @@
+"""Leading by a Lease of coordination.k8s.io: at most one publisher acts at a time.
+
+Carries out what `leadership.py` decides: reads, writes with the resourceVersion that
+was read, and says in time when leading ends. Give it an api of its own, so that no
+burst of other requests can keep a renewal waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+
+from publisher.errors import ApiError, ConflictError, NotFoundError
+from publisher.kube import leadership
+from publisher.kube.api import Json, KubernetesApi
+from publisher.kube.kinds import LEASE
+from publisher.kube.leadership import DURATION_S, Candidate, lease_of, spec_of
+from runtime.log import get_logger
+from runtime.retry import Outage
+
+log = get_logger(__name__)
+
+
+class LeaderLease:
+    """Our candidacy for one Lease."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        key: str,
+        identity: str,
+        duration_s: float = DURATION_S,
+    ) -> None:
+        """`key` is `namespace/name`; `identity` is of this process alone."""
+        self._api = api
+        self._key = key
+        self._candidate = Candidate(identity=identity, duration_s=duration_s)
+        self._outage = Outage(f"lease {self._key}")
+
+    @property
+    def leads(self) -> bool:
+        """Whether we may act now: true only while the last renewal is young."""
+        return self._left_s() > 0
+
+    async def terms(self, stop: asyncio.Event) -> AsyncGenerator[asyncio.Event]:
+        """Yield an event each time we lead; it is set when we should stop acting.
+
+        That is on `stop`, or when the Lease could not be renewed for two thirds of its
+        duration: the body of the loop has to return within the third that is left.
+        Only then is the Lease given to whoever is next.
+        """
+        while not stop.is_set():
+            await self._step(self._attempt_s)
+            if not self.leads:
+                await _idle(self._candidate.renew_s, stop)
+                continue
+            log.info("lease.acquired", lease=self._key)
+            term = asyncio.Event()
+            keeping = asyncio.create_task(self._keep(term), name="lease")
+            stopping = asyncio.create_task(stop.wait())
+            stopping.add_done_callback(partial(_set, term))
+            try:
+                yield term
+            finally:
+                for task in (keeping, stopping):
+                    task.cancel()
+                await asyncio.wait((keeping, stopping))
+                await self._release()
+
+    async def _keep(self, term: asyncio.Event) -> None:
+        """Renew until cancelled; end the term when that did not succeed in time."""
+        never = asyncio.Event()
+        while self.leads:
+            renewed_s = self._candidate.renewed_s
+            await self._step(min(self._attempt_s, self._left_s()))
+            failed = self._candidate.renewed_s == renewed_s
+            pause_s = self._candidate.renew_s / (3 if failed else 1)
+            await _idle(min(pause_s, self._left_s()), never)
+        log.error("lease.lost", lease=self._key)
+        term.set()
+
+    async def _step(self, limit_s: float) -> None:
+        """Look at the Lease and write it if it is ours to write, within `limit_s`."""
+        try:
+            async with asyncio.timeout(limit_s):
+                try:
+                    if not self.leads:
+                        await self._look()
+                    await self._write()
+                except (ConflictError, NotFoundError):
+                    # Somebody else wrote, or we did and the answer was lost.
+                    await self._look()
+                    await self._write()
+        except (ApiError, TimeoutError) as error:
+            self._outage.failed(error)
+        else:
+            self._outage.over()
+
+    async def _look(self) -> None:
+        """Read the Lease; there may be none."""
+        try:
+            lease = lease_of(await self._api.get(LEASE, self._key))
+        except NotFoundError:
+            lease = lease_of(None)
+        self._candidate = leadership.observed(self._candidate, lease, time.monotonic())
+
+    async def _write(self) -> None:
+        """Say that we lead, where that may be said."""
+        began_s = time.monotonic()
+        seen = self._candidate.seen
+        if seen is None or not self._candidate.may_take(began_s):
+            return
+        body = {"spec": spec_of(self._candidate, _micro_time())}
+        if seen.resource_version:
+            answer = await self._patch(body, seen.resource_version)
+        else:
+            namespace, _, name = self._key.partition("/")
+            metadata = {"namespace": namespace, "name": name}
+            header = {"apiVersion": LEASE.api_version, "kind": LEASE.name}
+            answer = await self._api.create(
+                LEASE, {**header, "metadata": metadata, **body}
+            )
+        self._candidate = leadership.written(
+            self._candidate, lease_of(answer), began_s, time.monotonic()
+        )
+
+    async def _release(self) -> None:
+        """Give the Lease to whoever is next, if it is still ours."""
+        try:
+            async with asyncio.timeout(self._attempt_s):
+                await self._look()
+                seen = self._candidate.seen
+                if seen is not None and seen.holder == self._candidate.identity:
+                    body = {"spec": {"holderIdentity": ""}}
+                    await self._patch(body, seen.resource_version)
+        except (ApiError, TimeoutError) as error:
+            log.warning("lease.kept", lease=self._key, reason=str(error))
+        self._candidate = leadership.released(self._candidate)
+
+    async def _patch(self, body: Json, resource_version: str) -> Json:
+        return await self._api.patch(
+            LEASE, self._key, body, resource_version=resource_version
+        )
+
+    @property
+    def _attempt_s(self) -> float:
+        """So that three attempts fit between a renewal and the end of leading."""
+        return self._candidate.duration_s / 6
+
+    def _left_s(self) -> float:
+        return self._candidate.left_s(time.monotonic())
+
+
+def _set(event: asyncio.Event, _: object) -> None:
+    event.set()
+
+
+def _micro_time() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+async def _idle(pause_s: float, stop: asyncio.Event) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(pause_s):
+            await stop.wait()

@@ -1,0 +1,168 @@
+"""Requests to the API server as bytes: how many at once, and what failed.
+
+The one place that imports aiohttp; its exceptions stop here. Knows nothing of kinds
+and objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+import aiohttp
+
+from publisher.errors import ApiError, UnavailableError
+from publisher.kube.answers import error_of
+from publisher.kube.credentials import Credentials
+
+AGENT = "moorings-publisher"
+_CONNECT_S = 5.0
+_ANSWER_S = 60.0
+"""As long as the API server itself tries by default."""
+_SILENCE_S = 90.0
+"""A stream that is fine says so about once a minute."""
+_BUFFER_BYTES = 2 << 20
+"""Of a stream: an object of 1.5 MiB is one line."""
+_UNAUTHORIZED = 401
+
+_ANSWERING = aiohttp.ClientTimeout(sock_connect=_CONNECT_S, sock_read=_ANSWER_S)
+_STREAMING = aiohttp.ClientTimeout(sock_connect=_CONNECT_S, sock_read=_SILENCE_S)
+_FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Transport:
+    """One pool of connections to one API server."""
+
+    def __init__(
+        self, credentials: Credentials, session: aiohttp.ClientSession, in_flight: int
+    ) -> None:
+        self._credentials = credentials
+        self._session = session
+        self._slots = asyncio.Semaphore(in_flight)
+        self._server_name = credentials.server_name
+        self.server = credentials.server
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, kubeconfig: str, context: str, in_flight: int
+    ) -> AsyncIterator[Transport]:
+        """Prepare the connections; see `KubernetesApi.open`."""
+        credentials = await Credentials.read(kubeconfig, context)
+        connector = aiohttp.TCPConnector(ssl=credentials.tls(), limit=0)
+        # Not trust_env: aiohttp would look for a proxy in a thread at each request,
+        # which doubles what a request costs us.
+        async with aiohttp.ClientSession(
+            connector=connector,
+            proxy=credentials.proxy(),
+            read_bufsize=_BUFFER_BYTES,
+            headers={
+                "Accept": "application/json",
+                # The API server would spend its CPU on gzip, and we ours.
+                "Accept-Encoding": "identity",
+                "User-Agent": f"{AGENT}/{version('moorings')}",
+            },
+        ) as session:
+            yield cls(credentials, session, in_flight)
+
+    async def call(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        form: str = "application/json",
+    ) -> bytes:
+        """Send one request and give the body of a good answer.
+
+        `what` names it in errors; `form` is the body's content type.
+
+        Raises:
+            ApiError: as its tree says.
+        """
+        headers = await self._signature()
+        if body is not None:
+            headers["Content-Type"] = form
+        try:
+            async with (
+                self._slots,
+                self._session.request(
+                    method,
+                    self.server + path,
+                    params=parameters,
+                    data=body,
+                    headers=headers,
+                    server_hostname=self._server_name,
+                    timeout=_ANSWERING,
+                ) as response,
+            ):
+                answer = await response.read()
+        except _FAILURES as error:
+            raise UnavailableError(what, _words(error)) from error
+        if not 200 <= response.status < 300:
+            raise self._error(what, response, answer)
+        return answer
+
+    async def stream(
+        self, what: str, path: str, *, parameters: Mapping[str, str]
+    ) -> AsyncGenerator[bytes]:
+        """Yield nothing (`b""`) once the answer is good, then whole lines as they come.
+
+        All lines that are there come at once; the last one ends with a newline.
+
+        Raises:
+            ApiError: as its tree says.
+        """
+        try:
+            async with self._session.get(
+                self.server + path,
+                params=parameters,
+                headers=await self._signature(),
+                server_hostname=self._server_name,
+                timeout=_STREAMING,
+            ) as response:
+                if response.status != 200:
+                    raise self._error(what, response, await response.read())
+                yield b""
+                lines = b""
+                try:
+                    while chunk := await response.content.readany():
+                        lines += chunk
+                        end = lines.rfind(b"\n") + 1
+                        if end:
+                            yield lines[:end]
+                            lines = lines[end:]
+                finally:
+                    _abort(response)
+        except _FAILURES as error:
+            raise UnavailableError(what, _words(error)) from error
+
+    async def _signature(self) -> dict[str, str]:
+        token = await self._credentials.token()
+        return {"Authorization": token} if token else {}
+
+    def _error(
+        self, what: str, response: aiohttp.ClientResponse, body: bytes
+    ) -> ApiError:
+        if response.status == _UNAUTHORIZED:
+            self._credentials.refused()
+        after = response.headers.get("Retry-After")
+        return error_of(what, response.status, body, after)
+
+
+def _abort(response: aiohttp.ClientResponse) -> None:
+    """End a stream that we leave without waiting for the server's farewell.
+
+    Nobody would: aiohttp forgets such a connection, and the loop ends before it does.
+    """
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,1 @@
+"""Whose devices Moorings decides about, and the taints that say so."""

@@ -1,0 +1,150 @@
+"""(ownership, what is seen of drivers, observed DeviceTaintRules) -> steps.
+
+Slices of other drivers are not ours to write, so their devices get the taint of owned
+devices by rule: one a driver, or, where ownership depends on nodes, one a pool that is
+local to an owned node, because rules cannot select nodes. A rule needs no slices: a
+driver that restarts has none for a moment. Knows neither the API server nor the clock.
+
+Source: resource.k8s.io/v1 DeviceTaintRule (KEP-5055).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from contracts.device import (
+    DeviceTaint,
+    DeviceTaintRule,
+    DeviceTaintRuleSpec,
+    DeviceTaintSelector,
+)
+from contracts.ids import DriverName, NodeName, PoolID
+from contracts.meta import ObjectMeta
+from contracts.names import OWNED
+from contracts.workload import Node
+from publisher.ownership.ownership import Ownership
+from publisher.slices.known_slices import ForeignPool
+from publisher.slices.layout import OWNED_TAINT, owner_reference
+from publisher.steps import Create, Delete, Step, Update
+
+_NAME = "moorings-owned-"
+_DIGEST = 16
+_LABELS = {OWNED: "true"}
+
+
+def plan_taint_rules(
+    ownership: Ownership,
+    foreign: Collection[ForeignPool],
+    announced: Iterable[PoolID],
+    nodes: Mapping[NodeName, Node],
+    observed: Iterable[DeviceTaintRule],
+) -> tuple[Step[DeviceTaintRule], ...]:
+    """Plan what makes our rules those that ownership asks for.
+
+    `announced` are the pools whose slices we write. Rules that are not ours are never
+    touched; ours come before any is removed, so that nothing is untainted in between.
+    """
+    found = {rule.metadata.name: rule for rule in observed}
+    ours = [rule for rule in found.values() if is_ownership_rule(rule)]
+    written = set(announced) - {item.pool for item in foreign}
+    if ownership.node_labels:
+        wanted = _of_pools(ownership, foreign, written, nodes, ours)
+    else:
+        seen = {item.pool.driver for item in foreign}
+        own = {pool.driver for pool in written} - seen
+        wanted = map(_rule, ownership.drivers - own)
+    rules = {rule.metadata.name: rule for rule in wanted}
+    steps = (_step(rules[name], found.get(name)) for name in sorted(rules))
+    return (
+        *(step for step in steps if step is not None),
+        *(
+            Delete(rule)
+            for rule in ours
+            if rule.metadata.name not in rules and not rule.metadata.deletion_timestamp
+        ),
+    )
+
+
+def is_ownership_rule(rule: DeviceTaintRule) -> bool:
+    """Whether a rule is one of ours, which say nothing to Moorings itself."""
+    metadata = rule.metadata
+    return metadata.name.startswith(_NAME) and OWNED in metadata.labels
+
+
+def _of_pools(
+    ownership: Ownership,
+    foreign: Iterable[ForeignPool],
+    written: Collection[PoolID],
+    nodes: Mapping[NodeName, Node],
+    ours: Iterable[DeviceTaintRule],
+) -> Iterator[DeviceTaintRule]:
+    """Give a rule for each pool of an owned node; it goes with the node."""
+    local = {item.pool: item.node for item in foreign if item.node is not None}
+    for pool, name in (dict(_ruled_pools(ours)) | local).items():
+        node = nodes.get(name)
+        if node is None or pool in written or not ownership.taints_driver(pool.driver):
+            continue
+        if ownership.owns_node(node.metadata.labels):
+            yield _rule_of_pool(pool, node)
+
+
+def _ruled_pools(
+    ours: Iterable[DeviceTaintRule],
+) -> Iterator[tuple[PoolID, NodeName]]:
+    for rule in ours:
+        selector = _selector(rule)
+        if selector.driver and selector.pool:
+            for owner in rule.metadata.owner_references:
+                yield PoolID(selector.driver, selector.pool), NodeName(owner.name)
+
+
+def _rule(driver: DriverName) -> DeviceTaintRule:
+    return DeviceTaintRule(
+        metadata=ObjectMeta(name=f"{_NAME}{driver}", labels=_LABELS),
+        spec=DeviceTaintRuleSpec(
+            device_selector=DeviceTaintSelector(driver=driver), taint=OWNED_TAINT
+        ),
+    )
+
+
+def _rule_of_pool(pool: PoolID, node: Node) -> DeviceTaintRule:
+    digest = hashlib.sha256(str(pool).encode()).hexdigest()[:_DIGEST]
+    return DeviceTaintRule(
+        metadata=ObjectMeta(
+            name=f"{_NAME}{pool.driver}-{digest}",
+            labels=_LABELS,
+            owner_references=(owner_reference(node),),
+        ),
+        spec=DeviceTaintRuleSpec(
+            device_selector=DeviceTaintSelector(driver=pool.driver, pool=pool.pool),
+            taint=OWNED_TAINT,
+        ),
+    )
+
+
+def _step(
+    wanted: DeviceTaintRule, found: DeviceTaintRule | None
+) -> Step[DeviceTaintRule] | None:
+    """Create or repair one rule; the time of its taint is the API server's."""
+    if found is None:
+        return Create(wanted)
+    if found.metadata.deletion_timestamp:
+        return None
+    time_added = found.spec.taint.time_added
+    taint: DeviceTaint = replace(wanted.spec.taint, time_added=time_added)
+    repaired = DeviceTaintRule(
+        metadata=replace(
+            found.metadata,
+            labels=found.metadata.labels | wanted.metadata.labels,
+            owner_references=wanted.metadata.owner_references,
+        ),
+        spec=replace(wanted.spec, taint=taint),
+    )
+    return None if repaired == found else Update(repaired)
+
+
+def _selector(rule: DeviceTaintRule) -> DeviceTaintSelector:
+    return rule.spec.device_selector or DeviceTaintSelector()

@@ -1,0 +1,91 @@
+"""Which observed objects the solver is told of: only devices that are ours to give.
+
+Slices that we write ourselves stay out, because the solver has them from the agents;
+so do slices that ownership leaves to kube-scheduler, and rules that only add the taint
+that the solver ignores. Pure; remembers slices only where owned nodes are selected by
+labels, which change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from contracts.names import OWNED
+from publisher.kube.changes import Change, Page
+from publisher.ownership.ownership import Ownership
+from publisher.slices.layout import is_our_name, outline
+
+_Raw = Mapping[str, Any]
+
+
+class Offered:
+    """What ownership leaves of each page."""
+
+    def __init__(self, ownership: Ownership) -> None:
+        self._ownership = ownership
+        self._labels: dict[str, dict[str, str]] = {}
+        """Of each Node."""
+        self._local: dict[str, dict[str, Change]] = {}
+        """The last change of each slice that is local to a node, by node and name."""
+        self._places: dict[str, str] = {}
+        """The node of each such slice."""
+
+    def of(self, page: Page) -> Page:
+        """Give the page with everything gone that the solver is not told of."""
+        changes = [item for change in page.changes for item in self._of(change)]
+        return Page(tuple(changes), page.synced)
+
+    def _of(self, change: Change) -> Iterator[Change]:
+        match change.kind:
+            case "ResourceSlice":
+                self._remember(change)
+                yield self._slice(change)
+            case "DeviceTaintRule" if _adds_our_taint(change.object):
+                yield Change(change.kind, change.key, None)
+            case "Node":
+                yield change
+                if self._takes_labels(change):
+                    yield from map(
+                        self._slice, self._local.get(change.key, {}).values()
+                    )
+            case _:
+                yield change
+
+    def _slice(self, change: Change) -> Change:
+        raw = change.object
+        if raw is None:
+            return change
+        spec = outline(raw)
+        labels = self._labels.get(spec.node_name) if spec.node_name else None
+        if is_our_name(change.key, spec) or not self._ownership.owns_slice(
+            spec, labels
+        ):
+            return Change(change.kind, change.key, None)
+        return change
+
+    def _remember(self, change: Change) -> None:
+        if not self._ownership.node_labels:
+            return
+        self._local.get(self._places.pop(change.key, ""), {}).pop(change.key, None)
+        node = None if change.object is None else outline(change.object).node_name
+        if node is not None:
+            self._places[change.key] = node
+            self._local.setdefault(node, {})[change.key] = change
+
+    def _takes_labels(self, change: Change) -> bool:
+        """Take in the labels of a Node; says whether slices depend on the change."""
+        if not self._ownership.node_labels:
+            return False
+        before = self._labels.pop(change.key, None)
+        if change.object is not None:
+            labels = change.object["metadata"].get("labels") or {}
+            self._labels[change.key] = labels
+        return before != self._labels.get(change.key)
+
+
+def _adds_our_taint(raw: _Raw | None) -> bool:
+    if raw is None:
+        return False
+    taint = raw.get("spec", {}).get("taint") or {}
+    return bool(taint.get("key") == OWNED)

@@ -1,0 +1,127 @@
+"""The DeviceTaintRules of ownership on the API server: made, repaired, removed.
+
+Carries out the plan whenever rules, nodes or the drivers that have slices change. Where
+the kind is not served it says once what is left to keep kube-scheduler away. Decides
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from time import monotonic
+
+from contracts.device import DeviceTaintRule
+from contracts.ids import DriverName
+from publisher.errors import ApiError
+from publisher.kube.api import KubernetesApi
+from publisher.kube.carry_out import carry_out
+from publisher.kube.kinds import Kind
+from publisher.kube.object_cache import Newest
+from publisher.ownership.ownership import Ownership
+from publisher.ownership.plan_taint_rules import plan_taint_rules
+from publisher.pauses import Pause, Pauses
+from publisher.slices.announced_pools import Announced
+from publisher.slices.known_slices import KnownSlices
+from publisher.steps import Delete, Step
+from runtime.log import get_logger
+from runtime.retry import Outage
+from runtime.waits import first_of
+
+_IDLE_S = 1.0
+_UNDONE = Pause(free=3, first_s=1.0, most_s=30.0, forgotten_s=60.0)
+
+log = get_logger(__name__)
+
+
+class TaintRuleWriter:
+    """The rules that are there, and the way to change them."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        kind: Kind | None,
+        ownership: Ownership,
+        known: KnownSlices,
+        announced: Announced,
+    ) -> None:
+        self._api = api
+        self._kind = kind
+        self._ownership = ownership
+        self._known = known
+        self._announced = announced
+        self._rules: Newest[DeviceTaintRule] = Newest()
+        self._undone: Pauses[str] = Pauses(_UNDONE)
+        self._rests_s: dict[str, float] = {}
+        """Until when rules that others change are left alone."""
+        self._outage = Outage("write DeviceTaintRules")
+        self._wake = asyncio.Event()
+        self._said = False
+
+    def apply_rule(self, name: str, rule: DeviceTaintRule | None) -> None:
+        """Take a rule in (None: it is gone)."""
+        news = self._rules.remove(name) if rule is None else self._rules.put(rule)
+        if news:
+            self._wake.set()
+
+    def look_again(self) -> None:
+        """Look again after what is known of drivers, pools or nodes changed."""
+        self._wake.set()
+
+    async def write(self, stop: asyncio.Event) -> None:
+        """Keep the rules as ownership asks for; begin when all is known."""
+        while not stop.is_set():
+            self._wake.clear()
+            try:
+                await self._settle()
+            except ApiError as error:
+                self._wake.set()
+                await self._outage.wait(error, stop)
+            else:
+                self._outage.over()
+                await first_of(stop, self._wake, within_s=_IDLE_S)
+
+    async def _settle(self) -> None:
+        """Carry out the plan.
+
+        Raises:
+            ApiError: part of it may be carried out.
+        """
+        foreign = self._known.foreign()
+        if self._kind is None:
+            self._say_unserved({item.pool.driver for item in foreign})
+            return
+        steps = plan_taint_rules(
+            self._ownership,
+            foreign,
+            self._announced.pools(),
+            self._known.nodes,
+            self._rules,
+        )
+        now_s = monotonic()
+        for step in steps:
+            name = step.object.metadata.name
+            if self._rests_s.get(name, 0.0) <= now_s:
+                await self._write(self._kind, step)
+                self._rests_s[name] = now_s + self._undone.next_s(name, now_s)
+
+    async def _write(self, kind: Kind, step: Step[DeviceTaintRule]) -> None:
+        rule = await carry_out(self._api, kind, step)
+        if rule is None:
+            self._rules.delete(step.object)
+        else:
+            self._rules.put(rule)
+        event = "rule.removed" if isinstance(step, Delete) else "rule.written"
+        log.info(event, rule=step.object.metadata.name)
+
+    def _say_unserved(self, drivers: Iterable[DriverName]) -> None:
+        tainted = sorted(filter(self._ownership.taints_driver, drivers))
+        if not tainted or self._said:
+            return
+        self._said = True
+        log.warning(
+            "rules.unserved",
+            drivers=tainted,
+            reason="the cluster serves no DeviceTaintRule: gate and admission policy "
+            "alone keep kube-scheduler away from devices of these drivers",
+        )

@@ -1,0 +1,1 @@
+"""What node agents announce -> the ResourceSlices that drivers would publish."""

@@ -1,0 +1,100 @@
+"""ResourceSlices on the API server, where others write, too.
+
+Carries out plans pool by pool and remembers the answers, so that the next plan need
+not wait for the watch. After a failed write the slice is read again: whoever plans
+next sees what is there. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from contracts.device import ResourceSlice
+from contracts.ids import PoolID
+from contracts.meta import OwnerReference
+from publisher.errors import (
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    PublisherError,
+    UnavailableError,
+)
+from publisher.kube.api import KubernetesApi
+from publisher.kube.carry_out import carry_out, decoded
+from publisher.kube.kinds import Kind
+from publisher.slices.known_slices import KnownSlices
+from publisher.slices.layout import WantedPool
+from publisher.slices.sink import SlicePlan
+from publisher.steps import Step
+from runtime.log import get_logger
+
+_UNSURE = (ConflictError, NotFoundError, UnavailableError)
+"""After these a slice may be something else than what is known of it."""
+
+log = get_logger(__name__)
+
+
+class ClusterSlices:
+    """What is known of the slices, and the way to change them."""
+
+    def __init__(self, api: KubernetesApi, kind: Kind, known: KnownSlices) -> None:
+        self._api = api
+        self._kind = kind
+        self._known = known
+        self._dropped: set[tuple[str, ...]] = set()
+
+    def pools(self) -> Iterable[PoolID]:
+        """Name the pools of which slices of ours are there."""
+        return self._known.pools()
+
+    def slices(self, pool: PoolID) -> tuple[ResourceSlice, ...]:
+        """Give our slices of a pool."""
+        return self._known.slices(pool)
+
+    def owner(self, wanted: WantedPool) -> OwnerReference | str:
+        """Refer to the Node of a pool, or say why no slices may be written."""
+        return self._known.owner(wanted)
+
+    async def carry_out(
+        self, plans: Mapping[PoolID, SlicePlan]
+    ) -> dict[PoolID, PublisherError]:
+        """Carry out each plan in its order, all of them at the same time."""
+        errors = await asyncio.gather(*map(self._carry_out, plans.values()))
+        found = zip(plans, errors, strict=True)
+        return {pool: error for pool, error in found if error is not None}
+
+    async def _carry_out(self, plan: SlicePlan) -> ApiError | None:
+        for step in plan:
+            try:
+                await self._write(step)
+            except ApiError as error:
+                if isinstance(error, _UNSURE):
+                    await self._read_again(step.object.metadata.name)
+                return error
+        return None
+
+    async def _write(self, step: Step[ResourceSlice]) -> None:
+        kept = await carry_out(self._api, self._kind, step)
+        if kept is None:
+            self._known.deleted(step.object)
+            return
+        dropped = self._known.wrote(step.object, kept)
+        if dropped and dropped not in self._dropped:
+            self._dropped.add(dropped)
+            log.error(
+                "slice.fields_dropped",
+                slice=kept.metadata.name,
+                fields=dropped,
+                reason="the API server does not keep them: a feature gate is off",
+            )
+
+    async def _read_again(self, name: str) -> None:
+        try:
+            item = decoded(await self._api.get(self._kind, name), ResourceSlice)
+        except NotFoundError:
+            self._known.apply_slice(name, None)
+        except ApiError:
+            return  # the watch will say
+        else:
+            self._known.apply_slice(name, item)

@@ -1,0 +1,1 @@
+"""The bus of a process: NATS connection, streams, following, publishing, blobs."""

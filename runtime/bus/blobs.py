@@ -1,0 +1,124 @@
+"""Bytes by their digest, kept as compressed chunks in the stream BLOB.
+
+Each chunk is compressed by itself, so writers with other compressors still write
+chunks that fit together. A mark, written last, says that all chunks are there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from contracts import subjects
+from runtime.bus import publishing
+from runtime.bus.connection import Connection, Delivery
+from runtime.bus.jetstream import last
+from runtime.errors import (
+    BlobCorruptedError,
+    BlobMissingError,
+    BusUnavailableError,
+    MessageError,
+)
+from runtime.wire import Outgoing, unpack
+
+STREAM = "BLOB"
+CHUNK_BYTES = 512 << 10
+_WINDOW = 16
+_YOUNG_S = 5 * subjects.DAY_S
+"""An older blob is written again, so that it outlives the manifests that name it."""
+
+
+class _Mark(Struct, frozen=True):
+    chunks: int
+    size_bytes: int
+
+
+async def put(connection: Connection, data: bytes) -> str:
+    """Keep bytes; see `Bus.put_blob`."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    mark = await last(connection, STREAM, subjects.blob_mark(sha256))
+    if mark is not None and not mark.gone and time.time() - mark.time_s < _YOUNG_S:
+        return sha256
+    chunks = [
+        Outgoing(subject=subjects.blob(sha256, index), data=chunk, zstd=True)
+        for index, chunk in enumerate(_cut(data))
+    ]
+    await publishing.publish_many(connection, chunks, _WINDOW * CHUNK_BYTES)
+    body = msgspec.json.encode(_Mark(len(chunks), len(data)))
+    commit = Outgoing(subject=subjects.blob_mark(sha256), data=body)
+    await publishing.publish(connection, commit)
+    return sha256
+
+
+async def get(connection: Connection, sha256: str) -> bytes:
+    """Read bytes back; see `Bus.get_blob`."""
+    stored = await last(connection, STREAM, subjects.blob_mark(sha256))
+    if stored is None:
+        raise BlobMissingError(sha256)
+    mark = msgspec.json.decode(stored.data, type=_Mark)
+    parts: list[bytes] = []
+    for begin in range(0, mark.chunks, _WINDOW):
+        window = range(begin, min(begin + _WINDOW, mark.chunks))
+        parts.extend(await _chunks(connection, sha256, window))
+    data = b"".join(parts)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise BlobCorruptedError(sha256, "the stored bytes have another digest")
+    return data
+
+
+async def _chunks(
+    connection: Connection, sha256: str, window: Sequence[int]
+) -> list[bytes]:
+    names = [subjects.blob(sha256, index) for index in window]
+    sent: list[asyncio.Future[Delivery] | None] = []
+    for name in names:
+        try:
+            sent.append(
+                await connection.send(f"$JS.API.DIRECT.GET.{STREAM}.{name}", b"")
+            )
+        except BusUnavailableError:
+            sent.append(None)
+    return [
+        await _chunk(connection, sha256, name, future)
+        for name, future in zip(names, sent, strict=True)
+    ]
+
+
+async def _chunk(
+    connection: Connection,
+    sha256: str,
+    name: str,
+    sent: asyncio.Future[Delivery] | None,
+) -> bytes:
+    try:
+        if sent is not None:
+            delivery = await connection.answer(name, sent)
+            if not delivery.status:
+                return unpack(name, delivery.data, delivery.headers, 0, 0.0).data
+    except BusUnavailableError:
+        pass
+    except MessageError as error:
+        raise BlobCorruptedError(sha256, error.reason) from error
+    return await _chunk_of_leader(connection, sha256, name)
+
+
+async def _chunk_of_leader(connection: Connection, sha256: str, name: str) -> bytes:
+    """Read a chunk that the nearest replica does not have, or not yet."""
+    try:
+        found = await last(connection, STREAM, name)
+    except MessageError as error:
+        raise BlobCorruptedError(sha256, error.reason) from error
+    if found is None:
+        raise BlobMissingError(sha256)
+    return found.data
+
+
+def _cut(data: bytes) -> list[bytes]:
+    return [
+        data[begin : begin + CHUNK_BYTES] for begin in range(0, len(data), CHUNK_BYTES)
+    ]

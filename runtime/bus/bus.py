@@ -1,0 +1,207 @@
+"""The bus of a process: publish, follow, read and keep bytes, all with one connection.
+
+The one place where services meet NATS. Knows nothing of what messages mean; the
+client library stops below, in `connection.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from contracts.subjects import STREAMS, Stream
+from runtime.bus import blobs, follower, jetstream, publishing
+from runtime.bus.connection import Connection, Delivery
+from runtime.bus.follower import Start
+from runtime.bus.streams import ensure_streams as create_streams
+from runtime.errors import BusError, MessageError
+from runtime.log import get_logger
+from runtime.wire import BusSettings, Outgoing, Page, Received, republished
+
+__all__ = ["Bus", "BusSettings", "Outgoing", "Page", "Received", "Start"]
+
+_SUBSCRIBED_MESSAGES = 65_536
+"""Kept for a slow reader of a subscription; more are dropped, and it is logged."""
+
+log = get_logger(__name__)
+
+
+class Bus:
+    """One supervised connection and what can be done with it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._ensured: dict[str, Stream] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: BusSettings) -> AsyncIterator[Bus]:
+        """Connect in the background, for ever; returns before the connection stands."""
+        connection = Connection(settings)
+        async with connection.running():
+            bus = cls(connection)
+            keeping = asyncio.create_task(bus._keep_streams(), name="bus streams")
+            try:
+                yield bus
+            finally:
+                keeping.cancel()
+                await asyncio.wait((keeping,))
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection stands now."""
+        return self._connection.connected
+
+    @property
+    def connection(self) -> int:
+        """How many connections there were: it grows with each reconnect."""
+        return self._connection.count
+
+    async def wait_connected(self, timeout_s: float | None = None) -> None:
+        """Return once connected.
+
+        Raises:
+            BusUnavailableError: not within `timeout_s`.
+        """
+        limit_s = float("inf") if timeout_s is None else timeout_s
+        await self._connection.wait_up("connect", limit_s)
+
+    async def ensure_streams(self, streams: Sequence[Stream] = STREAMS) -> None:
+        """Create what is missing; idempotent, also when several processes do it.
+
+        From then on they are made anew after every reconnect: a server that stands
+        alone forgets streams in memory when it restarts.
+
+        Raises:
+            StreamDiffersError: a stream exists with other settings.
+        """
+        replicas = self._connection.settings.replicas
+        await create_streams(self._connection, streams, replicas)
+        self._ensured.update({stream.name: stream for stream in streams})
+
+    async def publish(self, message: Outgoing) -> int:
+        """Store a message and give its sequence; retried until it is acknowledged.
+
+        Raises:
+            PublishRefusedError: `exists`, `stale` or `other`; nothing was stored.
+            BusUnavailableError: the retry budget is spent.
+        """
+        return await publishing.publish(self._connection, message)
+
+    async def publish_many(
+        self, messages: Sequence[Outgoing], window_bytes: int = 16 << 20
+    ) -> int:
+        """Store messages, many in flight; a retried one may come after later ones.
+
+        Gives the highest of their sequences.
+
+        Raises:
+            PublishRefusedError: one is refused; others may be stored.
+            BusUnavailableError: the retry budget is spent.
+        """
+        return await publishing.publish_many(self._connection, messages, window_bytes)
+
+    async def publish_batch(self, messages: Sequence[Outgoing]) -> int:
+        """Store up to 1,000 messages of one stream, all or none.
+
+        Gives the sequence of the last one.
+
+        Raises:
+            PublishRefusedError: nothing was stored; `stale` when a fence is not ours.
+        """
+        return await publishing.publish_batch(self._connection, messages)
+
+    async def last(self, stream: str, subject: str) -> Received | None:
+        """Read the last message of a subject from the leader: own writes are seen."""
+        return await jetstream.last(self._connection, stream, subject)
+
+    async def purge(self, stream: str, subject: str) -> None:
+        """Remove all messages of a subject (or wildcard)."""
+        await jetstream.purge(self._connection, stream, subject)
+
+    def follow(
+        self,
+        stream: str,
+        subjects: Sequence[str],
+        stop: asyncio.Event,
+        *,
+        start: Start = "last_per_subject",
+    ) -> AsyncIterator[Page]:
+        """Read the stream's messages on these subjects until `stop` is set.
+
+        `async for page in bus.follow(...)`: nothing is lost over reconnects and
+        restarts; a message may come twice. A quiet stream gives an empty page about
+        every second. When the stream itself was made anew, or its memory was lost,
+        a page says `restarted`, and `synced` begins again.
+        """
+        return follower.follow(self._connection, stream, subjects, stop, start)
+
+    async def subscribe(
+        self, subject: str, stop: asyncio.Event
+    ) -> AsyncIterator[Received]:
+        """Subscribe without a stream: `async for m in await bus.subscribe(...)`.
+
+        The subscription stands when this returns. What is published while the
+        connection is away is missed.
+        """
+        queue: asyncio.Queue[Received] = asyncio.Queue(_SUBSCRIBED_MESSAGES)
+
+        def receive(delivery: Delivery) -> None:
+            try:
+                queue.put_nowait(
+                    republished(delivery.subject, delivery.data, delivery.headers)
+                )
+            except MessageError as error:
+                log.error("message.refused", reason=str(error))  # noqa: TRY400 # the reason is the whole story
+            except asyncio.QueueFull:
+                log.error("message.dropped", subject=delivery.subject)  # noqa: TRY400 # the same
+
+        subscription = await self._connection.subscribe(subject, receive)
+        return _until(stop, queue, lambda: self._connection.unsubscribe(subscription))
+
+    async def put_blob(self, data: bytes) -> str:
+        """Keep bytes and give their sha256; writes nothing when a young copy exists."""
+        return await blobs.put(self._connection, data)
+
+    async def get_blob(self, sha256: str) -> bytes:
+        """Read bytes back, digest checked.
+
+        Raises:
+            BlobMissingError: they are not there, or not all.
+            BlobCorruptedError: they are not what the digest says.
+        """
+        return await blobs.get(self._connection, sha256)
+
+    async def _keep_streams(self) -> None:
+        changed = asyncio.Event()
+        self._connection.listeners.add(changed.set)
+        while await changed.wait():
+            changed.clear()
+            if not (self._ensured and self.connected):
+                continue
+            try:
+                await self.ensure_streams(tuple(self._ensured.values()))
+            except BusError as error:
+                log.error("stream.missed", reason=str(error))  # noqa: TRY400 # the reason is the whole story
+
+
+async def _until(
+    stop: asyncio.Event,
+    queue: asyncio.Queue[Received],
+    end: Callable[[], Awaitable[None]],
+) -> AsyncIterator[Received]:
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        while not stop.is_set():
+            taking = asyncio.create_task(queue.get())
+            await asyncio.wait((stopping, taking), return_when=asyncio.FIRST_COMPLETED)
+            if not taking.done():
+                taking.cancel()
+                return
+            yield taking.result()
+            while not queue.empty():
+                yield queue.get_nowait()
+    finally:
+        stopping.cancel()
+        await end()

@@ -1,0 +1,380 @@
+"""One supervised NATS connection: requests, subscriptions, and a new one when lost.
+
+The only file that imports the client library. Its own reconnecting is off: a client
+that is lost, frozen or closed for good is thrown away and a new one is made, so there
+is one way back and it is walked in every test. Requests in flight fail at once.
+Knows nothing of streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import ssl
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription as ClientSubscription
+
+from runtime.errors import BusRefusedError, BusUnavailableError
+from runtime.log import get_logger
+from runtime.wire import BusSettings
+
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 2.0
+_PROBE_S = 5.0
+_STABLE_S = 1.0
+_CLOSE_S = 2.0
+_BUFFER_BYTES = 8 << 20
+_SUBSCRIPTION_BYTES = 128 << 20
+_HEADROOM_BYTES = 16 << 10
+"""Kept free for headers: an oversized message costs the connection."""
+_DEFAULT_PAYLOAD_BYTES = 1 << 20
+
+log = get_logger(__name__)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out what asyncio says at the end of each TLS connection.
+
+    The client library begins TLS on an open stream, and the stream's protocol is not
+    told. Can go when it uses `StreamWriter.start_tls`.
+    """
+    return "eof_received() has no effect when using ssl" not in record.msg
+
+
+logging.getLogger("asyncio").addFilter(_is_news)
+
+
+class Delivery(NamedTuple):
+    """A message as the client library hands it over."""
+
+    subject: str
+    reply: str
+    data: bytes
+    headers: dict[str, str]
+
+    @property
+    def status(self) -> str:
+        """The server's status code of a message without a body, else empty."""
+        return "" if self.data else self.headers.get("Status", "")
+
+
+Handler = Callable[[Delivery], None]
+
+
+class Subscription:
+    """Interest in a subject that outlives the client it was made with."""
+
+    def __init__(self, subject: str, handler: Handler) -> None:
+        self.subject = subject
+        self._handler = handler
+        self._current: ClientSubscription | None = None
+
+    async def attach(self, client: Client) -> None:
+        """Subscribe with this client."""
+        self._current = await client.subscribe(
+            self.subject, cb=self._deliver, pending_bytes_limit=_SUBSCRIPTION_BYTES
+        )
+
+    async def detach(self) -> None:
+        """End the interest."""
+        with contextlib.suppress(nats.errors.Error):
+            if self._current is not None:
+                await self._current.unsubscribe()
+
+    async def _deliver(self, message: Msg) -> None:
+        self._handler(_delivery(message))
+
+
+class Connection:
+    """What the modules of the bus share."""
+
+    def __init__(self, settings: BusSettings) -> None:
+        self.settings = settings
+        self.count = 0
+        """Connections so far."""
+        self.listeners: set[Callable[[], None]] = set()
+        """Called whenever the connection comes or goes."""
+        self._client: Client | None = None
+        self._up = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._subscriptions: set[Subscription] = set()
+        self._answers: dict[str, asyncio.Future[Delivery]] = {}
+        self._requests = 0
+        self._inbox = self.new_inbox()
+        self._answers_subscription = Subscription(f"{self._inbox}.*", self._answer)
+        self._subscriptions.add(self._answers_subscription)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep the connection up while the block runs."""
+        supervisor = asyncio.create_task(self._supervise(), name="bus")
+        try:
+            yield
+        finally:
+            self._closing.set()
+            if not self._up.is_set():
+                supervisor.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await supervisor
+
+    @property
+    def connected(self) -> bool:
+        """Whether requests can be sent now."""
+        return self._up.is_set()
+
+    @property
+    def max_bytes(self) -> int:
+        """The largest body that a message may have."""
+        limit = self._client.max_payload if self._client else _DEFAULT_PAYLOAD_BYTES
+        return int(limit) - _HEADROOM_BYTES
+
+    def new_inbox(self) -> str:
+        """Make a subject that only this process listens to."""
+        return f"{self.settings.inbox_prefix}.{uuid.uuid4().hex[:22]}"
+
+    async def wait_up(self, what: str, timeout_s: float | None = None) -> None:
+        """Return once connected.
+
+        Raises:
+            BusUnavailableError: not within the time (default: of one request).
+        """
+        if self.connected:
+            return
+        try:
+            async with asyncio.timeout(timeout_s or self.settings.request_timeout_s):
+                await self._up.wait()
+        except TimeoutError as error:
+            raise BusUnavailableError(what, "not connected") from error
+
+    async def subscribe(self, subject: str, handler: Handler) -> Subscription:
+        """Hand over every message on a subject; the server knows when this returns."""
+        subscription = Subscription(subject, handler)
+        self._subscriptions.add(subscription)
+        client = self._client
+        if client is not None:
+            with contextlib.suppress(nats.errors.Error):
+                await subscription.attach(client)
+                # A PING overtakes what is buffered, so the second one is the barrier.
+                # A cancelled one would kill the client's read loop.
+                await asyncio.shield(_flush_twice(client))
+        return subscription
+
+    async def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription."""
+        self._subscriptions.discard(subscription)
+        await subscription.detach()
+
+    async def publish(
+        self,
+        subject: str,
+        data: bytes,
+        *,
+        reply: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Send a message and wait for nothing.
+
+        Raises:
+            BusUnavailableError: there is no connection.
+            BusRefusedError: the message cannot be sent at all.
+        """
+        client = self._client
+        if client is None:
+            raise BusUnavailableError(subject, "not connected")
+        if len(data) > self.max_bytes:
+            reason = f"{len(data)} bytes, more than the {self.max_bytes} allowed"
+            raise BusRefusedError(subject, reason)
+        try:
+            await client.publish(
+                subject, data, reply, headers=dict(headers) if headers else None
+            )
+        except (
+            nats.errors.BadSubjectError,
+            nats.errors.MaxPayloadError,
+            nats.errors.BadHeaderError,
+        ) as error:
+            raise BusRefusedError(subject, str(error)) from error
+        except (nats.errors.Error, OSError) as error:
+            raise BusUnavailableError(subject, str(error)) from error
+
+    async def send(
+        self, subject: str, data: bytes, headers: Mapping[str, str] | None = None
+    ) -> asyncio.Future[Delivery]:
+        """Send a request; its future fails at once when the connection is lost.
+
+        The caller awaits it with `answer`.
+        """
+        self._requests += 1
+        token = str(self._requests)
+        future: asyncio.Future[Delivery] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda _: self._answers.pop(token, None))
+        self._answers[token] = future
+        try:
+            reply = f"{self._inbox}.{token}"
+            await self.publish(subject, data, reply=reply, headers=headers)
+        except BaseException:
+            future.cancel()
+            raise
+        return future
+
+    async def answer(
+        self,
+        subject: str,
+        future: asyncio.Future[Delivery],
+        timeout_s: float | None = None,
+    ) -> Delivery:
+        """Wait for the answer of a request.
+
+        Raises:
+            BusUnavailableError: none within the time, or nobody listens.
+        """
+        limit_s = timeout_s or self.settings.request_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                delivery = await future
+        except TimeoutError as error:
+            raise BusUnavailableError(subject, f"no answer in {limit_s} s") from error
+        if delivery.status == "503":
+            raise BusUnavailableError(subject, "nobody listens there")
+        return delivery
+
+    async def request(
+        self,
+        subject: str,
+        data: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Delivery:
+        """Send a request when connected and wait for its answer: one attempt.
+
+        Raises:
+            BusUnavailableError: no connection, or no answer, within the time.
+        """
+        await self.wait_up(subject, timeout_s)
+        future = await self.send(subject, data, headers)
+        return await self.answer(subject, future, timeout_s)
+
+    def _answer(self, delivery: Delivery) -> None:
+        future = self._answers.get(delivery.subject.rpartition(".")[2])
+        if future is not None and not future.done():
+            future.set_result(delivery)
+
+    async def _supervise(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        loop = asyncio.get_running_loop()
+        while not self._closing.is_set():
+            began_s = loop.time()
+            lost = asyncio.Event()
+            client = Client()
+            try:
+                await self._connect(client, lost)
+                await self._serve(client, lost)
+            except (nats.errors.Error, OSError, ValueError, EOFError) as error:
+                if pause_s == _FIRST_PAUSE_S:
+                    log.warning("bus.connect_failed", reason=str(error))
+            finally:
+                await self._drop(client)
+            if loop.time() - began_s > _STABLE_S:
+                pause_s = _FIRST_PAUSE_S
+            await _wait(self._closing, pause_s * random.uniform(0.5, 1.5))  # noqa: S311 # spreads the load, hides nothing
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+    async def _connect(self, client: Client, lost: asyncio.Event) -> None:
+        async def on_error(error: Exception) -> None:
+            log.warning("bus.error_reported", reason=str(error) or repr(error))
+
+        async def on_lost() -> None:
+            lost.set()
+
+        servers = list(self.settings.servers)
+        random.shuffle(servers)
+        trusted, password = _read_secrets(self.settings)
+        await client.connect(
+            servers=servers,
+            name=self.settings.name,
+            inbox_prefix=self.settings.inbox_prefix,
+            tls=trusted,
+            # Otherwise a server that speaks no TLS would be told the password.
+            tls_handshake_first=trusted is not None,
+            user=self.settings.user or None,
+            password=password,
+            allow_reconnect=False,
+            connect_timeout=5,
+            ping_interval=20,
+            max_outstanding_pings=2,
+            pending_size=_BUFFER_BYTES,
+            error_cb=on_error,
+            disconnected_cb=on_lost,
+            closed_cb=on_lost,
+        )
+
+    async def _serve(self, client: Client, lost: asyncio.Event) -> None:
+        for subscription in tuple(self._subscriptions):
+            await subscription.attach(client)
+        self._client = client
+        self.count += 1
+        self._up.set()
+        self._notify()
+        log.info("bus.connected", connection=self.count)
+        closing = asyncio.create_task(self._closing.wait())
+        closing.add_done_callback(lambda _: lost.set())
+        try:
+            while not await _wait(lost, _PROBE_S):
+                await client.rtt(timeout=int(_PROBE_S))
+        finally:
+            closing.cancel()
+        if not self._closing.is_set():
+            log.warning("bus.disconnected", connection=self.count)
+
+    async def _drop(self, client: Client) -> None:
+        self._client = None
+        self._up.clear()
+        for future in tuple(self._answers.values()):
+            if not future.done():
+                future.set_exception(BusUnavailableError("request", "connection lost"))
+                future.exception()  # seen: nobody may be waiting for this one
+        self._notify()
+        with contextlib.suppress(TimeoutError, OSError, nats.errors.Error):
+            async with asyncio.timeout(_CLOSE_S):
+                await client.close()
+
+    def _notify(self) -> None:
+        for listener in tuple(self.listeners):
+            listener()
+
+
+async def _wait(event: asyncio.Event, timeout_s: float) -> bool:
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
+def _read_secrets(
+    settings: BusSettings,
+) -> tuple[ssl.SSLContext | None, str | None]:
+    """Read whom to trust and our password anew: both may have been replaced."""
+    file = settings.ca_file
+    trusted = ssl.create_default_context(cafile=file) if file else None
+    if not settings.password_file:
+        return trusted, None
+    return trusted, Path(settings.password_file).read_text(encoding="utf-8").strip()
+
+
+async def _flush_twice(client: Client) -> None:
+    await client.flush()
+    await client.flush()
+
+
+def _delivery(message: Msg) -> Delivery:
+    return Delivery(message.subject, message.reply, message.data, message.headers or {})

@@ -1,0 +1,167 @@
+"""Requests to JetStream's API, and its answers as values.
+
+Which requests exist and how refusals look. Stands alone so that streams, readers and
+blobs read errors in one way; publishing has its own answers (publishing.py).
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from runtime.bus.connection import Connection
+from runtime.errors import BusRefusedError, BusUnavailableError
+from runtime.retry import retry
+from runtime.wire import Received, seconds, unpack
+
+T = TypeVar("T")
+
+NO_MESSAGE = 10037
+STREAM_NAME_IN_USE = 10058
+
+
+class ApiError(Struct, frozen=True):
+    """Why the server said no."""
+
+    code: int = 0
+    err_code: int = 0
+    description: str = ""
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may be answered a little later."""
+        return self.code in (429, 503)
+
+
+class _Answer(Struct, frozen=True):
+    error: ApiError | None = None
+
+
+class StreamState(Struct, frozen=True):
+    """How far a stream has come."""
+
+    first_seq: int = 0
+    last_seq: int = 0
+    num_subjects: int = 0
+    subjects: dict[str, int] = {}
+    """Messages by subject, where a filter asked for them."""
+
+
+class StreamInfo(Struct, frozen=True):
+    """A stream as the server describes it."""
+
+    config: dict[str, Any]
+    state: StreamState
+    created: str = ""
+    total: int = 0
+    """Subjects that match the filter, over all pages of the answer."""
+
+
+class Delivered(Struct, frozen=True):
+    """How far a consumer has come."""
+
+    consumer_seq: int = 0
+    stream_seq: int = 0
+
+
+class ConsumerInfo(Struct, frozen=True):
+    """A consumer as the server describes it."""
+
+    name: str
+    delivered: Delivered = Delivered()
+    num_pending: int = 0
+
+
+class _StoredMessage(Struct, frozen=True):
+    subject: str
+    seq: int
+    time: str
+    data: str = ""
+    hdrs: str = ""
+
+
+class _StoredAnswer(Struct, frozen=True):
+    message: _StoredMessage
+
+
+class Nothing(Struct, frozen=True):
+    """An answer of which only the success matters."""
+
+
+async def call(
+    connection: Connection,
+    operation: str,
+    body: Any,
+    kind: type[T],
+    timeout_s: float | None = None,
+) -> T:
+    """Make one request to `$JS.API.<operation>`.
+
+    Raises:
+        BusRefusedError: the server says no.
+        BusUnavailableError: no answer, or not now.
+    """
+    data = msgspec.json.encode(body) if body is not None else b""
+    subject = f"$JS.API.{operation}"
+    reply = await connection.request(subject, data, timeout_s=timeout_s)
+    error = msgspec.json.decode(reply.data, type=_Answer).error
+    if error is None:
+        return msgspec.json.decode(reply.data, type=kind)
+    if error.passing:
+        raise BusUnavailableError(operation, error.description)
+    raise BusRefusedError(operation, error.description, error.err_code)
+
+
+async def call_retried(
+    connection: Connection, operation: str, body: Any, kind: type[T]
+) -> T:
+    """Make a request that may safely be made twice, until it is answered."""
+    return await retry(
+        operation,
+        lambda: call(connection, operation, body, kind),
+        on=BusUnavailableError,
+    )
+
+
+async def last(connection: Connection, stream: str, subject: str) -> Received | None:
+    """Read the last message of a subject from the stream's leader.
+
+    Raises:
+        MessageError: it is there and cannot be unpacked.
+    """
+    try:
+        answer = await call_retried(
+            connection,
+            f"STREAM.MSG.GET.{stream}",
+            {"last_by_subj": subject},
+            _StoredAnswer,
+        )
+    except BusRefusedError as error:
+        if error.code == NO_MESSAGE:
+            return None
+        raise
+    stored = answer.message
+    return unpack(
+        stored.subject,
+        base64.b64decode(stored.data),
+        _headers(base64.b64decode(stored.hdrs)),
+        stored.seq,
+        seconds(stored.time),
+    )
+
+
+async def purge(connection: Connection, stream: str, subject: str) -> None:
+    """Remove all messages of a subject or wildcard."""
+    if not subject:
+        raise BusRefusedError(f"STREAM.PURGE.{stream}", "purge needs a subject")
+    body = {"filter": subject}
+    await call_retried(connection, f"STREAM.PURGE.{stream}", body, Nothing)
+
+
+def _headers(block: bytes) -> dict[str, str]:
+    lines = block.decode("utf-8", "replace").split("\r\n")[1:]
+    pairs = (line.partition(":") for line in lines if ":" in line)
+    return {name.strip(): value.strip() for name, _, value in pairs}

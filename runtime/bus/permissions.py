@@ -1,0 +1,107 @@
+"""What each user of the bus may publish and subscribe to, as nats-server reads it.
+
+Follows from `SUBJECTS` and from how the bus reads streams: pull consumers, the last
+message of a subject, blobs in pieces. Written by `moorings permissions`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from contracts.subjects import STREAMS, SUBJECTS, SubjectRow
+from runtime.wire import inbox_prefix
+
+USERS = ("solver", "publisher", "nodeagent", "platform")
+CREATORS = ("solver", "publisher")
+"""Who creates streams that are not there."""
+BLOB_WRITERS = ("solver",)
+BLOB_READERS = ("solver", "platform")
+SUBSCRIBERS = ("platform",)
+"""Who may listen to what is republished, without a consumer."""
+_READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT")
+
+
+class Permissions(Struct, frozen=True, kw_only=True):
+    """Subjects, with wildcards, that a user may use; all others are refused."""
+
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+
+
+def permissions_of(user: str) -> Permissions:
+    """Say what a user needs, and no more."""
+    return Permissions(
+        publish=tuple(sorted(set(_publishes(user)))),
+        subscribe=tuple(sorted(set(_subscribes(user)))),
+    )
+
+
+def server_configuration() -> str:
+    """Write the authorization block of nats-server.
+
+    Passwords are variables of its environment, such as `$SOLVER_PASSWORD`.
+    """
+    lines = [
+        "# Written by `moorings permissions`.",
+        "authorization {",
+        "  users: [",
+    ]
+    for user in USERS:
+        allowed = permissions_of(user)
+        lines += [
+            "    {",
+            f"      user: {user}",
+            f"      password: ${user.upper()}_PASSWORD",
+            "      permissions {",
+            *_listed("publish", allowed.publish),
+            *_listed("subscribe", allowed.subscribe),
+            "      }",
+            "    }",
+        ]
+    return "\n".join([*lines, "  ]", "}", ""])
+
+
+def _listed(what: str, subjects: tuple[str, ...]) -> Iterator[str]:
+    yield f"        {what} {{ allow: ["
+    yield from (f'          "{subject}"' for subject in subjects)
+    yield "        ] }"
+
+
+def _publishes(user: str) -> Iterator[str]:
+    for row in SUBJECTS:
+        if user in row.senders:
+            yield _any(row)
+            # A sender looks at what is there when its message is refused.
+            yield f"$JS.API.STREAM.MSG.GET.{row.stream}"
+        if user in {*row.senders, *row.receivers}:
+            yield from _reads(row.stream)
+    if user in CREATORS:
+        for stream in STREAMS:
+            yield f"$JS.API.STREAM.CREATE.{stream.name}"
+            yield f"$JS.API.STREAM.INFO.{stream.name}"
+    if user in BLOB_WRITERS:
+        yield "blob.v1.*.*"
+    if user in BLOB_READERS:
+        yield "$JS.API.STREAM.MSG.GET.BLOB"
+        yield "$JS.API.DIRECT.GET.BLOB.>"
+
+
+def _reads(stream: str) -> Iterator[str]:
+    yield f"$JS.API.STREAM.INFO.{stream}"
+    yield f"$JS.API.STREAM.MSG.GET.{stream}"
+    yield from (f"$JS.API.{operation}.{stream}.*" for operation in _READING)
+
+
+def _subscribes(user: str) -> Iterator[str]:
+    yield f"{inbox_prefix(user)}.>"
+    prefixes = {stream.name: stream.republish for stream in STREAMS}
+    for row in SUBJECTS:
+        if user in SUBSCRIBERS and user in row.receivers and prefixes[row.stream]:
+            yield f"{prefixes[row.stream]}.{_any(row)}"
+
+
+def _any(row: SubjectRow) -> str:
+    return re.sub(r"<[^>]*>", "*", row.pattern)

@@ -1,0 +1,191 @@
+"""Publishing into streams: one message, many in flight, or a batch as one.
+
+Decides what an answer means: stored, refused for good, or try again. After an attempt
+without an answer a refusal may be about our own message, so it is looked up before
+anybody is told. Knows nothing of what messages mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from runtime.bus.connection import Connection, Delivery
+from runtime.bus.jetstream import ApiError, last
+from runtime.errors import (
+    BusRefusedError,
+    BusUnavailableError,
+    PublishRefusedError,
+    RefusalKind,
+)
+from runtime.retry import retry
+from runtime.wire import Outgoing, pack
+
+MAX_BATCH = 1_000
+"""Messages in an atomic batch, set by the server."""
+_WINDOW_MESSAGES = 512
+
+_BATCH_ID = "Nats-Batch-Id"
+_BATCH_SEQUENCE = "Nats-Batch-Sequence"
+_BATCH_COMMIT = "Nats-Batch-Commit"
+
+_EXISTS = frozenset({10077})
+_STALE = frozenset({10071, 10164})
+_PASSING = frozenset({10167, 10176})
+"""Too many requests; a batch that the server lost the beginning of."""
+
+
+class _Ack(Struct, frozen=True):
+    stream: str = ""
+    seq: int = 0
+    error: ApiError | None = None
+
+
+async def publish(connection: Connection, message: Outgoing) -> int:
+    """Store a message and give its sequence; see `Bus.publish`."""
+    body, headers = pack(message)
+    unsure = False
+
+    async def attempt() -> int:
+        nonlocal unsure
+        try:
+            reply = await connection.request(message.subject, body, headers)
+        except BusUnavailableError:
+            unsure = True
+            raise
+        return _sequence(message.subject, reply)
+
+    try:
+        return await retry(message.subject, attempt, on=BusUnavailableError)
+    except BusRefusedError as error:
+        raise PublishRefusedError(message.subject, "other", error.reason) from error
+    except PublishRefusedError as error:
+        if unsure and error.kind != "other" and error.stream:
+            stored = await last(connection, error.stream, message.subject)
+            if stored is not None and stored.data == message.data:
+                return stored.sequence
+        raise
+
+
+async def publish_many(
+    connection: Connection, messages: Sequence[Outgoing], window_bytes: int
+) -> int:
+    """Store messages, a window of them in flight; see `Bus.publish_many`."""
+    highest = 0
+    for window in _windows(messages, window_bytes):
+        futures: list[asyncio.Future[Delivery] | None] = []
+        for message in window:
+            body, headers = pack(message)
+            try:
+                future = await connection.send(message.subject, body, headers)
+            except (BusUnavailableError, BusRefusedError):
+                futures.append(None)
+            else:
+                futures.append(future)
+        for message, sent in zip(window, futures, strict=True):
+            sequence = await _stored(connection, message.subject, sent)
+            if sequence is None:
+                sequence = await publish(connection, message)
+            highest = max(highest, sequence)
+    return highest
+
+
+async def publish_batch(connection: Connection, messages: Sequence[Outgoing]) -> int:
+    """Store all messages or none; see `Bus.publish_batch`."""
+    if not 1 <= len(messages) <= MAX_BATCH:
+        reason = f"a batch has 1 to {MAX_BATCH} messages, not {len(messages)}"
+        raise PublishRefusedError("batch", "other", reason)
+    tried: list[str] = []
+
+    async def attempt() -> int:
+        tried.append(uuid.uuid4().hex)
+        return await _send_batch(connection, messages, tried[-1])
+
+    subject = messages[-1].subject
+    try:
+        return await retry(subject, attempt, on=BusUnavailableError)
+    except BusRefusedError as error:
+        raise PublishRefusedError(subject, "other", error.reason) from error
+    except PublishRefusedError as error:
+        if len(tried) > 1 and error.kind != "other" and error.stream:
+            stored = await last(connection, error.stream, subject)
+            if stored is not None and stored.headers.get(_BATCH_ID) in tried:
+                return stored.sequence
+        raise
+
+
+async def _send_batch(
+    connection: Connection, messages: Sequence[Outgoing], batch: str
+) -> int:
+    await connection.wait_up("batch")
+    first: asyncio.Future[Delivery] | None = None
+    final: asyncio.Future[Delivery] | None = None
+    for number, message in enumerate(messages, start=1):
+        body, headers = pack(message)
+        headers[_BATCH_ID] = batch
+        headers[_BATCH_SEQUENCE] = str(number)
+        if number == len(messages):
+            headers[_BATCH_COMMIT] = "1"
+            final = await connection.send(message.subject, body, headers)
+        elif number == 1:
+            first = await connection.send(message.subject, body, headers)
+        else:
+            await connection.publish(message.subject, body, headers=headers)
+    if final is None:
+        raise AssertionError("a batch has a last message")
+    reply = await connection.answer(messages[-1].subject, final)
+    if first is not None and first.done():
+        begun = first.result()
+        if begun.data:
+            _sequence(messages[0].subject, begun)
+    return _sequence(messages[-1].subject, reply)
+
+
+async def _stored(
+    connection: Connection, subject: str, sent: asyncio.Future[Delivery] | None
+) -> int | None:
+    """Give the sequence of a message of a window; None asks for another attempt."""
+    if sent is None:
+        return None
+    try:
+        return _sequence(subject, await connection.answer(subject, sent))
+    except BusUnavailableError:
+        return None
+
+
+def _sequence(subject: str, reply: Delivery) -> int:
+    try:
+        ack = msgspec.json.decode(reply.data, type=_Ack)
+    except msgspec.DecodeError as error:
+        reason = f"no acknowledgement, but: {reply.data[:80]!r}"
+        raise PublishRefusedError(subject, "other", reason) from error
+    if ack.error is None:
+        return ack.seq
+    code = ack.error.err_code
+    kind: RefusalKind = (
+        "exists" if code in _EXISTS else "stale" if code in _STALE else "other"
+    )
+    if kind == "other" and (ack.error.passing or code in _PASSING):
+        raise BusUnavailableError(subject, ack.error.description)
+    raise PublishRefusedError(subject, kind, ack.error.description, code, ack.stream)
+
+
+def _windows(
+    messages: Sequence[Outgoing], window_bytes: int
+) -> Iterator[tuple[Outgoing, ...]]:
+    """Cut into runs of at most `window_bytes` (or one message)."""
+    window: list[Outgoing] = []
+    size = 0
+    for message in messages:
+        length = len(message.data)
+        if window and (size + length > window_bytes or len(window) == _WINDOW_MESSAGES):
+            yield tuple(window)
+            window, size = [], 0
+        window.append(message)
+        size += length
+    if window:
+        yield tuple(window)

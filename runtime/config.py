@@ -1,0 +1,56 @@
+"""A service's configuration: one frozen Struct from the variables with its prefix.
+
+`read_config(SolverConfig, "SOLVER_", os.environ)` reads `SOLVER_LEASE_S` into
+`lease_s`. A variable with the prefix that no field wants is refused, so a typing
+mistake never becomes a default. Knows no service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from runtime.errors import ConfigError
+
+T = TypeVar("T")
+
+_LISTS = (msgspec.inspect.VarTupleType, msgspec.inspect.ListType)
+
+
+def read_config(kind: type[T], prefix: str, environ: Mapping[str, str]) -> T:
+    """Make a configuration; lists are separated by commas.
+
+    Raises:
+        ConfigError: a variable is unknown, missing or of the wrong type.
+    """
+    described = msgspec.inspect.type_info(kind)
+    if not isinstance(described, msgspec.inspect.StructType):
+        raise TypeError(f"{kind.__name__} is no Struct")
+    fields = {f"{prefix}{field.name.upper()}": field for field in described.fields}
+    given = {name: text for name, text in environ.items() if name.startswith(prefix)}
+    for name in sorted(given.keys() - fields.keys()):
+        known = ", ".join(sorted(fields))
+        raise ConfigError(name, f"is not known; known are {known}")
+    for name, field in fields.items():
+        if field.required and name not in given:
+            raise ConfigError(name, "is missing")
+    values = {
+        fields[name].encode_name: _split(text)
+        if isinstance(fields[name].type, _LISTS)
+        else text
+        for name, text in given.items()
+    }
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        reason, found, path = str(error).rpartition(" - at `$.")
+        if not found:
+            raise ConfigError(f"{prefix}*", str(error)) from error
+        name = path.rstrip("`").partition("[")[0].upper()
+        raise ConfigError(f"{prefix}{name}", reason) from error
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,123 @@
+"""The errors of runtime.
+
+ProcessError
+|-- ConfigError           a variable that a service cannot start with
+|-- RestartError          what was found out at the start does not hold any more
+`-- BusError
+    |-- BusUnavailableError   no answer within the retry budget; the outcome is unknown
+    |-- PublishRefusedError   the server refused a message; nothing was stored
+    |-- StreamDiffersError    a stream exists with other settings
+    |-- BusRefusedError       any other refusal of the server
+    |-- MessageError          a stored message that cannot be read
+    |-- BlobMissingError      no blob of that digest, or not all of it
+    `-- BlobCorruptedError    chunks that do not add up to the digest
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+RefusalKind = Literal["exists", "stale", "other"]
+
+
+class ProcessError(Exception):
+    """Whatever runtime raises."""
+
+
+class ConfigError(ProcessError):
+    """A variable that is missing, unknown or of the wrong type."""
+
+    def __init__(self, variable: str, reason: str) -> None:
+        self.variable = variable
+        self.reason = reason
+        super().__init__(f"{variable}: {reason}")
+
+
+class RestartError(ProcessError):
+    """What was found out at the start does not hold any more: start again."""
+
+
+class BusError(ProcessError):
+    """Whatever the bus raises."""
+
+
+class BusUnavailableError(BusError):
+    """No answer within the retry budget.
+
+    What was asked may have been done all the same.
+    """
+
+    def __init__(self, what: str, reason: str) -> None:
+        self.what = what
+        self.reason = reason
+        super().__init__(f"{what}: NATS is not available: {reason}")
+
+
+class PublishRefusedError(BusError):
+    """The server refused a message or a batch; nothing of it was stored.
+
+    `kind` is `exists` (the subject is write-once and taken), `stale` (the expected
+    last sequence is not the last any more) or `other`.
+    """
+
+    def __init__(
+        self,
+        subject: str,
+        kind: RefusalKind,
+        reason: str,
+        code: int = 0,
+        stream: str = "",
+    ) -> None:
+        self.subject = subject
+        self.stream = stream
+        self.kind: RefusalKind = kind
+        self.reason = reason
+        self.code = code
+        super().__init__(f"{subject}: refused: {reason}")
+
+
+class StreamDiffersError(BusError):
+    """A stream exists, but with other settings than these fields should have."""
+
+    def __init__(self, stream: str, fields: tuple[str, ...]) -> None:
+        self.stream = stream
+        self.fields = fields
+        super().__init__(
+            f"stream {stream} exists with other settings: {', '.join(fields)}"
+        )
+
+
+class BusRefusedError(BusError):
+    """The server refused a request."""
+
+    def __init__(self, what: str, reason: str, code: int = 0) -> None:
+        self.what = what
+        self.reason = reason
+        self.code = code
+        super().__init__(f"{what}: {reason}")
+
+
+class MessageError(BusError):
+    """A message whose bytes cannot be unpacked."""
+
+    def __init__(self, subject: str, reason: str) -> None:
+        self.subject = subject
+        self.reason = reason
+        super().__init__(f"{subject}: {reason}")
+
+
+class BlobMissingError(BusError):
+    """No blob of that digest; it expired or was never written."""
+
+    def __init__(self, sha256: str) -> None:
+        self.sha256 = sha256
+        super().__init__(f"blob {sha256}: not there (expired, or never written)")
+
+
+class BlobCorruptedError(BusError):
+    """What is stored under a digest has another digest."""
+
+    def __init__(self, sha256: str, reason: str) -> None:
+        self.sha256 = sha256
+        self.reason = reason
+        super().__init__(f"blob {sha256}: {reason}")

@@ -1,0 +1,84 @@
+"""Health over HTTP, for those who start and stop processes.
+
+/livez answers as long as the event loop turns: NATS or the API server being away is no
+reason to be killed. /readyz answers 200 between opening and stopping. Knows no service
+and nothing of HTTP but this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from runtime.errors import ConfigError
+
+_REQUEST_S = 5.0
+_REQUEST_BYTES = 8192
+_ANSWERS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Not Ready"}
+
+_SENDER_S_FAULT = (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError)
+
+Ready = Callable[[], bool]
+
+
+@asynccontextmanager
+async def serving_health(
+    address: str, ready: Ready, variable: str
+) -> AsyncIterator[None]:
+    """Answer while the block runs; an empty address: nothing is opened.
+
+    Raises:
+        ConfigError: the address, of that variable, is none or cannot be had.
+    """
+    if not address:
+        yield
+        return
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with contextlib.suppress(*_SENDER_S_FAULT):
+            async with asyncio.timeout(_REQUEST_S):
+                request = await reader.readuntil(b"\r\n\r\n")
+                writer.write(_response(_status(request, ready)))
+                await writer.drain()
+        writer.close()
+
+    host, _, port = address.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit():
+        raise ConfigError(variable, f"{address}: must be host:port")
+    try:
+        server = await asyncio.start_server(
+            answer, host.strip("[]"), int(port), limit=_REQUEST_BYTES
+        )
+    except (OSError, OverflowError) as error:
+        raise ConfigError(variable, f"{address}: {error}") from error
+    async with server:
+        yield
+
+
+def _status(request: bytes, ready: Ready) -> int:
+    method, path, *_ = [*request.split(b"\r\n", 1)[0].split(b" "), b"", b""]
+    if method != b"GET":
+        return 405
+    match path.partition(b"?")[0]:
+        case b"/livez":
+            return 200
+        case b"/readyz":
+            return 200 if ready() else 503
+        case _:
+            return 404
+
+
+def _response(status: int) -> bytes:
+    reason = _ANSWERS[status]
+    body = f"{reason.lower()}\n"
+    head = (
+        f"HTTP/1.1 {status} {reason}",
+        "Content-Type: text/plain",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+    )
+    return ("\r\n".join(head) + f"\r\n\r\n{body}").encode()

@@ -1,0 +1,34 @@
+"""The one way from `python -m <service>` to a running service."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
+
+from runtime.config import read_config
+from runtime.errors import ConfigError
+from runtime.run import Task, run_service
+from runtime.settings import ServiceConfig
+
+C = TypeVar("C", bound=ServiceConfig)
+
+
+def service_main(
+    name: str,
+    kind: type[C],
+    open_service: Callable[[C], AbstractAsyncContextManager[Mapping[str, Task]]],
+) -> int:
+    """Run a service until SIGTERM; gives the exit code.
+
+    Its variables begin with its name in capitals. 2: one of them is wrong.
+    """
+    try:
+        config = read_config(kind, f"{name.upper()}_", os.environ)
+    except ConfigError as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        return 2
+    address = config.health_address
+    return run_service(name, lambda: open_service(config), health_address=address)

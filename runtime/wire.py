@@ -1,0 +1,182 @@
+"""What goes over the bus and comes from it, as values.
+
+Turns messages into headers and bytes and back: compression, time to live, compare and
+set, markers. Stands alone so that every way of sending and reading agrees on it; must
+not know the client library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+import zstandard
+from msgspec import Struct
+
+from runtime.errors import MessageError
+from runtime.settings import ServiceConfig
+
+MAX_DECODED_BYTES = 64 << 20
+"""A compressed message that would unpack to more is refused."""
+_ZSTD_LEVEL = 3
+_NANOSECONDS = re.compile(r"(\.\d{6})\d+")
+
+ENCODING = "Content-Encoding"
+MESSAGE_ID = "Nats-Msg-Id"
+TTL = "Nats-TTL"
+EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
+MARKER_REASON = "Nats-Marker-Reason"
+
+
+def inbox_prefix(user: str) -> str:
+    """Give the beginning of all subjects on which a user is answered."""
+    return f"_INBOX.{user}" if user else "_INBOX"
+
+
+class BusSettings(Struct, frozen=True, kw_only=True):
+    """Where the bus is, and as whom we speak."""
+
+    servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
+    name: str
+    """Shown by the server's monitoring."""
+    replicas: int = 1
+    """Copies of each stream; 3 on a cluster of servers."""
+    ca_file: str = ""
+    """Who vouches for the servers, as PEM; empty: no TLS."""
+    user: str = ""
+    """Empty: nobody in particular."""
+    password_file: str = ""
+    """Holds the user's password, and is read for each connection."""
+    request_timeout_s: float = 5.0
+    """One attempt; attempts are repeated (retry.py)."""
+
+    @classmethod
+    def of(cls, config: ServiceConfig, name: str) -> BusSettings:
+        """Take the settings from a service's configuration."""
+        return cls(
+            servers=config.servers,
+            name=name,
+            replicas=config.replicas,
+            ca_file=config.bus_ca_file,
+            user=config.bus_user,
+            password_file=config.bus_password_file,
+        )
+
+    @property
+    def inbox_prefix(self) -> str:
+        """Where answers come; a user's own, so that nobody else may read them."""
+        return inbox_prefix(self.user)
+
+
+class Outgoing(Struct, frozen=True, kw_only=True):
+    """A message to publish."""
+
+    subject: str
+    data: bytes
+    """Plain bytes, also with `zstd`."""
+    zstd: bool = False
+    headers: dict[str, str] = {}
+    message_id: str = ""
+    """The stream drops a second message with this id inside its duplicate window."""
+    ttl_s: int | None = None
+    expected_last_subject_sequence: int | None = None
+    """Refuse as stale unless this is the subject's last; 0: the subject is new."""
+
+
+class Received(Struct, frozen=True, kw_only=True):
+    """A message of a stream."""
+
+    subject: str
+    """The subject it was published on, also when it came by a republish."""
+    data: bytes
+    sequence: int
+    time_s: float
+    """When the server stored it, seconds since the epoch."""
+    headers: dict[str, str] = {}
+    gone: str = ""
+    """Not empty: the subject's value ended (`MaxAge`, `Remove` or `Purge`)."""
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """What a follower got at once; empty when the stream is quiet."""
+
+    messages: tuple[Received, ...]
+    synced: bool
+    """Everything that existed when the follower began has been delivered."""
+    restarted: bool = False
+    """The stream is another one, or lost messages: what came before may be gone."""
+
+
+def pack(message: Outgoing) -> tuple[bytes, dict[str, str]]:
+    """Give the body and the headers that travel."""
+    headers = dict(message.headers)
+    body = message.data
+    if message.zstd:
+        body = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(body)
+        headers[ENCODING] = "zstd"
+    if message.message_id:
+        headers[MESSAGE_ID] = message.message_id
+    if message.ttl_s is not None:
+        headers[TTL] = str(message.ttl_s)
+    if message.expected_last_subject_sequence is not None:
+        expected = message.expected_last_subject_sequence
+        headers[EXPECTED_LAST_SUBJECT_SEQUENCE] = str(expected)
+    return body, headers
+
+
+def unpack(
+    subject: str, body: bytes, headers: Mapping[str, str], sequence: int, time_s: float
+) -> Received:
+    """Read a message as it travelled.
+
+    Raises:
+        MessageError: the body does not unpack, or to more than `MAX_DECODED_BYTES`.
+    """
+    return Received(
+        subject=subject,
+        data=_decoded(subject, body, headers.get(ENCODING, "")),
+        sequence=sequence,
+        time_s=time_s,
+        headers=dict(headers),
+        gone=headers.get(MARKER_REASON, ""),
+    )
+
+
+def republished(subject: str, body: bytes, headers: Mapping[str, str]) -> Received:
+    """Read a message that came without a consumer.
+
+    The headers of a republish, where there are any, name its subject and sequence.
+
+    Raises:
+        MessageError: as `unpack`.
+    """
+    stored_at = headers.get("Nats-Time-Stamp")
+    return unpack(
+        headers.get("Nats-Subject", subject),
+        body,
+        headers,
+        int(headers.get("Nats-Sequence", "0")),
+        seconds(stored_at) if stored_at else 0.0,
+    )
+
+
+def _decoded(subject: str, body: bytes, encoding: str) -> bytes:
+    if encoding == "":
+        return body
+    if encoding != "zstd":
+        raise MessageError(subject, f"unknown {ENCODING} {encoding!r}")
+    try:
+        declared = zstandard.get_frame_parameters(body).content_size
+        if zstandard.CONTENTSIZE_UNKNOWN != declared > MAX_DECODED_BYTES:
+            raise MessageError(subject, f"unpacks to {declared} bytes")
+        return zstandard.ZstdDecompressor().decompress(
+            body, max_output_size=MAX_DECODED_BYTES, allow_extra_data=False
+        )
+    except zstandard.ZstdError as error:
+        raise MessageError(subject, f"does not unpack: {error}") from error
+
+
+def seconds(timestamp: str) -> float:
+    """Read a server's RFC 3339 time; microseconds are kept."""
+    return datetime.fromisoformat(_NANOSECONDS.sub(r"\1", timestamp)).timestamp()

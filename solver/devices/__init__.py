@@ -1,0 +1,1 @@
+"""Devices as each node sees them: pools, candidates, capacity, node selectors."""

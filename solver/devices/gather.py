@@ -1,0 +1,145 @@
+"""The pools that each node sees, in kube-scheduler's order.
+
+A node's own pools lie with it; pools that are not local to one node are looked at from
+every node. Results are remembered with the node's parts, so a node that did not change
+is not gathered again unless a pool of the whole cluster did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from msgspec import Struct
+
+from contracts.device import Device
+from contracts.features import Features
+from contracts.ids import DeviceID, NodeName
+from solver.devices.candidates import pool_of
+from solver.devices.pools import GatherError, SeenPool, pool_view, slice_of
+from solver.snapshot.pages import NodeParts, Page
+from solver.snapshot.parts import (
+    NodePart,
+    Part,
+    PoolPart,
+    PoolSlice,
+    UsePart,
+    node_key,
+    use_key,
+)
+
+PoolParts = tuple[tuple[Part, Part | None], ...]
+"""Pools, and the parts that say what is used of them."""
+
+
+class NodePools(Struct, frozen=True):
+    """A node and the pools that it sees."""
+
+    node: NodePart
+    pools: tuple[SeenPool, ...]
+    """Those whose devices bind last, come last; then by driver, then by name."""
+    error: str = ""
+    """Why the pools cannot be gathered; then there are none."""
+
+    @property
+    def name(self) -> NodeName:
+        """The node's name."""
+        return self.node.name
+
+    def find(self, device: DeviceID) -> tuple[Device, PoolSlice] | None:
+        """Look up a device that the node sees, with its slice."""
+        for seen in self.pools:
+            if (seen.view.driver, seen.view.pool) != (device.driver, device.pool):
+                continue
+            targeting = seen.view.targeting
+            for index, found in enumerate(seen.view.devices):
+                if found.name == device.device and targeting >> index & 1:
+                    return found, slice_of(pool_of(seen.view.part), index)
+        return None
+
+    @property
+    def blocks_all(self) -> bool:
+        """Whether a pool that is not whole keeps requests for all devices away."""
+        return any(not seen.view.usable for seen in self.pools)
+
+
+class Cluster:
+    """All nodes of a Problem and what they see, page by page."""
+
+    def __init__(self, pages: tuple[Page, ...], features: Features) -> None:
+        self._pages = pages
+        self._features = features
+        owned = (page.nodes.get("") for page in pages)
+        self._shared = tuple(item for parts in owned for item in _pools(parts))
+        self.key = (features, self._shared)
+        """What a result about a node depends on besides it; parts are by identity."""
+
+    def pages(self) -> Iterator[tuple[Page, Mapping[NodeName, NodePools]]]:
+        """Go through the pages with their nodes, by name."""
+        for page in self._pages:
+            yield page, self._nodes(page)
+
+    @cached_property
+    def nodes(self) -> Mapping[NodeName, NodePools]:
+        """All nodes by name, page by page."""
+        found: dict[NodeName, NodePools] = {}
+        for page in self._pages:
+            found.update(self._nodes(page))
+        return found
+
+    def _nodes(self, page: Page) -> Mapping[NodeName, NodePools]:
+        key, known = page.memo.get("nodes", _UNKNOWN)
+        if key != self.key:
+            known = {
+                NodeName(owner): self._node(page.nodes[owner])
+                for owner in sorted(page.nodes)
+                if owner
+            }
+            page.memo.keep("nodes", (self.key, known))
+        nodes: Mapping[NodeName, NodePools] = known
+        return nodes
+
+    def _node(self, parts: NodeParts) -> NodePools:
+        key, known = parts.memo.get("pools", _UNKNOWN)
+        if key != self.key:
+            name = NodeName(parts.owner)
+            found = parts.parts.get(node_key(name))
+            value = found.value if found is not None else None
+            node = value if isinstance(value, NodePart) else NodePart(name=name)
+            known = _gathered(node, (*_pools(parts), *self._shared), self._features)
+            parts.memo.keep("pools", (self.key, known))
+        pools: NodePools = known
+        return pools
+
+
+_UNKNOWN = (None, None)
+
+
+def _pools(parts: NodeParts | None) -> PoolParts:
+    """List the pools of a node, or of the cluster."""
+    if parts is None:
+        return ()
+    return tuple(
+        (part, parts.parts.get(use_key(part.value.driver, part.value.pool)))
+        for part in parts.parts.values()
+        if isinstance(part.value, PoolPart)
+    )
+
+
+def _gathered(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
+    seen = []
+    try:
+        for part, use in pools:
+            view = pool_view(part, node, features)
+            if view is not None:
+                value = use.value if use is not None else None
+                used = value if isinstance(value, UsePart) else None
+                seen.append(SeenPool(view, used))
+    except GatherError as error:
+        return NodePools(node, (), str(error))
+    return NodePools(node, tuple(sorted(seen, key=_order)))
+
+
+def _order(seen: SeenPool) -> tuple[bool, bytes, bytes]:
+    view = seen.view
+    return (view.binding, view.driver.encode(), view.pool.encode())

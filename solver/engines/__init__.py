@@ -1,0 +1,1 @@
+"""Engines, what chooses between them, and how their answers are compared."""

@@ -1,0 +1,30 @@
+"""The direct model of a batch on some nodes: variables, rules, and nothing solved."""
+
+from __future__ import annotations
+
+from ortools.sat.python import cp_model
+
+from solver.engines.direct.rules import RULES
+from solver.engines.direct.variables import Placements
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import NodeView
+
+
+def build(demand: Demand, nodes: tuple[NodeView, ...]) -> Placements:
+    """Build the model of placing the batch on these nodes."""
+    placements = Placements(cp_model.CpModel(), demand, nodes)
+    for rule in RULES:
+        rule(placements)
+    return placements
+
+
+def demand_everything(x: Placements) -> None:
+    """Ask for all gangs: the model is infeasible where they do not fit together."""
+    for kind, gangs in x.demand.gang_kinds.items():
+        x.model.add(x.gangs[kind] == len(gangs))
+
+
+def fix(x: Placements, variable: cp_model.IntVar, value: int) -> None:
+    """Leave a variable one value."""
+    domain = x.model.proto.variables[variable.index].domain
+    domain[0] = domain[1] = value

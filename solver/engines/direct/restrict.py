@@ -1,0 +1,72 @@
+"""Which nodes a model needs to see.
+
+Of each node kind at most as many nodes as the batch has pods matter, lowest names
+first: exact for rules inside a node. Most batches need far fewer: enough nodes of the
+tightest kinds to hold every pod by count. If all gangs fit on those, no larger model
+could do better, so the small one is tried first.
+"""
+
+from __future__ import annotations
+
+from solver.kinds.counting import pods_at_most
+from solver.kinds.demand import Demand, MemberKind
+from solver.kinds.nodes import NodeKind, NodeShape, NodeView
+
+
+def all_needed(kinds: tuple[NodeKind, ...], demand: Demand) -> tuple[NodeView, ...]:
+    """Choose nodes such that no answer needs another: kinds are exchangeable."""
+    pods = sum(demand.pods)
+    return tuple(
+        view
+        for kind in kinds
+        if any(pods_at_most(m, kind.shape) for m in demand.member_kinds)
+        for view in kind.nodes[:pods]
+    )
+
+
+def enough(
+    kinds: tuple[NodeKind, ...], demand: Demand, *, spare: int
+) -> tuple[NodeView, ...]:
+    """Choose nodes that hold `spare` times the batch's pods by count, tightest first.
+
+    Large pods choose first; a node chosen for one kind of pod is not counted for
+    another.
+    """
+    taken = [0] * len(kinds)
+    order = sorted(
+        range(len(demand.member_kinds)),
+        key=lambda m: (-demand.member_kinds[m].asked, m),
+    )
+    for m in order:
+        member, wanted = demand.member_kinds[m], demand.pods[m] * spare
+        for index in sorted(
+            range(len(kinds)), key=lambda i: (_tightness(member, kinds[i].shape), i)
+        ):
+            most = pods_at_most(member, kinds[index].shape)
+            if wanted <= 0 or most == 0:
+                continue
+            free = len(kinds[index].nodes) - taken[index]
+            used = min(free, -(-wanted // most))
+            taken[index] += used
+            wanted -= used * most
+    return tuple(
+        view
+        for kind, count in zip(kinds, taken, strict=True)
+        for view in kind.nodes[:count]
+    )
+
+
+def fewest_nodes(kinds: tuple[NodeKind, ...], demand: Demand) -> int:
+    """Bound from below how many nodes the whole batch touches, by counting."""
+    bounds = [0]
+    for member, pods in zip(demand.member_kinds, demand.pods, strict=True):
+        most = max((pods_at_most(member, kind.shape) for kind in kinds), default=0)
+        bounds.append(-(-pods // most) if most else 0)
+    return max(bounds)
+
+
+def _tightness(member: MemberKind, shape: NodeShape) -> tuple[int, int]:
+    """Rank node shapes for a pod: least left over, then fewest devices."""
+    size = sum(group.size for group in shape.groups)
+    used = min(pods_at_most(member, shape) * member.asked, size)
+    return (size - used, size)

@@ -1,0 +1,181 @@
+"""The direct model as one call: small models first, then the complete one.
+
+A model over enough nodes that asks for everything: if it has a solution, no more gangs
+can be in, nor with better alternatives. Else the complete model, one goal after the
+other. What is left over and the nodes touched are pursued last, and proven only where
+the nodes are few. Limits are work units.
+"""
+
+from __future__ import annotations
+
+from solver.decision import Status
+from solver.engines import cpsat
+from solver.engines.direct.build import build, demand_everything
+from solver.engines.direct.extract import extract
+from solver.engines.direct.objective import first_choices_only, gain_of
+from solver.engines.direct.restrict import all_needed, enough, fewest_nodes
+from solver.engines.direct.variables import Placements
+from solver.engines.goals import LEFT, RANKS, TOUCHED, Effort, Found, Goal, goals_of
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import NodeKind, NodeView
+from solver.problem.problem import Parameters
+
+SPARES = (1, 4)
+"""How many times the batch the small models can hold by count."""
+SMALL_WORK = 0.5
+"""Deterministic time that a small model may take."""
+LATER_WORK = {LEFT: 0.5, TOUCHED: 0.1}
+"""Likewise the goals after the second tier."""
+LATER_NODES = 128
+"""Over more nodes the complete model does not pursue them."""
+Best = tuple[Placements, cpsat.Solved]
+
+
+class DirectSearch:
+    """One run over the models; counts what they cost."""
+
+    def __init__(
+        self, demand: Demand, kinds: tuple[NodeKind, ...], parameters: Parameters
+    ) -> None:
+        self._demand = demand
+        self._kinds = kinds
+        self._parameters = parameters
+        goals = goals_of(demand, parameters.tiers)
+        self._first = [goal for goal in goals if goal[0] <= RANKS]
+        self._later = [goal for goal in goals if goal[0] > RANKS]
+        self._bounds: dict[Goal, int | None] = {}
+        self._work = 0.0
+        self._models = self._variables = self._constraints = 0
+
+    def run(self) -> Found:
+        """Try the small models, then the complete one."""
+        everything = all_needed(self._kinds, self._demand)
+        for spare in SPARES:
+            nodes = enough(self._kinds, self._demand, spare=spare)
+            if len(nodes) >= len(everything):
+                break
+            best = self._everything_on(nodes)
+            if best is not None:
+                best = self._everything_better(best, everything)
+                return self._found(best, proven=True)
+        return self._best_on(everything)
+
+    def _found(self, best: Best | None, *, proven: bool) -> Found:
+        effort = self._effort()
+        if best is None:
+            return Found(status=Status.NOT_PROVEN, bounds=self._bounds, effort=effort)
+        return Found(
+            status=Status.OPTIMAL if proven else Status.FEASIBLE,
+            placed=extract(*best),
+            bounds=self._bounds,
+            effort=effort,
+        )
+
+    def _effort(self) -> Effort:
+        return Effort(
+            models=self._models,
+            variables=self._variables,
+            constraints=self._constraints,
+            work=round(self._work, 6),
+        )
+
+    def _built(self, nodes: tuple[NodeView, ...]) -> Placements:
+        x = build(self._demand, nodes)
+        self._models += 1
+        self._variables = max(self._variables, len(x.model.proto.variables))
+        self._constraints = max(self._constraints, len(x.model.proto.constraints))
+        return x
+
+    def _solve(
+        self, x: Placements, limit: float, *, feasibility: bool
+    ) -> cpsat.Outcome:
+        outcome = cpsat.solve(
+            x.model,
+            work_limit=min(limit, self._parameters.work_limit - self._work),
+            seed=self._parameters.seed,
+            feasibility=feasibility,
+        )
+        self._work += outcome.work
+        return outcome
+
+    def _everything_on(self, nodes: tuple[NodeView, ...]) -> Best | None:
+        """Place all gangs with their first choices on these nodes, if it can be."""
+        x = self._built(nodes)
+        demand_everything(x)
+        first_choices_only(x)
+        outcome = self._solve(x, SMALL_WORK, feasibility=True)
+        return (x, outcome) if isinstance(outcome, cpsat.Solved) else None
+
+    def _everything_better(self, best: Best, everything: tuple[NodeView, ...]) -> Best:
+        """Pursue the later goals from an answer that has everything."""
+        least = fewest_nodes(self._kinds, self._demand)
+        only_nodes = self._later == [(TOUCHED, None)]
+        if only_nodes and _touched(best) == least:
+            self._bounds[TOUCHED, None] = least
+            return best
+        x, complete = best[0], len(everything) <= LATER_NODES
+        if complete:
+            known = {view.name for view in x.nodes}
+            others = (view for view in everything if view.name not in known)
+            x = self._built((*x.nodes, *others))
+            demand_everything(x)
+            first_choices_only(x)
+        found, _ = self._pursue(x, self._later, best, proven=complete)
+        if only_nodes and found is not None and _touched(found) == least:
+            self._bounds[TOUCHED, None] = least
+        return found or best
+
+    def _best_on(self, nodes: tuple[NodeView, ...]) -> Found:
+        """Pursue one goal after the other on all nodes."""
+        x = self._built(nodes)
+        best, proven = self._pursue(x, self._first, None, proven=True)
+        if best is not None and len(nodes) <= LATER_NODES:
+            best, _ = self._pursue(x, self._later, best, proven=proven)
+        return self._found(best, proven=proven)
+
+    def _pursue(
+        self, x: Placements, goals: list[Goal], best: Best | None, *, proven: bool
+    ) -> tuple[Best | None, bool]:
+        """Pursue goals; each keeps what was reached before. Says if all are proven.
+
+        `proven`: whether all goals before were, on all nodes that matter.
+        """
+        for goal in goals:
+            self._bounds[goal] = None
+            gain = gain_of(x, goal)
+            if gain is None:
+                proven = False
+                continue
+            x.model.maximize(gain)
+            _hint(x, best)
+            limit = LATER_WORK.get(goal[0], self._parameters.work_limit)
+            outcome = self._solve(x, limit, feasibility=False)
+            if isinstance(outcome, cpsat.Solved):
+                best = (x, outcome)
+                if proven:
+                    self._bounds[goal] = abs(outcome.whole_bound)
+                proven = proven and outcome.optimal
+                x.model.add(gain >= outcome.value_reached)
+            else:
+                proven = False
+        return best, proven
+
+
+def _hint(x: Placements, best: Best | None) -> None:
+    """Start from what was found, in this model or in one over its first nodes."""
+    x.model.clear_hints()  # type: ignore[no-untyped-call]  # ships no types for it
+    if best is None:
+        return
+    known, solved = best
+    names = known.model.proto.variables
+    values = {names[i].name: value for i, value in enumerate(solved.values)}
+    for index, variable in enumerate(x.model.proto.variables):
+        value = values.get(variable.name)
+        if variable.name and value is not None:
+            x.model.add_hint(x.model.get_int_var_from_proto_index(index), value)
+
+
+def _touched(best: Best) -> int:
+    """Count the nodes that pods are on."""
+    x, solved = best
+    return len({lot.node for lot in x.lots if solved.value(lot.pods)})

@@ -1,0 +1,1 @@
+"""Which patterns the nodes use: pricing, masters, cuts, and whole numbers."""

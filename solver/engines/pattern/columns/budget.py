@@ -1,0 +1,50 @@
+"""How much work is left, and what was done: work units, never the clock."""
+
+from __future__ import annotations
+
+from ortools.sat.python import cp_model
+
+from solver.engines import cpsat
+from solver.engines.goals import Effort
+
+
+class Budget:
+    """Counts the work of one batch."""
+
+    def __init__(self, work_limit: float, seed: int) -> None:
+        self._seed = seed
+        self.left = work_limit
+        """Deterministic time of CP-SAT."""
+        self._work = 0.0
+        self._models = self._variables = self._constraints = 0
+        self._patterns = 0
+
+    def solve(self, model: cp_model.CpModel, limit: float) -> cpsat.Solved | None:
+        """Solve a model with at most so much work, and count it; None: no solution."""
+        found = cpsat.solve(
+            model,
+            work_limit=min(limit, self.left),
+            seed=self._seed,
+            feasibility=False,
+        )
+        proto = model.proto
+        self._models += 1
+        self._variables = max(self._variables, len(proto.variables))
+        self._constraints = max(self._constraints, len(proto.constraints))
+        self._work += found.work
+        self.left -= found.work
+        return found if isinstance(found, cpsat.Solved) else None
+
+    def listed(self, patterns: int) -> None:
+        """Count patterns."""
+        self._patterns = max(self._patterns, patterns)
+
+    def effort(self) -> Effort:
+        """Report what was done."""
+        return Effort(
+            models=self._models,
+            variables=self._variables,
+            constraints=self._constraints,
+            patterns=self._patterns,
+            work=round(self._work, 6),
+        )

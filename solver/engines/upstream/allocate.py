@@ -1,0 +1,211 @@
+"""Gang by gang, pod by pod, node by node: what kube-scheduler would do on its own.
+
+For comparison and conformance, not for deciding well: pods one after the other, nodes
+by name, first fit, never revisited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import structs
+
+from contracts.allocation import DeviceRequestAllocationResult, Reason, Rule
+from contracts.ids import NodeName, PoolID
+from contracts.messages import MemberAllocated
+from contracts.pods.node_resources import PODS
+from contracts.quantity import Quantity
+from solver.decision import Decision, GangDecision, Statistics, Status
+from solver.devices.gather import Cluster, NodePools
+from solver.devices.pools import SeenPool
+from solver.engines.upstream.errors import AbortedError, FatalError, StepsSpentError
+from solver.engines.upstream.search import STEPS, Search
+from solver.engines.upstream.world import World
+from solver.kinds.node_fit import fit_of, fits, left_of, need_of
+from solver.placement import Place
+from solver.problem.problem import GangPart, MemberPart, Problem
+from solver.results import ResultError, Results
+from solver.snapshot.parts import NodePart, ShareUse, UsePart
+
+
+def allocate_upstream(
+    problem: Problem, expired: Callable[[], bool] = lambda: False
+) -> Decision:
+    """Decide as kube-scheduler would, gang by gang in the order of the Problem.
+
+    `expired` says when the caller's time is over, as a context does.
+    """
+    scheduler = _Scheduler(problem, expired)
+    decisions, unknown = [], False
+    for gang in problem.gangs:
+        bare = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
+        if gang.refused:
+            decisions.append(structs.replace(bare, reasons=gang.refused, failed=True))
+            continue
+        try:
+            members = scheduler.gang(gang)
+        except (FatalError, ResultError) as error:
+            node_only = isinstance(error, FatalError) and error.node_only
+            facts = {"nodeOnly": 1} if node_only else {}
+            reason = Reason(rule=Rule.INVALID, message=str(error), facts=facts)
+            decisions.append(structs.replace(bare, reasons=(reason,), failed=True))
+            continue
+        except AbortedError as error:
+            reason = Reason(
+                rule=Rule.NOT_PROVEN, message=str(error), facts={"aborted": 1}
+            )
+            decisions.append(structs.replace(bare, reasons=(reason,), failed=True))
+            continue
+        except StepsSpentError:
+            unknown = True
+            message = f"no answer within {STEPS} steps"
+            reason = Reason(rule=Rule.NOT_PROVEN, message=message)
+            decisions.append(structs.replace(bare, reasons=(reason,)))
+            continue
+        if members is None:
+            message = "kube-scheduler's order finds no devices on any node"
+            reason = Reason(rule=Rule.NO_CANDIDATE, message=message)
+            decisions.append(structs.replace(bare, reasons=(reason,)))
+            continue
+        decisions.append(structs.replace(bare, members=members))
+    return Decision(
+        problem=problem.hash,
+        status=Status.NOT_PROVEN if unknown else Status.FEASIBLE,
+        objective=(),
+        gangs=tuple(decisions),
+        statistics=Statistics(),
+    )
+
+
+class _Scheduler:
+    """Places pods and remembers what they took."""
+
+    def __init__(self, problem: Problem, expired: Callable[[], bool]) -> None:
+        self._problem = problem
+        self._expired = expired
+        features = problem.parameters.features
+        self._cluster = Cluster(problem.pages, features)
+        self._results = Results(problem, self._cluster, narrow=False)
+        self._uses: dict[PoolID, UsePart] = {}
+        self._needs: dict[NodeName, dict[str, int]] = {}
+        """What the pods placed so far need of their nodes, by resource."""
+
+    def gang(self, gang: GangPart) -> tuple[MemberAllocated, ...] | None:
+        """Place all pods of a gang; None: one finds no node, and nothing is taken."""
+        before, needs, members = dict(self._uses), dict(self._needs), []
+        for member in gang.members:
+            for index in range(member.count):
+                place = self._pod(gang, member)
+                if place is None:
+                    self._uses, self._needs = before, needs
+                    return None
+                allocated = self._results.pod(gang, member, index, place)
+                self._take(allocated)
+                self._needs[place.node] = self._with_pod(place.node, member)
+                members.append(allocated)
+        return tuple(members)
+
+    def _pod(self, gang: GangPart, member: MemberPart) -> Place | None:
+        refusal: FatalError | None = None
+        for node in self._nodes(member):
+            if node.error:
+                raise FatalError(node.error)
+            world = World(self._problem, gang.namespace, self._with_uses(node))
+            try:
+                search = Search(self._problem, world, member, self._expired)
+                if search.run():
+                    return _place(search, world, member)
+            except FatalError as error:
+                if not error.node_only:
+                    raise
+                refusal = error
+        if refusal is not None:
+            raise refusal
+        return None
+
+    def _nodes(self, member: MemberPart) -> list[NodePools]:
+        """List the nodes that may serve a member, by name."""
+        nodes, fit = self._cluster.nodes, fit_of(member)
+        names = [member.node_name] if member.node_name else sorted(nodes)
+        found = [nodes[name] for name in names if name in nodes]
+        return [
+            node
+            for node in found
+            if not node.node.unavailable
+            and fits(fit, node.node)
+            and self._suffices(node.node, member)
+        ]
+
+    def _suffices(self, node: NodePart, member: MemberPart) -> bool:
+        """Say whether the node has enough left for one more pod."""
+        needs = self._with_pod(node.name, member)
+        asked = {PODS, *member.resources}
+        left = {name: left_of(node, name) for name in asked}
+        return all(n is None or needs[name] <= n for name, n in left.items())
+
+    def _with_pod(self, node: NodeName, member: MemberPart) -> dict[str, int]:
+        """Add what one more pod needs to what the node's pods need."""
+        needs = dict(self._needs.get(node, {}))
+        for name in (PODS, *(n for n in member.resources if n != PODS)):
+            needs[name] = needs.get(name, 0) + need_of(member, name)
+        return needs
+
+    def _with_uses(self, node: NodePools) -> NodePools:
+        if not self._uses:
+            return node
+        pools = tuple(
+            SeenPool(seen.view, self._uses.get(_pool_id(seen), seen.use))
+            for seen in node.pools
+        )
+        return NodePools(node.node, pools)
+
+    def _take(self, member: MemberAllocated) -> None:
+        """Count what a pod got as taken; admin access takes nothing."""
+        node = self._cluster.nodes[member.node]
+        pools = {_pool_id(seen): seen.use for seen in node.pools}
+        for claim in member.claims:
+            for result in claim.allocation.devices.results:
+                if result.admin_access:
+                    continue
+                key = PoolID(result.driver, result.pool)
+                use = self._uses.get(key) or pools[key]
+                use = use or UsePart(driver=result.driver, pool=result.pool)
+                self._uses[key] = _with_result(use, result)
+
+
+def _with_result(use: UsePart, result: DeviceRequestAllocationResult) -> UsePart:
+    if result.share_id is None:
+        return structs.replace(use, taken=(*use.taken, result.device))
+    consumed = {name: amount.nano for name, amount in result.consumed_capacity.items()}
+    for share in use.shared:
+        if share.device == result.device:
+            for name, amount in share.consumed:
+                consumed[name] = consumed.get(name, 0) + amount.nano
+    mine = ShareUse(
+        device=result.device,
+        consumed=tuple((n, Quantity.of_nano(v)) for n, v in sorted(consumed.items())),
+    )
+    others = tuple(share for share in use.shared if share.device != result.device)
+    return structs.replace(use, shared=(*others, mine))
+
+
+def _pool_id(seen: SeenPool) -> PoolID:
+    return PoolID(seen.view.driver, seen.view.pool)
+
+
+def _place(search: Search, world: World, member: MemberPart) -> Place:
+    asks = [
+        search.ask(c, r)
+        for c, claim in enumerate(member.claims)
+        for r in range(len(claim.requests))
+    ]
+    return Place(
+        NodeName(world.node.name),
+        tuple(
+            tuple(
+                world.candidates[i].name for i in search.devices[ask.claim][ask.request]
+            )
+            for ask in asks
+        ),
+        tuple(ask.alternative for ask in asks),
+    )

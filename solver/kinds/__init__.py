@@ -1,0 +1,1 @@
+"""What cannot be told apart, counted: requests, pods, gangs, devices, nodes."""

@@ -1,0 +1,71 @@
+"""What room on a node is worth for pods that are expected later (tier 3).
+
+Room is how many more pods of a kind a node would take by counting: devices and their
+shared values, shares, and the node's own resources. Counters, compatibility groups and
+distinctAttribute are not looked at, and requests do not compete: an estimate.
+
+    value(node) = sum over kinds of weight * (size * room + 2 * min(size * room, 1000))
+
+is concave in each room: the first device's worth of room on a node counts three times,
+so room on several nodes is worth more than the same room on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from solver.kinds.counting import pods_by_values, uses_at_most
+from solver.kinds.demand import ExpectedKind, MemberKind
+from solver.kinds.nodes import NodeShape
+
+FIRST, MORE = 1000, 2
+"""The thousandths of devices that count more, and by how much."""
+
+
+def value_of_shape(expected: Iterable[ExpectedKind], shape: NodeShape) -> int:
+    """Say what the room on a node of this shape is worth."""
+    return sum(value_of_room(kind, room_on(kind.member, shape)) for kind in expected)
+
+
+def value_of_room(kind: ExpectedKind, room: int) -> int:
+    """Say what room for so many pods of a kind is worth on one node."""
+    thousandths = kind.size * room
+    return kind.weight * (thousandths + MORE * min(thousandths, FIRST))
+
+
+def room_on(member: MemberKind, shape: NodeShape) -> int:
+    """Count how many more pods a node would take; 0 where nothing bounds them."""
+    if not shape.fits >> member.fit & 1:
+        return 0
+    bounds = (
+        room_by_devices(member, shape),
+        room_by_resources(member.needs, shape.free),
+    )
+    return min((bound for bound in bounds if bound is not None), default=0)
+
+
+def room_by_resources(needs: Sequence[int], free: Sequence[int | None]) -> int | None:
+    """Bound the pods by what the node itself has left; None: it does not bound them.
+
+    Both are by `Query.resources`.
+    """
+    pairs = zip(needs, free, strict=True)
+    bounds = [left // need for need, left in pairs if need and left is not None]
+    return min(bounds, default=None)
+
+
+@lru_cache(maxsize=1 << 16)
+def room_by_devices(member: MemberKind, shape: NodeShape) -> int | None:
+    """Bound the pods by devices; None: no request bounds them.
+
+    `member` is that of an `ExpectedKind`.
+    """
+    bounds = [
+        sum(uses_at_most(group, ask) for group in shape.groups) // ask.count
+        for ask in member.asks
+    ]
+    for constraint in member.constraints:
+        scope = [(member.asks[a], column) for a, column in constraint.scope]
+        bounds.append(pods_by_values(scope, shape))
+    return min(bounds, default=None)

@@ -1,0 +1,248 @@
+"""What sets a device apart for this batch besides what it may serve: its traits.
+
+Shares that several requests may have, counters that it draws from, groups that must
+agree. A plain device has none, and most devices are plain.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from contracts.device import Device, DeviceCounterConsumption
+from contracts.features import Features
+from contracts.quantity import Quantity
+from solver.devices.candidates import (
+    indices,
+    is_shareable,
+    pool_of,
+    use_of_shares,
+)
+from solver.devices.capacity_amounts import AmountError, consumed_amounts
+from solver.devices.marks import marks_of
+from solver.devices.pools import PoolView, SeenPool
+from solver.kinds.demand import Query, RequestKind
+
+CounterKey = tuple[str, str, str, str]
+"""(driver, pool, counter set, counter)."""
+
+
+class Traits(Struct, frozen=True, cache_hash=True):
+    """What uses of a device cost besides the device."""
+
+    left: tuple[int, ...] | None = None
+    """1e-9 units of each capacity that shares may still have; None: not shareable."""
+    costs: tuple[tuple[int, ...], ...] = ()
+    """What one share consumes of each capacity, by request kind."""
+    draws: tuple[tuple[int, int], ...] = ()
+    """(index into the node's counters, 1e-9 units), charged once."""
+    groups: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    """(index into the node's counter sets, compatibility groups)."""
+
+
+PLAIN = Traits()
+
+
+class Counters:
+    """The counters that a node's pools define, and what is left of them."""
+
+    def __init__(self) -> None:
+        self.keys: dict[CounterKey, int] = {}
+        self.left: list[int] = []
+        self.sets: dict[tuple[str, str, str], int] = {}
+        self.allowed: list[tuple[str, ...] | None] = []
+        """Groups that the devices in use leave for each counter set; None: any."""
+        self.owners: list[tuple[str, ...]] = []
+        """Who each counter is, where several nodes see it; empty: the node's own."""
+        self.set_owners: list[tuple[str, ...]] = []
+        """Likewise of each counter set."""
+
+    def add(self, seen: SeenPool) -> bool:
+        """Add the counters of a pool; False: one of them is already overdrawn."""
+        view = seen.view
+        if not view.counters:
+            return True
+        is_own = bool(pool_of(view.part).node)
+        for item in view.counters:
+            place = (view.driver, view.pool, item.name)
+            self.sets[place] = len(self.allowed)
+            self.allowed.append(None)
+            self.set_owners.append(() if is_own else place)
+            for name in sorted(item.counters):
+                key = (view.driver, view.pool, item.name, name)
+                self.keys[key] = len(self.left)
+                self.left.append(item.counters[name].value.nano)
+                self.owners.append(() if is_own else key)
+        start = len(self.left) - sum(len(item.counters) for item in view.counters)
+        for device in _in_use(seen):
+            for consumption in device.consumes_counters:
+                self._charge(seen, consumption)
+        return all(amount >= 0 for amount in self.left[start:])
+
+    def _charge(self, seen: SeenPool, consumption: DeviceCounterConsumption) -> None:
+        place = (seen.view.driver, seen.view.pool, consumption.counter_set)
+        if place not in self.sets:
+            return
+        for name, counter in consumption.counters.items():
+            self.left[self.keys[*place, name]] -= counter.value.nano
+        number = self.sets[place]
+        known, mine = self.allowed[number], consumption.compatibility_groups or ()
+        if known is None:
+            self.allowed[number] = tuple(sorted(mine)) or NO_GROUPS
+        elif known != NO_GROUPS and mine:
+            self.allowed[number] = tuple(g for g in known if g in mine)
+
+    def draws(self, seen: SeenPool, device: Device) -> tuple[tuple[int, int], ...]:
+        """List what a device draws."""
+        return tuple(
+            sorted(
+                (
+                    self.keys[
+                        seen.view.driver,
+                        seen.view.pool,
+                        consumption.counter_set,
+                        name,
+                    ],
+                    counter.value.nano,
+                )
+                for consumption in device.consumes_counters
+                for name, counter in consumption.counters.items()
+            )
+        )
+
+    def groups(
+        self, seen: SeenPool, device: Device
+    ) -> tuple[tuple[int, tuple[str, ...]], ...]:
+        """List the groups of a device by counter set."""
+        return tuple(
+            (
+                self.sets[seen.view.driver, seen.view.pool, item.counter_set],
+                tuple(sorted(item.compatibility_groups or ())) or NO_GROUPS,
+            )
+            for item in device.consumes_counters
+        )
+
+
+NO_GROUPS = ("",)
+"""In place of groups: a device that names none goes only with others like it."""
+
+
+def _in_use(seen: SeenPool) -> list[Device]:
+    """List the devices of a pool that somebody has, for itself or in shares."""
+    if seen.use is None:
+        return []
+    names = {*seen.use.taken, *(share.device for share in seen.use.shared)}
+    view = seen.view
+    return [
+        view.devices[bit]
+        for bit in indices(view.targeting | view.elsewhere)
+        if view.devices[bit].name in names
+    ]
+
+
+def is_plain(device: Device) -> bool:
+    """Say whether uses of a device cost nothing but the device."""
+    return not (device.consumes_counters or device.allow_multiple_allocations)
+
+
+def traits_of(
+    seen: SeenPool,
+    device: Device,
+    counters: Counters,
+    query: Query,
+    features: Features,
+) -> Traits:
+    """Find what sets a device apart."""
+    left: tuple[int, ...] | None = None
+    costs: tuple[tuple[int, ...], ...] = ()
+    shares = use_of_shares(seen.use).get(device.name)
+    if is_shareable(device, features):
+        names = sorted(device.capacity)
+        left = tuple(
+            device.capacity[name].value.nano - (shares or {}).get(name, 0)
+            for name in names
+        )
+        costs = tuple(
+            _cost(device, names, kind.capacity, features) for kind in query.requests
+        )
+    if not device.consumes_counters or (left is not None and shares is not None):
+        return Traits(left=left, costs=costs)
+    return Traits(
+        left=left,
+        costs=costs,
+        draws=counters.draws(seen, device),
+        groups=(counters.groups(seen, device) if features.compatibility_groups else ()),
+    )
+
+
+def drawing(seen: SeenPool, features: Features) -> int:
+    """Find the devices that would draw from counters anew: shared ones already have."""
+    shares = use_of_shares(seen.use)
+    return sum(
+        1 << index
+        for index in indices(seen.view.targeting & marks_of(seen.view.part).counting)
+        for device in (seen.view.devices[index],)
+        if not (device.name in shares and is_shareable(device, features))
+    )
+
+
+def targets(view: PoolView, chosen: int, kind: RequestKind, features: Features) -> int:
+    """Find the devices that a request means: what `All` must have all of."""
+    bits, marks = view.reachable & chosen, marks_of(view.part)
+    if not features.device_binding:
+        bits &= ~marks.binding
+    # One use that asks for no amounts has all of whatever is not metered.
+    for index in indices(bits if kind.capacity else bits & marks.metered):
+        if not _is_large_enough(view.devices[index], {}, kind, features):
+            bits &= ~(1 << index)
+    return bits
+
+
+def with_room(
+    seen: SeenPool, chosen: int, kind: RequestKind, features: Features
+) -> int:
+    """Narrow devices to those whose capacity, less what shares consume, is enough."""
+    shares = use_of_shares(seen.use)
+    if not shares or not features.consumable_capacity:
+        return chosen
+    for index in indices(chosen):
+        device = seen.view.devices[index]
+        used = shares.get(device.name)
+        if used and not _is_large_enough(device, used, kind, features):
+            chosen &= ~(1 << index)
+    return chosen
+
+
+def _is_large_enough(
+    device: Device, used: dict[str, int], kind: RequestKind, features: Features
+) -> bool:
+    if not features.consumable_capacity or not (kind.capacity or device.capacity):
+        return True
+    amounts = costs_of(device, kind.capacity, features)
+    return amounts is not None and all(
+        used.get(name, 0) + amount <= device.capacity[name].value.nano
+        for name, amount in amounts.items()
+    )
+
+
+def _cost(
+    device: Device,
+    names: list[str],
+    capacity: tuple[tuple[str, int], ...],
+    features: Features,
+) -> tuple[int, ...]:
+    amounts = costs_of(device, capacity, features)
+    return tuple(amounts[name] for name in names) if amounts is not None else ()
+
+
+def costs_of(
+    device: Device, capacity: tuple[tuple[str, int], ...], features: Features
+) -> dict[str, int] | None:
+    """Compute what one use consumes of each capacity; None: it cannot be had."""
+    asked = {name: Quantity.of_nano(amount) for name, amount in capacity}
+    try:
+        found = consumed_amounts(
+            device, asked, fractional=features.fractional_capacity_range
+        )
+    except AmountError:
+        return None
+    return None if found is None else {n: q.nano for n, q in found.items()}

@@ -14,8 +14,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from benchmarks.report import Row
-from tests.cluster import Stack
-from tests.controlplane.server import ControlPlane
+from tests.lab.cluster import Stack
+from tests.lab.controlplane.server import ControlPlane
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _IDLE = (3, 4)

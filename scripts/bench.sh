@@ -3,9 +3,10 @@
 # Usage: scripts/bench.sh small|full
 set -euo pipefail
 mkdir -p build/benchmarks
-for name in decisions arrivals soak incremental openb scale selectors semantics \
-  upstream_rate claim_writes watch_state slices gang_gates cluster_rate \
-  cluster_families admin_load; do
+for name in bus.decisions bus.arrivals solver.soak solver.incremental openb \
+  solver.scale solver.selectors solver.semantics solver.upstream_rate \
+  cluster.claim_writes cluster.watch_state cluster.slices cluster.gang_gates \
+  cluster.rate cluster.families cluster.admin_load; do
   echo "== $name"
   .venv/bin/python -m "benchmarks.$name" --size "$1" --json "build/benchmarks/$name.json"
 done

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds the programs of a Kubernetes control plane for the tests, once for each state of
-# tests/controlplane/go.mod and each Go: etcd, kube-apiserver, kube-controller-manager,
+# tests/lab/controlplane/go.mod and each Go: etcd, kube-apiserver, kube-controller-manager,
 # kube-scheduler and kubectl. Prints their folder as the last line.
 # The first build takes about 8 minutes on 2 cores and 3 GB of Go's caches; a folder that
 # is there is used as it is. KUBEBUILDER_ASSETS names a folder to use instead.
 # Usage: scripts/controlplane.sh
 set -euo pipefail
-cd "$(dirname "$0")/../tests/controlplane"
+cd "$(dirname "$0")/../tests/lab/controlplane"
 programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl)
 
 fail() {
@@ -30,7 +30,7 @@ fi
 command -v go >/dev/null || fail "Go 1.26+ is not installed: https://go.dev/dl"
 
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
-key=$({ go env GOVERSION; cat go.mod go.sum ../../scripts/controlplane.sh; } | sha256sum | cut -c1-16)
+key=$({ go env GOVERSION; cat go.mod go.sum ../../../scripts/controlplane.sh; } | sha256sum | cut -c1-16)
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/moorings/controlplane/$key
 if complete "$folder"; then
   echo "$folder"

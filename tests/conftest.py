@@ -13,10 +13,10 @@ import pytest
 
 from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus, BusSettings
-from tests.controlplane import programs, server
-from tests.controlplane.client import Kube
-from tests.controlplane.options import NEWEST, RELEASE, Options, of_release
-from tests.upstream_oracle import NO_GO, REQUIRED, built
+from tests.lab.controlplane import programs, server
+from tests.lab.controlplane.client import Kube
+from tests.lab.controlplane.options import NEWEST, RELEASE, Options, of_release
+from tests.oracles.upstream_oracle import NO_GO, REQUIRED, built
 
 
 def pytest_configure() -> None:

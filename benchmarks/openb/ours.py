@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import NAMESPACE_DNS, uuid5
 
-from benchmarks.full_path import ALL, Decider
 from benchmarks.openb.fleet import Placement
 from benchmarks.openb.trace import MILLI, Trace, TraceNode, TracePod
-from benchmarks.worlds import CLASS, CLUSTER, DRIVER, observed_class
+from benchmarks.solver.full_path import ALL, Decider
+from benchmarks.worlds.fleets import CLASS, CLUSTER, DRIVER, observed_class
 from contracts.claim import (
     CapacityRequirements,
     CELDeviceSelector,

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from moorings.client import Client, open_client
-from tests import cluster
-from tests.cluster import Stack
-from tests.controlplane import fleet
-from tests.controlplane.client import Kube
-from tests.controlplane.fleet import Fleet
-from tests.controlplane.server import ControlPlane
+from tests.lab import cluster
+from tests.lab.cluster import Stack
+from tests.lab.controlplane import fleet
+from tests.lab.controlplane.client import Kube
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.server import ControlPlane
 
 
 @pytest.fixture(scope="module")

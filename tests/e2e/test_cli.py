@@ -22,7 +22,7 @@ from contracts.messages import AllocationWritten, GatesOpened, PodWritten
 from moorings.client import open_client
 from runtime.wire import Outgoing
 from solver.snapshot.gangs import GangRecord
-from tests.command_line import MAIN, moorings
+from tests.lab.command_line import MAIN, moorings
 
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
 GANG: dict[str, Any] = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests import cluster
-from tests.cluster import create_pods, exists, gang_pod, is_running, template
-from tests.controlplane import fleet, objects
-from tests.controlplane.client import Kube, named
-from tests.controlplane.fleet import Fleet, allocated
-from tests.controlplane.objects import RESOURCE
-from tests.controlplane.server import ControlPlane
-from tests.waits import until_told
+from tests.lab import cluster
+from tests.lab.cluster import create_pods, exists, gang_pod, is_running, template
+from tests.lab.controlplane import fleet, objects
+from tests.lab.controlplane.client import Kube, named
+from tests.lab.controlplane.fleet import Fleet, allocated
+from tests.lab.controlplane.objects import RESOURCE
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.waits import until_told
 
 KIND = "deviceclass.resource.kubernetes.io"
 REMOVED = [{"op": "remove", "path": "/spec/schedulingGates"}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts.gang import GangPhase
 from moorings.client import Client
-from tests.cluster import (
+from tests.lab.cluster import (
     GATES,
     create_pods,
     gang_pod,
@@ -14,10 +14,10 @@ from tests.cluster import (
     template,
     uid_of,
 )
-from tests.controlplane import objects
-from tests.controlplane.client import Json, Kube, named
-from tests.controlplane.fleet import Fleet
-from tests.waits import pods_of, until_over, until_told
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.waits import pods_of, until_over, until_told
 
 
 async def running_set(site: Fleet, kube: Kube) -> list[Json]:

@@ -12,12 +12,12 @@ from contracts.gang import GangPhase
 from contracts.messages import GangAllocated
 from contracts.names import FINALIZER, GANG, GANG_SIZE
 from moorings.client import Client
-from tests.cluster import Stack, create_pods, is_running, template
-from tests.controlplane.client import Json, Kube, RefusedError
-from tests.controlplane.fleet import Fleet, allocated, users
-from tests.controlplane.objects import RESOURCE
-from tests.services import Process, eventually
-from tests.waits import pods_of, until_phase, until_told
+from tests.lab.cluster import Stack, create_pods, is_running, template
+from tests.lab.controlplane.client import Json, Kube, RefusedError
+from tests.lab.controlplane.fleet import Fleet, allocated, users
+from tests.lab.controlplane.objects import RESOURCE
+from tests.lab.services import Process, eventually
+from tests.lab.waits import pods_of, until_phase, until_told
 
 NOBODY = {"schedulerName": "nobody"}
 """A pod's own field: its gate opens, and nobody binds it."""

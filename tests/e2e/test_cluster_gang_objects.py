@@ -11,8 +11,8 @@ import pytest
 
 from contracts.gang import API_VERSION, GangPhase
 from moorings.client import Client
-from tests import cluster
-from tests.cluster import (
+from tests.lab import cluster
+from tests.lab.cluster import (
     Stack,
     create_pods,
     is_running,
@@ -20,13 +20,13 @@ from tests.cluster import (
     template,
     uid_of,
 )
-from tests.controlplane.client import Json, Kube, named
-from tests.controlplane.fleet import Fleet
-from tests.controlplane.kubectl import Kubectl
-from tests.controlplane.objects import RESOURCE
-from tests.controlplane.server import ControlPlane
-from tests.manifests import BASE
-from tests.waits import pods_of, until_phase, until_told
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.objects import RESOURCE
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.manifests import BASE
+from tests.lab.waits import pods_of, until_phase, until_told
 
 CRD = BASE / "gangs-customresourcedefinition.yaml"
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests import cluster
-from tests.cluster import Stack, gang_pod, is_running, pods_until
 from tests.conftest import release
-from tests.controlplane import kubelet, objects
-from tests.controlplane.client import Kube
-from tests.controlplane.options import NEWEST
-from tests.controlplane.server import ControlPlane
+from tests.lab import cluster
+from tests.lab.cluster import Stack, gang_pod, is_running, pods_until
+from tests.lab.controlplane import kubelet, objects
+from tests.lab.controlplane.client import Kube
+from tests.lab.controlplane.options import NEWEST
+from tests.lab.controlplane.server import ControlPlane
 
 SERVED = ("v1",) if release() == NEWEST else ("v1", "v1beta2", "v1beta1")
 """Older releases serve the versions before v1 too, as the tests start them."""

@@ -9,14 +9,15 @@ import pytest
 
 from contracts.gang import API_VERSION, GangPhase
 from moorings.client import Client
-from tests import builders, cluster
-from tests.cluster import Stack, create_pods, is_running, name_of, template
-from tests.controlplane.client import Json, Kube
-from tests.controlplane.fleet import Fleet
-from tests.controlplane.kubectl import Kubectl
-from tests.controlplane.server import ControlPlane
-from tests.manifests import BASE
-from tests.waits import pods_of, until_over, until_phase, until_told
+from tests import builders
+from tests.lab import cluster
+from tests.lab.cluster import Stack, create_pods, is_running, name_of, template
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.manifests import BASE
+from tests.lab.waits import pods_of, until_over, until_phase, until_told
 
 CRD = BASE / "gangs-customresourcedefinition.yaml"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contracts.gang import GangPhase
 from contracts.names import MEMBER
 from moorings.client import Client
-from tests.cluster import (
+from tests.lab.cluster import (
     exists,
     gang_pod,
     is_running,
@@ -15,9 +15,9 @@ from tests.cluster import (
     template,
     uid_of,
 )
-from tests.controlplane.client import Json, Kube, named
-from tests.controlplane.fleet import Fleet
-from tests.waits import pods_of, until_over, until_phase, until_told
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.waits import pods_of, until_over, until_phase, until_told
 
 
 async def test_a_job_ends_and_the_next_has_its_devices(

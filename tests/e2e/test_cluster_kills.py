@@ -15,14 +15,14 @@ from pathlib import Path
 import aiohttp
 
 from contracts.names import GANG, GATE
-from tests import cluster
-from tests.cluster import Stack, gang_pod
 from tests.conftest import OwnControlPlane
-from tests.controlplane import kubelet, objects
-from tests.controlplane.client import Json, Kube, RefusedError
-from tests.controlplane.kubelet import RUNS_S
-from tests.controlplane.options import API_SERVER, ETCD, Options
-from tests.controlplane.server import ControlPlane
+from tests.lab import cluster
+from tests.lab.cluster import Stack, gang_pod
+from tests.lab.controlplane import kubelet, objects
+from tests.lab.controlplane.client import Json, Kube, RefusedError
+from tests.lab.controlplane.kubelet import RUNS_S
+from tests.lab.controlplane.options import API_SERVER, ETCD, Options
+from tests.lab.controlplane.server import ControlPlane
 
 KILLS = 300 if os.environ.get("MOORINGS_SOAK") else 30
 DRIVER = "gpu.example.com"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import shutil
 
-from tests.cluster import Stack, create_pods, is_running, template
-from tests.controlplane.client import Kube
-from tests.controlplane.fleet import Fleet
-from tests.waits import pods_of, until_told
+from tests.lab.cluster import Stack, create_pods, is_running, template
+from tests.lab.controlplane.client import Kube
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.waits import pods_of, until_told
 
 
 async def test_pods_that_wait_are_submitted_again(

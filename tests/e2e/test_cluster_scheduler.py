@@ -7,12 +7,19 @@ import re
 
 from contracts.gang import GangPhase
 from moorings.client import Client
-from tests.cluster import GATES, create_pods, gang_pod, is_running, name_of, template
-from tests.controlplane import objects
-from tests.controlplane.client import Kube, named
-from tests.controlplane.fleet import Fleet
-from tests.services import eventually
-from tests.waits import events_about, pods_of, until_phase, until_told
+from tests.lab.cluster import (
+    GATES,
+    create_pods,
+    gang_pod,
+    is_running,
+    name_of,
+    template,
+)
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Kube, named
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.services import eventually
+from tests.lab.waits import events_about, pods_of, until_phase, until_told
 
 PODS = 8
 ADMIN_ACCESS = (

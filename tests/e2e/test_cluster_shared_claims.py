@@ -6,10 +6,10 @@ import asyncio
 
 from contracts.gang import GangPhase
 from moorings.client import Client
-from tests.cluster import gang_pod, is_running, job, name_of, template
-from tests.controlplane.client import Json, Kube
-from tests.controlplane.fleet import Fleet, allocated, users
-from tests.waits import pods_of, until_phase, until_told
+from tests.lab.cluster import gang_pod, is_running, job, name_of, template
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet, allocated, users
+from tests.lab.waits import pods_of, until_phase, until_told
 
 
 async def sharing_pods(

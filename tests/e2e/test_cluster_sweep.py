@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from contracts.names import FINALIZER, MANAGED
-from tests import cluster
-from tests.controlplane import objects
-from tests.controlplane.client import Json, Kube
-from tests.controlplane.server import ControlPlane
+from tests.lab import cluster
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.server import ControlPlane
 
 
 def orphan(namespace: str, name: str, *, managed: bool) -> Json:

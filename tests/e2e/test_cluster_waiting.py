@@ -8,11 +8,11 @@ from pathlib import Path
 
 from contracts.gang import GangPhase
 from moorings.client import Client
-from tests import command_line
-from tests.cluster import Stack, create_pods, is_running, template, uid_of
-from tests.controlplane.client import Json, Kube
-from tests.controlplane.fleet import Fleet
-from tests.waits import events_about, pods_of, until_over, until_phase, until_told
+from tests.lab import command_line
+from tests.lab.cluster import Stack, create_pods, is_running, template, uid_of
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.waits import events_about, pods_of, until_over, until_phase, until_told
 
 FULL = "asks for 4 of {} on one node for each of 2 pods; 0 matching devices are free"
 

@@ -16,15 +16,15 @@ import pytest
 import yaml
 
 from moorings.local.nats_server import LocalServer
-from tests.cluster import is_running, name_of
-from tests.controlplane import kubelet, objects
-from tests.controlplane.client import Kube, named, path_of
-from tests.controlplane.kubectl import Kubectl
-from tests.controlplane.options import CONTROLLERS, Options
-from tests.controlplane.server import ControlPlane, running
-from tests.manifests import BASE, K8S, base, environment
-from tests.services import Process, eventually
-from tests.services import running as processes_running
+from tests.lab.cluster import is_running, name_of
+from tests.lab.controlplane import kubelet, objects
+from tests.lab.controlplane.client import Kube, named, path_of
+from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.options import CONTROLLERS, Options
+from tests.lab.controlplane.server import ControlPlane, running
+from tests.lab.manifests import BASE, K8S, base, environment
+from tests.lab.services import Process, eventually
+from tests.lab.services import running as processes_running
 
 EXAMPLES = K8S / "examples"
 NODES = 8

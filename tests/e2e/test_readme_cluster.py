@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.conftest import OwnControlPlane
-from tests.controlplane import kubelet, objects
-from tests.controlplane.options import Options
+from tests.lab.controlplane import kubelet, objects
+from tests.lab.controlplane.options import Options
 
 ROOT = Path(__file__).parents[2]
 HEADING = "## Quick start on a cluster"

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from tests.cluster import fleet, gang_pod, is_bound, pods_until
-from tests.command_line import MAIN, moorings
 from tests.conftest import OwnControlPlane
-from tests.controlplane import objects
-from tests.controlplane.client import Kube, RefusedError, named
-from tests.controlplane.kubectl import Kubectl
-from tests.controlplane.options import API_SERVER, ETCD, Options, User
-from tests.controlplane.server import ControlPlane
+from tests.lab.cluster import fleet, gang_pod, is_bound, pods_until
+from tests.lab.command_line import MAIN, moorings
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Kube, RefusedError, named
+from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.options import API_SERVER, ETCD, Options, User
+from tests.lab.controlplane.server import ControlPlane
 
 DEAD = {"server": "https://127.0.0.1:1"}
 

@@ -10,18 +10,18 @@ import pytest
 
 from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus
-from tests.agent_objects import Agents, agents_of
-from tests.controlplane.client import Json, Kube, named
-from tests.controlplane.kubectl import Kubectl, KubectlError
-from tests.controlplane.options import (
+from tests.lab.agent_objects import Agents, agents_of
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.kubectl import Kubectl, KubectlError
+from tests.lab.controlplane.options import (
     API_SERVER,
     CONTROLLER_MANAGER,
     CONTROLLERS,
     ETCD,
     Options,
 )
-from tests.controlplane.server import ControlPlane, running
-from tests.manifests import BASE, OVERLAYS
+from tests.lab.controlplane.server import ControlPlane, running
+from tests.lab.manifests import BASE, OVERLAYS
 
 OLDER = OVERLAYS / "kubernetes-1.35"
 QUIET = tuple(sorted({*CONTROLLERS} - {"statefulset-controller"}))

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.client import Json, Kube, RefusedError, named
 from tests.integration.conftest import Installed
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube, RefusedError, named
 
 GATE = {"name": "moorings.dev/allocation"}
 MARK = {"moorings.dev/owned": "true"}

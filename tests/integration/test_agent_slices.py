@@ -8,11 +8,11 @@ import pytest
 
 from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus
-from tests.agent_objects import Agents, agents_of, said, sizes, taints
 from tests.conftest import OwnControlPlane
-from tests.controlplane import objects
-from tests.controlplane.client import named
-from tests.controlplane.options import API_SERVER, ETCD, Options
+from tests.lab.agent_objects import Agents, agents_of, said, sizes, taints
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import named
+from tests.lab.controlplane.options import API_SERVER, ETCD, Options
 
 
 @pytest.mark.parametrize(

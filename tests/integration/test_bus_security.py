@@ -26,10 +26,10 @@ from runtime.bus.permissions import USERS
 from runtime.errors import BusUnavailableError
 from runtime.wire import BusSettings
 from tests.builders import device_class, gang, member, member_claim, request
-from tests.controlplane.programs import REQUIRED
-from tests.manifests import environment
-from tests.secured_nats import SecuredNats
-from tests.services import Process, eventually, observe, running
+from tests.lab.controlplane.programs import REQUIRED
+from tests.lab.manifests import environment
+from tests.lab.secured_nats import SecuredNats
+from tests.lab.services import Process, eventually, observe, running
 
 MAIN = (sys.executable, "-c", "from moorings.cli.main import main; main()")
 VIOLATION = "Violation"

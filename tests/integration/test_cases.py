@@ -11,11 +11,11 @@ import pytest
 from moorings.plan.decide import Planner
 from moorings.plan.lines import plan_lines
 from solver.cel.evaluator import SelectorEvaluator
-from tests.differential.compare import compare
-from tests.differential.draw import Json
-from tests.differential.kept import Kept, kept, unexpected
-from tests.differential.lines import answer_of, plan_line
-from tests.differential.oracle import answers
+from tests.oracles.differential.compare import compare
+from tests.oracles.differential.draw import Json
+from tests.oracles.differential.kept import Kept, kept, unexpected
+from tests.oracles.differential.lines import answer_of, plan_line
+from tests.oracles.differential.oracle import answers
 
 KEPT = kept()
 

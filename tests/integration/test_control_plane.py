@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import OwnControlPlane
-from tests.controlplane import kubelet, objects
-from tests.controlplane.client import Json, Kube, RefusedError, named
-from tests.controlplane.options import PROGRAMS, Options, User
+from tests.lab.controlplane import kubelet, objects
+from tests.lab.controlplane.client import Json, Kube, RefusedError, named
+from tests.lab.controlplane.options import PROGRAMS, Options, User
 
 
 def runs(pod: Json) -> bool:
@@ -65,8 +65,8 @@ async def test_every_program_can_be_killed_and_comes_back(
 DIES = """
 import sys, time
 from pathlib import Path
-from tests.controlplane.options import ETCD, Options
-from tests.controlplane.server import running
+from tests.lab.controlplane.options import ETCD, Options
+from tests.lab.controlplane.server import running
 binaries, folder = map(Path, sys.argv[1:])
 with running(binaries, folder, Options(programs=(ETCD,))) as control_plane:
     print(control_plane.programs[ETCD].pid, flush=True)

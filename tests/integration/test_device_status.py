@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.agent_objects import Agents, said, taints
-from tests.controlplane import objects
-from tests.controlplane.client import APPLY, Json, Kube, named, path_of
-from tests.controlplane.fleet import only
-from tests.controlplane.server import ControlPlane
+from tests.lab.agent_objects import Agents, said, taints
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import APPLY, Json, Kube, named, path_of
+from tests.lab.controlplane.fleet import only
+from tests.lab.controlplane.server import ControlPlane
 
 RBAC = "rbac.authorization.k8s.io/v1"
 

@@ -21,8 +21,8 @@ from tests.builders import (
     request,
     topology_level,
 )
-from tests.controlplane.client import Json, Kube, RefusedError
 from tests.integration.conftest import Installed
+from tests.lab.controlplane.client import Json, Kube, RefusedError
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FULL = gang(

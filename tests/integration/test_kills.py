@@ -25,7 +25,7 @@ from moorings.local.stack import fleet_file
 from runtime.bus.bus import Bus, BusSettings, Outgoing
 from runtime.errors import BusUnavailableError
 from solver.snapshot.gangs import GangRecord
-from tests.services import (
+from tests.lab.services import (
     CLUSTER,
     Process,
     eventually,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane import fleet, objects
-from tests.controlplane.client import Json, Kube, RefusedError, named
-from tests.controlplane.fleet import Fleet, allocated, runs
+from tests.lab.controlplane import fleet, objects
+from tests.lab.controlplane.client import Json, Kube, RefusedError, named
+from tests.lab.controlplane.fleet import Fleet, allocated, runs
 
 LABEL = "resource.kubernetes.io/admin-access"
 NO_LABEL = (

@@ -26,9 +26,9 @@ from publisher.kube.kinds import (
     RESOURCE_CLAIM,
     Kind,
 )
-from tests.controlplane import objects
-from tests.controlplane.client import Json, Kube
-from tests.controlplane.server import ControlPlane
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.server import ControlPlane
 
 NOBODY = Kind(group="none.example", plural="nobodies", name="Nobody")
 

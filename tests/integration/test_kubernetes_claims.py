@@ -15,9 +15,9 @@ from copy import deepcopy
 
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.client import Json, Kube, RefusedError
-from tests.controlplane.fleet import FINALIZER, Fleet, allocated
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube, RefusedError
+from tests.lab.controlplane.fleet import FINALIZER, Fleet, allocated
 
 STRANGER = "00000000-0000-0000-0000-000000000001"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.controlplane import fleet, objects
-from tests.controlplane.client import Json, Kube, named
-from tests.controlplane.fleet import (
+from tests.lab.controlplane import fleet, objects
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.fleet import (
     FINALIZER,
     Fleet,
     allocated,
@@ -14,7 +14,7 @@ from tests.controlplane.fleet import (
     reservation,
     runs,
 )
-from tests.controlplane.objects import RESOURCE
+from tests.lab.controlplane.objects import RESOURCE
 
 POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
 STRANGER = {

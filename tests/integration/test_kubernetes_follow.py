@@ -18,11 +18,11 @@ from publisher.kube.api import KubernetesApi
 from publisher.kube.follow import follow
 from publisher.kube.kinds import RESOURCE_CLAIM, Kind
 from tests.conftest import OwnControlPlane
-from tests.controlplane import objects
-from tests.controlplane.client import Json, named
-from tests.controlplane.options import API_SERVER, ETCD, Options, User
-from tests.controlplane.server import ControlPlane
-from tests.services import eventually
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, named
+from tests.lab.controlplane.options import API_SERVER, ETCD, Options, User
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.services import eventually
 
 SMALL = Options(programs=(ETCD, API_SERVER), users=(User("stranger"),))
 GADGET = Kind(group="example.com", plural="gadgets", name="Gadget", namespaced=True)

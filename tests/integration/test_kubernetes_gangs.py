@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane import fleet, objects, server
-from tests.controlplane.client import Json
-from tests.controlplane.fleet import Fleet, runs, waits
-from tests.controlplane.options import CONTROLLERS, Options
-from tests.controlplane.server import ControlPlane
+from tests.lab.controlplane import fleet, objects, server
+from tests.lab.controlplane.client import Json
+from tests.lab.controlplane.fleet import Fleet, runs, waits
+from tests.lab.controlplane.options import CONTROLLERS, Options
+from tests.lab.controlplane.server import ControlPlane
 
 NATIVE = Options(
     feature_gates=("GenericWorkload=true",),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.controlplane import fleet
-from tests.controlplane.client import Json, Kube, RefusedError
-from tests.controlplane.fleet import only, pinned, runs
+from tests.lab.controlplane import fleet
+from tests.lab.controlplane.client import Json, Kube, RefusedError
+from tests.lab.controlplane.fleet import only, pinned, runs
 
 OPEN = {"op": "remove", "path": "/spec/schedulingGates"}
 TERMS = (

@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from tests.controlplane import fleet
-from tests.controlplane.client import Json, Kube
-from tests.controlplane.fleet import Fleet, runs, users
+from tests.lab.controlplane import fleet
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet, runs, users
 
 ENOUGH = 20
 """Changes of one reservation that nobody asked for."""

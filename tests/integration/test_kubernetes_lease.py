@@ -13,10 +13,10 @@ from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import LEASE
 from publisher.kube.lease import LeaderLease
 from tests.conftest import OwnControlPlane
-from tests.controlplane.client import Kube, named
-from tests.controlplane.options import API_SERVER, ETCD, Options
-from tests.controlplane.server import ControlPlane
-from tests.services import eventually
+from tests.lab.controlplane.client import Kube, named
+from tests.lab.controlplane.options import API_SERVER, ETCD, Options
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.services import eventually
 
 QUICK_S = 3.0
 OTHER = """

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.conftest import release
-from tests.controlplane import fleet
-from tests.controlplane.client import Json, Kube, RefusedError
-from tests.controlplane.fleet import Fleet, allocated, pinned
+from tests.lab.controlplane import fleet
+from tests.lab.controlplane.client import Json, Kube, RefusedError
+from tests.lab.controlplane.fleet import Fleet, allocated, pinned
 
 RBAC = "rbac.authorization.k8s.io"
 GROUP = "resource.k8s.io"

@@ -6,9 +6,16 @@ import asyncio
 
 import pytest
 
-from tests.controlplane import fleet, objects
-from tests.controlplane.client import Json, Kube, RefusedError, named
-from tests.controlplane.fleet import allocated, pinned, reservation, runs, users, waits
+from tests.lab.controlplane import fleet, objects
+from tests.lab.controlplane.client import Json, Kube, RefusedError, named
+from tests.lab.controlplane.fleet import (
+    allocated,
+    pinned,
+    reservation,
+    runs,
+    users,
+    waits,
+)
 
 IMMUTABLE = "status.allocation: Invalid value: null: field cannot be modified once set"
 

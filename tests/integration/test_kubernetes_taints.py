@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.controlplane import fleet, objects
-from tests.controlplane.client import Json, Kube, RefusedError
-from tests.controlplane.fleet import Fleet, runs, waits
+from tests.lab.controlplane import fleet, objects
+from tests.lab.controlplane.client import Json, Kube, RefusedError
+from tests.lab.controlplane.fleet import Fleet, runs, waits
 
 KEY = "example.com/owned"
 

@@ -11,7 +11,7 @@ from publisher.kube.discovery import watch_served
 from publisher.kube.kinds import VERSIONS
 from runtime.errors import RestartError
 from tests.conftest import OwnControlPlane
-from tests.controlplane.options import API_SERVER, ETCD, Options
+from tests.lab.controlplane.options import API_SERVER, ETCD, Options
 
 
 async def test_kinds_that_an_upgrade_brings_are_noticed(

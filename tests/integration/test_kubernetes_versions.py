@@ -12,10 +12,10 @@ import pytest
 
 from contracts.features import GATES
 from tests.conftest import release
-from tests.controlplane import fleet, objects
-from tests.controlplane.client import Kube, named
-from tests.controlplane.fleet import runs, users, waits
-from tests.controlplane.options import NEWEST
+from tests.lab.controlplane import fleet, objects
+from tests.lab.controlplane.client import Kube, named
+from tests.lab.controlplane.fleet import runs, users, waits
+from tests.lab.controlplane.options import NEWEST
 
 pytestmark = pytest.mark.every_release
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from tests.controlplane.client import Kube, named
-from tests.controlplane.kubectl import Kubectl
-from tests.manifests import BASE, KUSTOMIZATION, Manifest, base, workloads
+from tests.lab.controlplane.client import Kube, named
+from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.manifests import BASE, KUSTOMIZATION, Manifest, base, workloads
 
 OWNERSHIP = BASE.parent / "components" / "ownership"
 

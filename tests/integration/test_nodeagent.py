@@ -14,7 +14,7 @@ from contracts.messages import DevicesAnnounced, HealthJudged
 from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus
 from runtime.errors import BusError
-from tests.services import CLUSTER, Process, eventually, running
+from tests.lab.services import CLUSTER, Process, eventually, running
 
 FLEET = """
 apiVersion: moorings.dev/v1alpha1

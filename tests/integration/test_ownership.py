@@ -7,11 +7,11 @@ from pathlib import Path
 
 import yaml
 
-from tests.agent_objects import WAIT_S, Agents
-from tests.controlplane import fleet, objects
-from tests.controlplane.client import Json, Kube, named
-from tests.controlplane.fleet import runs, waits
-from tests.controlplane.objects import RESOURCE
+from tests.lab.agent_objects import WAIT_S, Agents
+from tests.lab.controlplane import fleet, objects
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.fleet import runs, waits
+from tests.lab.controlplane.objects import RESOURCE
 
 SLICES = Path(__file__).parent.parent / "data" / "third-party-slices.yaml"
 

@@ -35,7 +35,7 @@ from runtime.bus.bus import Bus, Outgoing
 from tests import builders
 from tests.builders import decisions
 from tests.builders.decisions import CLUSTER
-from tests.publishing import publisher
+from tests.lab.publishing import publisher
 
 NAMESPACE = Namespace(builders.NAMESPACE)
 WAIT_S = 10.0

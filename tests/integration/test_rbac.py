@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.controlplane import objects
-from tests.controlplane.client import Json, Kube, RefusedError, named
 from tests.integration.conftest import Installed
-from tests.personas import (
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube, RefusedError, named
+from tests.lab.personas import (
     ANYWHERE,
     BY_NAME,
     FOREIGN,

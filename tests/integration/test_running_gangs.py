@@ -32,7 +32,7 @@ from tests.builders import (
     pool,
     request,
 )
-from tests.services import (
+from tests.lab.services import (
     CLUSTER,
     announce,
     confirm,

@@ -32,8 +32,8 @@ from tests.builders import (
     pool,
     request,
 )
-from tests.crowds import crowd, world
-from tests.problems import CLUSTER, problem_of, snapshot_of
+from tests.builders.problems import CLUSTER, problem_of, snapshot_of
+from tests.draw.crowds import crowd, world
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 REPLAY = """

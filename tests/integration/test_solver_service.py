@@ -30,8 +30,8 @@ from solver.replay import replay
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from tests.builders import devices, gang, member, member_claim, pool, request
-from tests.problems import problem_of, snapshot_of
-from tests.services import (
+from tests.builders.problems import problem_of, snapshot_of
+from tests.lab.services import (
     CLUSTER,
     Process,
     announce,

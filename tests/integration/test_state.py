@@ -19,7 +19,7 @@ from publisher.errors import NotLeadingError
 from publisher.kube.changes import Change, Page
 from runtime.bus.bus import Bus
 from runtime.errors import BusRefusedError
-from tests.services import eventually
+from tests.lab.services import eventually
 
 CLUSTER = ClusterName("local")
 

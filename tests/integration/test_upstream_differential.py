@@ -13,13 +13,13 @@ import pytest
 from moorings.plan.decide import Planner
 from moorings.plan.lines import plan_lines
 from solver.cel.evaluator import SelectorEvaluator
-from tests.differential import generate
-from tests.differential.compare import compare
-from tests.differential.draw import Json
-from tests.differential.known import KNOWN
-from tests.differential.lines import answer_of, plan_line
-from tests.differential.oracle import Oracle, answers
-from tests.differential.shrink import shrink
+from tests.oracles.differential import generate
+from tests.oracles.differential.compare import compare
+from tests.oracles.differential.draw import Json
+from tests.oracles.differential.known import KNOWN
+from tests.oracles.differential.lines import answer_of, plan_line
+from tests.oracles.differential.oracle import Oracle, answers
+from tests.oracles.differential.shrink import shrink
 
 CASES = 12_000 if os.environ.get("MOORINGS_SOAK") else 2_000
 AT_ONCE = 250

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.upstream_oracle import built
+from tests.oracles.upstream_oracle import built
 
 ROOT = Path(__file__).parents[2]
 KNOWN: dict[str, str] = {}
@@ -19,7 +19,7 @@ _RESULT = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+/\S+) ", re.MULTILINE)
 def test_upstreams_table_accepts_our_answers(upstream_oracle: Path) -> None:
     table = built("table")
     assert table is not None
-    solver = f"cd {ROOT} && {sys.executable} -m tests.upstream_solver"
+    solver = f"cd {ROOT} && {sys.executable} -m tests.oracles.upstream_solver"
     done = subprocess.run(
         [table, "-test.v", "-test.count=1"],
         cwd=upstream_oracle.parent,

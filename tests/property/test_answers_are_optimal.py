@@ -16,7 +16,6 @@ from contracts.workload import Node, NodeTaint
 from solver.allocate import allocate
 from solver.decision import DECISION, Status
 from solver.problem.problem import Problem
-from tests.brute import Brute, TooManyWaysError, disagreement
 from tests.builders import (
     DRIVER,
     constraint,
@@ -30,7 +29,8 @@ from tests.builders import (
     taint,
     toleration,
 )
-from tests.problems import expected_of, observe_core, problem_of, snapshot_of
+from tests.builders.problems import expected_of, observe_core, problem_of, snapshot_of
+from tests.oracles.brute import Brute, TooManyWaysError, disagreement
 
 ROOT, NUMA = "resource.kubernetes.io/pcieRoot", f"{DRIVER}/numa"
 MODEL = f'device.attributes["{DRIVER}"].model == "big"'

@@ -31,7 +31,7 @@ from tests.builders import (
     request,
     taint,
 )
-from tests.problems import CLUSTER, problem_of, snapshot_of
+from tests.builders.problems import CLUSTER, problem_of, snapshot_of
 
 Change = DevicesAnnounced | HealthJudged | NodePresence
 NAMES = [NodeName(f"n{number}") for number in range(6)]

@@ -26,8 +26,8 @@ from solver.engines.tier_values import reported
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import NodeKind, node_kinds
 from solver.problem.problem import Problem
-from tests.crowds import crowd
-from tests.drawn import drawn
+from tests.draw.crowds import crowd
+from tests.draw.drawn import drawn
 
 SOAK = bool(os.environ.get("MOORINGS_SOAK"))
 PROBLEMS, CROWDS = (20_000, 200) if SOAK else (1_000, 2)

@@ -13,9 +13,9 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Status
 from solver.engines.choose import DIRECT
 from solver.engines.solve import answer
-from tests.brute import Brute, TooManyWaysError, disagreement
-from tests.brute_world import MalformedError
-from tests.drawn import drawn
+from tests.draw.drawn import drawn
+from tests.oracles.brute import Brute, TooManyWaysError, disagreement
+from tests.oracles.brute_world import MalformedError
 
 PROBLEMS = 20_000 if os.environ.get("MOORINGS_SOAK") else 2_000
 AT_ONCE = 500

@@ -1,6 +1,7 @@
 """Gangs are opened whole or not at all, whatever happens in which order.
 
-The laws stand in tests/plan_laws.py; a game is any list of moves (tests/plan_game.py).
+The laws stand in tests/simulation/laws.py; a game is any list of moves
+(tests/simulation/game.py).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from tests.plan_game import Game
-from tests.plan_setting import Setting, Slot
+from tests.simulation.game import Game
+from tests.simulation.setting import Setting, Slot
 
 EXAMPLES = 10_000 if os.environ.get("MOORINGS_SOAK") == "1" else 200
 Move = tuple[str, int, int]

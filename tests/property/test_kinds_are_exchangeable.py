@@ -28,8 +28,8 @@ from solver.placement import Place, Placed
 from solver.problem.problem import Problem
 from solver.problem.unmodelled import reason_not_modelled
 from solver.results import Results
-from tests.crowds import ROOT, World, world
-from tests.drawn import drawn
+from tests.draw.crowds import ROOT, World, world
+from tests.draw.drawn import drawn
 
 PROBLEMS = 4_000 if os.environ.get("MOORINGS_SOAK") else 100
 NODES = 4

@@ -22,13 +22,6 @@ from solver.engines.pattern.states.pruning import wants
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import NodeShape, node_kinds
 from solver.problem.problem import Problem
-from tests.brute_placements import (
-    TooManyWaysError,
-    Use,
-    every_way,
-    fingerprint,
-    left_of,
-)
 from tests.builders import (
     NODE,
     counter_set,
@@ -40,10 +33,17 @@ from tests.builders import (
     request,
     sub_request,
 )
-from tests.crowds import of_type as selecting
-from tests.crowds import world
-from tests.drawn import drawn
-from tests.problems import problem_of, snapshot_of
+from tests.builders.problems import problem_of, snapshot_of
+from tests.draw.crowds import of_type as selecting
+from tests.draw.crowds import world
+from tests.draw.drawn import drawn
+from tests.oracles.brute_placements import (
+    TooManyWaysError,
+    Use,
+    every_way,
+    fingerprint,
+    left_of,
+)
 
 PROBLEMS = 10_000 if os.environ.get("MOORINGS_SOAK") else 1_000
 AT_ONCE = 100

@@ -29,7 +29,8 @@ from contracts.kubernetes.decode import (
     to_kubernetes,
 )
 from contracts.structs import KubernetesExcerpt, KubernetesStruct
-from tests import builders, strategies
+from tests import builders
+from tests.draw import strategies
 
 FEW = settings(max_examples=20, deadline=None)
 """There are many types, and each field is independent."""

@@ -9,7 +9,7 @@ from contracts.device import ResourceSlice
 from contracts.gang import Gang
 from contracts.kubernetes.defaults import default_claim, default_gang
 from contracts.validate import validate
-from tests import strategies
+from tests.draw import strategies
 
 SOME = settings(max_examples=40, deadline=None)
 

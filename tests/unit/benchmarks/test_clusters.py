@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks import mixed_nodes, mixed_pods, same_kinds
-from benchmarks.demand import MOST_PODS
-from benchmarks.objects import NUMA_NODE, PCIE_ROOT
+from benchmarks.worlds import mixed_nodes, mixed_pods, same_kinds
+from benchmarks.worlds.demand import MOST_PODS
+from benchmarks.worlds.objects import NUMA_NODE, PCIE_ROOT
 from contracts.messages import SubmitGang
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import node_kinds
 from solver.snapshot.parts import PoolPart, UsePart
 from solver.snapshot.snapshot import Snapshot, apply
-from tests.problems import problem_of
+from tests.builders.problems import problem_of
 
 NODES = 300
 

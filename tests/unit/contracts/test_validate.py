@@ -27,7 +27,7 @@ from tests.builders import (
     taint,
     taint_rule,
 )
-from tests.violations import texts
+from tests.builders.violations import texts
 
 
 def test_violations_read_like_the_api_server() -> None:

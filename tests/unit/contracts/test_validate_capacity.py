@@ -16,7 +16,7 @@ from tests.builders import (
     quantity,
     resource_slice,
 )
-from tests.violations import assert_broken
+from tests.builders.violations import assert_broken
 
 
 def shared(policy: CapacityRequestPolicy, *, shareable: bool = True) -> Validated:

@@ -34,7 +34,7 @@ from tests.builders import (
     sub_request,
     toleration,
 )
-from tests.violations import assert_broken
+from tests.builders.violations import assert_broken
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.builders import (
     request,
     topology_level,
 )
-from tests.violations import assert_broken
+from tests.builders.violations import assert_broken
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tests.builders import (
     taint,
     taint_rule,
 )
-from tests.violations import assert_broken
+from tests.builders.violations import assert_broken
 
 
 @pytest.mark.parametrize(

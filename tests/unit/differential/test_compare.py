@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.differential.compare import compare, error_of, quantity
-from tests.differential.draw import Json
+from tests.oracles.differential.compare import compare, error_of, quantity
+from tests.oracles.differential.draw import Json
 
 RESULT = {
     "request": "req-0",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from itertools import combinations
 
-from tests.differential.case import DEFAULTS, generate
-from tests.differential.draw import TRAITS
+from tests.oracles.differential.case import DEFAULTS, generate
+from tests.oracles.differential.draw import TRAITS
 
 SEEDS = range(1500)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.differential.case import DEFAULTS, generate
-from tests.differential.draw import Json
-from tests.differential.shrink import shrink
+from tests.oracles.differential.case import DEFAULTS, generate
+from tests.oracles.differential.draw import Json
+from tests.oracles.differential.shrink import shrink
 
 
 def has_shareable(case: Json) -> bool:

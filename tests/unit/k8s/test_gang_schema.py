@@ -20,7 +20,7 @@ from contracts.claim import DeviceClaim, ResourceClaimSpec
 from contracts.gang import API_VERSION, GangSpec
 from contracts.meta import ObjectMeta
 from contracts.validate.gangs import MODES, RECOVERIES, SCOPES
-from tests.manifests import BASE
+from tests.lab.manifests import BASE
 
 DEFINITION = BASE / "gangs-customresourcedefinition.yaml"
 OPAQUE = (ResourceClaimSpec, DeviceClaim, ObjectMeta)

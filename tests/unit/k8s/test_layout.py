@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from tests.manifests import BASE, KUSTOMIZATION, base
+from tests.lab.manifests import BASE, KUSTOMIZATION, base
 
 
 def test_files_are_named_after_their_objects() -> None:

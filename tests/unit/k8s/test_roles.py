@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.manifests import base
+from tests.lab.manifests import base
 
 
 def test_no_rule_has_a_wildcard() -> None:

@@ -12,7 +12,7 @@ from runtime.bus.permissions import USERS, server_configuration
 from runtime.config import read_config
 from runtime.settings import ServiceConfig
 from solver.service.config import SolverConfig
-from tests.manifests import BASE, Manifest, base, environment, workloads
+from tests.lab.manifests import BASE, Manifest, base, environment, workloads
 
 CONFIGS: dict[str, type[ServiceConfig]] = {
     "nodeagent": NodeAgentConfig,

@@ -20,8 +20,8 @@ from solver.snapshot.parts import NodePart, node_key
 from solver.snapshot.snapshot import Snapshot, apply
 from tests import builders
 from tests.builders import gang, member, member_claim, request
-from tests.controlplane import objects
-from tests.problems import CLUSTER, problem_of
+from tests.builders.problems import CLUSTER, problem_of
+from tests.lab.controlplane import objects
 
 DRIVER = "gpu.example.com"
 Raw = dict[str, Any]

@@ -38,7 +38,13 @@ from tests.builders import (
     resource_slice,
     sub_request,
 )
-from tests.problems import CLUSTER, PARAMETERS, observe, problem_of, snapshot_of
+from tests.builders.problems import (
+    CLUSTER,
+    PARAMETERS,
+    observe,
+    problem_of,
+    snapshot_of,
+)
 
 SIZE = f'device.attributes["{DRIVER}"].size == "{{}}"'
 WHOLE, HALF = SIZE.format("whole"), SIZE.format("half")

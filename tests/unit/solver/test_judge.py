@@ -25,7 +25,7 @@ from tests.builders import (
     request,
     taint,
 )
-from tests.problems import problem_of, snapshot_of
+from tests.builders.problems import problem_of, snapshot_of
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 MODEL = f'device.attributes["{DRIVER}"].model == "big"'

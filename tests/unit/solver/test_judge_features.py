@@ -50,7 +50,7 @@ from tests.builders import (
     resource_slice,
     toleration,
 )
-from tests.problems import (
+from tests.builders.problems import (
     CLUSTER,
     PARAMETERS,
     observe,

@@ -18,7 +18,7 @@ from tests.builders import (
     pool,
     request,
 )
-from tests.problems import expected_of, problem_of, snapshot_of
+from tests.builders.problems import expected_of, problem_of, snapshot_of
 
 LEFT, TOUCHED = 3, 5
 

@@ -25,7 +25,7 @@ from tests.builders import (
     resource_slice,
     toleration,
 )
-from tests.problems import observe
+from tests.builders.problems import observe
 from tests.unit.solver.test_judge_features import (
     BINDING,
     TWO_PODS,

@@ -10,7 +10,7 @@ from solver.engines.choose import DIRECT
 from solver.engines.solve import Answer, answer
 from solver.problem.problem import MAX_SIZE, MAX_WEIGHT
 from tests.builders import device, devices, gang, member, member_claim, pool, request
-from tests.problems import PARAMETERS, expected_of, problem_of, snapshot_of
+from tests.builders.problems import PARAMETERS, expected_of, problem_of, snapshot_of
 
 PAIR = member(member_claim(request(count=2)))
 

@@ -30,7 +30,7 @@ from tests.builders import (
     request,
     sub_request,
 )
-from tests.problems import (
+from tests.builders.problems import (
     PARAMETERS,
     expected_of,
     observe_core,

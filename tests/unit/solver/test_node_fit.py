@@ -18,7 +18,7 @@ from solver.kinds.demand import Demand
 from solver.kinds.node_fit import Load, steps_of, told_apart
 from solver.kinds.nodes import node_kinds
 from tests.builders import devices, gang, member, member_claim, node, pod, pool, request
-from tests.problems import observe_core, problem_of, snapshot_of
+from tests.builders.problems import observe_core, problem_of, snapshot_of
 
 WEST = node("n", labels={"zone": "west", "rank": "5"})
 HARD = NodeTaint(key="gpu", value="yes", effect="NoSchedule")

@@ -30,7 +30,7 @@ from contracts.workload import PodSchedulingGate
 from solver.snapshot.parts import NodePart
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import gang, member, node, pod, pool, quantities
-from tests.problems import CLUSTER, observe_core, snapshot_of
+from tests.builders.problems import CLUSTER, observe_core, snapshot_of
 
 GANG = gang(member(count=2, resources={"cpu": 2}), name="train", namespace="team")
 UID = GangUID(GANG.metadata.uid)

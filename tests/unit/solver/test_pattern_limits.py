@@ -29,7 +29,7 @@ from tests.builders import (
     pool,
     request,
 )
-from tests.problems import observe_core, problem_of, snapshot_of
+from tests.builders.problems import observe_core, problem_of, snapshot_of
 
 UID = "00000000-0000-4000-8000-{:012}"
 ROOT = "resource.kubernetes.io/pcieRoot"

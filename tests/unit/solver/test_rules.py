@@ -22,7 +22,7 @@ from tests.builders import (
     taint,
     toleration,
 )
-from tests.problems import problem_of, snapshot_of
+from tests.builders.problems import problem_of, snapshot_of
 
 ROOT, INDEX = "resource.kubernetes.io/pcieRoot", f"{DRIVER}/index"
 BIG = f'device.attributes["{DRIVER}"].model == "big"'

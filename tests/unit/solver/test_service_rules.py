@@ -39,7 +39,7 @@ from solver.snapshot.snapshot import (
     apply,
 )
 from tests.builders import decisions, devices, gang, member, pool
-from tests.problems import CLUSTER, snapshot_of
+from tests.builders.problems import CLUSTER, snapshot_of
 
 A = NodeName("a")
 

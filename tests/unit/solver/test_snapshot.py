@@ -32,7 +32,7 @@ from tests.builders import (
     taint,
     taint_rule,
 )
-from tests.problems import CLUSTER, observe, snapshot_of
+from tests.builders.problems import CLUSTER, observe, snapshot_of
 
 
 def part_of(snapshot: Snapshot, node: str, name: str) -> PoolPart | None:

@@ -23,7 +23,7 @@ from publisher.kube.kinds import RESOURCE_CLAIM
 from runtime.bus.bus import Bus
 from tests import builders
 from tests.builders.pods import real_claim, waiting_pod
-from tests.services import eventually
+from tests.lab.services import eventually
 
 NS = builders.NAMESPACE
 CLUSTER = ClusterName("east")

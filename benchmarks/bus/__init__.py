@@ -1,0 +1,1 @@
+"""Over a real bus: submissions to decisions."""

@@ -1,0 +1,43 @@
+"""Which requests reached the API server, by its own metrics.
+
+They do not say who sent them; verb, resource and subresource tell it well enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from benchmarks.report import Row
+from tests.lab.controlplane.client import Kube
+
+_LINE = re.compile(r"apiserver_request_total\{(.*)\} ([0-9.e+]+)")
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
+OURS = (
+    "PATCH resourceclaims",
+    "PATCH resourceclaims/status",
+    "PATCH pods",
+)
+"""What of a gang's way only the publisher sends."""
+
+
+async def requests(kube: Kube) -> Counter[str]:
+    """Count all requests until now, by `VERB resource/subresource`."""
+    found: Counter[str] = Counter()
+    for labels, value in _LINE.findall(await kube.text("/metrics")):
+        given = dict(_LABEL.findall(labels))
+        resource = "/".join(filter(None, (given["resource"], given["subresource"])))
+        if resource:
+            found[f"{given['verb']} {resource}"] += int(float(value))
+    return found
+
+
+def per_pod(counts: Counter[str], pods: int) -> Row:
+    """Give the requests that write, a pod, ours first; rare ones are left out."""
+    made = {
+        name: count / pods
+        for name, count in counts.most_common()
+        if name.split()[0] in WRITES and count * 20 > pods
+    }
+    return {"publisher": sum(made.get(name, 0.0) for name in OURS), **made}

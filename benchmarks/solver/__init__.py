@@ -1,0 +1,1 @@
+"""In one process: problems to judged decisions."""

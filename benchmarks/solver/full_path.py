@@ -1,0 +1,80 @@
+"""The full path in one process: from a Snapshot to a judged Decision, each step timed.
+
+Batch, references, selectors (really evaluated, in the sandbox), Problem and its hash,
+then the decision. No bus: `benchmarks.bus.decisions` measures that. Garbage is
+collected between batches, as in the solver's worker process.
+"""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import Struct
+
+from solver.allocate import allocate
+from solver.cel.evaluator import SelectorEvaluator
+from solver.decision import Decision
+from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.problem import ExpectedPart, Parameters, Problem
+from solver.selectors.table import SelectorTable
+from solver.service.garbage import after_batch, collect_between_batches
+from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.snapshot.snapshot import Snapshot
+
+PARAMETERS = Parameters(version="benchmark")
+ALL = BatchLimits(gangs=1_000_000, pods=100_000_000)
+
+
+class Decided(Struct, frozen=True, kw_only=True):
+    """A Decision, and the seconds that it took."""
+
+    problem: Problem
+    decision: Decision
+    problem_s: float
+    """Batch, references, selectors, Problem, hash."""
+    solve_s: float
+    """The judge included."""
+
+
+class Decider:
+    """Decides all that waits; keeps what selectors said, as the service does."""
+
+    def __init__(
+        self,
+        evaluator: SelectorEvaluator,
+        parameters: Parameters = PARAMETERS,
+        expected: tuple[ExpectedPart, ...] = (),
+    ) -> None:
+        self._evaluator = evaluator
+        self._parameters = parameters
+        self._expected = expected
+        self._table = SelectorTable()
+        collect_between_batches()
+
+    def problem(self, snapshot: Snapshot) -> Problem:
+        """Make the Problem of all that waits, hashed."""
+        batch = choose_batch(snapshot, ALL)
+        gangs = resolve_gangs(snapshot, batch, self._parameters.features)
+        while wanted := wanted_verdicts(snapshot, gangs, self._table, self._expected):
+            verdicts = self._evaluator.evaluate(wanted)
+            self._table = self._table.with_verdicts(wanted, verdicts)
+        problem = assemble(
+            snapshot, gangs, self._table, self._parameters, self._expected
+        )
+        assert problem.hash
+        return problem
+
+    def decide(self, snapshot: Snapshot) -> Decided:
+        """Decide all that waits."""
+        started = time.perf_counter()
+        problem = self.problem(snapshot)
+        made = time.perf_counter()
+        decision = allocate(problem)
+        ended = time.perf_counter()
+        after_batch()
+        return Decided(
+            problem=problem,
+            decision=decision,
+            problem_s=made - started,
+            solve_s=ended - made,
+        )

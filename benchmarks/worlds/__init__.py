@@ -1,0 +1,1 @@
+"""Clusters and gangs that several benchmarks share."""

@@ -1,0 +1,1 @@
+"""What tests draw by seed or by Hypothesis."""

@@ -1,0 +1,196 @@
+"""What node agents and ownership make of a cluster, in the test's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from contracts import messages, subjects
+from contracts.device import ResourcePool
+from contracts.ids import DeviceID, DeviceName, NodeName
+from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
+from moorings.local.nats_server import LocalServer
+from publisher.cluster.agent_objects import AgentObjects
+from publisher.cluster.observer import Observed
+from publisher.kube.api import KubernetesApi
+from publisher.kube.follow import follow
+from publisher.kube.informer import Following
+from publisher.kube.kinds import NODE
+from publisher.ownership.ownership import Ownership
+from publisher.service import utc_now
+from runtime.bus.bus import Bus
+from runtime.run import Task, serve
+from runtime.waits import first_of
+from runtime.wire import BusSettings, Outgoing
+from tests import builders
+from tests.builders.decisions import CLUSTER
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.server import ControlPlane
+
+WAIT_S = 20.0
+
+
+class Agents(Struct, frozen=True, kw_only=True):
+    """The agent of one node with one pool, and the cluster that it tells of it."""
+
+    bus: Bus
+    nats_url: str
+    kubeconfig: Path
+    kube: Kube
+    node: str
+    driver: str
+
+    def pool(self, count: int) -> ResourcePool:
+        """Make the node's pool with so many devices."""
+        return builders.pool(
+            *builders.devices(count), name=self.node, driver=self.driver
+        )
+
+    def other_pool(self) -> ResourcePool:
+        """Make another pool of the node."""
+        return builders.pool(name=f"{self.node}/other", driver=self.driver)
+
+    @asynccontextmanager
+    async def running(self, *drivers: str, nodes: str = "") -> AsyncIterator[None]:
+        """Run the writers while the block runs; they must stop as asked.
+
+        Owned are `drivers` on nodes with the label `nodes`; without drivers nothing.
+        """
+        classes = () if drivers else ("nothing",)
+        owned = Ownership.of(drivers, classes, (nodes,) if nodes else ())
+        stop = asyncio.Event()
+
+        @asynccontextmanager
+        async def open_tasks() -> AsyncIterator[dict[str, Task]]:
+            settings = BusSettings(servers=(self.nats_url,), name="publisher")
+            way = KubernetesApi.open(str(self.kubeconfig))
+            async with Bus.open(settings) as bus, way as api:
+                yield await _tasks(bus, api, owned)
+
+        running = asyncio.create_task(serve("publisher", open_tasks, stop))
+        try:
+            yield
+        finally:
+            stop.set()
+            assert await running == 0
+
+    async def announce(self, *pools: ResourcePool) -> None:
+        """Say that the node has these pools."""
+        name = NodeName(self.node)
+        message = DevicesAnnounced(cluster=CLUSTER, node=name, pools=pools)
+        data = messages.INVENTORY.encode(message)
+        subject = subjects.inventory(CLUSTER, name)
+        await self.bus.publish(Outgoing(subject=subject, data=data, zstd=True))
+
+    async def judge(self, *sick: str) -> None:
+        """Say that these devices, and no others, are not healthy."""
+        pool = self.pool(1)
+        message = HealthJudged(
+            cluster=CLUSTER,
+            node=NodeName(self.node),
+            devices=tuple(
+                DeviceHealth(
+                    device=DeviceID(pool.driver, pool.name, DeviceName(name)),
+                    verdict="Unhealthy",
+                    taints=(builders.taint(),),
+                    message="XID 79",
+                )
+                for name in sick
+            ),
+        )
+        data = messages.HEALTH.encode(message)
+        subject = subjects.health(CLUSTER, message.node)
+        await self.bus.publish(Outgoing(subject=subject, data=data))
+
+    async def slices(self, holds: Callable[[list[Json]], bool]) -> list[Json]:
+        """Wait until something holds of the driver's slices, in their order."""
+        found: list[Json] = []
+        select = f"spec.driver={self.driver}"
+        try:
+            async with asyncio.timeout(WAIT_S):
+                while True:
+                    found = await self.kube.list(
+                        objects.RESOURCE, "ResourceSlice", fieldSelector=select
+                    )
+                    found.sort(key=lambda item: str(item["metadata"]["name"]))
+                    if holds(found):
+                        return found
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"not as awaited: {found}") from None
+
+
+async def agents_of(
+    control_plane: ControlPlane, kube: Kube, bus: Bus, nats_server: LocalServer
+) -> Agents:
+    """Make a Node, and a driver of its own."""
+    name = f"test-{secrets.token_hex(4)}"
+    await kube.create(objects.node(name))
+    return Agents(
+        bus=bus,
+        nats_url=nats_server.url,
+        kubeconfig=control_plane.kubeconfig(),
+        kube=kube,
+        node=name,
+        driver=f"{name}.example.com",
+    )
+
+
+async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Task]:
+    """Put together what the service of a cluster puts together, without the rest."""
+    served = await api.served_kinds()
+    observed = Observed(served.resource_claim)
+    agents = AgentObjects(
+        (CLUSTER, bus),
+        api,
+        served,
+        claims=observed.view,
+        ownership=owned,
+        now=utc_now,
+    )
+    kinds = (NODE, served.resource_slice, served.resource_claim)
+    rules = served.device_taint_rule
+    followed = [*kinds, *(() if rules is None else (rules,))]
+    following = Following({kind.name: partial(follow, api, kind) for kind in followed})
+    following.listen(served.resource_claim.name, observed.take)
+    for kind in agents.kinds:
+        following.listen(kind, agents.take)
+
+    async def write(stop: asyncio.Event) -> None:
+        await first_of(following.synced, stop)
+        await agents.write(stop)
+
+    return {**following.tasks(), **agents.tasks(), "write": write}
+
+
+def sizes(slices: list[Json]) -> list[int]:
+    """Count the devices of each slice."""
+    return [len(item["spec"].get("devices", ())) for item in slices]
+
+
+def taints(slices: list[Json]) -> dict[str, list[str]]:
+    """Give the keys of the taints of each device that has some."""
+    return {
+        device["name"]: [taint["key"] for taint in device["taints"]]
+        for item in slices
+        for device in item["spec"].get("devices", ())
+        if device.get("taints")
+    }
+
+
+async def said(capsys: pytest.CaptureFixture[str], words: str) -> str:
+    """Wait until the log says something; gives all that it said since it was read."""
+    output = ""
+    async with asyncio.timeout(WAIT_S):
+        while words not in output:
+            await asyncio.sleep(0.02)
+            output += capsys.readouterr().out
+    return output

@@ -1,0 +1,237 @@
+"""Moorings beside a real control plane: NATS, solver and publisher as processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from contracts.names import GANG, GANG_SIZE, GATE, MEMBER
+from moorings.local.nats_server import LocalServer
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.services import Process, solver
+
+GATES = [{"name": GATE}]
+
+
+class Stack:
+    """The processes, by name."""
+
+    def __init__(self, nats: LocalServer, processes: Mapping[str, Process]) -> None:
+        self.nats = nats
+        self.processes = processes
+
+    def __getitem__(self, name: str) -> Process:
+        return self.processes[name]
+
+
+def publisher(
+    nats: LocalServer,
+    control_plane: ControlPlane,
+    folder: Path,
+    name: str = "one",
+    **more: str,
+) -> Process:
+    """Make a publisher that writes to a cluster."""
+    variables = {
+        "PUBLISHER_SERVERS": nats.url,
+        "PUBLISHER_KUBECONFIG": str(control_plane.kubeconfig()),
+        "PUBLISHER_NAMESPACE": "default",
+        "PUBLISHER_NAME": name,
+        "PUBLISHER_LEASE_S": "2",
+        **more,
+    }
+    return Process("publisher", folder / f"publisher-{name}.log", **variables)
+
+
+@contextmanager
+def started(
+    control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
+) -> Iterator[Stack]:
+    """Run NATS, one solver and one or two publishers while the block runs."""
+    nats = LocalServer(folder / "nats")
+    nats.start()
+    processes = {
+        "solver": solver(nats.url, folder),
+        "publisher": publisher(nats, control_plane, folder, **more),
+    }
+    if standby:
+        second = publisher(nats, control_plane, folder, "two", **more)
+        processes["standby"] = second
+    try:
+        for process in processes.values():
+            process.start()
+        yield Stack(nats, processes)
+    finally:
+        for process in processes.values():
+            process.close()
+        nats.stop()
+
+
+@asynccontextmanager
+async def stack(
+    control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
+) -> AsyncIterator[Stack]:
+    """Run the same for one test."""
+    with started(control_plane, folder, standby=standby, **more) as running:
+        yield running
+
+
+async def fleet(
+    kube: Kube, prefix: str, nodes: int, devices: int, **allocatable: str
+) -> list[str]:
+    """Create nodes with devices of one driver, and its class `<prefix>.example.com`."""
+    driver = f"{prefix}.example.com"
+    names = [f"{prefix}-{number}" for number in range(nodes)]
+    await kube.create(objects.device_class(driver, driver))
+    for name in names:
+        await kube.create(objects.node(name, {}, **allocatable))
+        await kube.create(
+            objects.resource_slice(driver, name, objects.devices(devices))
+        )
+    return names
+
+
+def gang_pod(
+    namespace: str,
+    name: str,
+    *,
+    gang: str = "",
+    size: int = 0,
+    member: str = "",
+    **fields: Any,
+) -> Json:
+    """Make a pod that waits at our gate, of a gang by labels or alone."""
+    labels = {GANG: gang} if gang else {}
+    if member:
+        labels[MEMBER] = member
+    annotations = {GANG_SIZE: str(size)} if size else {}
+    return objects.pod(
+        namespace,
+        name,
+        labels=labels,
+        annotations=annotations,
+        schedulingGates=GATES,
+        **fields,
+    )
+
+
+async def template(site: Fleet, name: str = "pair", *, count: int) -> None:
+    """Create a template of claims for some devices each."""
+    spec = objects.requests(site.device_class, count)
+    await site.kube.create(objects.template(site.namespace, name, spec))
+
+
+async def create_pods(
+    site: Fleet,
+    gang: str,
+    numbers: Iterable[int],
+    devices: str = "pair",
+    *,
+    size: int = 0,
+    **fields: Any,
+) -> list[Json]:
+    """Create pods of a gang, `<gang>-<number>` each, by template."""
+    pods = (
+        gang_pod(
+            site.namespace,
+            f"{gang}-{number}",
+            gang=gang,
+            size=size,
+            templates={"d": devices},
+            **fields,
+        )
+        for number in numbers
+    )
+    return list(await asyncio.gather(*map(site.kube.create, pods)))
+
+
+def job(site: Fleet, name: str, pods: int, devices: str, **spec: object) -> Json:
+    """Describe a Job whose pods are one gang."""
+    pod = gang_pod(site.namespace, "", gang=name, size=pods, templates={"d": devices})
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": site.namespace},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "template": {
+                "metadata": {
+                    "labels": pod["metadata"]["labels"],
+                    "annotations": pod["metadata"]["annotations"],
+                },
+                "spec": pod["spec"],
+            },
+            **spec,
+        },
+    }
+
+
+def stateful_set(site: Fleet, name: str, pods: int, devices: str) -> Json:
+    """Describe a StatefulSet that makes its pods all at once."""
+    made = job(site, name, pods, devices)
+    template = made["spec"]["template"]
+    template["spec"]["restartPolicy"] = "Always"
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": made["metadata"],
+        "spec": {
+            "replicas": pods,
+            "podManagementPolicy": "Parallel",
+            "serviceName": name,
+            "selector": {"matchLabels": {GANG: name}},
+            "template": template,
+        },
+    }
+
+
+async def pods_until(
+    kube: Kube,
+    namespace: str,
+    names: Sequence[str],
+    holds: Callable[[Json], bool],
+    within_s: float = 30.0,
+) -> list[Json]:
+    """Wait until something holds of each pod; gives them as they are then."""
+    pods = (named("v1", "Pod", name, namespace) for name in names)
+    waits = (kube.until(pod, holds, within_s) for pod in pods)
+    return list(await asyncio.gather(*waits))
+
+
+def is_bound(pod: Json) -> bool:
+    """Whether kube-scheduler has bound the pod."""
+    return bool(pod["spec"].get("nodeName"))
+
+
+def is_running(pod: Json) -> bool:
+    """Whether the pod runs."""
+    return bool(pod.get("status", {}).get("phase") == "Running")
+
+
+def uid_of(thing: Json) -> str:
+    """Give an object's uid."""
+    return str(thing["metadata"]["uid"])
+
+
+def name_of(thing: Json) -> str:
+    """Give an object's name."""
+    return str(thing["metadata"]["name"])
+
+
+def exists(_: Json) -> bool:
+    """Whether an object is there."""
+    return True

@@ -1,0 +1,43 @@
+"""kubectl as people use it, against a control plane of the tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.lab.controlplane.client import Json
+
+TIMEOUT_S = 60
+
+
+class KubectlError(Exception):
+    """kubectl ended with an error; the message is what it said."""
+
+
+class Kubectl(NamedTuple):
+    """The program, and as whom it speaks to whom."""
+
+    program: Path
+    kubeconfig: Path
+
+    def __call__(self, *arguments: str, given: list[Json] | None = None) -> str:
+        """Run it and give what it prints; objects are given as `-f -` reads them.
+
+        Raises:
+            KubectlError: it was refused.
+        """
+        listed = {"apiVersion": "v1", "kind": "List", "items": given or []}
+        command = [str(self.program), "--kubeconfig", str(self.kubeconfig)]
+        ended = subprocess.run(
+            [*command, *arguments],
+            input=json.dumps(listed),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        if ended.returncode != 0:
+            raise KubectlError(ended.stderr)
+        return ended.stdout

@@ -1,0 +1,33 @@
+"""Where the programs of the control plane are; builds them where Go is there.
+
+`scripts/controlplane.sh` decides what is built and where it is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+REQUIRED = "MOORINGS_REQUIRE_GO"
+NO_CONTROL_PLANE = (
+    "no Kubernetes control plane: install Go 1.26+ (https://go.dev/dl) or let"
+    " KUBEBUILDER_ASSETS name a folder with etcd, kube-apiserver,"
+    " kube-controller-manager, kube-scheduler and kubectl; these tests are skipped"
+)
+_SCRIPT = Path(__file__).parents[3] / "scripts" / "controlplane.sh"
+
+
+def built() -> Path | None:
+    """Give the folder of the programs; None where there is neither Go nor a folder.
+
+    Raises:
+        subprocess.CalledProcessError: they cannot be built, or the folder lacks one.
+    """
+    if shutil.which("go") is None and "KUBEBUILDER_ASSETS" not in os.environ:
+        return None
+    told = subprocess.run(
+        ["bash", str(_SCRIPT)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return Path(told.stdout.splitlines()[-1])

@@ -1,0 +1,99 @@
+"""Waiting for what Moorings says and does beside a real control plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from contracts.gang import GangPhase
+from contracts.names import GANG
+from moorings.client import Client
+from publisher.cluster.status_writer import REPORTER
+from solver.snapshot.gangs import GangRecord
+from tests.lab.cluster import name_of
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.services import eventually
+
+
+async def pods_of(
+    site: Fleet,
+    gang: str,
+    count: int,
+    holds: Callable[[Json], bool],
+    within_s: float = 30.0,
+) -> list[Json]:
+    """Wait until something holds of so many pods of a gang; gives them by name."""
+    found: list[Json] = []
+
+    async def enough() -> bool:
+        selected = {"labelSelector": f"{GANG}={gang}"}
+        pods = await site.kube.list("v1", "Pod", site.namespace, **selected)
+        found[:] = sorted(filter(holds, pods), key=name_of)
+        return len(found) == count
+
+    await eventually(enough, f"{count} pods of {gang}", within_s)
+    return found
+
+
+async def events_about(kube: Kube, about: Json) -> list[tuple[str, str]]:
+    """List our events about an object: reason and note, oldest first."""
+    meta = about["metadata"]
+    found = await kube.list("events.k8s.io/v1", "Event", meta["namespace"])
+    ours = [
+        event
+        for event in found
+        if event["regarding"].get("uid") == meta["uid"]
+        and event["reportingController"] == REPORTER
+    ]
+    ours.sort(key=lambda event: str(event["eventTime"]))
+    return [(event["reason"], event["note"]) for event in ours]
+
+
+async def until_told(
+    kube: Kube, about: Json, reason: str, within_s: float = 30.0
+) -> str:
+    """Wait for an event of ours about an object; gives its note."""
+    notes: list[str] = []
+
+    async def told() -> bool:
+        events = await events_about(kube, about)
+        notes[:] = [note for why, note in events if why == reason]
+        return bool(notes)
+
+    what = f"event {reason} about {name_of(about)}"
+    await eventually(told, what, within_s)
+    return notes[-1]
+
+
+async def until_phase(
+    client: Client, site: Fleet, name: str, phase: GangPhase, within_s: float = 30.0
+) -> GangRecord:
+    """Wait for a phase of the newest gang of a name, as the bus has it."""
+    found: list[GangRecord] = []
+
+    async def there() -> bool:
+        found[:] = await _gangs(client, site, name)
+        return bool(found) and found[-1].phase is phase
+
+    await eventually(there, f"gang {name} is {phase}", within_s)
+    return found[-1]
+
+
+async def until_over(
+    client: Client, site: Fleet, name: str, within_s: float = 30.0
+) -> list[GangRecord]:
+    """Wait until all gangs of a name are over, and give them, oldest first."""
+    found: list[GangRecord] = []
+
+    async def over() -> bool:
+        found[:] = await _gangs(client, site, name)
+        return bool(found) and all(record.phase.is_terminal for record in found)
+
+    await eventually(over, f"gang {name} is over", within_s)
+    return found
+
+
+async def _gangs(client: Client, site: Fleet, name: str) -> list[GangRecord]:
+    wanted = (site.namespace, name)
+    gangs = await client.gangs()
+    return [record for record in gangs if (record.namespace, record.name) == wanted]

@@ -1,0 +1,330 @@
+"""The best answer to a tiny Problem, by trying everything: the models' oracle.
+
+Plain Python over the recorded facts; shares no code with candidates, kinds, models or
+judge. Exponential on purpose; keep problems to a few nodes with a few devices each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import combinations, product
+
+from msgspec import Struct
+
+from solver.decision import TierValue
+from solver.problem.problem import (
+    ClaimPart,
+    GangPart,
+    MemberPart,
+    Problem,
+    SubrequestPart,
+)
+from tests.oracles.brute_slack import Leftover
+from tests.oracles.brute_world import Place, Thing, World
+
+Value = tuple[int, ...]
+"""Weight that is in, by priority, highest first; then, negative, the ranks, the value
+of what is left over that is lost, and the nodes touched."""
+Cost = tuple[tuple[str, int], ...]
+"""What a use consumes: (capacity, 1e-9 units), sorted."""
+MAX = 32
+POD = -1
+"""Stands for a pod itself among the things that are taken."""
+WAYS = 30_000
+"""Ways to place a pod that are tried for one Problem."""
+
+
+class TooManyWaysError(Exception):
+    """The Problem is not tiny."""
+
+
+def disagreement(
+    said: tuple[TierValue, ...], tiers: list[int], best: tuple[int, ...]
+) -> str:
+    """Compare an objective with the best value, number by number, until one is open."""
+    left = list(said)
+    for tier, value in zip(tiers, best, strict=True):
+        if not left or left[0].tier != tier:
+            if value:
+                return f"tier {tier}: brute {value}, not reported"
+            continue
+        found = left.pop(0)
+        sign = 1 if tier == 1 else -1
+        if sign * found.value > value:
+            return f"tier {tier}: brute {value}, model {found.value}"
+        if found.bound != found.value:
+            is_valid = found.bound is None or sign * found.bound >= value
+            return "" if tier > 2 and is_valid else f"tier {tier} is not proven"
+        if sign * found.value != value:
+            return f"tier {tier}: brute {value}, model {found.value}, said proven"
+    return ""
+
+
+class Taken(Struct, frozen=True, order=True):
+    """One device that a pod has, or what it needs of the node itself."""
+
+    place: int
+    thing: int
+    cost: Cost
+
+
+class Brute:
+    """Everything there is to know of one tiny Problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.world = World(problem)
+        self._ways = 0
+        self.gangs = [gang for gang in problem.gangs if not gang.refused]
+        self.priorities = sorted({g.priority for g in self.gangs}, reverse=True)
+
+    def tiers(self) -> list[int]:
+        """Name the tier of each number of the value."""
+        return [1] * len(self.priorities) + [2, 3, 5]
+
+    def value(self) -> Value:
+        """Find the best value, one tier after the other.
+
+        Raises:
+            TooManyWaysError: trying everything would take too long.
+        """
+        width = len(self.priorities) + 1
+        leftover = Leftover(self.world)
+
+        def later(state: tuple[Taken, ...]) -> Value:
+            """Weigh what a finished answer leaves."""
+            by_place: dict[int, list[tuple[int, Cost]]] = {}
+            for item in state:
+                by_place.setdefault(item.place, []).append((item.thing, item.cost))
+            lost = sum(leftover.lost(n, tuple(m)) for n, m in by_place.items())
+            return (-lost, -len(by_place))
+
+        @cache
+        def best(index: int, state: tuple[Taken, ...]) -> Value:
+            if index == len(self.gangs):
+                return (0,) * width + later(state)
+            gang = self.gangs[index]
+            found = best(index + 1, state)
+            for more, ranks in self._gang(gang, state).items():
+                rest = list(best(index + 1, more))
+                rest[self.priorities.index(gang.priority)] += gang.weight
+                rest[width - 1] -= ranks
+                found = max(found, tuple(rest))
+            return found
+
+        return best(0, ())
+
+    def _gang(
+        self, gang: GangPart, state: tuple[Taken, ...]
+    ) -> dict[tuple[Taken, ...], int]:
+        """Place all pods in every way: what is taken then, and the least ranks."""
+        states = {state: 0}
+        for member in gang.members:
+            for _ in range(member.count):
+                found: dict[tuple[Taken, ...], int] = {}
+                for known, ranks in states.items():
+                    for more, rank in self._pod(member, known):
+                        total = ranks + rank
+                        if total < found.get(more, 1 << 30):
+                            found[more] = total
+                states = found
+        return states
+
+    def _pod(
+        self, member: MemberPart, state: tuple[Taken, ...]
+    ) -> Iterator[tuple[tuple[Taken, ...], int]]:
+        for number, place in enumerate(self.world.places):
+            if not self.world.admits(place.node, member):
+                continue
+            yield from self._on(member, number, place, state)
+
+    def _on(
+        self, member: MemberPart, number: int, place: Place, state: tuple[Taken, ...]
+    ) -> Iterator[tuple[tuple[Taken, ...], int]]:
+        requests = [r for claim in member.claims for r in claim.requests]
+        for ranks in product(*(range(len(r.alternatives)) for r in requests)):
+            asked = [r.alternatives[k] for r, k in zip(requests, ranks, strict=True)]
+            options = [list(self._options(item, place)) for item in asked]
+            for chosen in product(*options):
+                self._ways += 1
+                if self._ways > WAYS:
+                    raise TooManyWaysError
+                mine = self._holds(member, asked, ranks, chosen, place)
+                if mine is None or not self._fits(place, [], mine):
+                    continue
+                kept = [
+                    Taken(number, thing, cost)
+                    for thing, cost, admin in mine
+                    if not admin
+                ]
+                needs = {"pods": 1, **member.resources}
+                kept.append(Taken(number, POD, tuple(sorted(needs.items()))))
+                more = tuple(sorted([*state, *kept]))
+                if self._all_fit(more):
+                    yield more, sum(ranks)
+
+    def _options(
+        self, asked: SubrequestPart, place: Place
+    ) -> Iterator[tuple[int, ...]]:
+        world = self.world
+        meant = [i for i, t in enumerate(place.things) if world.meant(asked, t)]
+        free = [i for i in meant if world.open(asked, place.things[i], place)]
+        if not asked.all_devices:
+            yield from combinations(free, asked.count)
+            return
+        fails = any(world.selected(asked, t) is None for t in place.things)
+        if place.whole and not fails and meant and free == meant:
+            yield tuple(free)
+
+    def _holds(
+        self,
+        member: MemberPart,
+        asked: list[SubrequestPart],
+        ranks: tuple[int, ...],
+        chosen: tuple[tuple[int, ...], ...],
+        place: Place,
+    ) -> list[tuple[int, Cost, bool]] | None:
+        """Check what holds inside the pod; None: something does not."""
+        first, uses = 0, list[tuple[int, SubrequestPart, int]]()
+        for number, claim in enumerate(member.claims):
+            last = first + len(claim.requests)
+            part = list(
+                zip(
+                    asked[first:last],
+                    ranks[first:last],
+                    chosen[first:last],
+                    strict=True,
+                )
+            )
+            if sum(len(devices) for _, _, devices in part) > MAX:
+                return None
+            if not self._constraints_hold(claim, part, place):
+                return None
+            for item, _, devices in part:
+                uses.extend((number, item, device) for device in devices)
+            first = last
+        for i, (owner, _, device) in enumerate(uses):
+            for other, later, same in uses[i + 1 :]:
+                if device != same or self.world.shareable(place.things[device]):
+                    continue
+                if owner == other or not later.admin_access:
+                    return None
+        return [
+            (
+                device,
+                tuple(
+                    sorted((self.world.cost(item, place.things[device]) or {}).items())
+                ),
+                item.admin_access,
+            )
+            for _, item, device in uses
+        ]
+
+    def _constraints_hold(
+        self,
+        claim: ClaimPart,
+        part: list[tuple[SubrequestPart, int, tuple[int, ...]]],
+        place: Place,
+    ) -> bool:
+        for constraint in claim.constraints:
+            name = constraint.match_attribute or constraint.distinct_attribute or ""
+            values = []
+            for request, (asked, _, devices) in zip(claim.requests, part, strict=True):
+                names = {request.name, f"{request.name}/{asked.name}"}
+                if not constraint.requests or names & set(constraint.requests):
+                    values += [
+                        self.world.values(asked, name, place.things[d]) for d in devices
+                    ]
+            if not all(values):
+                return False
+            if constraint.match_attribute is not None:
+                if values and not frozenset.intersection(*values):
+                    return False
+            elif sum(map(len, values)) > len(frozenset().union(*values)):
+                return False
+        return True
+
+    # --- what everybody has together -----------------------------------------------
+
+    def _all_fit(self, state: tuple[Taken, ...]) -> bool:
+        """Check all that is given out, seen from every node that has some of it."""
+        given: dict[object, list[tuple[Thing, Cost]]] = {}
+        if not self._nodes_suffice(state):
+            return False
+        for item in state:
+            if item.thing == POD:
+                continue
+            thing = self.world.places[item.place].things[item.thing]
+            given.setdefault(thing.name, []).append((thing, item.cost))
+        for uses in given.values():
+            if len(uses) > 1 and not self.world.shareable(uses[0][0]):
+                return False
+        everything = [use for uses in given.values() for use in uses]
+        return all(
+            self._sums_hold(self.world.places[number], everything)
+            for number in {item.place for item in state}
+        )
+
+    def _nodes_suffice(self, state: tuple[Taken, ...]) -> bool:
+        """Check that the pods on each node find enough of what it has left."""
+        needs: dict[tuple[int, str], int] = {}
+        for item in state:
+            for name, amount in item.cost if item.thing == POD else ():
+                needs[item.place, name] = needs.get((item.place, name), 0) + amount
+        for (number, name), amount in needs.items():
+            free = self.world.places[number].node.free
+            if free is None:
+                continue
+            unlimited = name == "pods" and name not in free
+            if not unlimited and amount > free.get(name, 0):
+                return False
+        return True
+
+    def _fits(
+        self,
+        place: Place,
+        others: list[tuple[Thing, Cost]],
+        mine: Iterable[tuple[int, Cost, bool]],
+    ) -> bool:
+        own = [(place.things[device], cost) for device, cost, _ in mine]
+        return self._sums_hold(place, [*others, *own])
+
+    def _sums_hold(self, place: Place, uses: list[tuple[Thing, Cost]]) -> bool:
+        world, totals = self.world, dict[tuple[object, str], int]()
+        left, groups = (
+            dict(place.counters),
+            {k: list(v) for k, v in place.members.items()},
+        )
+        charged: set[object] = set()
+        touched: set[object] = set()
+        for thing, cost in uses:
+            shares = world.shares(thing.name)
+            if world.features.consumable_capacity:
+                for name, amount in cost:
+                    key = (thing.name, name)
+                    if not world.shareable(thing):
+                        totals[key] = (shares or {}).get(name, 0)
+                    totals[key] = totals.get(key, (shares or {}).get(name, 0)) + amount
+                    if totals[key] > thing.device.capacity[name].value.nano:
+                        return False
+            if world.shareable(thing) and (shares is not None or thing.name in charged):
+                continue
+            charged.add(thing.name)
+            pool = (thing.name.driver, thing.name.pool)
+            seen_here = {p for p, _, _ in place.counters}
+            for c in thing.device.consumes_counters if pool in seen_here else ():
+                touched.add(pool)
+                mine = frozenset(c.compatibility_groups or ())
+                groups.setdefault((pool, c.counter_set), []).append(mine)
+                for name, counter in c.counters.items():
+                    key_of = (pool, c.counter_set, name)
+                    left[key_of] = left.get(key_of, 0) - counter.value.nano
+        if any(amount < 0 for (pool, _, _), amount in left.items() if pool in touched):
+            return False
+        if not world.features.compatibility_groups:
+            return True
+        return all(
+            not any(listed) or bool(frozenset.intersection(*listed))
+            for (pool, _), listed in groups.items()
+            if pool in touched
+        )

@@ -1,0 +1,1 @@
+"""The publisher's plans played in memory, against laws."""

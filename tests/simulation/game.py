@@ -1,0 +1,397 @@
+"""A game with the plans: drawn moves in a tiny world, and laws that no move may break.
+
+Moves are pairs of a name and two numbers that choose what they are about, so that any
+list of moves is a game. `settle` ends it: nothing more happens, everything is heard,
+and everybody does what is theirs to do until nothing is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from contracts.codec import to_builtins
+from contracts.gang import API_VERSION
+from contracts.ids import GangUID, Namespace
+from contracts.messages import CancelGang, ReleaseGang, SubmitGang
+from tests import builders
+from tests.builders.decisions import CLUSTER
+from tests.builders.pods import waiting_pod
+from tests.simulation.laws import Laws
+from tests.simulation.players import Bus, Solver
+from tests.simulation.publisher import Publisher
+from tests.simulation.setting import Setting
+from tests.simulation.world import THEIRS, Json, World, devices_of, is_over, uid_of
+
+NS = builders.NAMESPACE
+MOST_ROUNDS = 40
+MOST_PLANS = 400
+"""Of one publisher between two times that everybody hears everything."""
+
+
+class Game:
+    """The world, who plays in it, and the laws."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.world = World()
+        self.bus = Bus()
+        self.solver = Solver(self.world, self.bus, setting.nodes, setting.devices)
+        self._made = 0
+        for number in range(setting.nodes):
+            self.unplug(number, 0)
+        for name in sorted({slot.shared for slot in setting.slots} - {""}):
+            self._make_claim(name)
+        self.leader = Publisher(self.world, self.bus)
+        self.publishers = [self.leader]
+        if setting.rival:
+            self.publishers.append(Publisher(self.world, self.bus))
+        for publisher in self.publishers:
+            publisher.informed = setting.rival
+        late = setting.rival or setting.late
+        self.laws = Laws(
+            self.world, self.bus, self.solver, rival=setting.rival, late=late
+        )
+
+    def play(self, moves: Sequence[tuple[str, int, int]]) -> None:
+        """Make these moves, one after the other."""
+        for name, one, two in moves:
+            getattr(self, name)(one, two)
+            self.laws.check_bus()
+
+    # --- pods and claims ------------------------------------------------------------
+
+    def create(self, one: int, _two: int) -> None:
+        """Make a pod, unless it is there."""
+        slots = self.setting.slots
+        slot = slots[one % len(slots)]
+        key = f"{NS}/{slot.name}"
+        if self.world.get("Pod", key) is not None:
+            return
+        self._made += 1
+        own = [f"own-{index}" for index in range(slot.own)]
+        size = sum(other.gang == slot.gang for other in slots) if slot.gang else None
+        pod = waiting_pod(
+            slot.name,
+            gang=slot.gang,
+            size=size,
+            templates=[*own, THEIRS] if slot.theirs else own,
+            shared={"shared": slot.shared} if slot.shared else {},
+            uid=f"pod-{self._made}",
+        )
+        raw = to_builtins(pod) | {"apiVersion": "v1"}
+        raw["status"] = {"phase": "Pending"}
+        self.world.put("Pod", key, raw)
+
+    def generate(self, one: int, _two: int) -> None:
+        """Make the claims of a pod, as the controller manager does."""
+        pods = [
+            (key, pod)
+            for key, pod in self.world.all("Pod")
+            if not is_over(pod) and any(self._is_missing(pod, c) for c in _claims(pod))
+        ]
+        if not pods:
+            return
+        key, pod = pods[one % len(pods)]
+        made = _generated(pod)
+        for item in _claims(pod):
+            if self._is_missing(pod, item):
+                name = f"{pod['metadata']['name']}-{item['name']}-{self._made}"
+                self._make_claim(name, owner=uid_of(pod))
+                made[item["name"]] = name
+        statuses = [
+            {"name": name, "resourceClaimName": claim} for name, claim in made.items()
+        ]
+        body = {"status": {"resourceClaimStatuses": statuses}}
+        self.world.change("Pod", key, body)
+
+    def _is_missing(self, pod: Json, item: Json) -> bool:
+        """Whether a claim of a pod is to be made, for the first time or again."""
+        name = _generated(pod).get(item["name"])
+        made = name and self.world.get("ResourceClaim", f"{NS}/{name}") is not None
+        return "resourceClaimTemplateName" in item and not made
+
+    def _make_claim(self, name: str, owner: str = "", held: Json | None = None) -> None:
+        self._made += 1
+        claim = to_builtins(builders.claim(name=name, uid=f"claim-{self._made}"))
+        claim |= {"apiVersion": "resource.k8s.io/v1"}
+        if owner:
+            claim["metadata"]["owner"] = owner
+        if held is not None:
+            claim["status"] = {"allocation": held}
+        self.world.put("ResourceClaim", f"{NS}/{name}", claim)
+
+    def delete(self, one: int, _two: int) -> None:
+        """Delete a pod."""
+        pods = [key for key, _ in self.world.all("Pod")]
+        if pods:
+            self.world.delete_pod(pods[one % len(pods)])
+
+    def terminate(self, one: int, _two: int) -> None:
+        """Begin to delete a pod."""
+        pods = [key for key, _ in self.world.all("Pod")]
+        if pods:
+            self.world.terminate_pod(pods[one % len(pods)])
+
+    def replace(self, one: int, _two: int) -> None:
+        """Delete a pod, and let whoever made it make it anew."""
+        pods = [key for key, _ in self.world.all("Pod")]
+        if pods:
+            key = pods[one % len(pods)]
+            self.world.delete_pod(key)
+            names = [f"{NS}/{slot.name}" for slot in self.setting.slots]
+            self.create(names.index(key), 0)
+            self.generate(0, 0)
+
+    def finish(self, one: int, two: int) -> None:
+        """Let a bound pod end, or a waiting one fail."""
+        pods = [key for key, pod in self.world.all("Pod") if not is_over(pod)]
+        if pods:
+            key = pods[one % len(pods)]
+            bound = self.world.objects["Pod", key]["spec"].get("nodeName")
+            phase = "Succeeded" if bound and two % 2 else "Failed"
+            self.world.change("Pod", key, {"status": {"phase": phase}})
+
+    # --- others ---------------------------------------------------------------------
+
+    def clear(self, one: int, _two: int) -> None:
+        """Let a person free a claim."""
+        held = [key for key, c in self.world.all("ResourceClaim") if devices_of(c)]
+        if held:
+            status = {"allocation": None, "reservedFor": None}
+            self.world.damage(held[one % len(held)], status)
+
+    def discard(self, one: int, _two: int) -> None:
+        """Let a person delete a claim."""
+        claims = [key for key, _ in self.world.all("ResourceClaim")]
+        if claims:
+            self.world.damage(claims[one % len(claims)], None)
+
+    def allocate(self, one: int, two: int) -> None:
+        """Let somebody else allocate a free claim, or a claim of its own."""
+        node = f"node-{two % self.setting.nodes}"
+        device = f"gpu-{one % self.setting.devices}"
+        held = to_builtins(
+            builders.allocation(builders.result(device, pool=node), node=node)
+        )
+        free = [
+            key
+            for key, claim in self.world.all("ResourceClaim")
+            if not devices_of(claim) and not claim["metadata"].get("deletionTimestamp")
+        ]
+        if free and two % 3 == 0:
+            self.world.damage(free[one % len(free)], {"allocation": held})
+            return
+        name = f"foreign-{self._made}"
+        self._make_claim(name, held=held)
+        self.world.damaged[f"{NS}/{name}"] = len(self.world.changes)
+
+    def unplug(self, one: int, _two: int) -> None:
+        """Let a node go, or come back."""
+        name = f"node-{one % self.setting.nodes}"
+        if self.world.get("Node", name) is not None:
+            self.world.remove("Node", name)
+            return
+        self._made += 1
+        node = {"apiVersion": "v1", "metadata": {"name": name, "uid": f"n{self._made}"}}
+        self.world.put("Node", name, node)
+
+    def restore(self, one: int, _two: int) -> None:
+        """Make a shared claim anew that somebody deleted."""
+        names = sorted({slot.shared for slot in self.setting.slots} - {""})
+        if names:
+            name = names[one % len(names)]
+            if self.world.get("ResourceClaim", f"{NS}/{name}") is None:
+                self._make_claim(name)
+
+    def cancel(self, one: int, two: int) -> None:
+        """Let somebody give a gang up."""
+        known = [message for _, message in self.bus.streams["SUBMIT"]]
+        if known:
+            uid = known[one % len(known)].uid
+            kind = ReleaseGang if two % 3 == 0 else CancelGang
+            self.bus.publish(kind(cluster=CLUSTER, namespace=Namespace(NS), uid=uid))
+
+    def gang_object(self, one: int, two: int) -> None:
+        """Make, change or delete a Gang object."""
+        names = sorted({slot.gang for slot in self.setting.slots} - {""})
+        if not names:
+            return
+        name = names[one % len(names)]
+        key = f"{NS}/{name}"
+        if self.world.get("Gang", key) is not None and two % 3 == 0:
+            self.world.remove("Gang", key)
+            return
+        slots = [slot for slot in self.setting.slots if slot.gang == name]
+        member = builders.member(
+            *(
+                builders.member_claim(
+                    name=f"own-{index}", template=f"own-{index}-template"
+                )
+                for index in range(slots[0].own)
+            ),
+            count=len(slots) + (two % 5 == 1),
+        )
+        self._made += 1
+        known = self.world.get("Gang", key)
+        uid = f"gang-{self._made}" if known is None else uid_of(known)
+        recovery = "Recreate" if one % 4 == 3 else "Report"
+        gang = builders.gang(
+            member, name=name, uid=uid, hold=two % 5 == 2, recovery=recovery
+        )
+        raw = to_builtins(gang) | {"apiVersion": API_VERSION}
+        self.world.put("Gang", key, raw)
+
+    def submit_late(self, one: int, _two: int) -> None:
+        """Let a platform submit a gang before its pods."""
+        names = sorted({slot.gang for slot in self.setting.slots} - {""})
+        if not names:
+            return
+        name = names[one % len(names)]
+        slots = [slot for slot in self.setting.slots if slot.gang == name]
+        claims = [
+            builders.member_claim(builders.request(), name=f"own-{index}")
+            for index in range(slots[0].own)
+        ]
+        member = builders.member(*claims, name="pod", count=len(slots))
+        self._made += 1
+        uid = f"late-{self._made}"
+        gang = builders.gang(member, name=name, uid=uid)
+        message = SubmitGang(cluster=CLUSTER, uid=GangUID(uid), gang=gang)
+        self.bus.publish(message)
+
+    def reject(self, one: int, _two: int) -> None:
+        """Let the solver call a gang wrong."""
+        self.solver.reject(one)
+
+    def refuse(self, one: int, two: int) -> None:
+        """Let the API server refuse a write of a decision."""
+        self._publisher(two).refusing = 1 + one % 2
+
+    # --- the players ----------------------------------------------------------------
+
+    def solve(self, _one: int, _two: int) -> None:
+        """Let the solver say what comes next."""
+        self.solver.step()
+
+    def control(self, _one: int, _two: int) -> None:
+        """Let the controller manager do its part."""
+        self.world.control()
+
+    def schedule(self, _one: int, _two: int) -> None:
+        """Let kube-scheduler do its part."""
+        self.world.schedule()
+
+    def hear_api(self, one: int, two: int) -> None:
+        """Let a publisher hear of some changes."""
+        self._publisher(two).hear_api(1 + one)
+
+    def hear_bus(self, one: int, two: int) -> None:
+        """Let a publisher read some messages of one stream."""
+        stream = ("SUBMIT", "CMD", "DEC", "CONF")[one % 4]
+        self._publisher(two).hear_bus(stream, 1 + one // 4)
+
+    def hear(self, _one: int, two: int) -> None:
+        """Let a publisher hear everything."""
+        self._publisher(two).hear()
+
+    def act(self, _one: int, two: int) -> None:
+        """Let a publisher plan for one group and carry all of it out."""
+        self._publisher(two).act()
+
+    def crowd(self, _one: int, _two: int) -> None:
+        """Make all pods and their claims."""
+        for number in range(len(self.setting.slots)):
+            self.create(number, 0)
+        for _ in self.setting.slots:
+            self.generate(0, 0)
+
+    def advance(self, one: int, two: int) -> None:
+        """Let a publisher hear everything and act a few times, or the solver."""
+        publisher = self._publisher(two)
+        publisher.hear()
+        for _ in range(1 + one % 4):
+            publisher.act()
+        if one % 3:
+            self.solver.step()
+
+    def plan(self, _one: int, two: int) -> None:
+        """Let a publisher plan for one group."""
+        self._publisher(two).plan()
+
+    def carry_out(self, one: int, two: int) -> None:
+        """Let a publisher do one thing that it planned."""
+        publisher = self._publisher(two)
+        groups = sorted(publisher.rounds)
+        if groups:
+            publisher.carry_out(groups[one % len(groups)])
+
+    def restart(self, _one: int, two: int) -> None:
+        """Let a publisher begin anew."""
+        self._publisher(two).restart()
+
+    def _publisher(self, number: int) -> Publisher:
+        return self.publishers[number % len(self.publishers)]
+
+    # --- the end --------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Let everybody do what is left to do; it must come to an end."""
+        for publisher in self.publishers[1:]:
+            for group in sorted(publisher.rounds):
+                while group in publisher.rounds:
+                    publisher.carry_out(group)
+        self.leader.refusing = 0
+        for _ in range(MOST_ROUNDS):
+            before = len(self.world.changes), self._said()
+            for number in range(len(self.setting.slots)):
+                self.generate(number, 0)
+            self._exhaust()
+            while self.solver.step():
+                continue
+            self.world.bury_pods()
+            self.world.control()
+            self.world.schedule()
+            self.laws.check_bus()
+            if (len(self.world.changes), self._said()) == before:
+                return
+        raise AssertionError("it does not settle")
+
+    def _exhaust(self) -> None:
+        self.leader.hear()
+        for _ in range(MOST_PLANS):
+            if self.leader.is_idle:
+                return
+            for group in sorted(self.leader.rounds):
+                self.leader.carry_out(group)
+            self.leader.act()
+        raise AssertionError("the plans do not come to an end")
+
+    def _said(self) -> int:
+        return sum(map(len, self.bus.streams.values()))
+
+    def tear_down(self) -> None:
+        """Delete all pods and Gang objects, and what others made."""
+        for key, _ in list(self.world.all("Pod")):
+            self.world.delete_pod(key)
+        for key, _ in list(self.world.all("Gang")):
+            self.world.remove("Gang", key)
+        for _, message in self.bus.streams["SUBMIT"]:
+            if isinstance(message, SubmitGang) and not message.places:
+                self.bus.publish(
+                    CancelGang(
+                        cluster=CLUSTER, namespace=Namespace(NS), uid=message.uid
+                    )
+                )
+        for key, _ in list(self.world.all("ResourceClaim")):
+            if key.startswith(f"{NS}/foreign"):
+                self.world.remove("ResourceClaim", key)
+        self.settle()
+
+
+def _claims(pod: Json) -> list[Json]:
+    return list(pod["spec"].get("resourceClaims") or ())
+
+
+def _generated(pod: Json) -> dict[str, str]:
+    items = pod["status"].get("resourceClaimStatuses") or ()
+    return {item["name"]: item["resourceClaimName"] for item in items}

@@ -1,0 +1,220 @@
+"""Who plays beside the plans: the bus, and a solver that gives each device once.
+
+The solver keeps the real life of gangs (`solver.snapshot.gangs`) and chooses nodes in
+the simplest way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from contracts.gang import Member
+from contracts.ids import (
+    ClaimRef,
+    ClaimUID,
+    ClusterName,
+    GangUID,
+    Namespace,
+    NodeName,
+    SolveID,
+)
+from contracts.messages import (
+    ClaimAllocated,
+    CommandMessage,
+    ConfirmationMessage,
+    DecisionMessage,
+    GangAllocated,
+    GangPending,
+    GangRejected,
+    GangReleased,
+    MemberAllocated,
+    SubmitGang,
+)
+from contracts.pods.node_affinity import pinned_node
+from solver.snapshot.gangs import (
+    GangRecord,
+    with_command,
+    with_confirmation,
+    with_decision,
+    with_submission,
+)
+from tests import builders
+from tests.simulation.world import World, devices_of
+
+CLUSTER = ClusterName("east")
+Said = SubmitGang | CommandMessage | DecisionMessage | ConfirmationMessage
+STREAMS = ("SUBMIT", "CMD", "DEC", "CONF")
+
+
+class Bus:
+    """Four streams; SUBMIT takes one message a gang, CONF only the next one."""
+
+    def __init__(self) -> None:
+        self.streams: dict[str, list[tuple[int, Said]]] = {s: [] for s in STREAMS}
+        self.last: dict[GangUID, int] = {}
+        """The sequence of the last confirmation of each gang."""
+
+    def publish(self, message: Said, expected: int | None = None) -> int:
+        """Store a message; 0: it was refused."""
+        stream = self.streams[stream_of(message)]
+        taken = isinstance(message, SubmitGang) and any(
+            known.uid == message.uid for _, known in stream
+        )
+        if taken or expected not in (None, self.last.get(message.uid, 0)):
+            return 0
+        sequence = len(stream) + 1
+        if isinstance(message, ConfirmationMessage):
+            self.last[message.uid] = sequence
+        stream.append((sequence, message))
+        return sequence
+
+    def commands(self, uid: GangUID) -> list[CommandMessage]:
+        """Give the commands about a gang, in their order."""
+        found = (message for _, message in self.streams["CMD"] if message.uid == uid)
+        return [item for item in found if isinstance(item, CommandMessage)]
+
+
+def stream_of(message: Said) -> str:
+    """Name the stream of a message."""
+    if isinstance(message, SubmitGang):
+        return "SUBMIT"
+    if isinstance(message, CommandMessage):
+        return "CMD"
+    return "DEC" if isinstance(message, DecisionMessage) else "CONF"
+
+
+class Solver:
+    """Decides gang by gang, oldest first, each device once."""
+
+    def __init__(self, world: World, bus: Bus, nodes: int, devices: int) -> None:
+        self._world = world
+        self._bus = bus
+        self._devices = {
+            f"node-{n}": [f"gpu-{d}" for d in range(devices)] for n in range(nodes)
+        }
+        self.records: dict[GangUID, GangRecord] = {}
+        self._heard = dict.fromkeys(STREAMS, 0)
+        self.allocated: dict[tuple[GangUID, int], GangAllocated] = {}
+        """Every decision that was ever said."""
+
+    def step(self) -> bool:
+        """Say the next thing; False: there is nothing to say."""
+        self._hear()
+        for record in sorted(self.records.values(), key=lambda r: (r.order, r.uid)):
+            message = self._next(record)
+            if message is not None:
+                self.say(message)
+                return True
+        return False
+
+    def say(self, message: DecisionMessage) -> None:
+        """Publish a decision and believe it."""
+        self._bus.publish(message)
+        if isinstance(message, GangAllocated):
+            self.allocated[message.uid, message.attempt] = message
+        self._hear()
+
+    def reject(self, number: int) -> None:
+        """Call one of the gangs that wait wrong for ever."""
+        self._hear()
+        waiting = [r for r in self.records.values() if r.wants_decision]
+        if waiting:
+            record = waiting[number % len(waiting)]
+            self.say(GangRejected(**self._about(record), reasons=()))
+
+    def _about(self, record: GangRecord) -> dict[str, Any]:
+        return {
+            "cluster": CLUSTER,
+            "namespace": record.namespace,
+            "name": record.name,
+            "uid": record.uid,
+            "epoch": 1,
+        }
+
+    def _next(self, record: GangRecord) -> DecisionMessage | None:
+        if record.ending is not None:
+            return GangReleased(**self._about(record), outcome=record.ending)
+        if not record.wants_decision or record.submission is None:
+            return None
+        about = self._about(record) | {"solve": SolveID("solve")}
+        members = self._place(record.submission)
+        if members is not None:
+            attempt = record.attempt + 1
+            return GangAllocated(**about, attempt=attempt, members=members)
+        if isinstance(record.decision, GangPending):
+            return None
+        return GangPending(**about, attempt=record.attempt, reasons=())
+
+    def _hear(self) -> None:
+        for stream in STREAMS:
+            for sequence, message in self._bus.streams[stream][self._heard[stream] :]:
+                self._believe(message, sequence)
+            self._heard[stream] = len(self._bus.streams[stream])
+
+    def _believe(self, message: Said, sequence: int) -> None:
+        namespace = Namespace(builders.NAMESPACE)
+        record = self.records.get(message.uid) or GangRecord(
+            uid=message.uid, namespace=namespace
+        )
+        if isinstance(message, SubmitGang):
+            record = with_submission(record, message, sequence)
+        elif isinstance(message, DecisionMessage):
+            record = with_decision(record, message, sequence)
+        elif isinstance(message, CommandMessage):
+            record = with_command(record, message)
+        else:
+            record = with_confirmation(record, message)
+        self.records[message.uid] = record
+
+    def free(self) -> dict[str, list[str]]:
+        """Give the devices that nothing holds, by node."""
+        taken: set[tuple[str, str]] = set()
+        for _, claim in self._world.all("ResourceClaim"):
+            taken |= devices_of(claim)
+        for record in self.records.values():
+            decision = record.allocated
+            for member in decision.members if decision is not None else ():
+                for given in member.claims:
+                    results = given.allocation.devices.results
+                    taken |= {(str(item.pool), str(item.device)) for item in results}
+        return {
+            node: [name for name in names if (node, name) not in taken]
+            for node, names in self._devices.items()
+            if self._world.get("Node", node) is not None
+        }
+
+    def _place(self, submission: SubmitGang) -> tuple[MemberAllocated, ...] | None:
+        free = self.free()
+        found: list[MemberAllocated] = []
+        for member in submission.gang.spec.members:
+            for index in range(member.count):
+                node = _node_for(member, free)
+                if node is None:
+                    return None
+                found.append(_allocated(member, index, node, free[node]))
+        return tuple(found)
+
+
+def _node_for(member: Member, free: Mapping[str, list[str]]) -> str | None:
+    only = {member.node.node_name, pinned_node(member.node.affinity)} - {"", None}
+    for node, names in free.items():
+        if len(names) >= len(member.claims) and only <= {node}:
+            return node
+    return None
+
+
+def _allocated(
+    member: Member, index: int, node: str, free: list[str]
+) -> MemberAllocated:
+    claims = []
+    for claim in member.claims:
+        request = "gpu" if claim.spec is None else claim.spec.devices.requests[0].name
+        held = builders.allocation(
+            builders.result(free.pop(0), request=request, pool=node), node=node
+        )
+        ref = ClaimRef(Namespace(builders.NAMESPACE), "any", ClaimUID("any"))
+        claims.append(ClaimAllocated(claim=claim.name, ref=ref, allocation=held))
+    return MemberAllocated(
+        member=member.name, index=index, node=NodeName(node), claims=tuple(claims)
+    )

@@ -1,0 +1,214 @@
+"""A publisher in the game: it carries out what the plans say, one round at a time.
+
+It knows only what it heard: changes and messages reach it when the player of the game
+says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.ids import (
+    GangUID,
+)
+from contracts.messages import (
+    ConfirmationMessage,
+    DecisionMessage,
+    GangAllocated,
+    GangPending,
+)
+from contracts.workload import Pod
+from publisher.gangs.patches import Patch
+from publisher.gangs.plan_gang import plan_gang
+from publisher.gangs.situation import GangMessage, Situation, Told
+from publisher.gangs.submissions import Submissions
+from publisher.gangs.view import GroupKey, View
+from tests.simulation.players import CLUSTER, STREAMS, Bus
+from tests.simulation.world import THEIRS, Refused, World
+
+NOW = "2026-11-20T12:00:00Z"
+
+
+class Round(Struct):
+    """What a publisher has planned for a group and not carried out yet."""
+
+    situation: Situation
+    patches: list[Patch]
+    messages: list[GangMessage]
+    heard: int
+    """How many changes it knew when it planned."""
+
+
+class Publisher:
+    """Plans from what it heard, and carries out one step at a time."""
+
+    def __init__(self, world: World, bus: Bus) -> None:
+        self._world = world
+        self._bus = bus
+        self.informed = False
+        """Whether it knows all that was said before it plans."""
+        self.refusing = 0
+        """So many of the next writes of a decision the API server refuses for good."""
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with nothing, and read everything that is there."""
+        self.view = View()
+        self.submissions = Submissions()
+        self.rounds: dict[GroupKey, Round] = {}
+        self._refused: dict[tuple[GangUID, int], str] = {}
+        self._touched: dict[GroupKey, None] = {}
+        self._heard = dict.fromkeys(STREAMS, 0)
+        for kind, key in sorted(self._world.objects):
+            self._believe(kind, key, self._world.values[kind, key], "")
+        self.heard = len(self._world.changes)
+        for stream in STREAMS:
+            self.hear_bus(stream, len(self._bus.streams[stream]))
+        self.touch((*self.view.groups(), *self.submissions.groups()))
+
+    # --- hearing --------------------------------------------------------------------
+
+    def hear(self) -> None:
+        """Hear everything that happened."""
+        self.hear_api(len(self._world.changes))
+        for stream in STREAMS:
+            self.hear_bus(stream, len(self._bus.streams[stream]))
+
+    def hear_api(self, count: int) -> None:
+        """Hear of the next changes."""
+        for change in self._world.changes[self.heard : self.heard + count]:
+            self.touch(self._believe(change.kind, change.key, change.value, change.uid))
+        self.heard = min(self.heard + count, len(self._world.changes))
+
+    def hear_bus(self, stream: str, count: int) -> None:
+        """Read the next messages of a stream."""
+        first = self._heard[stream]
+        for sequence, message in self._bus.streams[stream][first : first + count]:
+            group = self.submissions.apply(message, sequence)
+            self.touch(() if group is None else (group,))
+            self._heard[stream] = sequence
+
+    def touch(self, groups: Iterable[GroupKey]) -> None:
+        """Look at these groups, soon."""
+        self._touched |= dict.fromkeys(groups)
+
+    def _believe(
+        self, kind: str, key: str, value: Any, uid: str
+    ) -> frozenset[GroupKey]:
+        if kind == "Node":
+            return self.view.apply_node(key, is_there=value is not None)
+        if kind == "Pod":
+            return self.view.apply_pod(key, value, uid)
+        if kind == "ResourceClaim":
+            return self.view.apply_claim(key, value, uid)
+        return self.view.apply_gang(key, value, uid)
+
+    # --- acting ---------------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to look at."""
+        return not self._touched and not self.rounds
+
+    def act(self) -> None:
+        """Plan for the next group and carry all of it out."""
+        group = self.plan()
+        while group is not None and group in self.rounds:
+            self.carry_out(group)
+
+    def plan(self) -> GroupKey | None:
+        """Plan for the next group that is not being worked on."""
+        group = next((key for key in self._touched if key not in self.rounds), None)
+        if group is None:
+            return None
+        del self._touched[group]
+        if self.informed:
+            for stream in STREAMS:
+                self.hear_bus(stream, len(self._bus.streams[stream]))
+        situation = self._situation(group)
+        plan = plan_gang(situation)
+        self.submissions.forget(plan.forget)
+        self.told = plan.told
+        for pod in plan.removals:
+            self._remove(pod)
+        if plan.patches or plan.messages:
+            messages = [] if plan.patches else plan.messages
+            self.rounds[group] = Round(situation, plan.patches, messages, self.heard)
+        return group
+
+    def carry_out(self, group: GroupKey) -> None:
+        """Do the next thing that was planned for a group."""
+        planned = self.rounds[group]
+        if planned.patches:
+            self._world.planned = planned.heard
+            self._write(planned.patches.pop(0))
+        elif planned.messages:
+            self._say(planned.messages.pop(0), planned.situation)
+        if not planned.patches and not planned.messages:
+            del self.rounds[group]
+            self.touch((group,))
+
+    def _situation(self, group: GroupKey) -> Situation:
+        return Situation(
+            cluster=CLUSTER,
+            group=group,
+            view=self.view,
+            submissions=self.submissions.of_group(group),
+            owns=lambda claim: f"-{THEIRS}" not in claim.metadata.name,
+            now=NOW,
+            refused=lambda uid, attempt: self._refused.get((uid, attempt), ""),
+            forgotten=self.submissions.forgotten,
+        )
+
+    def tell_all(self) -> dict[str, tuple[Told, DecisionMessage | None]]:
+        """Say of each pod why it waits, and what was last decided of it."""
+        found: dict[str, tuple[Told, DecisionMessage | None]] = {}
+        for group in {*self.view.groups(), *self.submissions.groups()}:
+            known = sorted(self.submissions.of_group(group), key=lambda s: s.age)
+            for told in plan_gang(self._situation(group)).told:
+                for pod in told.pods:
+                    uid = pod.metadata.uid
+                    said = [s.decision for s in known if uid in s.pods or not s.pods]
+                    waits = [item for item in said if isinstance(item, GangPending)]
+                    held = [item for item in said if isinstance(item, GangAllocated)]
+                    last = (waits or held or said or [None])[-1]
+                    found[uid] = told, told.decision or last
+        return found
+
+    def _write(self, patch: Patch) -> None:
+        try:
+            self._refuse_or_take(patch)
+        except Refused as refused:
+            if refused.why == "invalid" and patch.gang:
+                self._refused[GangUID(patch.gang), patch.attempt] = str(refused)
+        found = self._world.values.get((patch.kind, patch.key))
+        self._believe(patch.kind, patch.key, found, patch.uid)
+
+    def _remove(self, pod: Pod) -> None:
+        key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        known = self._world.get("Pod", key)
+        if known is not None and known["metadata"]["uid"] == pod.metadata.uid:
+            self._world.terminate_pod(key)
+
+    def _refuse_or_take(self, patch: Patch) -> None:
+        if patch.gang and self.refusing:
+            self.refusing -= 1
+            raise Refused("invalid", "as the test wants it")
+        self._world.patch(patch)
+
+    def _say(self, message: GangMessage, situation: Situation) -> None:
+        expected = None
+        if isinstance(message, ConfirmationMessage):
+            known = (s for s in situation.submissions if s.uid == message.uid)
+            expected = next((s.confirmed_at for s in known), 0)
+        sequence = self._bus.publish(message, expected)
+        if sequence or not isinstance(message, ConfirmationMessage):
+            self.submissions.apply(message, sequence)
+            return
+        stream = self._bus.streams["CONF"]
+        last = self._bus.last.get(message.uid, 0)
+        found: Any = stream[last - 1][1] if last else None
+        self.submissions.correct(message.uid, found, last)

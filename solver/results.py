@@ -39,7 +39,7 @@ from contracts.quantity import Quantity
 from solver.devices.candidates import is_shareable
 from solver.devices.capacity_amounts import consumed_amounts
 from solver.devices.gather import Cluster
-from solver.errors import SolverError
+from solver.errors import ResultError
 from solver.placement import Place, Placed
 from solver.problem.problem import (
     ClaimPart,
@@ -52,10 +52,6 @@ from solver.snapshot.parts import ClassPart, PoolSlice
 
 NAMESPACE = UUID("6c0d7a3e-98c5-5a0e-9a55-2f1f3cf1a3d0")
 """Of gang uids that are no UUIDs themselves."""
-
-
-class ResultError(SolverError):
-    """Chosen devices that cannot be written down together."""
 
 
 class Results:

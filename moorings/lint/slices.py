@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contracts.device import Device
 from moorings.lint.findings import Finding, LintRule, Severity
 from solver.devices.gather import Cluster
-from solver.devices.node_selectors import NodeSelectorError, node_matches
+from solver.devices.node_selectors import node_matches
+from solver.errors import NodeSelectorError
 from solver.snapshot.parts import NodePart, PoolPart, PoolSlice
 
 POOL = "ResourcePool"

@@ -17,14 +17,10 @@ from contracts.device import (
     DeviceCapacity,
 )
 from contracts.quantity import NANO, Quantity
-from solver.errors import SolverError
+from solver.errors import AmountError
 
 _INT64_MAX = 2**63 - 1
 _MILLI = NANO // 1000
-
-
-class AmountError(SolverError):
-    """An amount that cannot be computed, or is negative."""
 
 
 def consumed_amounts(

@@ -16,7 +16,8 @@ from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
 from solver.devices.candidates import pool_of
-from solver.devices.pools import GatherError, SeenPool, pool_view, slice_of
+from solver.devices.pools import SeenPool, pool_view, slice_of
+from solver.errors import GatherError
 from solver.snapshot.pages import NodeParts, Page
 from solver.snapshot.parts import (
     NodePart,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from solver.errors import SolverError
+from solver.errors import NodeSelectorError
 from solver.snapshot.parts import NodePart
 
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -20,10 +20,6 @@ _KEY = re.compile(rf"({_DOMAIN}/)?{_NAME}")
 _VALUE = re.compile(rf"({_NAME})?")
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _INT64 = 2**63
-
-
-class NodeSelectorError(SolverError):
-    """A NodeSelector that cannot be read."""
 
 
 def node_matches(selector: NodeSelector, node: NodePart) -> bool:

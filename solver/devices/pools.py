@@ -17,13 +17,9 @@ from contracts.device import CounterSet, Device, NodeSelector
 from contracts.features import Features
 from contracts.ids import DriverName, NodeName, PoolName
 from solver.devices.marks import marks_of
-from solver.devices.node_selectors import NodeSelectorError, node_matches
-from solver.errors import SolverError
+from solver.devices.node_selectors import node_matches
+from solver.errors import GatherError, NodeSelectorError
 from solver.snapshot.parts import NodePart, Part, PoolPart, PoolSlice, UsePart
-
-
-class GatherError(SolverError):
-    """Pools cannot be gathered for a node: a slice's node selection is malformed."""
 
 
 class PoolView(Struct, frozen=True, kw_only=True):

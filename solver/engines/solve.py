@@ -13,12 +13,9 @@ from solver.decision import Statistics, Status, TierValue
 from solver.engines.choose import DIRECT, PATTERN, Plan, planned
 from solver.engines.direct.search import DirectSearch
 from solver.engines.goals import Effort, Found
-from solver.engines.pattern.columns.pricing import PriceOverflowError
 from solver.engines.pattern.search import PatternSearch
-from solver.engines.pattern.states.graph import GraphTooLargeError
-from solver.engines.pattern.states.placing import TooManyWaysError
-from solver.engines.pattern.states.steps import TooManyStepsError
 from solver.engines.tier_values import reported
+from solver.errors import PatternLimitError
 from solver.kinds.counting import pods_at_most
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import NodeKind, node_kinds
@@ -80,12 +77,7 @@ def _found(
     if plan.engine == PATTERN:
         try:
             found = PatternSearch(demand, kinds, parameters).run()
-        except (
-            GraphTooLargeError,
-            TooManyWaysError,
-            TooManyStepsError,
-            PriceOverflowError,
-        ) as error:
+        except PatternLimitError as error:
             if engine is not None:
                 raise
             plan = Plan(DIRECT, str(error))

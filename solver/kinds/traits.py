@@ -17,9 +17,10 @@ from solver.devices.candidates import (
     pool_of,
     use_of_shares,
 )
-from solver.devices.capacity_amounts import AmountError, consumed_amounts
+from solver.devices.capacity_amounts import consumed_amounts
 from solver.devices.marks import marks_of
 from solver.devices.pools import PoolView, SeenPool
+from solver.errors import AmountError
 from solver.kinds.demand import Query, RequestKind
 
 CounterKey = tuple[str, str, str, str]

@@ -14,7 +14,8 @@ from contracts.gang import Member
 from contracts.ids import NodeName
 from contracts.pods.node_affinity import required_nodes, required_pods
 from contracts.pods.node_resources import PODS, units_asked
-from solver.devices.node_selectors import NodeSelectorError, node_matches
+from solver.devices.node_selectors import node_matches
+from solver.errors import NodeSelectorError
 from solver.problem.refusals import is_invalid, not_modelled
 from solver.snapshot.parts import NodePart
 

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from contracts.allocation import Reason, Rule
-
-
-class RefusedError(Exception):
-    """Why a gang is not tried, and whether that can change."""
-
-    def __init__(self, reason: Reason, *, rejected: bool) -> None:
-        self.reason = reason
-        self.rejected = rejected
-        super().__init__(str(reason))
+from solver.errors import RefusedError
 
 
 def not_modelled(subject: str, field: str) -> RefusedError:

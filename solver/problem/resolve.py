@@ -28,15 +28,10 @@ from contracts.kubernetes.defaults import default_claim_spec, default_gang
 from contracts.meta import ObjectMeta
 from contracts.quantity import NANO
 from contracts.validate import validate
+from solver.errors import RefusedError
 from solver.problem.node_needs import asked_of_node, required_affinity
 from solver.problem.problem import ClaimPart, GangPart, MemberPart
-from solver.problem.refusals import (
-    RefusedError,
-    is_bound_late,
-    is_invalid,
-    is_unknown,
-    not_modelled,
-)
+from solver.problem.refusals import is_bound_late, is_invalid, is_unknown, not_modelled
 from solver.problem.requests import constraint_fault, requests_of
 from solver.snapshot.parts import ClassPart
 

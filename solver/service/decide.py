@@ -21,7 +21,7 @@ from runtime.log import get_logger
 from runtime.wire import Outgoing
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
-from solver.errors import RecordError
+from solver.errors import RecordError, WorkerFailedError, WorkerLostError
 from solver.judge.rules import judge
 from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
 from solver.problem.problem import Parameters, Problem
@@ -30,7 +30,7 @@ from solver.service.config import SolverConfig
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.messages import batch_end, carried, decision_message
-from solver.service.worker import SolveWorker, WorkerFailedError, WorkerLostError
+from solver.service.worker import SolveWorker
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import GangTried, Snapshot, apply
 from solver.versions import VERSION

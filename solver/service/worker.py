@@ -16,25 +16,9 @@ import signal
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
-from solver.errors import SolverError
+from solver.errors import SolverError, WorkerFailedError, WorkerLostError
 from solver.problem.problem import Problem
 from solver.service.garbage import after_batch, collect_between_batches
-
-
-class WorkerLostError(SolverError):
-    """The worker ended without an answer: killed, out of memory, or too slow."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(f"the solve was lost: {reason}")
-
-
-class WorkerFailedError(SolverError):
-    """The worker refused the Problem or its own answer."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
 
 
 class SolveWorker:

@@ -20,9 +20,9 @@ from solver.decision import Status, TierValue
 from solver.engines.choose import PATTERN, planned
 from solver.engines.goals import RANKS
 from solver.engines.pattern.search import PatternSearch
-from solver.engines.pattern.states.placing import TooManyWaysError
 from solver.engines.solve import answer
 from solver.engines.tier_values import reported
+from solver.errors import TooManyWaysError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import NodeKind, node_kinds
 from solver.problem.problem import Problem

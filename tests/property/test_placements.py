@@ -19,6 +19,7 @@ from solver.engines.pattern.states import placing
 from solver.engines.pattern.states.graph import attribute_numbers
 from solver.engines.pattern.states.placing import Batch, ways_to_place
 from solver.engines.pattern.states.pruning import wants
+from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import NodeShape, node_kinds
 from solver.problem.problem import Problem
@@ -147,7 +148,7 @@ def check(problem: Problem, draw: random.Random, context: str) -> None:
                 left = compare(pod, shape, batch)
                 for state in draw.sample(left, min(STATES, len(left))):
                     compare(draw.choice(demand.member_kinds), state, batch)
-            except (TooManyWaysError, placing.TooManyWaysError):
+            except (TooManyWaysError, PatternLimitError):
                 SEEN["not tried"] += 1
             except AssertionError as error:
                 error.add_note(f"{context}, node {kind.nodes[0].name}")

@@ -18,13 +18,13 @@ from contracts.quantity import Quantity
 from solver.decision import Decision, GangDecision, Statistics, Status
 from solver.devices.gather import Cluster, NodePools
 from solver.devices.pools import SeenPool
-from solver.engines.upstream.errors import AbortedError, FatalError, StepsSpentError
 from solver.engines.upstream.search import STEPS, Search
 from solver.engines.upstream.world import World
+from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
 from solver.kinds.node_fit import fit_of, fits, left_of, need_of
 from solver.placement import Place
 from solver.problem.problem import GangPart, MemberPart, Problem
-from solver.results import ResultError, Results
+from solver.results import Results
 from solver.snapshot.parts import NodePart, ShareUse, UsePart
 
 

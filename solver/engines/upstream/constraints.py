@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from contracts.claim import DeviceConstraint
 from contracts.device import DeviceAttribute
-from solver.engines.upstream.errors import FatalError
 from solver.engines.upstream.world import Ask, World
+from solver.errors import FatalError
 from solver.problem.attributes import Element, derived, elements, published, scalars
 
 

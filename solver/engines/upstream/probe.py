@@ -16,8 +16,8 @@ from solver.engines.cpsat import Term
 from solver.engines.direct.build import build, demand_everything, fix
 from solver.engines.direct.variables import Lot, Placements
 from solver.engines.upstream.constraints import Constraint
-from solver.engines.upstream.errors import FatalError, StepsSpentError
 from solver.engines.upstream.world import Ask, World
+from solver.errors import FatalError, StepsSpentError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import view_of
 from solver.problem.attributes import elements

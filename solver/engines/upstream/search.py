@@ -13,12 +13,11 @@ from collections.abc import Callable
 from enum import Enum
 
 from contracts.allocation import MAX_DEVICES
-from solver.engines.upstream.errors import AbortedError, FatalError, StepsSpentError
 from solver.engines.upstream.probe import first_solution, may_meet_errors
 from solver.engines.upstream.state import State
 from solver.engines.upstream.symmetry import Symmetry
 from solver.engines.upstream.world import Ask, World, asks_of
-from solver.errors import SolverError
+from solver.errors import AbortedError, FatalError, ProbingWantedError, StepsSpentError
 from solver.problem.problem import MemberPart, Problem
 
 STEPS = 1_000_000
@@ -29,10 +28,6 @@ LOOKING = 256
 """Choices between two looks at the clock."""
 PATIENCE = 100
 """Choices after which interchangeable devices are looked for."""
-
-
-class ProbingWantedError(SolverError):
-    """The plain search takes too long, and probes would find the same."""
 
 
 class Outcome(Enum):

@@ -15,8 +15,8 @@ from msgspec import Struct
 from contracts.device import Device, DeviceCounterConsumption
 from solver.devices.candidates import indices
 from solver.engines.upstream.constraints import Constraint
-from solver.engines.upstream.errors import FatalError
 from solver.engines.upstream.world import Ask, World
+from solver.errors import FatalError
 from solver.problem.problem import ClaimPart
 
 Counters = dict[tuple[str, str], int]

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 
-from solver.engines.upstream.errors import FatalError
 from solver.engines.upstream.state import State
 from solver.engines.upstream.world import Ask, World
+from solver.errors import FatalError
 from solver.problem.attributes import elements
 
 Values = tuple[tuple[object, ...], ...]

@@ -24,10 +24,10 @@ from solver.devices.candidates import (
     tolerated,
     use_of_shares,
 )
-from solver.devices.capacity_amounts import AmountError, consumed_amounts
+from solver.devices.capacity_amounts import consumed_amounts
 from solver.devices.gather import NodePools
 from solver.devices.pools import SeenPool
-from solver.engines.upstream.errors import FatalError
+from solver.errors import AmountError, FatalError
 from solver.problem.problem import ClaimPart, Problem, SubrequestPart
 
 

@@ -12,7 +12,8 @@ from contracts.device import (
     DeviceCapacity,
 )
 from contracts.quantity import Quantity
-from solver.devices.capacity_amounts import AmountError, consumed_amounts
+from solver.devices.capacity_amounts import consumed_amounts
+from solver.errors import AmountError
 from tests.builders import device
 
 Q = Quantity.parse

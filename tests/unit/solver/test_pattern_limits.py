@@ -13,7 +13,8 @@ from solver.engines.pattern.columns.enumeration import maximal
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.states.graph import Graph
 from solver.engines.pattern.states.resources import Levels
-from solver.engines.pattern.states.steps import Steps, TooManyStepsError
+from solver.engines.pattern.states.steps import Steps
+from solver.errors import TooManyStepsError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import node_kinds
 from tests.builders import (

@@ -10,7 +10,8 @@ from msgspec import structs
 from contracts.device import DeviceCounterConsumption, NodeSelector, ResourceSlice
 from contracts.features import Features
 from contracts.ids import NodeName
-from solver.devices.pools import GatherError, PoolView, pool_view
+from solver.devices.pools import PoolView, pool_view
+from solver.errors import GatherError
 from solver.snapshot.parts import NodePart, Part
 from solver.snapshot.pools import pool_of_slices
 from tests.builders import counter_set, device, node_selector, resource_slice

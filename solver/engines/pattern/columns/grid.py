@@ -15,7 +15,8 @@ from solver.engines.pattern.states.resources import (
     levels_of,
     scarce,
 )
-from solver.engines.pattern.states.steps import Steps, TooManyStepsError
+from solver.engines.pattern.states.steps import Steps
+from solver.errors import TooManyStepsError
 from solver.kinds.demand import Demand
 
 COARSEST = 1 << 12

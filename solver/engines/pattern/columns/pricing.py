@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from solver.engines.pattern.states.steps import Integers, Steps, spread
-from solver.errors import SolverError
+from solver.errors import PriceOverflowError
 
 MAX_VALUE = 1 << 61
 NEVER = -(1 << 62)
@@ -19,10 +19,6 @@ PODS = 4096
 """More pods than a node takes."""
 BLOCK = 1000
 """Rows that cost as much as a block of them costs besides."""
-
-
-class PriceOverflowError(SolverError):
-    """Prices so large that sums could leave 64 bits."""
 
 
 class Prices(Struct, frozen=True):

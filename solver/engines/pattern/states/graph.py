@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from solver.engines.pattern.states.placing import Batch, Placement, ways_to_place
 from solver.engines.pattern.states.pruning import wants
-from solver.errors import SolverError
+from solver.errors import GraphTooLargeError
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import NodeKind, NodeShape
 
@@ -23,10 +23,6 @@ MAX_STATES = 20_000
 MAX_EDGES = 600_000
 WORK = 8_000_000
 """Groups and labels that are named, however often; see `Ways`."""
-
-
-class GraphTooLargeError(SolverError):
-    """The states are too many: another model must decide."""
 
 
 class Edge(Struct, frozen=True):

@@ -17,7 +17,7 @@ from contracts.allocation import MAX_DEVICES
 from solver.engines.pattern.states.canonical import Canonical, canonical
 from solver.engines.pattern.states.pruning import Want, settled, without_empty
 from solver.engines.pattern.states.transitions import Board, Rules
-from solver.errors import SolverError
+from solver.errors import TooManyWaysError
 from solver.kinds.demand import MemberKind
 from solver.kinds.nodes import NodeShape
 
@@ -29,10 +29,6 @@ DRAWN = 3
 """Labels that cost as much to name as one counter that a group draws from."""
 Use = tuple[int, int]
 """(index into the member's asks, group of the state)."""
-
-
-class TooManyWaysError(SolverError):
-    """One pod can be placed in more ways than are looked at."""
 
 
 class Batch(Struct, frozen=True, cache_hash=True):

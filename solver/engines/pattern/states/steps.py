@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from solver.engines.pattern.states.graph import Graph
 from solver.engines.pattern.states.resources import Levels
-from solver.errors import SolverError
+from solver.errors import TooManyStepsError
 from solver.kinds.demand import MemberKind
 
 Integers = npt.NDArray[np.int64]
@@ -25,10 +25,6 @@ MAX_ROWS = 3_000_000
 MAX_KEY = 1 << 62
 AT_ONCE = 500_000
 """Rows that are followed together: what one breadth may take in memory."""
-
-
-class TooManyStepsError(SolverError):
-    """So many that they must be counted more coarsely."""
 
 
 class Steps:

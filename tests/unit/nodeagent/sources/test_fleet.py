@@ -14,7 +14,7 @@ from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.faults import plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "fleet.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "fleet.md"
 FLEETS = Path(moorings.__file__).parent / "fleets"
 
 GOOD = """

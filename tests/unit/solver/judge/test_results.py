@@ -26,7 +26,7 @@ from tests.builders import (
     toleration,
 )
 from tests.builders.problems import observe
-from tests.unit.solver.test_judge_features import (
+from tests.unit.solver.test_judge import (
     BINDING,
     TWO_PODS,
     Broken,

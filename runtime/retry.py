@@ -8,7 +8,6 @@ and two lines in the log. Knows nothing of what is tried.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -18,6 +17,7 @@ import stamina
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from runtime.log import get_logger
+from runtime.waits import first_of
 
 T = TypeVar("T")
 
@@ -91,9 +91,7 @@ class Outage:
 
     async def wait(self, error: Exception, stop: asyncio.Event) -> None:
         """Note a failure and wait before the next attempt, or until `stop`."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.failed(error)):
-                await stop.wait()
+        await first_of(stop, within_s=self.failed(error))
 
     def over(self) -> None:
         """Say that it worked; the next outage begins with a short pause."""

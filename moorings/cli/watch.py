@@ -26,7 +26,7 @@ from contracts.messages import (
 from moorings.cli.options import Cluster, Namespace, Output, Server, server_of
 from moorings.cli.output import ExitCode, Format, console
 from moorings.client import Client, open_client
-from runtime.together import together
+from runtime.waits import together
 from runtime.wire import Received
 from solver.service.intake import read_message
 

@@ -34,6 +34,7 @@ from moorings.local.cluster import await_leading
 from moorings.local.fleet_classes import classes_of
 from moorings.local.kubeconfig import ClusterAccess
 from moorings.local.nats_server import local_nats
+from runtime.waits import first_of
 from runtime.wire import Outgoing
 
 RESTARTS = 3
@@ -225,9 +226,7 @@ class LocalStack:
             for component in self.components:
                 if component.tend():
                     yield component.name
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0.5):
-                    await stop.wait()
+            await first_of(stop, within_s=0.5)
 
 
 @asynccontextmanager

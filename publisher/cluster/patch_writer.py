@@ -30,7 +30,7 @@ from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import Change, Page
 from publisher.kube.kinds import POD, Kind
 from runtime.log import get_logger
-from runtime.together import together
+from runtime.waits import together
 
 _SHOWN = 500
 

@@ -14,6 +14,7 @@ from publisher.gangs.patches import Patch
 from publisher.gangs.plan_sweep import plan_sweep
 from publisher.kube.api import KubernetesApi
 from runtime.log import get_logger
+from runtime.waits import first_of
 
 log = get_logger(__name__)
 
@@ -37,11 +38,7 @@ class Sweeper:
             self._suspects = found
             for patch in due:
                 await self._free(patch)
-            try:
-                async with asyncio.timeout(self._interval_s):
-                    await stop.wait()
-            except TimeoutError:
-                continue
+            await first_of(stop, within_s=self._interval_s)
 
     async def _free(self, patch: Patch) -> None:
         kind = self._observed.kind(patch.kind)

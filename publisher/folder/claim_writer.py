@@ -43,6 +43,7 @@ from runtime.errors import BusError
 from runtime.log import get_logger
 from runtime.retry import retry
 from runtime.run import Task
+from runtime.waits import first_of
 from runtime.wire import Outgoing, Received
 
 _PAUSE_S = 1.0
@@ -156,7 +157,7 @@ class ClaimWriter:
             except (BusError, FolderError) as error:
                 log.warning("gang.delayed", gang_uid=gang, reason=str(error))
                 again = decision
-                await _pause(stop)
+                await first_of(stop, within_s=_PAUSE_S)
             await self._decisions.done(gang, again)
         await stop.wait()
 
@@ -298,11 +299,3 @@ def _is_void(decision: GangAllocated, confirmed: ConfirmationMessage | None) -> 
         isinstance(confirmed, AllocationRefused | AllocationLost)
         and confirmed.attempt == decision.attempt
     )
-
-
-async def _pause(stop: asyncio.Event) -> None:
-    try:
-        async with asyncio.timeout(_PAUSE_S):
-            await stop.wait()
-    except TimeoutError:
-        return

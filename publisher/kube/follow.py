@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from publisher.errors import (
     GoneError,
@@ -23,7 +23,7 @@ from publisher.kube.changes import Change, Page
 from publisher.kube.kinds import Kind, key_of
 from runtime.log import get_logger
 from runtime.retry import Outage
-from runtime.waits import unless
+from runtime.waits import first_of, unless
 
 _SHORT_S = 1.0
 """A watch that ends sooner is an outage: it would be opened in a tight loop."""
@@ -153,9 +153,7 @@ class _Follower:
         if not self._absent:
             log.info("kind.absent", kind=self._kind.name)
         self._absent = True
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_ABSENT_S):
-                await self._stop.wait()
+        await first_of(self._stop, within_s=_ABSENT_S)
 
     def _change(self, event: WatchEvent) -> list[Change]:
         version = event.object["metadata"]["resourceVersion"]

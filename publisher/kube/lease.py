@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 
@@ -21,6 +20,7 @@ from publisher.kube.kinds import LEASE
 from publisher.kube.leadership import DURATION_S, Candidate, lease_of, spec_of
 from runtime.log import get_logger
 from runtime.retry import Outage
+from runtime.waits import first_of
 
 log = get_logger(__name__)
 
@@ -56,7 +56,7 @@ class LeaderLease:
         while not stop.is_set():
             await self._step(self._attempt_s)
             if not self.leads:
-                await _idle(self._candidate.renew_s, stop)
+                await first_of(stop, within_s=self._candidate.renew_s)
                 continue
             log.info("lease.acquired", lease=self._key)
             term = asyncio.Event()
@@ -79,7 +79,7 @@ class LeaderLease:
             await self._step(min(self._attempt_s, self._left_s()))
             failed = self._candidate.renewed_s == renewed_s
             pause_s = self._candidate.renew_s / (3 if failed else 1)
-            await _idle(min(pause_s, self._left_s()), never)
+            await first_of(never, within_s=min(pause_s, self._left_s()))
         log.error("lease.lost", lease=self._key)
         term.set()
 
@@ -161,9 +161,3 @@ def _set(event: asyncio.Event, _: object) -> None:
 
 def _micro_time() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-async def _idle(pause_s: float, stop: asyncio.Event) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(pause_s):
-            await stop.wait()

@@ -25,6 +25,7 @@ from nats.aio.subscription import Subscription as ClientSubscription
 
 from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.log import get_logger
+from runtime.waits import first_of
 from runtime.wire import BusSettings
 
 _FIRST_PAUSE_S = 0.05
@@ -285,7 +286,8 @@ class Connection:
                 await self._drop(client)
             if loop.time() - began_s > _STABLE_S:
                 pause_s = _FIRST_PAUSE_S
-            await _wait(self._closing, pause_s * random.uniform(0.5, 1.5))  # noqa: S311 # spreads the load, hides nothing
+            spread_s = pause_s * random.uniform(0.5, 1.5)  # noqa: S311 # spreads the load, hides nothing
+            await first_of(self._closing, within_s=spread_s)
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
     async def _connect(self, client: Client, lost: asyncio.Event) -> None:
@@ -328,8 +330,10 @@ class Connection:
         closing = asyncio.create_task(self._closing.wait())
         closing.add_done_callback(lambda _: lost.set())
         try:
-            while not await _wait(lost, _PROBE_S):
+            await first_of(lost, within_s=_PROBE_S)
+            while not lost.is_set():
                 await client.rtt(timeout=int(_PROBE_S))
+                await first_of(lost, within_s=_PROBE_S)
         finally:
             closing.cancel()
         if not self._closing.is_set():
@@ -350,14 +354,6 @@ class Connection:
     def _notify(self) -> None:
         for listener in tuple(self.listeners):
             listener()
-
-
-async def _wait(event: asyncio.Event, timeout_s: float) -> bool:
-    try:
-        async with asyncio.timeout(timeout_s):
-            return await event.wait()
-    except TimeoutError:
-        return False
 
 
 def _read_secrets(

@@ -17,6 +17,7 @@ from runtime.bus.consumer import REQUEST_S, Consumer
 from runtime.bus.jetstream import StreamInfo, call, last
 from runtime.errors import BusError, MessageError
 from runtime.log import get_logger
+from runtime.waits import first_of
 from runtime.wire import Page, Received, unpack
 
 Start = Literal["last_per_subject", "all", "new"] | int
@@ -99,9 +100,7 @@ class _Reader:
             return Page(messages=messages, synced=self._synced, restarted=restarted)
         usable = self._consumer is not None and self._consumer.usable
         pause_s = due_s if self._synced or not usable else min(due_s, _SETTLE_S)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(pause_s):
-                await self.wake.wait()
+        await first_of(self.wake, within_s=pause_s)
         return None
 
     async def discard(self) -> None:

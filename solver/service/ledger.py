@@ -10,7 +10,7 @@ from contracts import solves, subjects
 from contracts.ids import ClusterName, SolveID
 from contracts.solves import SolveDecided, SolveOpened
 from runtime.bus.bus import Bus
-from runtime.together import together
+from runtime.waits import together
 from runtime.wire import Outgoing
 from solver.decision import Decision
 from solver.problem.problem import ROOT, Problem

@@ -27,7 +27,7 @@ from runtime.errors import (
 )
 from runtime.log import get_logger
 from runtime.run import Task
-from runtime.together import together
+from runtime.waits import first_of, together
 from runtime.wire import BusSettings, Received
 from solver.cel.evaluator import SelectorEvaluator
 from solver.service.config import SolverConfig
@@ -214,7 +214,7 @@ class SolverService:
                     await self._tend()
                 except BusUnavailableError as error:
                     log.warning("lease.unsure", reason=str(error))
-            await _sleep(stop, min(self._config.lease_s / 3, 1.0))
+            await first_of(stop, within_s=min(self._config.lease_s / 3, 1.0))
         if self._leadership.leads:
             await self._leadership.resign()
 
@@ -236,12 +236,12 @@ class SolverService:
                 self._connection = (self._bus.connection, now)
             if self._ready:
                 self._judge_presence(now)
-            await _sleep(stop, 1.0)
+            await first_of(stop, within_s=1.0)
 
     async def forget(self, stop: asyncio.Event) -> None:
         """Forget gangs of which late messages told, and no submission for long."""
         while not stop.is_set():
-            await _sleep(stop, UNKNOWN_S)
+            await first_of(stop, within_s=UNKNOWN_S)
             unknown = frozenset(self._snapshot.unknown)
             for uid in unknown & self._unknown:
                 self._snapshot = apply(self._snapshot, GangForgotten(uid=uid))
@@ -290,7 +290,7 @@ class SolverService:
                 log.warning("decision.delayed", reason=str(error))
                 worked = False
             if not worked:
-                await _wait(self._wake, stop, 1.0)
+                await first_of(self._wake, stop, within_s=1.0)
 
     async def _step(self) -> bool:
         """Do the next thing; False: there is nothing to do."""
@@ -341,23 +341,6 @@ class SolverService:
     def _apply(self, changes: list[tuple[DecisionMessage | GangTried, int]]) -> None:
         for message, sequence in changes:
             self._snapshot = apply(self._snapshot, message, sequence=sequence)
-
-
-async def _sleep(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return
-
-
-async def _wait(wake: asyncio.Event, stop: asyncio.Event, seconds: float) -> None:
-    if not stop.is_set():
-        try:
-            async with asyncio.timeout(seconds):
-                await wake.wait()
-        except TimeoutError:
-            return
 
 
 @asynccontextmanager

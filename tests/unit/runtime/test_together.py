@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from runtime.errors import BusUnavailableError
-from runtime.together import together
+from runtime.waits import together
 
 
 async def test_all_is_done_at_the_end() -> None:

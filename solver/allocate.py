@@ -62,7 +62,7 @@ def _refused_where_unmodelled(problem: Problem) -> Iterator[GangPart]:
 
 def _decisions(problem: Problem, found: Answer) -> Iterator[GangDecision]:
     demand = Demand(problem.gangs)
-    placed = {demand.gangs[item.gang].uid: item for item in found.placed}
+    placed = {demand.gangs[item.gang].uid: item for item in found.placements}
     hopeless = {demand.gangs[index].uid for index in found.hopeless}
     cluster = Cluster(problem.pages, problem.parameters.features)
     results = Results(problem, cluster, narrow=True)

@@ -1,4 +1,4 @@
-"""Where pods go, before it is written as allocations: what engines answer with."""
+"""Which node and devices pods get, as engines answer: not written down yet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec import Struct
 from contracts.ids import DeviceID, NodeName
 
 
-class Place(Struct, frozen=True):
+class PodPlacement(Struct, frozen=True):
     """Where one pod goes, and the devices of each of its requests."""
 
     node: NodeName
@@ -17,10 +17,10 @@ class Place(Struct, frozen=True):
     """The alternative that was chosen for each request."""
 
 
-class Placed(Struct, frozen=True):
-    """The places of a gang's pods."""
+class GangPlacement(Struct, frozen=True):
+    """Where the pods of one gang go."""
 
     gang: int
     """Index into `Demand.gangs`."""
-    members: tuple[tuple[Place, ...], ...]
+    members: tuple[tuple[PodPlacement, ...], ...]
     """By member, by index."""

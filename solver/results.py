@@ -40,7 +40,7 @@ from solver.devices.candidates import is_shareable
 from solver.devices.capacity_amounts import consumed_amounts
 from solver.devices.gather import Cluster
 from solver.errors import ResultError
-from solver.placement import Place, Placed
+from solver.placement import GangPlacement, PodPlacement
 from solver.problem.problem import (
     ClaimPart,
     GangPart,
@@ -67,7 +67,9 @@ class Results:
         self._configs = _class_configs(problem)
         self._narrow = narrow
 
-    def gang(self, gang: GangPart, placed: Placed) -> tuple[MemberAllocated, ...]:
+    def gang(
+        self, gang: GangPart, placed: GangPlacement
+    ) -> tuple[MemberAllocated, ...]:
         """Write down what every pod of a gang gets.
 
         Raises:
@@ -80,7 +82,7 @@ class Results:
         )
 
     def pod(
-        self, gang: GangPart, member: MemberPart, index: int, place: Place
+        self, gang: GangPart, member: MemberPart, index: int, place: PodPlacement
     ) -> MemberAllocated:
         """Write down what one pod gets.
 
@@ -91,7 +93,7 @@ class Results:
         for claim in member.claims:
             last = first + len(claim.requests)
             ref = claim_ref(gang, member, index, claim)
-            part = Place(
+            part = PodPlacement(
                 place.node, place.devices[first:last], place.alternatives[first:last]
             )
             claims.append(
@@ -107,7 +109,7 @@ class Results:
         )
 
     def _allocation(
-        self, claim: ClaimPart, ref: ClaimRef, place: Place
+        self, claim: ClaimPart, ref: ClaimRef, place: PodPlacement
     ) -> AllocationResult:
         results: list[DeviceRequestAllocationResult] = []
         slices: list[tuple[Device, PoolSlice]] = []

@@ -10,47 +10,55 @@ from solver.kinds.nodes import NodeKind
 DIRECT, PATTERN = "direct", "pattern"
 
 
-class Plan(Struct, frozen=True):
+class EngineChoice(Struct, frozen=True):
     """An engine, and why it was chosen."""
 
     engine: str = ""
     reason: str = ""
 
 
-def planned(demand: Demand, kinds: tuple[NodeKind, ...]) -> Plan:
-    """Choose an engine: patterns are of single nodes, and of pods that use them up."""
+def choose_engine(demand: Demand, kinds: tuple[NodeKind, ...]) -> EngineChoice:
+    """Choose an engine: patterns are of single nodes, and of pods that use them up.
+
+    A pod that uses nothing up fits a node any number of times, so its patterns would
+    have no end.
+    """
     if any(kind.admin for kind in demand.query.requests):
-        return Plan(DIRECT, "admin access takes nothing")
-    given = _given_away(kinds)
-    free = [member for member in demand.member_kinds if not _uses_up(member, given)]
+        return EngineChoice(DIRECT, "admin access takes nothing")
+    inexhaustible = _inexhaustible_requests(kinds)
+    unbounded = [
+        member
+        for member in demand.member_kinds
+        if not _is_bounded_by_devices(member, inexhaustible)
+    ]
     for kind in kinds:
         shape = kind.shape
         if any(group.identity for group in shape.groups):
-            return Plan(DIRECT, "devices that several nodes see")
-        for member in free:
+            return EngineChoice(DIRECT, "devices that several nodes see")
+        for member in unbounded:
             pairs = zip(member.needs, shape.free, strict=True)
-            if not any(need and left is not None for need, left in pairs):
-                return Plan(DIRECT, "pods that use nothing up")
-    return Plan(PATTERN, "every rule is about one node")
+            if not any(need and free is not None for need, free in pairs):
+                return EngineChoice(DIRECT, "pods that use nothing up")
+    return EngineChoice(PATTERN, "every rule is about one node")
 
 
-def _given_away(kinds: tuple[NodeKind, ...]) -> frozenset[int]:
+def _inexhaustible_requests(kinds: tuple[NodeKind, ...]) -> frozenset[int]:
     """Find the request kinds that some device serves for nothing, again and again."""
     return frozenset(
-        k
+        request_kind
         for kind in kinds
         for group in kind.shape.groups
-        for k, cost in enumerate(group.traits.costs)
-        if group.mask >> k & 1 and not any(cost)
+        for request_kind, cost in enumerate(group.traits.costs)
+        if group.mask >> request_kind & 1 and not any(cost)
     )
 
 
-def _uses_up(member: MemberKind, given: frozenset[int]) -> bool:
-    """Say whether a pod leaves less behind, whatever it takes."""
+def _is_bounded_by_devices(member: MemberKind, inexhaustible: frozenset[int]) -> bool:
+    """Whether a pod leaves fewer devices behind, whatever it takes."""
     return any(
         all(
-            (ask.count or ask.all_devices) and ask.kind not in given
-            for ask in (member.asks[a] for a in member.alternatives(request))
+            (ask.count or ask.all_devices) and ask.kind not in inexhaustible
+            for ask in (member.asks[index] for index in member.alternatives(request))
         )
         for request in range(member.requests)
     )

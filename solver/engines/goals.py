@@ -1,8 +1,9 @@
 """The goals of a batch, in order, and what an engine found for them.
 
 Tier 1: for each priority, highest first, the weight of the gangs that are in. Tier 2:
-the ranks of the alternatives that pods take, the fewer the better. Tier 3: the value of
-what is left over that is lost, if something is expected. Tier 5: nodes touched.
+the ranks of the alternatives that pods take, the fewer the better. Tier 3: how much
+slack value is lost (what the free devices are worth to expected pods), if something is
+expected. Tier 5: nodes touched.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from msgspec import Struct
 
 from solver.decision import Status
 from solver.kinds.demand import Demand
-from solver.placement import Placed
+from solver.placement import GangPlacement
 
 Goal = tuple[int, int | None]
 """(tier, priority)."""
-IN, RANKS, LEFT, TOUCHED = 1, 2, 3, 5
+IN, RANKS, SLACK, TOUCHED = 1, 2, 3, 5
 
 
 class Effort(Struct, frozen=True, kw_only=True):
@@ -29,11 +30,11 @@ class Effort(Struct, frozen=True, kw_only=True):
     """Deterministic time."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """What one engine found."""
+class EngineResult(Struct, frozen=True, kw_only=True):
+    """The answer of one engine to one batch."""
 
     status: Status
-    placed: tuple[Placed, ...] = ()
+    placements: tuple[GangPlacement, ...] = ()
     bounds: dict[Goal, int | None] = {}
     """Of each goal; None: not proven. A goal of tier 1 or 2 that is left out is
     reached, a later one was not pursued."""
@@ -43,13 +44,13 @@ class Found(Struct, frozen=True, kw_only=True):
 def goals_of(demand: Demand, tiers: int) -> list[Goal]:
     """List the goals of a batch up to a tier, in order."""
     priorities = {kind.priority for kind in demand.gang_kinds}
-    found: list[Goal] = [
+    goals: list[Goal] = [
         (IN, priority) for priority in sorted(priorities, reverse=True)
     ]
     later = {
         RANKS: demand.has_alternatives,
-        LEFT: bool(demand.expected),
+        SLACK: bool(demand.expected),
         TOUCHED: True,
     }
-    found += [(tier, None) for tier, counts in later.items() if counts]
-    return [goal for goal in found if goal[0] <= tiers]
+    goals += [(tier, None) for tier, is_pursued in later.items() if is_pursued]
+    return [goal for goal in goals if goal[0] <= tiers]

@@ -1,4 +1,4 @@
-"""Which engine decides, and one answer from either.
+"""One answer to a Problem, from whichever engine decides it.
 
 First counting alone: gangs that no node set could hold are out. Then the pattern model,
 unless something in the batch reaches over nodes: the direct model states every rule and
@@ -10,16 +10,16 @@ from __future__ import annotations
 from msgspec import Struct, structs
 
 from solver.decision import Statistics, Status, TierValue
-from solver.engines.choose import DIRECT, PATTERN, Plan, planned
+from solver.engines.choose import DIRECT, PATTERN, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
-from solver.engines.goals import Effort, Found
+from solver.engines.goals import Effort, EngineResult
 from solver.engines.pattern.search import PatternSearch
-from solver.engines.tier_values import reported
+from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
 from solver.kinds.counting import pods_at_most
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import NodeKind, node_kinds
-from solver.placement import Placed
+from solver.placement import GangPlacement
 from solver.problem.problem import Parameters, Problem
 
 SMALL = 1_000
@@ -28,10 +28,10 @@ SMALL_WORK = 1.0
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What was found for the gangs of a demand."""
+    """What was decided for the gangs of a Problem."""
 
     status: Status
-    placed: tuple[Placed, ...]
+    placements: tuple[GangPlacement, ...]
     hopeless: tuple[int, ...]
     """Gangs that do not fit even alone, by counting; indices into the demand."""
     tiers: tuple[TierValue, ...]
@@ -39,79 +39,97 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 def answer(problem: Problem, engine: str | None = None) -> Answer:
-    """Decide the batch; `engine` leaves the planner no choice."""
+    """Decide the batch; `engine` is asked instead of the one that would be chosen."""
     expected = problem.expected
     demand = Demand(problem.gangs, expected=expected)
     kinds = node_kinds(problem, demand.query)
-    hopeless = _hopeless(demand, kinds)
-    left_out = set(hopeless)
+    # First leave out the gangs that no set of nodes could hold, by counting alone: an
+    # engine would need a proof for each.
+    hopeless = _hopeless_gangs(demand, kinds)
+    hopeful_gangs = sorted(set(range(len(demand.gangs))).difference(hopeless))
     hopeful = Demand(
-        (gang for index, gang in enumerate(demand.gangs) if index not in left_out),
+        (demand.gangs[gang] for gang in hopeful_gangs),
         expected=expected,
     )
-    names = [index for index in range(len(demand.gangs)) if index not in left_out]
+    # Then count nodes again where the rest asks less: fewer kinds are smaller models.
     if hopeless and hopeful.gangs and hopeful.query != demand.query:
         kinds = node_kinds(problem, hopeful.query)
-    plan, found = Plan(), Found(status=Status.OPTIMAL)
+    choice, result = EngineChoice(), EngineResult(status=Status.OPTIMAL)
     if hopeful.gangs:
-        plan, found = _found(hopeful, kinds, problem.parameters, engine)
+        choice, result = _decide(hopeful, kinds, problem.parameters, engine)
+    # Last go back to the numbers that the gangs have in the whole demand.
     return Answer(
-        status=found.status,
-        placed=tuple(Placed(names[item.gang], item.members) for item in found.placed),
+        status=result.status,
+        placements=tuple(
+            GangPlacement(hopeful_gangs[placement.gang], placement.members)
+            for placement in result.placements
+        ),
         hopeless=hopeless,
-        tiers=reported(demand, hopeful, kinds, found, problem.parameters.tiers),
-        statistics=_statistics(kinds, plan, found.effort),
+        tiers=tier_values_of(demand, hopeful, kinds, result, problem.parameters.tiers),
+        statistics=_statistics_of(kinds, choice, result.effort),
     )
 
 
-def _found(
+def _decide(
     demand: Demand,
     kinds: tuple[NodeKind, ...],
     parameters: Parameters,
     engine: str | None,
-) -> tuple[Plan, Found]:
-    """Let the engine decide that is made for such a batch."""
-    plan = planned(demand, kinds)
+) -> tuple[EngineChoice, EngineResult]:
+    """Let the engine decide that is made for such a batch, or the one that is named.
+
+    A batch that passes a limit of the pattern engine goes to the direct model, unless
+    the caller wants patterns alone.
+
+    Raises:
+        PatternLimitError: `engine` is the pattern engine and gives up.
+    """
+    choice = choose_engine(demand, kinds)
     if engine is not None:
-        plan = Plan(engine, "as asked")
-    if plan.engine == PATTERN:
+        choice = EngineChoice(engine, "as asked")
+    if choice.engine == PATTERN:
         try:
-            found = PatternSearch(demand, kinds, parameters).run()
+            result = PatternSearch(demand, kinds, parameters).run()
         except PatternLimitError as error:
             if engine is not None:
                 raise
-            plan = Plan(DIRECT, str(error))
+            choice = EngineChoice(DIRECT, str(error))
         else:
-            if engine is None and found.status is not Status.OPTIMAL:
-                return _closed(demand, kinds, parameters, (plan, found))
-            return plan, found
-    return plan, DirectSearch(demand, kinds, parameters).run()
+            if engine is None and result.status is not Status.OPTIMAL:
+                return _close_gap(demand, kinds, parameters, (choice, result))
+            return choice, result
+    return choice, DirectSearch(demand, kinds, parameters).run()
 
 
-def _closed(
+def _close_gap(
     demand: Demand,
     kinds: tuple[NodeKind, ...],
     parameters: Parameters,
-    reached: tuple[Plan, Found],
-) -> tuple[Plan, Found]:
+    reached: tuple[EngineChoice, EngineResult],
+) -> tuple[EngineChoice, EngineResult]:
     """Let the direct model try where patterns left a gap, if the batch is small."""
     if sum(demand.pods) * sum(len(kind.nodes) for kind in kinds) > SMALL:
         return reached
     work_limit = min(parameters.work_limit, SMALL_WORK)
-    less = structs.replace(parameters, work_limit=work_limit)
-    found = DirectSearch(demand, kinds, less).run()
-    if found.status is not Status.OPTIMAL:
+    limited = structs.replace(parameters, work_limit=work_limit)
+    result = DirectSearch(demand, kinds, limited).run()
+    if result.status is not Status.OPTIMAL:
         return reached
-    return Plan(DIRECT, "patterns were not proven best, and it is small"), found
+    reason = "patterns were not proven best, and it is small"
+    return EngineChoice(DIRECT, reason), result
 
 
-def _statistics(kinds: tuple[NodeKind, ...], plan: Plan, effort: Effort) -> Statistics:
-    groups = {(g.mask, g.values) for kind in kinds for g in kind.shape.groups}
+def _statistics_of(
+    kinds: tuple[NodeKind, ...], choice: EngineChoice, effort: Effort
+) -> Statistics:
+    groups = {
+        (group.mask, group.values) for kind in kinds for group in kind.shape.groups
+    }
     return Statistics(
         node_kinds=len(kinds),
         device_kinds=len(groups),
-        engine=plan.engine,
-        engine_reason=plan.reason,
+        engine=choice.engine,
+        engine_reason=choice.reason,
         patterns=effort.patterns,
         models=effort.models,
         variables=effort.variables,
@@ -120,7 +138,7 @@ def _statistics(kinds: tuple[NodeKind, ...], plan: Plan, effort: Effort) -> Stat
     )
 
 
-def _hopeless(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, ...]:
+def _hopeless_gangs(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, ...]:
     """Find the gangs that all nodes together cannot hold, by counting."""
     room = [
         sum(pods_at_most(member, kind.shape) * len(kind.nodes) for kind in kinds)
@@ -130,7 +148,7 @@ def _hopeless(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, ...]:
         sorted(
             gang
             for gang_kind, gangs in demand.gang_kinds.items()
-            if any(pods > room[m] for m, pods in gang_kind.members)
+            if any(pods > room[member] for member, pods in gang_kind.members)
             for gang in gangs
         )
     )

@@ -17,11 +17,11 @@ import pytest
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Status, TierValue
-from solver.engines.choose import PATTERN, planned
+from solver.engines.choose import PATTERN, choose_engine
 from solver.engines.goals import RANKS
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.solve import answer
-from solver.engines.tier_values import reported
+from solver.engines.tier_values import tier_values_of
 from solver.errors import TooManyWaysError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import NodeKind, node_kinds
@@ -49,7 +49,7 @@ def drawn_for_patterns(seed: int, evaluator: SelectorEvaluator) -> Problem | Non
     nodes, gangs = draw.randint(2, 12), draw.choice((3, 6, 12))
     problem, _ = drawn(seed, evaluator, nodes=nodes, gangs=gangs)
     demand, kinds = laid_out(problem)
-    if not demand.gangs or planned(demand, kinds).engine != PATTERN:
+    if not demand.gangs or choose_engine(demand, kinds).engine != PATTERN:
         return None
     return problem
 
@@ -97,7 +97,7 @@ def test_both_engines_prove_the_same_value(
             continue
         direct = answer(problem, "direct")
         assert direct.status is Status.OPTIMAL, f"seed {seed}"
-        SEEN.update(["compared", "placed" if found.placed else "none"])
+        SEEN.update(["compared", "placed" if found.placements else "none"])
         if found.status is Status.OPTIMAL:
             assert goals(found.tiers) == goals(direct.tiers), f"seed {seed}"
             continue
@@ -152,7 +152,7 @@ def test_prices_never_contradict_lists(
             demand, kinds, parameters, list_limit=-1, coarser=coarser
         ).run()
         both = [
-            reported(demand, demand, kinds, found, parameters.tiers)
+            tier_values_of(demand, demand, kinds, found, parameters.tiers)
             for found in (priced, listed)
         ]
         for mine, other in zip(*map(spans, both), strict=False):

@@ -24,7 +24,7 @@ from solver.engines.solve import answer
 from solver.judge.rules import judge
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import NodeView, node_kinds
-from solver.placement import Place, Placed
+from solver.placement import GangPlacement, PodPlacement
 from solver.problem.problem import Problem
 from solver.problem.unmodelled import reason_not_modelled
 from solver.results import Results
@@ -79,20 +79,22 @@ class Exchange:
             for device, other in zip(mine.devices, named, strict=True):
                 self._devices[before.name, device] = other
 
-    def placed(self, item: Placed) -> Placed:
+    def placed(self, item: GangPlacement) -> GangPlacement:
         """Exchange what the pods of a gang have."""
         members = tuple(tuple(map(self._place, places)) for places in item.members)
-        return Placed(item.gang, members)
+        return GangPlacement(item.gang, members)
 
-    def _place(self, place: Place) -> Place:
+    def _place(self, place: PodPlacement) -> PodPlacement:
         devices = tuple(
             tuple(self._devices[place.node, device] for device in listed)
             for listed in place.devices
         )
-        return Place(self._nodes[place.node], devices, place.alternatives)
+        return PodPlacement(self._nodes[place.node], devices, place.alternatives)
 
 
-def written(problem: Problem, placed: list[Placed], decision: Decision) -> Decision:
+def written(
+    problem: Problem, placed: list[GangPlacement], decision: Decision
+) -> Decision:
     """Write an answer down in place of the decided one."""
     demand = Demand(problem.gangs)
     cluster = Cluster(problem.pages, problem.parameters.features)
@@ -108,14 +110,14 @@ def written(problem: Problem, placed: list[Placed], decision: Decision) -> Decis
     return structs.replace(decision, gangs=gangs)
 
 
-def nodes_of(placed: Iterable[Placed]) -> list[NodeName]:
+def nodes_of(placed: Iterable[GangPlacement]) -> list[NodeName]:
     return [place.node for p in placed for places in p.members for place in places]
 
 
 def violations(problem: Problem, draw: random.Random) -> tuple[str, ...]:
     """Judge the answer once more, exchanged; its value is what it was."""
     exchange = Exchange(problem, draw)
-    known = answer(problem).placed
+    known = answer(problem).placements
     placed = [exchange.placed(item) for item in known]
     SEEN["unmoved" if placed == list(known) else "moved"] += 1
     SEEN["on other nodes"] += nodes_of(placed) != nodes_of(known)

@@ -14,7 +14,7 @@ from msgspec import structs
 from contracts.claim import DeviceRequest, DeviceSubRequest
 from contracts.device import Device
 from solver.cel.evaluator import SelectorEvaluator
-from solver.engines.choose import PATTERN, planned
+from solver.engines.choose import PATTERN, choose_engine
 from solver.engines.pattern.states import placing
 from solver.engines.pattern.states.graph import attribute_numbers
 from solver.engines.pattern.states.placing import Batch, ways_to_place
@@ -135,7 +135,7 @@ def check(problem: Problem, draw: random.Random, context: str) -> None:
     """Compare on each node for each pod, then for another pod after it."""
     demand = Demand(problem.gangs)
     kinds = node_kinds(problem, demand.query)
-    if not demand.gangs or planned(demand, kinds).engine != PATTERN:
+    if not demand.gangs or choose_engine(demand, kinds).engine != PATTERN:
         SEEN["skipped"] += 1
         return
     batch = batch_of(demand, keeps=draw.random() < 0.3)

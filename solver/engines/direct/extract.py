@@ -13,10 +13,10 @@ from contracts.ids import DeviceID
 from solver.engines.cpsat import Solved
 from solver.engines.direct.variables import Lot, Placements
 from solver.kinds.demand import Demand
-from solver.placement import Place, Placed
+from solver.placement import GangPlacement, PodPlacement
 
 
-def extract(x: Placements, solved: Solved) -> tuple[Placed, ...]:
+def extract(x: Placements, solved: Solved) -> tuple[GangPlacement, ...]:
     """Name the devices of every gang that is in, most urgent gang first."""
     places = _places(x, solved)
     admitted = sorted(
@@ -28,10 +28,12 @@ def extract(x: Placements, solved: Solved) -> tuple[Placed, ...]:
     return tuple(_placed(x.demand, gang, queues) for gang in admitted)
 
 
-def _placed(demand: Demand, gang: int, queues: list[Iterator[Place]]) -> Placed:
+def _placed(
+    demand: Demand, gang: int, queues: list[Iterator[PodPlacement]]
+) -> GangPlacement:
     members = demand.gangs[gang].members
     kinds = demand.member_kinds_of[gang]
-    return Placed(
+    return GangPlacement(
         gang,
         tuple(
             tuple(next(queues[kind]) for _ in range(member.count))
@@ -40,9 +42,9 @@ def _placed(demand: Demand, gang: int, queues: list[Iterator[Place]]) -> Placed:
     )
 
 
-def _places(x: Placements, solved: Solved) -> list[list[Place]]:
+def _places(x: Placements, solved: Solved) -> list[list[PodPlacement]]:
     """List the places of each member kind, in the order of the nodes' names."""
-    found: list[list[Place]] = [[] for _ in x.demand.member_kinds]
+    found: list[list[PodPlacement]] = [[] for _ in x.demand.member_kinds]
     by_node: dict[int, list[Lot]] = {}
     for lot in x.lots:
         if solved.value(lot.pods):
@@ -76,7 +78,7 @@ class _Splitting:
         }
         self._values = self._chosen_values(solved)
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[PodPlacement]:
         """Give each pod its devices."""
         by_request = [self._chosen_asks(r) for r in range(self._member.requests)]
         found = []
@@ -91,7 +93,7 @@ class _Splitting:
                 for a, pods in zip(asks, later, strict=True)
             ]
             ranks = tuple(self._member.asks[a].rank for a in asks)
-            found.append(Place(self._view.name, tuple(devices), ranks))
+            found.append(PodPlacement(self._view.name, tuple(devices), ranks))
         return found
 
     def _chosen_asks(self, request: int) -> list[int]:

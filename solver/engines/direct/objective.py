@@ -7,7 +7,7 @@ from ortools.sat.python import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.slack import value_kept
 from solver.engines.direct.variables import Placements
-from solver.engines.goals import IN, LEFT, RANKS, Goal
+from solver.engines.goals import IN, RANKS, SLACK, Goal
 
 
 def gain_of(x: Placements, goal: Goal) -> cp_model.LinearExprT | None:
@@ -20,7 +20,7 @@ def gain_of(x: Placements, goal: Goal) -> cp_model.LinearExprT | None:
         return weight_in(x, priority)
     if tier == RANKS:
         return -total(ranks(x))
-    return value_kept(x) if tier == LEFT else -total(touched(x))
+    return value_kept(x) if tier == SLACK else -total(touched(x))
 
 
 def weight_in(x: Placements, priority: int) -> cp_model.LinearExprT:

@@ -15,7 +15,15 @@ from solver.engines.direct.extract import extract
 from solver.engines.direct.objective import first_choices_only, gain_of
 from solver.engines.direct.restrict import all_needed, enough, fewest_nodes
 from solver.engines.direct.variables import Placements
-from solver.engines.goals import LEFT, RANKS, TOUCHED, Effort, Found, Goal, goals_of
+from solver.engines.goals import (
+    RANKS,
+    SLACK,
+    TOUCHED,
+    Effort,
+    EngineResult,
+    Goal,
+    goals_of,
+)
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import NodeKind, NodeView
 from solver.problem.problem import Parameters
@@ -24,7 +32,7 @@ SPARES = (1, 4)
 """How many times the batch the small models can hold by count."""
 SMALL_WORK = 0.5
 """Deterministic time that a small model may take."""
-LATER_WORK = {LEFT: 0.5, TOUCHED: 0.1}
+LATER_WORK = {SLACK: 0.5, TOUCHED: 0.1}
 """Likewise the goals after the second tier."""
 LATER_NODES = 128
 """Over more nodes the complete model does not pursue them."""
@@ -47,7 +55,7 @@ class DirectSearch:
         self._work = 0.0
         self._models = self._variables = self._constraints = 0
 
-    def run(self) -> Found:
+    def run(self) -> EngineResult:
         """Try the small models, then the complete one."""
         everything = all_needed(self._kinds, self._demand)
         for spare in SPARES:
@@ -60,13 +68,15 @@ class DirectSearch:
                 return self._found(best, proven=True)
         return self._best_on(everything)
 
-    def _found(self, best: Best | None, *, proven: bool) -> Found:
+    def _found(self, best: Best | None, *, proven: bool) -> EngineResult:
         effort = self._effort()
         if best is None:
-            return Found(status=Status.NOT_PROVEN, bounds=self._bounds, effort=effort)
-        return Found(
+            return EngineResult(
+                status=Status.NOT_PROVEN, bounds=self._bounds, effort=effort
+            )
+        return EngineResult(
             status=Status.OPTIMAL if proven else Status.FEASIBLE,
-            placed=extract(*best),
+            placements=extract(*best),
             bounds=self._bounds,
             effort=effort,
         )
@@ -125,7 +135,7 @@ class DirectSearch:
             self._bounds[TOUCHED, None] = least
         return found or best
 
-    def _best_on(self, nodes: tuple[NodeView, ...]) -> Found:
+    def _best_on(self, nodes: tuple[NodeView, ...]) -> EngineResult:
         """Pursue one goal after the other on all nodes."""
         x = self._built(nodes)
         best, proven = self._pursue(x, self._first, None, proven=True)

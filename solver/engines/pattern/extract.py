@@ -17,7 +17,7 @@ from solver.engines.pattern.states.placing import Placement
 from solver.engines.pattern.states.steps import Steps
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import NodeView
-from solver.placement import Place, Placed
+from solver.placement import GangPlacement, PodPlacement
 
 Named = tuple[int, DeviceID]
 """(position in kube-scheduler's order, device)."""
@@ -25,9 +25,9 @@ Named = tuple[int, DeviceID]
 
 def extract(
     demand: Demand, graph: Graph, steps: Steps, choice: Choice
-) -> tuple[Placed, ...]:
+) -> tuple[GangPlacement, ...]:
     """Name the devices of every gang that is in, most urgent gang first."""
-    places: list[list[tuple[str, Place]]] = [[] for _ in demand.member_kinds]
+    places: list[list[tuple[str, PodPlacement]]] = [[] for _ in demand.member_kinds]
     for node, order, pattern in _assigned(graph, choice):
         for member, place in _placed_on(demand, graph, steps, (node, order), pattern):
             places[member].append((node.name, place))
@@ -43,10 +43,10 @@ def extract(
 
 
 def _placed(
-    demand: Demand, gang: int, queues: list[Iterator[tuple[str, Place]]]
-) -> Placed:
+    demand: Demand, gang: int, queues: list[Iterator[tuple[str, PodPlacement]]]
+) -> GangPlacement:
     members, kinds = demand.gangs[gang].members, demand.member_kinds_of[gang]
-    return Placed(
+    return GangPlacement(
         gang,
         tuple(
             tuple(next(queues[kind])[1] for _ in range(member.count))
@@ -81,7 +81,7 @@ def _placed_on(
     steps: Steps,
     place: tuple[NodeView, tuple[int, ...]],
     pattern: Pattern,
-) -> Iterator[tuple[int, Place]]:
+) -> Iterator[tuple[int, PodPlacement]]:
     """Follow a pattern's steps on one node, handing out its devices."""
     node, order = place
     left: list[list[Named]] = []
@@ -93,7 +93,7 @@ def _placed_on(
         member = int(steps.member[row])
         way = graph.edges[int(steps.edge[row])].placement
         devices = _taken(demand.member_kinds[member], way, left, shared)
-        yield member, Place(node.name, devices, way.alternatives)
+        yield member, PodPlacement(node.name, devices, way.alternatives)
         left = [left[before] for before in way.origin]
         shared = [shared[before] for before in way.origin]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from solver.decision import Status
-from solver.engines.goals import LEFT, Found, Goal, goals_of
+from solver.engines.goals import SLACK, EngineResult, Goal, goals_of
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_pool import AT_ONCE
 from solver.engines.pattern.columns.enumeration import Listing, maximal
@@ -44,12 +44,12 @@ class PatternSearch:
     ) -> None:
         """`list_limit`: patterns that are listed at most; `coarser`: see `Layout`."""
         self._goals = goals_of(demand, parameters.tiers)
-        keeps = any(tier == LEFT for tier, _ in self._goals)
+        keeps = any(tier == SLACK for tier, _ in self._goals)
         self._layout = Layout(demand, kinds, keeps=keeps, coarser=coarser)
         self._list_limit = list_limit
         self._budget = Budget(parameters.work_limit, parameters.seed)
 
-    def run(self) -> Found:
+    def run(self) -> EngineResult:
         """Pursue one goal after the other; each keeps what was reached before."""
         listed = self._listed()
         best = self._everything() if listed is None else None
@@ -62,11 +62,11 @@ class PatternSearch:
                 found, value, bound = self._over_all(listed, measure, reached, best)
             else:
                 found, value, bound = self._priced(measure, reached, best)
-                if goal[0] >= LEFT and not self._layout.is_exact:
+                if goal[0] >= SLACK and not self._layout.is_exact:
                     bound = 0
             bounds[goal] = abs(bound) if proven else None
             proven = proven and found is not None and bound == value
-            if goal[0] < LEFT:
+            if goal[0] < SLACK:
                 optimal = proven
             if found is not None:
                 best = found
@@ -85,13 +85,13 @@ class PatternSearch:
 
     def _found(
         self, best: Choice | None, bounds: dict[Goal, int | None], *, optimal: bool
-    ) -> Found:
+    ) -> EngineResult:
         effort, layout = self._budget.effort(), self._layout
         if best is None:
-            return Found(status=Status.NOT_PROVEN, bounds=bounds, effort=effort)
-        return Found(
+            return EngineResult(status=Status.NOT_PROVEN, bounds=bounds, effort=effort)
+        return EngineResult(
             status=Status.OPTIMAL if optimal else Status.FEASIBLE,
-            placed=extract(layout.demand, layout.graph, layout.steps, best),
+            placements=extract(layout.demand, layout.graph, layout.steps, best),
             bounds=bounds,
             effort=effort,
         )

@@ -22,7 +22,7 @@ from solver.engines.upstream.search import STEPS, Search
 from solver.engines.upstream.world import World
 from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
 from solver.kinds.node_fit import fit_of, fits, left_of, need_of
-from solver.placement import Place
+from solver.placement import PodPlacement
 from solver.problem.problem import GangPart, MemberPart, Problem
 from solver.results import Results
 from solver.snapshot.parts import NodePart, ShareUse, UsePart
@@ -105,7 +105,7 @@ class _Scheduler:
                 members.append(allocated)
         return tuple(members)
 
-    def _pod(self, gang: GangPart, member: MemberPart) -> Place | None:
+    def _pod(self, gang: GangPart, member: MemberPart) -> PodPlacement | None:
         refusal: FatalError | None = None
         for node in self._nodes(member):
             if node.error:
@@ -193,13 +193,13 @@ def _pool_id(seen: SeenPool) -> PoolID:
     return PoolID(seen.view.driver, seen.view.pool)
 
 
-def _place(search: Search, world: World, member: MemberPart) -> Place:
+def _place(search: Search, world: World, member: MemberPart) -> PodPlacement:
     asks = [
         search.ask(c, r)
         for c, claim in enumerate(member.claims)
         for r in range(len(claim.requests))
     ]
-    return Place(
+    return PodPlacement(
         NodeName(world.node.name),
         tuple(
             tuple(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from solver.engines.goals import IN, LEFT, RANKS, TOUCHED, Goal
+from solver.engines.goals import IN, RANKS, SLACK, TOUCHED, Goal
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.kinds.demand import Demand
 
@@ -76,6 +76,6 @@ def measure_of(demand: Demand, goal: Goal) -> Measure:
     return Measure(
         (0,) * len(demand.gang_kinds),
         rank=int(tier == RANKS),
-        kept=int(tier == LEFT),
+        kept=int(tier == SLACK),
         touched=int(tier == TOUCHED),
     )

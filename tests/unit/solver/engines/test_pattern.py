@@ -8,7 +8,7 @@ from contracts.device import Device
 from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision
-from solver.engines.choose import DIRECT, PATTERN, planned
+from solver.engines.choose import DIRECT, PATTERN, choose_engine
 from solver.engines.pattern.columns.enumeration import maximal
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.states.graph import Graph
@@ -70,7 +70,7 @@ def test_a_free_share_beside_a_device_is_one_for_patterns() -> None:
     asked = [gang(member(claim, count=2))]
     problem = problem_of(snapshot_of({"n": [pool(nic, *gpus, name="n")]}, asked))
     demand = Demand(problem.gangs)
-    assert planned(demand, node_kinds(problem, demand.query)).engine == PATTERN
+    assert choose_engine(demand, node_kinds(problem, demand.query)).engine == PATTERN
     assert reached(allocate(problem)) == (4, 4)
 
 

@@ -27,7 +27,9 @@ def later(found: Answer) -> list[TierValue]:
 
 
 def nodes_of(found: Answer) -> set[str]:
-    return {p.node for item in found.placed for places in item.members for p in places}
+    return {
+        p.node for item in found.placements for places in item.members for p in places
+    }
 
 
 def test_a_pod_goes_where_no_room_is_lost() -> None:

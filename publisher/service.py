@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from publisher.cluster.wiring import open_cluster
 from publisher.config import PublisherConfig
-from publisher.folder.wiring import folder_tasks, opened_folder
+from publisher.folder.wiring import folder_tasks, open_folder
 from runtime.bus.bus import Bus
 from runtime.run import Task
 from runtime.wire import BusSettings
@@ -30,7 +30,7 @@ async def open_service(config: PublisherConfig) -> AsyncIterator[dict[str, Task]
     """
     settings = BusSettings.of(config, "publisher")
     if config.folder:
-        with opened_folder(config) as (folder, contents):
+        with open_folder(config) as (folder, contents):
             async with Bus.open(settings) as bus:
                 await bus.wait_connected()
                 await bus.ensure_streams()

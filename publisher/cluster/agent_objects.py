@@ -19,16 +19,16 @@ from contracts.meta import ObjectMeta
 from contracts.workload import Node
 from publisher.device_status.writer import Claims, DeviceStatusWriter
 from publisher.kube.api import KubernetesApi
-from publisher.kube.changes import Change, Page
+from publisher.kube.changes import Change, ChangePage
 from publisher.kube.kinds import NODE, ServedKinds
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.taint_rules import TaintRuleWriter
-from publisher.slices.announced_pools import Announced
+from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.announcements import Announcements
-from publisher.slices.cluster_sink import ClusterSlices
+from publisher.slices.cluster_sink import ClusterSliceSink
 from publisher.slices.known_slices import KnownSlices
 from publisher.slices.layout import is_our_name, outline
-from publisher.slices.reconciler import SliceWriter
+from publisher.slices.reconciler import SliceReconciler
 from runtime.bus.bus import Bus
 from runtime.log import get_logger
 from runtime.run import Task
@@ -58,10 +58,10 @@ class AgentObjects:
         self._ownership = ownership
         self._publish_slices = publish_slices
         self._known = KnownSlices()
-        self._announced = Announced(self._is_tainted)
+        self._announced = AnnouncedPools(self._is_tainted)
         self._announcements = Announcements(*announcing, self._announced)
-        sink = ClusterSlices(api, served.resource_slice, self._known)
-        self._slices = SliceWriter(sink, self._announcements, now)
+        sink = ClusterSliceSink(api, served.resource_slice, self._known)
+        self._slices = SliceReconciler(sink, self._announcements, now)
         self._rules = TaintRuleWriter(
             api, served.device_taint_rule, ownership, self._known, self._announced
         )
@@ -93,7 +93,7 @@ class AgentObjects:
             writers.create_task(self._status.write(stop))
             writers.create_task(self._try_features(stop))
 
-    async def take(self, page: Page) -> None:
+    async def take(self, page: ChangePage) -> None:
         """Take in what changed, whether we lead or not."""
         for change in page.changes:
             try:

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 
-class Agenda(Generic[K]):
+class DelayQueue(Generic[K]):
     """Keys and times."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ _REMEMBERED = 100_000
 T = TypeVar("T")
 
 
-class Said:
+class EventThrottle:
     """The last note of each reason about each object, and when it was written."""
 
     def __init__(self) -> None:

@@ -17,10 +17,10 @@ from contracts.errors import ContractsError
 from contracts.ids import ClusterName
 from contracts.messages import GatesOpened
 from publisher.cluster.gang_bus import GangBus
-from publisher.cluster.observer import Observed
-from publisher.cluster.patch_writer import GangWrites
+from publisher.cluster.observer import Observer
+from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.state_publisher import StatePublisher
-from publisher.cluster.status_writer import Teller
+from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import (
     ApiError,
     NotLeadingError,
@@ -33,7 +33,7 @@ from publisher.gangs.situation import (
     GangMessage,
     GangPlan,
     Situation,
-    Told,
+    StatusReport,
 )
 from publisher.gangs.view import GroupKey, is_gated, is_over
 from publisher.kube.api import KubernetesApi
@@ -54,7 +54,7 @@ _SHOWN = 500
 log = get_logger(__name__)
 
 
-class GangWriter:
+class GangController:
     """Groups of pods that something happened to, and who works on them."""
 
     def __init__(
@@ -62,10 +62,10 @@ class GangWriter:
         cluster: ClusterName,
         *,
         api: KubernetesApi,
-        observed: Observed,
+        observed: Observer,
         gangs: GangBus,
         state: StatePublisher,
-        teller: Teller,
+        teller: StatusWriter,
         owns: Owns,
         now: Callable[[], str],
     ) -> None:
@@ -77,7 +77,7 @@ class GangWriter:
         self._owns = owns
         self._now = now
         self._queue: LatestQueue[GroupKey, None] = LatestQueue()
-        self._writes = GangWrites(api, observed, state, lambda: self._leads)
+        self._writes = PatchWriter(api, observed, state, lambda: self._leads)
         self._refused_groups: set[GroupKey] = set()
         """Who waits for writes that the API server does not take."""
         self._resting: dict[GroupKey, asyncio.Task[None]] = {}
@@ -238,7 +238,7 @@ class GangWriter:
 
     # --- what is told and said -----------------------------------------------------
 
-    def _refusals(self, situation: Situation, plan: GangPlan) -> list[Told]:
+    def _refusals(self, situation: Situation, plan: GangPlan) -> list[StatusReport]:
         """Tell those who wait for a write that is not taken."""
         reasons = list(filter(None, map(self._writes.refusal, plan.patches)))
         if reasons:
@@ -246,7 +246,9 @@ class GangWriter:
         pods = situation.view.pods(situation.group)
         waiting = tuple(pod for pod in pods if is_gated(pod) and not is_over(pod))
         return [
-            Told(phase=WAITING, reason="WriteRefused", message=reason, pods=waiting)
+            StatusReport(
+                phase=WAITING, reason="WriteRefused", message=reason, pods=waiting
+            )
             for reason in reasons[:1]
         ]
 

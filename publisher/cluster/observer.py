@@ -16,7 +16,7 @@ from contracts.gang import Gang
 from contracts.kubernetes.decode import decode_object
 from contracts.workload import Pod
 from publisher.gangs.view import GroupKey, View
-from publisher.kube.changes import Page
+from publisher.kube.changes import ChangePage
 from publisher.kube.kinds import GANG, NODE, POD, Kind
 from runtime.log import get_logger
 
@@ -25,7 +25,7 @@ _SHOWN = 500
 log = get_logger(__name__)
 
 
-class Observed:
+class Observer:
     """The View, and who is told when it changes."""
 
     def __init__(self, claims: Kind) -> None:
@@ -43,7 +43,7 @@ class Observed:
         """Give a kind by its name, in the version that the cluster serves."""
         return self._kinds[name]
 
-    async def take(self, page: Page) -> None:
+    async def take(self, page: ChangePage) -> None:
         """Believe a page of changes."""
         touched: set[GroupKey] = set()
         for change in page.changes:

@@ -17,7 +17,7 @@ from typing import Any
 
 from contracts.ids import GangUID, object_key
 from contracts.workload import Pod
-from publisher.cluster.observer import Observed
+from publisher.cluster.observer import Observer
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.errors import (
     ConflictError,
@@ -27,7 +27,7 @@ from publisher.errors import (
 )
 from publisher.gangs.patches import Patch
 from publisher.kube.api import KubernetesApi
-from publisher.kube.changes import Change, Page
+from publisher.kube.changes import Change, ChangePage
 from publisher.kube.kinds import POD, Kind
 from runtime.log import get_logger
 from runtime.waits import together
@@ -37,13 +37,13 @@ _SHOWN = 500
 log = get_logger(__name__)
 
 
-class GangWrites:
+class PatchWriter:
     """The way to the API server, and what it does not take."""
 
     def __init__(
         self,
         api: KubernetesApi,
-        observed: Observed,
+        observed: Observer,
         state: StatePublisher,
         leads: Callable[[], bool],
     ) -> None:
@@ -164,7 +164,7 @@ class GangWrites:
         self._observed.believe(kind, key, raw, uid)
         if raw is not None and self._observed.view.has(kind, key, uid):
             change = Change(kind, key, raw, uid)
-            await self._state.take(Page((change,), synced=True))
+            await self._state.take(ChangePage((change,), synced=True))
 
     async def _read_again(self, patch: Patch) -> dict[str, Any] | None:
         return await self._get(self._observed.kind(patch.kind), patch.key)

@@ -18,7 +18,7 @@ from contracts.subjects import untoken
 from publisher.cluster.compact import compact
 from publisher.cluster.outbox import Outbox
 from publisher.errors import NotLeadingError
-from publisher.kube.changes import Change, Page
+from publisher.kube.changes import Change, ChangePage
 from runtime.bus.bus import Bus
 from runtime.errors import BusError
 from runtime.log import get_logger
@@ -50,7 +50,7 @@ class StatePublisher:
         self.counts: Counter[str] = Counter()
         """Objects said and refused."""
 
-    async def take(self, page: Page) -> None:
+    async def take(self, page: ChangePage) -> None:
         """Take changes in; what differs from the bus is said soon."""
         for change in page.changes:
             self._take(change)

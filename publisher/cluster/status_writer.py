@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
-from publisher.cluster.delay_queue import Agenda
-from publisher.cluster.event_throttle import SAME_S, Said
-from publisher.cluster.observer import Observed
+from publisher.cluster.delay_queue import DelayQueue
+from publisher.cluster.event_throttle import SAME_S, EventThrottle
+from publisher.cluster.observer import Observer
 from publisher.errors import ApiError, NotFoundError
-from publisher.gangs.situation import Told
+from publisher.gangs.situation import StatusReport
 from publisher.gangs.status import Note, gang_status, is_past, notes
 from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
@@ -38,13 +38,13 @@ REPORTER = "moorings.dev/publisher"
 log = get_logger(__name__)
 
 
-class Teller:
+class StatusWriter:
     """What should be told of each group, and what was."""
 
     def __init__(
         self,
         api: KubernetesApi,
-        observed: Observed,
+        observed: Observer,
         name: str,
         now: Callable[[], str],
     ) -> None:
@@ -52,10 +52,10 @@ class Teller:
         self._observed = observed
         self._name = name
         self._now = now
-        self._holds: dict[GroupKey, tuple[Told, ...]] = {}
+        self._holds: dict[GroupKey, tuple[StatusReport, ...]] = {}
         """What was last said of each group, while there is something to say."""
-        self._agenda: Agenda[GroupKey] = Agenda()
-        self._said = Said()
+        self._agenda: DelayQueue[GroupKey] = DelayQueue()
+        self._said = EventThrottle()
         self._wake = asyncio.Event()
         self.counts: Counter[str] = Counter()
         """Events, statuses and failures."""
@@ -64,7 +64,7 @@ class Teller:
         """Name what runs for as long as the service does."""
         return {"tell": self._tell}
 
-    def tell(self, group: GroupKey, told: Sequence[Told]) -> None:
+    def tell(self, group: GroupKey, told: Sequence[StatusReport]) -> None:
         """Tell this of a group, unless something else is to be told soon."""
         before = self._holds.get(group, ())
         self._holds[group] = tuple(told)
@@ -96,7 +96,7 @@ class Teller:
             self._holds.pop(group, None)
         await self.tell_now(group, told)
 
-    async def tell_now(self, group: GroupKey, told: Sequence[Told]) -> None:
+    async def tell_now(self, group: GroupKey, told: Sequence[StatusReport]) -> None:
         """Tell what would be gone before it is due, such as why pods are deleted."""
         try:
             await self._tell_group(group, told)
@@ -105,7 +105,7 @@ class Teller:
             log.warning("status.missed", gang=str(group), reason=str(error))
             self._agenda.put_by(group, monotonic() + _AGAIN_S)
 
-    async def _tell_group(self, group: GroupKey, told: Sequence[Told]) -> None:
+    async def _tell_group(self, group: GroupKey, told: Sequence[StatusReport]) -> None:
         gang = self._observed.view.gang(group)
         if gang is not None:
             known = self._observed.statuses.get(str(group), {})
@@ -171,5 +171,5 @@ class Teller:
         self.counts["event"] += 1
 
 
-def _gist(told: Sequence[Told]) -> list[tuple[str, str]]:
+def _gist(told: Sequence[StatusReport]) -> list[tuple[str, str]]:
     return [(item.phase, item.reason) for item in told]

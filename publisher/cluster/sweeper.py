@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from publisher.cluster.observer import Observed
+from publisher.cluster.observer import Observer
 from publisher.errors import ApiError, ConflictError, NotFoundError
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_sweep import plan_sweep
@@ -23,7 +23,7 @@ class Sweeper:
     """What looked like an orphan last time."""
 
     def __init__(
-        self, api: KubernetesApi, observed: Observed, interval_s: float
+        self, api: KubernetesApi, observed: Observer, interval_s: float
     ) -> None:
         self._api = api
         self._observed = observed

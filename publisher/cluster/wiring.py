@@ -19,23 +19,23 @@ from contracts.claim import ResourceClaim
 from contracts.names import LEASE_NAME
 from publisher.cluster.agent_objects import AgentObjects
 from publisher.cluster.gang_bus import GangBus
-from publisher.cluster.gang_controller import GangWriter
-from publisher.cluster.observer import Observed
+from publisher.cluster.gang_controller import GangController
+from publisher.cluster.observer import Observer
 from publisher.cluster.state_publisher import StatePublisher
-from publisher.cluster.status_writer import Teller
+from publisher.cluster.status_writer import StatusWriter
 from publisher.cluster.sweeper import Sweeper
 from publisher.config import PublisherConfig
 from publisher.errors import ClusterError, UnavailableError
 from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
-from publisher.kube.changes import Page
+from publisher.kube.changes import ChangePage
 from publisher.kube.discovery import watch_served
 from publisher.kube.follow import follow
-from publisher.kube.informer import Follow, Following
+from publisher.kube.informer import Follow, Informer
 from publisher.kube.kinds import GANG, NODE, POD, ServedKinds
 from publisher.kube.lease import LeaderLease
 from publisher.ownership.ownership import Ownership
-from publisher.ownership.state_filter import Offered
+from publisher.ownership.state_filter import StateFilter
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
 from runtime.log import get_logger
@@ -112,12 +112,12 @@ class _Cluster:
 
         cluster = config.cluster
         self._workers = config.workers
-        self._observed = Observed(kinds.resource_claim)
+        self._observed = Observer(kinds.resource_claim)
         self._state = StatePublisher(cluster, bus)
-        self._following = Following(_follows(api, kinds))
-        self._teller = Teller(api, self._observed, identity, now)
+        self._following = Informer(_follows(api, kinds))
+        self._teller = StatusWriter(api, self._observed, identity, now)
         self._gangs = GangBus(cluster, bus, self._changed)
-        self._writer = GangWriter(
+        self._writer = GangController(
             cluster,
             api=api,
             observed=self._observed,
@@ -128,7 +128,7 @@ class _Cluster:
             now=now,
         )
         self._sweeper = Sweeper(api, self._observed, config.sweep_s)
-        self._offered = Offered(ownership)
+        self._offered = StateFilter(ownership)
         self._agents = AgentObjects(
             (cluster, bus),
             api,
@@ -187,7 +187,7 @@ class _Cluster:
             await lost.wait()
             await self._writer.lead(leads=False)
 
-    async def _tell(self, page: Page) -> None:
+    async def _tell(self, page: ChangePage) -> None:
         """Tell the solver of everything that is its to decide about."""
         await self._state.take(self._offered.of(page))
 

@@ -16,7 +16,7 @@ from publisher.device_status.plan import Entry, plan_device_status
 from publisher.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from publisher.kube.api import Json, KubernetesApi
 from publisher.kube.kinds import Kind
-from publisher.slices.announced_pools import Announced
+from publisher.slices.announced_pools import AnnouncedPools
 from runtime.log import get_logger
 from runtime.retry import Outage
 from runtime.waits import first_of
@@ -46,7 +46,7 @@ class DeviceStatusWriter:
         api: KubernetesApi,
         kind: Kind,
         claims: Claims,
-        announced: Announced,
+        announced: AnnouncedPools,
         now: Callable[[], str],
     ) -> None:
         self._api = api

@@ -14,7 +14,7 @@ from publisher.slices.sink import SlicePlan
 from publisher.steps import Published, after, key_of
 
 
-class FolderSlices:
+class FolderSliceSink:
     """The slices of a folder, remembered: nothing is read again."""
 
     def __init__(self, folder: Folder, contents: Iterable[Published]) -> None:

@@ -15,10 +15,10 @@ from publisher.errors import FolderError
 from publisher.folder.claim_writer import ClaimWriter
 from publisher.folder.files import Contents, Folder
 from publisher.folder.known_claims import KnownClaims
-from publisher.folder.slice_sink import FolderSlices
-from publisher.slices.announced_pools import Announced
+from publisher.folder.slice_sink import FolderSliceSink
+from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.announcements import Announcements
-from publisher.slices.reconciler import SliceWriter
+from publisher.slices.reconciler import SliceReconciler
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
 from runtime.log import get_logger
@@ -28,7 +28,7 @@ log = get_logger(__name__)
 
 
 @contextmanager
-def opened_folder(config: PublisherConfig) -> Iterator[tuple[Folder, Contents]]:
+def open_folder(config: PublisherConfig) -> Iterator[tuple[Folder, Contents]]:
     """Hold the folder and what it contains.
 
     Raises:
@@ -56,10 +56,10 @@ def folder_tasks(
     tasks = ClaimWriter(config, bus, folder, known, now).tasks()
     if config.publish_slices:
         owned = frozenset(config.owned_drivers)
-        announced = Announced(lambda driver, _: driver in owned)
+        announced = AnnouncedPools(lambda driver, _: driver in owned)
         announcements = Announcements(config.cluster, bus, announced)
-        sink = FolderSlices(folder, contents.objects)
-        writer = SliceWriter(sink, announcements, now)
+        sink = FolderSliceSink(folder, contents.objects)
+        writer = SliceReconciler(sink, announcements, now)
         tasks |= announcements.tasks() | {"slices": writer.publish}
     return tasks
 

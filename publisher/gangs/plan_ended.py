@@ -18,7 +18,7 @@ from publisher.gangs.feasibility import pinned_to
 from publisher.gangs.members import Owns
 from publisher.gangs.plan_submitted import pending, withdrawn
 from publisher.gangs.rollback import plan_withdrawal
-from publisher.gangs.situation import GangPlan, Situation, Standing, Told
+from publisher.gangs.situation import GangPlan, Situation, Standing, StatusReport
 from publisher.gangs.submissions import Submission
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
 from publisher.gangs.void_marks import is_void
@@ -80,7 +80,7 @@ def plan_running(
         and not is_gated(pod)
         and is_lost(pod, view, owns)
     ]
-    told = Told(phase=GangPhase.RUNNING, decision=decision)
+    told = StatusReport(phase=GangPhase.RUNNING, decision=decision)
     if lost:
         plan.doubted += lost
         message = _what_was_lost(lost, len(alive), view)
@@ -110,7 +110,7 @@ def _what_was_lost(lost: Sequence[Pod], alive: int, view: View) -> str:
     return text
 
 
-def elsewhere(situation: Situation, pods: Iterable[Pod]) -> Iterator[Told]:
+def elsewhere(situation: Situation, pods: Iterable[Pod]) -> Iterator[StatusReport]:
     """Tell of pods that no gang answers for, bound to where their devices are not."""
     for pod in pods:
         if is_gated(pod) or is_displaced(pod, situation.view, situation.owns):
@@ -120,7 +120,7 @@ def elsewhere(situation: Situation, pods: Iterable[Pod]) -> Iterator[Told]:
             text = f"its claims hold no devices of {name}, which it is pinned to"
             if not pod.spec.node_name and not situation.view.is_node(name):
                 text = f"node {name}, which it is pinned to, is gone"
-            yield Told(
+            yield StatusReport(
                 phase=GangPhase.RUNNING,
                 reason="PlacementLost",
                 message=text,
@@ -137,9 +137,9 @@ def plan_commanded(
     return submission.pods
 
 
-def cancelled(pods: Iterable[Pod]) -> Told:
+def cancelled(pods: Iterable[Pod]) -> StatusReport:
     """Say that somebody gave a gang up."""
-    return Told(
+    return StatusReport(
         phase=GangPhase.CANCELLED,
         reason="Cancelled",
         message="the gang was cancelled; delete its pods to try again",

@@ -35,7 +35,7 @@ from publisher.gangs.situation import (
     GangPlan,
     Situation,
     Standing,
-    Told,
+    StatusReport,
 )
 from publisher.gangs.submissions import Submission
 from publisher.gangs.view import claim_keys, is_gated, is_over, uids_of
@@ -64,7 +64,9 @@ def plan_gang(situation: Situation) -> GangPlan:
     plan.told += elsewhere(situation, free)
     if not pods and not situation.submissions and gang is not None:
         plan.told.append(
-            Told(phase=WAITING, reason="PodsMissing", message="no pod is there yet")
+            StatusReport(
+                phase=WAITING, reason="PodsMissing", message="no pod is there yet"
+            )
         )
     return plan
 
@@ -175,13 +177,13 @@ def _plan_new(
     found = assemble(gathered, view, situation.owns)
     match found:
         case Waiting(reason=reason, message=message):
-            told = Told(
+            told = StatusReport(
                 phase=WAITING, reason=reason, message=message, pods=gathered.pods
             )
             plan.told.append(told)
         case Ready():
             plan.messages.append(_submission(situation, uid, found))
-            plan.told.append(Told(phase=GangPhase.PENDING, pods=gathered.pods))
+            plan.told.append(StatusReport(phase=GangPhase.PENDING, pods=gathered.pods))
 
 
 def _next(situation: Situation, pods: Sequence[Pod]) -> tuple[int, GangUID]:

@@ -17,7 +17,7 @@ from contracts.names import FINALIZER, MANAGED
 from contracts.workload import Pod
 from publisher.gangs.claims import allocation_of
 from publisher.gangs.patches import Patch, prepare
-from publisher.gangs.situation import GangPlan, Told
+from publisher.gangs.situation import GangPlan, StatusReport
 from publisher.gangs.view import (
     ENDED,
     View,
@@ -61,7 +61,7 @@ def _lacks_finalizer(claim: ResourceClaim) -> bool:
     return ours and FINALIZER not in meta.finalizers and not meta.deletion_timestamp
 
 
-def _held_twice(pods: Sequence[Pod], view: View) -> Iterator[Told]:
+def _held_twice(pods: Sequence[Pod], view: View) -> Iterator[StatusReport]:
     for pod in pods:
         if is_over(pod) or is_gated(pod):
             continue
@@ -72,8 +72,8 @@ def _held_twice(pods: Sequence[Pod], view: View) -> Iterator[Told]:
                     yield _conflict(pod, str(device), min(others))
 
 
-def _conflict(pod: Pod, device: str, other: str) -> Told:
-    return Told(
+def _conflict(pod: Pod, device: str, other: str) -> StatusReport:
+    return StatusReport(
         phase=GangPhase.RUNNING,
         reason=HELD_TWICE,
         message=f"device {device} was allocated to ResourceClaim {other} as well",
@@ -98,9 +98,9 @@ def _is_counted(pod: Pod) -> bool:
     )
 
 
-def _finished(pod: Pod, claim: str, *, counted: bool) -> Told:
+def _finished(pod: Pod, claim: str, *, counted: bool) -> StatusReport:
     then = "it is deleted, its owner has counted it" if counted else "delete it"
-    return Told(
+    return StatusReport(
         phase=GangPhase.COMPLETED,
         reason=FINISHED,
         message=f"the pod has ended and others still use ResourceClaim {claim}, which "

@@ -34,7 +34,7 @@ from publisher.gangs.situation import (
     GangPlan,
     Situation,
     Standing,
-    Told,
+    StatusReport,
 )
 from publisher.gangs.submissions import OURS, Submission
 from publisher.gangs.view import View, claim_keys, claims_of, is_gated, uids_of
@@ -67,7 +67,7 @@ def plan_hold(situation: Situation, gang: Gang, plan: GangPlan) -> bool:
         )
     except ValueError as error:
         plan.told.append(
-            Told(phase=WAITING, reason="Invalid", message=f"the Gang: {error}")
+            StatusReport(phase=WAITING, reason="Invalid", message=f"the Gang: {error}")
         )
         return True
     plan.messages.append(message)
@@ -123,7 +123,7 @@ def _plan_bound(
         stray = _stray(decision, waiting, view)
         plan.patches += stray or plan_prepare(claims_of(waiting), view, owns)
         plan.told.append(
-            Told(
+            StatusReport(
                 phase=GangPhase.DECIDED,
                 reason=found.reason,
                 message=f"its devices are held; {found.message}",

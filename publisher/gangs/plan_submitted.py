@@ -44,7 +44,7 @@ from publisher.gangs.situation import (
     GangPlan,
     Situation,
     Standing,
-    Told,
+    StatusReport,
 )
 from publisher.gangs.submissions import OURS, Submission
 from publisher.gangs.view import claim_keys, claims_of, is_gated, uids_of
@@ -73,7 +73,7 @@ def plan_submission(
         return _plan_rest(situation, standing, assignments, refusal, plan)
     fault = fault_of(situation, standing, assignments)
     if fault and standing.late:
-        told = Told(
+        told = StatusReport(
             phase=WAITING,
             reason="ClaimsTaken",
             message=fault[:SHOWN],
@@ -103,7 +103,7 @@ def withdrawn(standing: Standing, situation: Situation) -> frozenset[str]:
     return uids_of(pod for pod in out if held.isdisjoint(claim_keys(pod).values()))
 
 
-def pending(submission: Submission, pods: Sequence[Pod]) -> Told:
+def pending(submission: Submission, pods: Sequence[Pod]) -> StatusReport:
     """Say why a gang waits or was rejected."""
     decision = submission.decision
     phase = GangPhase.PENDING
@@ -119,7 +119,9 @@ def pending(submission: Submission, pods: Sequence[Pod]) -> Told:
         reason, message = str(reasons[0].rule), "; ".join(map(str, reasons))
     else:
         reason, message = "Undecided", "the solver has not decided yet"
-    return Told(phase=phase, reason=reason, message=message[:SHOWN], pods=tuple(pods))
+    return StatusReport(
+        phase=phase, reason=reason, message=message[:SHOWN], pods=tuple(pods)
+    )
 
 
 def _plan_given_up(
@@ -174,7 +176,9 @@ def _plan_decided(
         refusal = "; ".join(claims.refusals)
         _plan_refused(situation, standing, decision, refusal, plan)
         return
-    told = Told(phase=GangPhase.DECIDED, decision=decision, pods=standing.waiting)
+    told = StatusReport(
+        phase=GangPhase.DECIDED, decision=decision, pods=standing.waiting
+    )
     plan.told.append(told)
     if claims.patches:
         plan.patches += _of_attempt(claims.patches, decision)
@@ -229,7 +233,7 @@ def _plan_rest(
             plan.messages.append(_opened(situation, submission, decision))
     plan.patches += steps
     plan.told.append(
-        Told(
+        StatusReport(
             phase=GangPhase.WRITTEN,
             reason="PlacementLost" if lost else "",
             message="; ".join(faults)[:SHOWN],

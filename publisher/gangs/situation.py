@@ -33,7 +33,7 @@ SHOWN = 500
 """Characters of a reason that travel."""
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class StatusReport(Struct, frozen=True, kw_only=True):
     """What the author of some pods should know now."""
 
     phase: str
@@ -52,7 +52,7 @@ class GangPlan(Struct, kw_only=True):
     removals: list[Pod] = []
     """Pods to delete, so that whoever made them makes new ones."""
     messages: list[GangMessage] = []
-    told: list[Told] = []
+    told: list[StatusReport] = []
     forget: list[GangUID] = []
     """Submissions of which nothing is left."""
     doubted: list[Pod] = []

@@ -18,7 +18,7 @@ from contracts.meta import ObjectMeta
 from contracts.names import GATE
 from contracts.workload import Pod
 from publisher.gangs.plan_repairs import FINISHED, HELD_TWICE
-from publisher.gangs.situation import WAITING, Told
+from publisher.gangs.situation import WAITING, StatusReport
 from publisher.gangs.view import is_gated, is_over
 
 GANG = "Gang"
@@ -60,7 +60,7 @@ class Note(Struct, frozen=True, kw_only=True):
 
 def gang_status(
     gang: Gang,
-    told: Sequence[Told],
+    told: Sequence[StatusReport],
     pods: Sequence[Pod],
     known: Mapping[str, Any],
     now: str,
@@ -100,7 +100,7 @@ def is_past(pods: Sequence[Pod], known: Mapping[str, Any]) -> bool:
     return not pods and known.get("phase") == GangPhase.COMPLETED
 
 
-def notes(told: Iterable[Told], gang: Gang | None) -> Iterator[Note]:
+def notes(told: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
     """Say what to tell: every pod why it waits, the Gang what became of it."""
     for item in told:
         if gang is not None and item.phase == GangPhase.RUNNING and item.decision:
@@ -129,14 +129,14 @@ def _allocated(gang: Gang, decision: GangAllocated) -> Note:
     )
 
 
-def _chief(told: Sequence[Told], pods: Sequence[Pod]) -> Told:
+def _chief(told: Sequence[StatusReport], pods: Sequence[Pod]) -> StatusReport:
     if told:
         return min(told, key=lambda t: (_ORDER.index(t.phase), not t.reason))
     if pods and all(is_over(pod) for pod in pods):
-        return Told(phase=GangPhase.COMPLETED)
+        return StatusReport(phase=GangPhase.COMPLETED)
     if any(not is_gated(pod) and not is_over(pod) for pod in pods):
-        return Told(phase=GangPhase.RUNNING)
-    return Told(phase=GangPhase.PENDING)
+        return StatusReport(phase=GangPhase.RUNNING)
+    return StatusReport(phase=GangPhase.PENDING)
 
 
 def _counts(pod: Pod) -> bool:
@@ -145,7 +145,7 @@ def _counts(pod: Pod) -> bool:
     return meta.deletion_timestamp is None and phase != "Failed"
 
 
-def _condition(kind: str, holds: bool, told: Told) -> dict[str, Any]:
+def _condition(kind: str, holds: bool, told: StatusReport) -> dict[str, Any]:
     return {
         "type": kind,
         "status": "True" if holds else "False",
@@ -168,7 +168,7 @@ def _dated(
     return {**condition, "lastTransitionTime": since or now}
 
 
-def _note(kind: str, about: ObjectMeta, told: Told, message: str) -> Note:
+def _note(kind: str, about: ObjectMeta, told: StatusReport, message: str) -> Note:
     alarming = told.phase == GangPhase.REJECTED or told.reason in _ALARMING
     return Note(
         kind=kind,

@@ -51,7 +51,7 @@ class _Details(Struct, rename="camel"):
     retry_after_seconds: int = 0
 
 
-class Status(Struct):
+class ApiStatus(Struct):
     """The body of a refusal; also the object of an ERROR event of a watch."""
 
     message: str = ""
@@ -60,7 +60,7 @@ class Status(Struct):
     details: _Details | None = None
 
 
-_STATUS = msgspec.json.Decoder(Status)
+_API_STATUS = msgspec.json.Decoder(ApiStatus)
 
 
 def error_of(
@@ -68,17 +68,17 @@ def error_of(
 ) -> ApiError:
     """Read a refusal: status code, body and the header Retry-After."""
     try:
-        status = _STATUS.decode(body)
+        status = _API_STATUS.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = " ".join(body[:_REASON_LENGTH].decode(errors="replace").split())
-        status = Status(message=text)
+        status = ApiStatus(message=text)
     return error_of_status(what, status, code=code, retry_after=retry_after)
 
 
 def error_of_status(
-    what: str, status: Status, *, code: int = 0, retry_after: str | None = None
+    what: str, status: ApiStatus, *, code: int = 0, retry_after: str | None = None
 ) -> ApiError:
-    """Give the error of a Status; its own code counts where none is given."""
+    """Return the error of a Status; its own code counts where none is given."""
     code = code or status.code
     reason = _reason(status, code)
     details = status.details or _Details()
@@ -106,7 +106,7 @@ def error_of_status(
             return UnavailableError(what, reason)
 
 
-def _reason(status: Status, code: int) -> str:
+def _reason(status: ApiStatus, code: int) -> str:
     """Give the server's words; a strict decoder's come behind the whole object."""
     words = status.message or f"status {code}"
     start = max(words.find(_STRICT), 0)

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from contracts.kubernetes.decode import RESOURCE_GROUP
 from publisher.errors import ClusterError, NotFoundError, UnavailableError
-from publisher.kube.answers import Status, error_of_status
-from publisher.kube.kinds import VERSIONS, Kind, ServedKinds, of_served
+from publisher.kube.answers import ApiStatus, error_of_status
+from publisher.kube.kinds import VERSIONS, Kind, ServedKinds, choose_kinds
 from publisher.kube.transport import AGENT, Transport
 
 IN_FLIGHT = 32
@@ -123,7 +123,7 @@ class KubernetesApi:
                 plurals[item.version] = frozenset(entry.name for entry in found)
         except NotFoundError:
             plurals = {}
-        kinds = of_served(plurals, versions)
+        kinds = choose_kinds(plurals, versions)
         if kinds is None:
             wanted = ", ".join(versions)
             reason = f"serves {RESOURCE_GROUP} in none of the versions {wanted}"
@@ -364,7 +364,7 @@ def _events(what: str, lines: bytes) -> tuple[WatchEvent, ...]:
         raise UnavailableError(what, f"no watch: {error}") from error
     for event in events:
         if event.type == "ERROR":
-            status = msgspec.convert(event.object, Status, strict=False)
+            status = msgspec.convert(event.object, ApiStatus, strict=False)
             raise error_of_status(what, status)
     return tuple(events)
 

@@ -24,7 +24,7 @@ class Change(Struct, frozen=True):
     """Of the object that is gone: another of its name may be there already."""
 
 
-class Page(Struct, frozen=True):
+class ChangePage(Struct, frozen=True):
     """Changes in their order; of one object, only the last need be believed."""
 
     changes: tuple[Change, ...]

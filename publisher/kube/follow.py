@@ -19,7 +19,7 @@ from publisher.errors import (
     UnavailableError,
 )
 from publisher.kube.api import Json, KubernetesApi, WatchEvent
-from publisher.kube.changes import Change, Page
+from publisher.kube.changes import Change, ChangePage
 from publisher.kube.kinds import Kind, key_of
 from runtime.log import get_logger
 from runtime.retry import Outage
@@ -39,7 +39,7 @@ async def follow(
     *,
     field_selector: str = "",
     may_be_absent: bool = False,
-) -> AsyncGenerator[Page]:
+) -> AsyncGenerator[ChangePage]:
     """Hand over all objects of a kind and then every change, until `stop` is set.
 
     An outage of the API server is waited out, a missing permission too, slowly; each
@@ -81,7 +81,7 @@ class _Follower:
         self._synced = False
         self._absent = False
 
-    async def pages(self) -> AsyncGenerator[Page]:
+    async def pages(self) -> AsyncGenerator[ChangePage]:
         """Yield for ever."""
         while True:
             steps = self._watched() if self._place else self._listed()
@@ -100,7 +100,7 @@ class _Follower:
             except (PermissionDeniedError, ThrottledError, UnavailableError) as error:
                 await self._outage.wait(error, self._stop)
 
-    async def _listed(self) -> AsyncGenerator[Page]:
+    async def _listed(self) -> AsyncGenerator[ChangePage]:
         """List, and hand over what is not known in its version."""
         unseen = set(self._versions)
         token, complete = "", False
@@ -122,12 +122,12 @@ class _Follower:
             shown = self._synced
             self._synced = self._synced or complete
             if changes or self._synced != shown:
-                yield Page(tuple(changes), self._synced)
+                yield ChangePage(tuple(changes), self._synced)
         if self._absent:
             log.info("kind.served", kind=self._kind.name)
             self._absent = False
 
-    async def _watched(self) -> AsyncGenerator[Page]:
+    async def _watched(self) -> AsyncGenerator[ChangePage]:
         """Hand over what changes, until the watch ends."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
@@ -137,19 +137,19 @@ class _Follower:
                 self._outage.over()
                 changes = [change for event in batch for change in self._change(event)]
                 if changes:
-                    yield Page(tuple(changes), self._synced)
+                    yield ChangePage(tuple(changes), self._synced)
         if loop.time() - began_s < _SHORT_S:
             what = f"watch {self._kind.name}"
             raise UnavailableError(what, "ended as soon as it began")
 
-    async def _nothing(self) -> AsyncGenerator[Page]:
+    async def _nothing(self) -> AsyncGenerator[ChangePage]:
         """Hand over that the kind has no objects, and wait a while."""
         self._outage.over()
         self._place = ""
         changes = tuple(self._gone(set(self._versions)))
         if changes or not self._synced:
             self._synced = True
-            yield Page(changes, synced=True)
+            yield ChangePage(changes, synced=True)
         if not self._absent:
             log.info("kind.absent", kind=self._kind.name)
         self._absent = True

@@ -8,18 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-from publisher.kube.changes import Page
+from publisher.kube.changes import ChangePage
 from runtime.log import get_logger
 from runtime.run import Task
 
-Listener = Callable[[Page], Awaitable[None]]
-Follow = Callable[[asyncio.Event], AsyncIterator[Page]]
+Listener = Callable[[ChangePage], Awaitable[None]]
+Follow = Callable[[asyncio.Event], AsyncIterator[ChangePage]]
 """Lists and watches a kind until the event is set."""
 
 log = get_logger(__name__)
 
 
-class Following:
+class Informer:
     """Who listens to which kind, and whether each was read to the end once."""
 
     def __init__(self, follows: Mapping[str, Follow]) -> None:

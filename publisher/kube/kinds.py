@@ -1,7 +1,7 @@
 """The kinds of objects that the publisher reads and writes, and where they are served.
 
 A kind knows its group, version and path; which version a cluster serves is found out
-once (`of_served`) and then travels with the kind. Knows no connection.
+once (`choose_kinds`) and then travels with the kind. Knows no connection.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
         return found if rules is None else (*found, rules)
 
 
-def of_served(
+def choose_kinds(
     plurals_by_version: Mapping[str, Container[str]],
     versions: tuple[str, ...] = VERSIONS,
 ) -> ServedKinds | None:

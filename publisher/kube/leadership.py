@@ -20,7 +20,7 @@ DURATION_S = 15.0
 Json = dict[str, Any]
 
 
-class SeenLease(Struct, frozen=True, kw_only=True):
+class ObservedLease(Struct, frozen=True, kw_only=True):
     """A Lease as it was read."""
 
     holder: str = ""
@@ -33,13 +33,13 @@ class SeenLease(Struct, frozen=True, kw_only=True):
     """Empty: there is no Lease yet."""
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class LeaseCandidate(Struct, frozen=True, kw_only=True):
     """What a candidate knows."""
 
     identity: str
     duration_s: float = DURATION_S
     """Of the Lease, when it is ours."""
-    seen: SeenLease | None = None
+    seen: ObservedLease | None = None
     seen_s: float = 0.0
     """When this version of the Lease was first seen."""
     renewed_s: float | None = None
@@ -66,7 +66,9 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return now_s >= self.seen_s + seen.duration_s
 
 
-def observed(candidate: Candidate, lease: SeenLease, now_s: float) -> Candidate:
+def observed(
+    candidate: LeaseCandidate, lease: ObservedLease, now_s: float
+) -> LeaseCandidate:
     """Take in the Lease as it was read; `now_s` is after the answer came."""
     before = candidate.seen
     if before is not None and before.resource_version == lease.resource_version:
@@ -76,21 +78,21 @@ def observed(candidate: Candidate, lease: SeenLease, now_s: float) -> Candidate:
 
 
 def written(
-    candidate: Candidate, lease: SeenLease, began_s: float, now_s: float
-) -> Candidate:
+    candidate: LeaseCandidate, lease: ObservedLease, began_s: float, now_s: float
+) -> LeaseCandidate:
     """Take in that our write succeeded; leading counts from when it was begun."""
     changed = observed(candidate, lease, now_s)
     return structs.replace(changed, renewed_s=began_s)
 
 
-def released(candidate: Candidate) -> Candidate:
+def released(candidate: LeaseCandidate) -> LeaseCandidate:
     """Take in that we lead no more; the Lease is to be read again."""
     return structs.replace(candidate, seen=None, renewed_s=None)
 
 
-def spec_of(candidate: Candidate, now: str) -> Json:
+def spec_of(candidate: LeaseCandidate, now: str) -> Json:
     """Write the `spec` that says we lead; `now` is a MicroTime."""
-    seen = candidate.seen or SeenLease()
+    seen = candidate.seen or ObservedLease()
     ours = seen.holder == candidate.identity
     return {
         "holderIdentity": candidate.identity,
@@ -101,12 +103,12 @@ def spec_of(candidate: Candidate, now: str) -> Json:
     }
 
 
-def lease_of(raw: Json | None) -> SeenLease:
+def lease_of(raw: Json | None) -> ObservedLease:
     """Read a Lease as the API server gives it; None: there is none."""
     if raw is None:
-        return SeenLease()
+        return ObservedLease()
     metadata, spec = raw["metadata"], raw.get("spec") or {}
-    return SeenLease(
+    return ObservedLease(
         holder=spec.get("holderIdentity") or "",
         duration_s=float(spec.get("leaseDurationSeconds") or DURATION_S),
         transitions=spec.get("leaseTransitions") or 0,

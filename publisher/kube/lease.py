@@ -17,7 +17,7 @@ from publisher.errors import ApiError, ConflictError, NotFoundError
 from publisher.kube import leadership
 from publisher.kube.api import Json, KubernetesApi
 from publisher.kube.kinds import LEASE
-from publisher.kube.leadership import DURATION_S, Candidate, lease_of, spec_of
+from publisher.kube.leadership import DURATION_S, LeaseCandidate, lease_of, spec_of
 from runtime.log import get_logger
 from runtime.retry import Outage
 from runtime.waits import first_of
@@ -38,7 +38,7 @@ class LeaderLease:
         """`key` is `namespace/name`; `identity` is of this process alone."""
         self._api = api
         self._key = key
-        self._candidate = Candidate(identity=identity, duration_s=duration_s)
+        self._candidate = LeaseCandidate(identity=identity, duration_s=duration_s)
         self._outage = Outage(f"lease {self._key}")
 
     @property

@@ -20,7 +20,7 @@ class _Object(Protocol):
 T = TypeVar("T", bound=_Object)
 
 
-class Newest(Generic[T]):
+class ObjectCache(Generic[T]):
     """The objects that are there, as far as is known."""
 
     def __init__(self) -> None:

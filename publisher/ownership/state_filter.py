@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from contracts.names import OWNED
-from publisher.kube.changes import Change, Page
+from publisher.kube.changes import Change, ChangePage
 from publisher.ownership.ownership import Ownership
 from publisher.slices.layout import is_our_name, outline
 
 _Raw = Mapping[str, Any]
 
 
-class Offered:
+class StateFilter:
     """What ownership leaves of each page."""
 
     def __init__(self, ownership: Ownership) -> None:
@@ -31,10 +31,10 @@ class Offered:
         self._places: dict[str, str] = {}
         """The node of each such slice."""
 
-    def of(self, page: Page) -> Page:
+    def of(self, page: ChangePage) -> ChangePage:
         """Give the page with everything gone that the solver is not told of."""
         changes = [item for change in page.changes for item in self._of(change)]
-        return Page(tuple(changes), page.synced)
+        return ChangePage(tuple(changes), page.synced)
 
     def _of(self, change: Change) -> Iterator[Change]:
         match change.kind:

@@ -17,11 +17,11 @@ from publisher.errors import ApiError
 from publisher.kube.api import KubernetesApi
 from publisher.kube.carry_out import carry_out
 from publisher.kube.kinds import Kind
-from publisher.kube.object_cache import Newest
+from publisher.kube.object_cache import ObjectCache
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.plan_taint_rules import plan_taint_rules
 from publisher.pauses import Pause, Pauses
-from publisher.slices.announced_pools import Announced
+from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.known_slices import KnownSlices
 from publisher.steps import Delete, Step
 from runtime.log import get_logger
@@ -43,14 +43,14 @@ class TaintRuleWriter:
         kind: Kind | None,
         ownership: Ownership,
         known: KnownSlices,
-        announced: Announced,
+        announced: AnnouncedPools,
     ) -> None:
         self._api = api
         self._kind = kind
         self._ownership = ownership
         self._known = known
         self._announced = announced
-        self._rules: Newest[DeviceTaintRule] = Newest()
+        self._rules: ObjectCache[DeviceTaintRule] = ObjectCache()
         self._undone: Pauses[str] = Pauses(_UNDONE)
         self._rests_s: dict[str, float] = {}
         """Until when rules that others change are left alone."""

@@ -21,7 +21,7 @@ IsOwned = Callable[[DriverName, NodeName], bool]
 """Whether devices of a driver on a node are kept from kube-scheduler."""
 
 
-class Announced:
+class AnnouncedPools:
     """The last message of every node."""
 
     def __init__(self, is_owned: IsOwned) -> None:

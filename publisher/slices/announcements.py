@@ -16,7 +16,7 @@ from contracts.codec import Codec
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName, NodeName, PoolID
 from contracts.subjects import untoken
-from publisher.slices.announced_pools import Announced
+from publisher.slices.announced_pools import AnnouncedPools
 from runtime.bus.bus import Bus
 from runtime.log import get_logger
 from runtime.run import Task
@@ -32,7 +32,9 @@ log = get_logger(__name__)
 class Announcements:
     """The streams of inventories and health, and what they say in all."""
 
-    def __init__(self, cluster: ClusterName, bus: Bus, announced: Announced) -> None:
+    def __init__(
+        self, cluster: ClusterName, bus: Bus, announced: AnnouncedPools
+    ) -> None:
         self._cluster = cluster
         self._bus = bus
         self.announced = announced

@@ -35,7 +35,7 @@ _UNSURE = (ConflictError, NotFoundError, UnavailableError)
 log = get_logger(__name__)
 
 
-class ClusterSlices:
+class ClusterSliceSink:
     """What is known of the slices, and the way to change them."""
 
     def __init__(self, api: KubernetesApi, kind: Kind, known: KnownSlices) -> None:

@@ -18,7 +18,7 @@ from contracts.device import ResourceSlice, ResourceSliceSpec
 from contracts.ids import NodeName, PoolID
 from contracts.meta import OwnerReference
 from contracts.workload import Node
-from publisher.kube.object_cache import Newest
+from publisher.kube.object_cache import ObjectCache
 from publisher.slices.layout import WantedPool, is_our_name, owner_reference, pool_id
 
 
@@ -41,7 +41,7 @@ class KnownSlices:
     """Slices by name and pool, Nodes by name."""
 
     def __init__(self) -> None:
-        self._ours: Newest[ResourceSlice] = Newest()
+        self._ours: ObjectCache[ResourceSlice] = ObjectCache()
         self._of_pool: dict[PoolID, set[str]] = {}
         self._foreign: dict[str, ForeignPool] = {}
         self._others: dict[PoolID, set[str]] = {}

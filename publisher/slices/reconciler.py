@@ -31,7 +31,7 @@ _UNDONE = Pause(free=3, first_s=1.0, most_s=30.0, forgotten_s=60.0)
 log = get_logger(__name__)
 
 
-class SliceWriter:
+class SliceReconciler:
     """What is announced, and which pools are to be looked at when."""
 
     def __init__(

@@ -23,7 +23,7 @@ NO_MESSAGE = 10037
 STREAM_NAME_IN_USE = 10058
 
 
-class ApiError(Struct, frozen=True):
+class JetStreamError(Struct, frozen=True):
     """Why the server said no."""
 
     code: int = 0
@@ -37,7 +37,7 @@ class ApiError(Struct, frozen=True):
 
 
 class _Answer(Struct, frozen=True):
-    error: ApiError | None = None
+    error: JetStreamError | None = None
 
 
 class StreamState(Struct, frozen=True):

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from runtime.bus.connection import Connection, Delivery
-from runtime.bus.jetstream import ApiError, last
+from runtime.bus.jetstream import JetStreamError, last
 from runtime.errors import (
     BusRefusedError,
     BusUnavailableError,
@@ -42,7 +42,7 @@ _PASSING = frozenset({10167, 10176})
 class _Ack(Struct, frozen=True):
     stream: str = ""
     seq: int = 0
-    error: ApiError | None = None
+    error: JetStreamError | None = None
 
 
 async def publish(connection: Connection, message: Outgoing) -> int:

@@ -16,7 +16,7 @@ from contracts.messages import ObjectObserved
 from moorings.local.nats_server import LocalServer
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.errors import NotLeadingError
-from publisher.kube.changes import Change, Page
+from publisher.kube.changes import Change, ChangePage
 from runtime.bus.bus import Bus
 from runtime.errors import BusRefusedError
 from tests.lab.services import eventually
@@ -34,8 +34,8 @@ def node(name: str, version: int, cpu: str = "8") -> Change:
     return Change("Node", name, raw, f"uid-{name}")
 
 
-def page(*changes: Change) -> Page:
-    return Page(changes, synced=True)
+def page(*changes: Change) -> ChangePage:
+    return ChangePage(changes, synced=True)
 
 
 async def on_bus(bus: Bus, name: str) -> str | None:

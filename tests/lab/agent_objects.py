@@ -18,10 +18,10 @@ from contracts.ids import DeviceID, DeviceName, NodeName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from moorings.local.nats_server import LocalServer
 from publisher.cluster.agent_objects import AgentObjects
-from publisher.cluster.observer import Observed
+from publisher.cluster.observer import Observer
 from publisher.kube.api import KubernetesApi
 from publisher.kube.follow import follow
-from publisher.kube.informer import Following
+from publisher.kube.informer import Informer
 from publisher.kube.kinds import NODE
 from publisher.ownership.ownership import Ownership
 from publisher.service import utc_now
@@ -147,7 +147,7 @@ async def agents_of(
 async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Task]:
     """Put together what the service of a cluster puts together, without the rest."""
     served = await api.served_kinds()
-    observed = Observed(served.resource_claim)
+    observed = Observer(served.resource_claim)
     agents = AgentObjects(
         (CLUSTER, bus),
         api,
@@ -159,7 +159,7 @@ async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Ta
     kinds = (NODE, served.resource_slice, served.resource_claim)
     rules = served.device_taint_rule
     followed = [*kinds, *(() if rules is None else (rules,))]
-    following = Following({kind.name: partial(follow, api, kind) for kind in followed})
+    following = Informer({kind.name: partial(follow, api, kind) for kind in followed})
     following.listen(served.resource_claim.name, observed.take)
     for kind in agents.kinds:
         following.listen(kind, agents.take)

@@ -23,7 +23,7 @@ from contracts.messages import (
 from contracts.workload import Pod
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.situation import GangMessage, Situation, Told
+from publisher.gangs.situation import GangMessage, Situation, StatusReport
 from publisher.gangs.submissions import Submissions
 from publisher.gangs.view import GroupKey, View
 from tests.simulation.players import CLUSTER, STREAMS, Bus
@@ -163,9 +163,9 @@ class Publisher:
             forgotten=self.submissions.forgotten,
         )
 
-    def tell_all(self) -> dict[str, tuple[Told, DecisionMessage | None]]:
+    def tell_all(self) -> dict[str, tuple[StatusReport, DecisionMessage | None]]:
         """Say of each pod why it waits, and what was last decided of it."""
-        found: dict[str, tuple[Told, DecisionMessage | None]] = {}
+        found: dict[str, tuple[StatusReport, DecisionMessage | None]] = {}
         for group in {*self.view.groups(), *self.submissions.groups()}:
             known = sorted(self.submissions.of_group(group), key=lambda s: s.age)
             for told in plan_gang(self._situation(group)).told:

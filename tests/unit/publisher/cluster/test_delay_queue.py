@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from publisher.cluster.delay_queue import Agenda
+from publisher.cluster.delay_queue import DelayQueue
 
 
-def taken(agenda: Agenda[str]) -> list[str]:
+def taken(agenda: DelayQueue[str]) -> list[str]:
     found = []
     while agenda.next_s() is not None:
         found.append(agenda.take())
@@ -14,7 +14,7 @@ def taken(agenda: Agenda[str]) -> list[str]:
 
 def test_the_earliest_comes_first_and_each_key_once() -> None:
     """The last time that was set for a key counts, earlier or later."""
-    agenda: Agenda[str] = Agenda()
+    agenda: DelayQueue[str] = DelayQueue()
     for key, due_s in (("a", 3.0), ("b", 2.0), ("c", 1.0), ("c", 4.0), ("a", 1.0)):
         agenda.put(key, due_s)
     assert agenda.next_s() == 1.0
@@ -22,7 +22,7 @@ def test_the_earliest_comes_first_and_each_key_once() -> None:
 
 
 def test_what_is_wanted_by_then_may_come_sooner() -> None:
-    agenda: Agenda[str] = Agenda()
+    agenda: DelayQueue[str] = DelayQueue()
     agenda.put_by("a", 5.0)
     agenda.put_by("b", 4.0)
     agenda.put_by("a", 9.0)
@@ -32,7 +32,7 @@ def test_what_is_wanted_by_then_may_come_sooner() -> None:
 
 
 def test_nothing_is_left_of_what_was_cleared() -> None:
-    agenda: Agenda[str] = Agenda()
+    agenda: DelayQueue[str] = DelayQueue()
     agenda.put("a", 1.0)
     agenda.clear()
     assert agenda.next_s() is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.meta import ObjectMeta
-from publisher.cluster.event_throttle import CHANGED_S, LASTING_S, SAME_S, Said
+from publisher.cluster.event_throttle import CHANGED_S, LASTING_S, SAME_S, EventThrottle
 from publisher.gangs.status import Note
 
 WAITS = Note(
@@ -20,12 +20,12 @@ OTHER = replace(WAITS, reason="GangOutranked")
 HAPPENED = replace(WAITS, reason="Allocated", once=True)
 
 
-def due(said: Said, note: Note, now_s: float) -> bool:
+def due(said: EventThrottle, note: Note, now_s: float) -> bool:
     return said.due_in_s(note, now_s) == 0
 
 
 def test_a_reason_is_told_once_and_again_before_it_is_forgotten() -> None:
-    said = Said()
+    said = EventThrottle()
     assert due(said, WAITS, 0)
     said.remember(WAITS, 0)
     assert said.due_in_s(WAITS, 1) == SAME_S - 1
@@ -33,14 +33,14 @@ def test_a_reason_is_told_once_and_again_before_it_is_forgotten() -> None:
 
 
 def test_words_that_change_all_the_time_are_told_seldom() -> None:
-    said = Said()
+    said = EventThrottle()
     said.remember(WAITS, 0)
     assert said.due_in_s(CHANGED, 1) == CHANGED_S - 1
     assert due(said, CHANGED, CHANGED_S)
 
 
 def test_another_reason_or_object_is_news() -> None:
-    said = Said()
+    said = EventThrottle()
     said.remember(WAITS, 0)
     assert due(said, OTHER, 0)
     assert due(said, replace(WAITS, about=ObjectMeta(name="a", uid="2")), 0)
@@ -50,7 +50,7 @@ def test_another_reason_or_object_is_news() -> None:
 
 def test_what_is_usually_over_soon_is_told_when_it_stays_the_same() -> None:
     said, one, two = (
-        Said(),
+        EventThrottle(),
         replace(WAITS, lasting=True),
         replace(CHANGED, lasting=True),
     )
@@ -62,7 +62,7 @@ def test_what_is_usually_over_soon_is_told_when_it_stays_the_same() -> None:
 
 def test_what_happened_is_told_once_and_for_all() -> None:
     """What happened next is something else."""
-    said = Said()
+    said = EventThrottle()
     said.remember(HAPPENED, 0)
     assert not due(said, HAPPENED, 10 * SAME_S)
     assert due(said, replace(HAPPENED, message="again"), 0)

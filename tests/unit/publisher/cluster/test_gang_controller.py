@@ -12,10 +12,10 @@ import pytest
 from contracts.codec import to_builtins
 from contracts.ids import ClusterName
 from publisher.cluster.gang_bus import GangBus
-from publisher.cluster.gang_controller import GangWriter
-from publisher.cluster.observer import Observed
+from publisher.cluster.gang_controller import GangController
+from publisher.cluster.observer import Observer
 from publisher.cluster.state_publisher import StatePublisher
-from publisher.cluster.status_writer import Teller
+from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import ApiError, ConflictError, InvalidError
 from publisher.gangs.situation import GangPlan
 from publisher.kube.api import KubernetesApi
@@ -60,10 +60,10 @@ async def ignore(_: object) -> None:
     """Nobody wants to know."""
 
 
-def writer_of(answer: ApiError) -> tuple[GangWriter, RefusingServer]:
+def writer_of(answer: ApiError) -> tuple[GangController, RefusingServer]:
     """Make a writer with one pod whose claim is to be prepared."""
     claim = real_claim("pod-1-gpus", managed=False, version=2)
-    observed = Observed(RESOURCE_CLAIM)
+    observed = Observer(RESOURCE_CLAIM)
     observed.view.apply_pod(f"{NS}/pod-1", waiting_pod("pod-1", templates=["gpus"]))
     observed.view.apply_claim(f"{NS}/pod-1-gpus", claim)
     old = to_builtins(claim) | {"apiVersion": "resource.k8s.io/v1"}
@@ -71,13 +71,13 @@ def writer_of(answer: ApiError) -> tuple[GangWriter, RefusingServer]:
     old["metadata"]["resourceVersion"] = "1"
     server = RefusingServer(old, answer)
     api, bus = cast("KubernetesApi", server), cast("Bus", None)
-    writer = GangWriter(
+    writer = GangController(
         CLUSTER,
         api=api,
         observed=observed,
         gangs=GangBus(CLUSTER, bus, changed=ignore),
         state=StatePublisher(CLUSTER, bus),
-        teller=Teller(api, observed, "one", lambda: NOW),
+        teller=StatusWriter(api, observed, "one", lambda: NOW),
         owns=lambda _: True,
         now=lambda: NOW,
     )
@@ -85,7 +85,7 @@ def writer_of(answer: ApiError) -> tuple[GangWriter, RefusingServer]:
 
 
 @asynccontextmanager
-async def working(writer: GangWriter) -> AsyncIterator[None]:
+async def working(writer: GangController) -> AsyncIterator[None]:
     """Let it work, and tend to what was refused, while the block runs."""
     stop = asyncio.Event()
     (work,) = writer.tasks(1).values()

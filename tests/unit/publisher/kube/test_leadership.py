@@ -7,8 +7,8 @@ import pytest
 from msgspec import structs
 
 from publisher.kube.leadership import (
-    Candidate,
-    SeenLease,
+    LeaseCandidate,
+    ObservedLease,
     lease_of,
     observed,
     released,
@@ -26,11 +26,11 @@ class Server:
         self.raw: dict[str, Any] | None = None
         self.version = 0
 
-    def read(self) -> SeenLease:
+    def read(self) -> ObservedLease:
         """Give the Lease as it is."""
         return lease_of(self.raw)
 
-    def write(self, spec: dict[str, Any], version: str) -> SeenLease | None:
+    def write(self, spec: dict[str, Any], version: str) -> ObservedLease | None:
         """Store a Lease; None: a conflict."""
         if self.read().resource_version != version:
             return None
@@ -44,11 +44,11 @@ class Process:
     """A candidate that speaks with the server slowly, and sometimes not at all."""
 
     def __init__(self, name: str, chance: random.Random, *, frozen: float) -> None:
-        self.candidate = Candidate(identity=name)
+        self.candidate = LeaseCandidate(identity=name)
         self._chance = chance
         self._frozen = frozen
         self._busy_until_s = 0.0
-        self._pending: SeenLease | None = None
+        self._pending: ObservedLease | None = None
         self._began_s = 0.0
 
     def step(self, server: Server, now_s: float) -> None:
@@ -96,8 +96,8 @@ def test_never_do_two_lead(seed: int, frozen: float) -> None:
 
 def test_a_standby_waits_the_whole_duration_since_it_saw_a_change() -> None:
     """Not since the time that the Lease says, and from anew after each change."""
-    lease = SeenLease(holder="a", duration_s=15.0, uid="l", resource_version="1")
-    standby = observed(Candidate(identity="b"), lease, 100.0)
+    lease = ObservedLease(holder="a", duration_s=15.0, uid="l", resource_version="1")
+    standby = observed(LeaseCandidate(identity="b"), lease, 100.0)
     standby = observed(standby, lease, 110.0)
     assert not standby.may_take(114.9)
     assert standby.may_take(115.0)
@@ -107,22 +107,22 @@ def test_a_standby_waits_the_whole_duration_since_it_saw_a_change() -> None:
 
 def test_a_released_lease_is_anybodys_at_once() -> None:
     """And taking it counts a transition only when somebody is followed."""
-    free = SeenLease(duration_s=15.0, transitions=4, uid="l", resource_version="9")
-    candidate = observed(Candidate(identity="b"), free, 1.0)
+    free = ObservedLease(duration_s=15.0, transitions=4, uid="l", resource_version="9")
+    candidate = observed(LeaseCandidate(identity="b"), free, 1.0)
     assert candidate.may_take(1.0)
     assert spec_of(candidate, "now")["leaseTransitions"] == 4
     taken = structs.replace(free, holder="a")
-    candidate = observed(Candidate(identity="b"), taken, 1.0)
+    candidate = observed(LeaseCandidate(identity="b"), taken, 1.0)
     assert spec_of(candidate, "now")["leaseTransitions"] == 5
 
 
 def test_leading_counts_from_the_beginning_of_the_write() -> None:
     """A renewal that took long is worth less; who released leads no more."""
-    free = observed(Candidate(identity="a"), SeenLease(), 0.0)
-    ours = SeenLease(holder="a", duration_s=15.0, uid="l", resource_version="1")
+    free = observed(LeaseCandidate(identity="a"), ObservedLease(), 0.0)
+    ours = ObservedLease(holder="a", duration_s=15.0, uid="l", resource_version="1")
     leader = written(free, ours, 1.0, 4.0)
     assert leader.left_s(4.0) == 7.0
     assert leader.left_s(11.0) == 0.0
     assert released(leader).left_s(4.0) == 0.0
-    others = SeenLease(holder="b", duration_s=15.0, uid="l", resource_version="2")
+    others = ObservedLease(holder="b", duration_s=15.0, uid="l", resource_version="2")
     assert observed(leader, others, 5.0).left_s(5.0) == 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.device import ResourceSlice
-from publisher.kube.object_cache import Newest
+from publisher.kube.object_cache import ObjectCache
 from tests import builders
 
 
@@ -17,7 +17,7 @@ def version(number: int, uid: str = "uid-1") -> ResourceSlice:
 
 
 def test_watch_that_lags_behind_our_writes_is_not_believed() -> None:
-    known: Newest[ResourceSlice] = Newest()
+    known: ObjectCache[ResourceSlice] = ObjectCache()
     assert known.put(version(9))
     assert known.put(version(10))
     assert not known.put(version(9))
@@ -27,7 +27,7 @@ def test_watch_that_lags_behind_our_writes_is_not_believed() -> None:
 
 
 def test_what_we_deleted_does_not_come_back_from_the_watch() -> None:
-    known: Newest[ResourceSlice] = Newest()
+    known: ObjectCache[ResourceSlice] = ObjectCache()
     known.put(version(1))
     known.delete(version(1))
     assert not known.put(version(1))
@@ -39,7 +39,7 @@ def test_what_we_deleted_does_not_come_back_from_the_watch() -> None:
 
 
 def test_what_others_delete_is_news_once() -> None:
-    known: Newest[ResourceSlice] = Newest()
+    known: ObjectCache[ResourceSlice] = ObjectCache()
     known.put(version(1))
     assert known.remove("s") == version(1)
     assert known.remove("s") is None

@@ -8,9 +8,9 @@ from contracts.device import DeviceTaintRule, DeviceTaintRuleSpec, ResourceSlice
 from contracts.ids import NodeName
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.meta import ObjectMeta
-from publisher.kube.changes import Change, Page
+from publisher.kube.changes import Change, ChangePage
 from publisher.ownership.ownership import Ownership
-from publisher.ownership.state_filter import Offered
+from publisher.ownership.state_filter import StateFilter
 from publisher.slices.layout import OWNED_TAINT, wanted_pool
 from publisher.slices.plan_slices import plan_slices
 from tests import builders
@@ -29,15 +29,15 @@ def node(**labels: str) -> Change:
     return Change("Node", builders.NODE, raw)
 
 
-def offered(known: Offered, *changes: Change) -> list[tuple[str, Any]]:
+def offered(known: StateFilter, *changes: Change) -> list[tuple[str, Any]]:
     """Say which keys are told, and whether as gone."""
-    page = known.of(Page(changes, synced=True))
+    page = known.of(ChangePage(changes, synced=True))
     assert page.synced
     return [(item.key, item.object is not None) for item in page.changes]
 
 
 def test_our_slices_and_rules_are_not_told() -> None:
-    known = Offered(Ownership())
+    known = StateFilter(Ownership())
     wanted = wanted_pool(builders.pool(), NodeName("node-1"), {}, owned=True)
     (step,) = plan_slices(wanted, (), now="now")
     name = step.object.metadata.name
@@ -58,14 +58,14 @@ def test_our_slices_and_rules_are_not_told() -> None:
 
 
 def test_slices_of_drivers_that_are_not_owned_are_not_told() -> None:
-    known = Offered(Ownership.of((OTHER,), (), ()))
+    known = StateFilter(Ownership.of((OTHER,), (), ()))
     other = builders.resource_slice(driver=OTHER)
     told = offered(known, change(THEIRS), change(other))
     assert told == [(THEIRS.metadata.name, False), (other.metadata.name, True)]
 
 
 def test_slices_are_told_again_when_their_node_changes_hands() -> None:
-    known, name = Offered(Ownership.of((), (), TRAINING)), THEIRS.metadata.name
+    known, name = StateFilter(Ownership.of((), (), TRAINING)), THEIRS.metadata.name
     assert offered(known, change(THEIRS)) == [(name, False)]
     assert offered(known, node(pool="training")) == [("node-1", True), (name, True)]
     assert offered(known, node(pool="training", a="b"))[1:] == [(name, True)]
@@ -79,5 +79,5 @@ def test_slices_are_told_again_when_their_node_changes_hands() -> None:
 
 def test_devices_of_no_one_node_are_owned_only_where_all_nodes_are() -> None:
     fabric = change(builders.resource_slice(all_nodes=True))
-    assert offered(Offered(Ownership()), fabric)[0][1]
-    assert not offered(Offered(Ownership.of((), (), TRAINING)), fabric)[0][1]
+    assert offered(StateFilter(Ownership()), fabric)[0][1]
+    assert not offered(StateFilter(Ownership.of((), (), TRAINING)), fabric)[0][1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contracts.device import ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName, PoolID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
-from publisher.slices.announced_pools import Announced
+from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.layout import WantedPool
 from tests import builders
 from tests.builders.decisions import CLUSTER
@@ -36,7 +36,7 @@ def tainted(wanted: object) -> list[str]:
 
 
 def test_pool_is_wanted_until_its_node_leaves_it_out() -> None:
-    state = Announced(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False)
     assert state.wanted(POOL_ID) is None
     assert state.announce(NODE, announced(POOL)) == {POOL_ID}
     assert state.announce(NODE, announced(POOL)) == frozenset()
@@ -46,7 +46,7 @@ def test_pool_is_wanted_until_its_node_leaves_it_out() -> None:
 
 
 def test_health_comes_and_goes_before_or_after_the_inventory() -> None:
-    state = Announced(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False)
     assert state.judge(NODE, unhealthy("gpu-1")) == {POOL_ID}
     state.announce(NODE, announced(POOL))
     assert tainted(state.wanted(POOL_ID)) == ["gpu-1"]
@@ -56,7 +56,7 @@ def test_health_comes_and_goes_before_or_after_the_inventory() -> None:
 
 
 def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
-    state = Announced(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False)
     state.announce(NODE, announced(POOL))
     state.announce(OTHER, announced(POOL, node=OTHER))
     assert state.wanted(POOL_ID) == "announced by several nodes: node-1, node-2"
@@ -67,7 +67,7 @@ def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
 
 
 def test_what_the_bus_forgets_takes_nothing_from_its_node() -> None:
-    state = Announced(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False)
     state.announce(NODE, announced(POOL))
     assert state.has_heard(NODE)
     assert state.announce(NODE, None) == {POOL_ID}
@@ -75,7 +75,7 @@ def test_what_the_bus_forgets_takes_nothing_from_its_node() -> None:
 
 
 def test_pool_that_kubernetes_would_refuse_says_why() -> None:
-    state = Announced(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False)
     twice = builders.pool(builders.device(), builders.device())
     state.announce(NODE, announced(twice))
     assert state.wanted(POOL_ID) == "two devices of one name"

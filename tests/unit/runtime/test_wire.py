@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.subjects import STREAMS, Stream
-from runtime.bus.consumer import Position, position
-from runtime.bus.publishing import _windows
-from runtime.bus.streams import configuration, differences
 from runtime.errors import MessageError
 from runtime.wire import Outgoing, pack, republished, seconds, unpack
 
@@ -86,47 +82,3 @@ def test_a_republished_message_names_its_origin() -> None:
         1.0,
     )
     assert republished("plain", b"", {}).subject == "plain"
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "$JS.ACK.STATE.name.1.42.7.1500000000.3",
-        "$JS.ACK.hub.account.STATE.name.1.42.7.1500000000.3",
-        "$JS.ACK.hub.account.STATE.name.1.42.7.1500000000.3.token",
-    ],
-)
-def test_both_forms_of_reply_subjects_are_read(reply: str) -> None:
-    """With and without domain and account."""
-    assert position(reply) == Position(sequence=42, number=7, time_s=1.5)
-
-
-def test_windows_hold_no_more_than_their_bytes() -> None:
-    """In order, nothing lost, and one message at least."""
-    messages = [Outgoing(subject=str(n), data=bytes(n)) for n in (3, 3, 9, 1, 2, 3)]
-
-    windows = list(_windows(messages, 6))
-
-    assert [[len(m.data) for m in window] for window in windows] == [
-        [3, 3],
-        [9],
-        [1, 2, 3],
-    ]
-
-
-def test_no_stream_allows_rollups_and_all_are_small_in_duplicates() -> None:
-    """What the server would default to is written out."""
-    for stream in STREAMS:
-        config = configuration(stream, replicas=3)
-        assert "allow_rollup_hdrs" not in config
-        assert config["duplicate_window"] <= 120_000_000_000
-        assert config["num_replicas"] == 3
-
-
-def test_only_what_we_want_is_compared() -> None:
-    """The server adds fields and leaves out empty ones."""
-    wanted = configuration(Stream(name="S", subjects=("s.>",)), 1)
-    found = {k: v for k, v in wanted.items() if v} | {"metadata": {"_nats": "1"}}
-
-    assert differences(wanted, found) == ()
-    assert differences(wanted, found | {"max_age": 5}) == ("max_age",)

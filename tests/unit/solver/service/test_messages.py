@@ -1,0 +1,61 @@
+"""What the solver says of a decision, and what it keeps to itself."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from contracts.allocation import DeviceAllocationConfiguration, Reason, Rule
+from contracts.ids import (
+    GangUID,
+    Namespace,
+    SolveID,
+)
+from contracts.messages import (
+    GangAllocated,
+    GangPending,
+)
+from solver.decision import GangDecision
+from solver.service.messages import carried, decision_message
+from solver.snapshot.gangs import GangRecord
+from tests.builders import decisions
+from tests.builders.problems import CLUSTER
+
+
+def test_an_unchanged_reason_is_not_repeated() -> None:
+    reasons = (Reason(rule=Rule.TAKEN, message="x"),)
+    uid = GangUID("u")
+    said = GangPending(
+        cluster=CLUSTER,
+        namespace=Namespace("ns"),
+        name="g",
+        uid=uid,
+        solve=SolveID("s"),
+        attempt=0,
+        epoch=1,
+        reasons=reasons,
+    )
+    record = GangRecord(uid=uid, namespace=Namespace("ns"), decision=said)
+    again = GangDecision(uid=uid, name="g", reasons=reasons)
+    fields = {"cluster": CLUSTER, "solve": SolveID("t"), "epoch": 1}
+    assert decision_message(again, record, **fields) is None  # type: ignore[arg-type]  # ids of one batch
+    other = GangDecision(uid=uid, name="g", reasons=(Reason(rule=Rule.JOINT),))
+    assert isinstance(decision_message(other, record, **fields), GangPending)  # type: ignore[arg-type]  # ids of one batch
+
+
+def test_a_decision_that_the_bus_cannot_take_waits_and_says_why() -> None:
+    config = DeviceAllocationConfiguration(
+        source="FromClaim", opaque={"parameters": "x" * 10_000}
+    )
+    decision = decisions.gang_allocated(pods=1)
+    (one,) = decision.members
+    (claim,) = one.claims
+    devices = replace(claim.allocation.devices, config=(config,) * 32)
+    claim = replace(claim, allocation=replace(claim.allocation, devices=devices))
+    fits, _ = carried(replace(decision, members=(replace(one, claims=(claim,)),)))
+    assert isinstance(fits, GangAllocated)
+    heavy = (replace(one, claims=(claim,)),) * 27
+    message, addressed = carried(replace(decision, attempt=3, members=heavy))
+    assert isinstance(message, GangPending)
+    assert message.attempt == 2
+    assert "bytes" in message.reasons[0].message
+    assert len(addressed.data) < 1000

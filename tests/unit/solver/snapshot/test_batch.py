@@ -1,0 +1,62 @@
+"""Which gangs are decided together, and which wait."""
+
+from __future__ import annotations
+
+from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.snapshot.gangs import GangRecord
+from solver.snapshot.snapshot import (
+    GangTried,
+    Snapshot,
+    apply,
+)
+from tests.builders import gang, member
+from tests.builders.problems import snapshot_of
+
+
+def gangs(*priorities: int, pods: int = 1) -> Snapshot:
+    wanted = [
+        gang(
+            member(count=pods),
+            name=f"g{index}",
+            uid=f"00000000-0000-4000-8000-{index:012}",
+            priority=priority,
+        )
+        for index, priority in enumerate(priorities)
+    ]
+    return snapshot_of({}, wanted)
+
+
+def names(records: tuple[GangRecord, ...]) -> list[str]:
+    return [record.name for record in records]
+
+
+def test_a_batch_is_by_priority_then_age() -> None:
+    batch = choose_batch(gangs(0, 5, 0, 5), BatchLimits())
+    assert names(batch) == ["g1", "g3", "g0", "g2"]
+
+
+def test_a_batch_has_limits_but_takes_one_gang_of_any_size() -> None:
+    assert len(choose_batch(gangs(*[0] * 5), BatchLimits(gangs=3))) == 3
+    assert len(choose_batch(gangs(*[0] * 5, pods=4), BatchLimits(pods=8))) == 2
+    assert len(choose_batch(gangs(0, pods=100), BatchLimits(pods=8))) == 1
+
+
+def test_a_gang_is_tried_again_only_after_something_grew() -> None:
+    snapshot = gangs(0)
+    (record,) = choose_batch(snapshot, BatchLimits())
+    tried = GangTried(
+        uid=record.uid, namespace=record.namespace, growth=snapshot.growth
+    )
+    snapshot = apply(snapshot, tried)
+    assert choose_batch(snapshot, BatchLimits()) == ()
+    grown = snapshot_of({}, []).inventory.grown()
+    from msgspec import structs
+
+    later = structs.replace(grown, growth=snapshot.growth + 1)
+    snapshot = structs.replace(snapshot, inventory=later)
+    assert len(choose_batch(snapshot, BatchLimits())) == 1
+
+
+def test_a_resting_gang_is_left_out() -> None:
+    (record,) = choose_batch(gangs(0), BatchLimits())
+    assert choose_batch(gangs(0), BatchLimits(), resting={record.uid}) == ()

@@ -1,0 +1,108 @@
+"""Whoever knows where a module lies knows where its tests lie, and the reverse."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("contracts", "runtime", "solver", "publisher", "nodeagent", "moorings")
+MIRRORED = (*PACKAGES, "benchmarks")
+MOST_LINES = 400
+SUPPORT = ("tests.lab", "tests.oracles", "tests.draw", "tests.builders")
+"""What benchmarks need as much as tests do."""
+SHARED_NAMES = {
+    "Announced",
+    "ApiError",
+    "Candidate",
+    "ClaimPlan",
+    "GangPlan",
+    "Given",
+    "InputError",
+    "NodeShape",
+    "NotFoundError",
+    "Page",
+    "Place",
+    "Plan",
+    "Seen",
+    "Status",
+    "Verdict",
+    "View",
+    "Work",
+}
+"""Names of classes that still mean two things."""
+
+
+def modules(*folders: str) -> Iterator[Path]:
+    """Every Python file below these folders, relative to the root."""
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield path.relative_to(ROOT)
+
+
+def test_a_unit_test_is_named_after_a_module_or_a_room() -> None:
+    """`tests/unit/a/b/test_c.py` tries `a/b/c.py`, or the room `a/b/c/`."""
+    strays = []
+    for package in MIRRORED:
+        for path in modules(f"tests/unit/{package}"):
+            mirrored = ROOT / path.relative_to("tests/unit").parent
+            name = path.stem.removeprefix("test_")
+            if (
+                not (mirrored / f"{name}.py").exists()
+                and not (mirrored / name / "__init__.py").exists()
+            ):
+                strays.append(str(path))
+    assert strays == []
+
+
+def test_what_tests_share_lies_in_rooms() -> None:
+    """Nothing but what pytest itself looks for lies directly in `tests`."""
+    lying = {path.name for path in (ROOT / "tests").glob("*.py")}
+    assert lying == {"__init__.py", "conftest.py"}
+
+
+def test_no_file_of_the_product_is_long() -> None:
+    """A file of more than 400 lines holds more than one idea."""
+    long = [
+        str(path)
+        for path in modules(*PACKAGES)
+        if len((ROOT / path).read_text().splitlines()) > MOST_LINES
+    ]
+    assert long == []
+
+
+def test_a_name_of_a_class_means_one_thing() -> None:
+    """A reader who searches for a class finds one, whatever the package."""
+    places = defaultdict(list)
+    for path in modules(*PACKAGES):
+        for statement in ast.parse((ROOT / path).read_text()).body:
+            if isinstance(statement, ast.ClassDef):
+                places[statement.name].append(str(path))
+    shared = {name: paths for name, paths in places.items() if len(paths) > 1}
+    assert {n: paths for n, paths in shared.items() if n not in SHARED_NAMES} == {}
+
+
+def test_benchmarks_share_with_tests_only_what_is_made_for_both() -> None:
+    """A benchmark that imports a test, or what one test needs, is moved with it."""
+    imported = {
+        (str(path), name)
+        for path in modules("benchmarks")
+        for name in _imports(ROOT / path)
+        if name.split(".")[0] == "tests"
+    }
+    assert {
+        (path, name)
+        for path, name in imported
+        if ".".join(name.split(".")[:2]) not in SUPPORT
+    } == set()
+    assert imported
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)

@@ -12,7 +12,7 @@ from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, progress, show
 from moorings.lint.findings import Lint
 from moorings.lint.lint import lint as find
-from moorings.plan.gates import gates_of, read_features
+from moorings.plan.limits import parse_gates, read_features
 from solver.cel.evaluator import SelectorEvaluator
 
 
@@ -50,7 +50,7 @@ def lint(
 
     kubectl get resourceslices,deviceclasses -o yaml | moorings lint -f - -f claim.yaml
     """
-    features = read_features(kubernetes_version, gates_of(feature_gates))
+    features = read_features(kubernetes_version, parse_gates(feature_gates))
     objects, failed = read_objects(filename)
     with SelectorEvaluator() as evaluator, progress("linting"):
         found = find(objects, features, evaluator)

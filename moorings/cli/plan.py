@@ -18,7 +18,7 @@ from moorings.cli.objects import read_objects
 from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, notice, progress, show
 from moorings.errors import UsageError
-from moorings.plan.gates import gates_of, read_features
+from moorings.plan.limits import parse_gates, read_features
 from moorings.plan.plan import Plan
 from moorings.plan.work import PlanObject
 from solver.cel.evaluator import SelectorEvaluator
@@ -76,7 +76,7 @@ def plan(
     from moorings.plan.decide import Planner, PlanOptions  # noqa: PLC0415  # OR-Tools
     from moorings.plan.lines import plan_lines  # noqa: PLC0415  # is slow to import
 
-    features = read_features(kubernetes_version, gates_of(feature_gates))
+    features = read_features(kubernetes_version, parse_gates(feature_gates))
     if jsonl == bool(filename):
         raise UsageError("plan needs either -f FILE or --jsonl")
     with SelectorEvaluator() as evaluator:

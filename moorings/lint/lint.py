@@ -17,7 +17,7 @@ from moorings.lint.findings import Finding, Lint, LintRule, Severity, lint_of
 from moorings.lint.matches import Matches
 from moorings.lint.requests import check_asking, check_class
 from moorings.lint.slices import check_pools
-from moorings.plan.work import PlanObject, believed
+from moorings.plan.work import PlanObject, apply_state
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, wanted_verdicts
 from solver.selectors.table import SelectorTable
@@ -29,7 +29,7 @@ def lint(
 ) -> Lint:
     """Find what would only fail at run time."""
     listed = list(objects)
-    snapshot = believed(listed)
+    snapshot = apply_state(listed)
     classes = [
         item.decoded.value
         for item in listed

@@ -6,18 +6,19 @@ from collections.abc import Iterator
 
 from contracts.allocation import Reason
 from contracts.claim import ResourceClaimConsumerReference
+from contracts.gang import MemberClaim
 from contracts.ids import object_key
 from contracts.messages import MemberAllocated
 from moorings.plan.plan import ClaimPlan, GangPlan, Plan, PlanStatistics, PodPlan
-from moorings.plan.work import Work
+from moorings.plan.work import PlanWork
 from solver.decision import Decision, GangDecision
-from solver.problem.problem import GangPart, Problem
+from solver.problem.problem import GangPart, MemberPart, Problem
 from solver.results import claim_ref
 from solver.snapshot.parts import NodePart, PoolPart
 
 
-def plan_of(
-    work: Work,
+def make_plan(
+    work: PlanWork,
     problem: Problem,
     decision: Decision,
     *,
@@ -25,10 +26,10 @@ def plan_of(
     seconds: tuple[float, float],
 ) -> Plan:
     """Write the answer down; `seconds` are those of the solve and of everything."""
-    decided = {gang.uid: gang for gang in decision.gangs}
+    decisions = {gang.uid: gang for gang in decision.gangs}
     parts = {gang.uid: gang for gang in problem.gangs}
     uids = [gang.metadata.uid for gang in work.gangs]
-    pairs = [(parts[uid], decided[uid]) for uid in uids]  # type: ignore[index]  # uids of this work
+    pairs = [(parts[uid], decisions[uid]) for uid in uids]  # type: ignore[index]  # uids of this work
     values = [part.value for page in problem.pages for part in page.parts()]
     pools = [value for value in values if isinstance(value, PoolPart)]
     nodes = {value.name for value in values if isinstance(value, NodePart)}
@@ -37,9 +38,9 @@ def plan_of(
         status=str(decision.status),
         objective=decision.objective,
         claims=tuple(
-            claim for part, gang in pairs for claim in _claims(work, part, gang)
+            claim for part, gang in pairs for claim in _plan_claims(work, part, gang)
         ),
-        gangs=tuple(_gang(gang) for _, gang in pairs),
+        gangs=tuple(_plan_gang(gang) for _, gang in pairs),
         stats=PlanStatistics(
             devices=sum(len(pool.devices) for pool in pools),
             nodes=len(nodes | {pool.node for pool in pools if pool.node}),
@@ -56,7 +57,7 @@ def plan_of(
     )
 
 
-def _gang(gang: GangDecision) -> GangPlan:
+def _plan_gang(gang: GangDecision) -> GangPlan:
     return GangPlan(
         namespace=gang.namespace,
         name=gang.name,
@@ -70,49 +71,67 @@ def _gang(gang: GangDecision) -> GangPlan:
     )
 
 
-def _claims(work: Work, part: GangPart, gang: GangDecision) -> Iterator[ClaimPlan]:
+def _plan_claims(
+    work: PlanWork, part: GangPart, gang: GangDecision
+) -> Iterator[ClaimPlan]:
     if gang.members:
         for member in gang.members:
-            yield from _allocated(work, gang, member)
-        return
+            yield from _plan_allocated(work, gang, member)
+    else:
+        yield from _plan_unallocated(work, part, gang)
+
+
+def _plan_unallocated(
+    work: PlanWork, part: GangPart, gang: GangDecision
+) -> Iterator[ClaimPlan]:
+    """Write down the claims of a gang that is not in, all for one reason."""
     reason = gang.reasons[0]
     error = str(reason) if gang.verdict == "error" else None
-    asked = next(g for g in work.gangs if g.metadata.uid == part.uid)
-    known = {member.name: member for member in part.members}
-    for wanted in asked.spec.members:
-        for index in range(wanted.count):
-            for claim in wanted.claims:
-                name, uid = claim.claim_name or "", ""
-                resolved = known.get(wanted.name)
-                for item in resolved.claims if resolved is not None else ():
-                    if item.name == claim.name and resolved is not None:
-                        ref = claim_ref(part, resolved, index, item)
-                        name, uid = ref.name, ref.uid
+    submitted = next(g for g in work.gangs if g.metadata.uid == part.uid)
+    resolved_members = {member.name: member for member in part.members}
+    for member in submitted.spec.members:
+        resolved = resolved_members.get(member.name)
+        for index in range(member.count):
+            for claim in member.claims:
+                name, uid = _name_claim(part, resolved, index, claim)
                 yield ClaimPlan(
                     namespace=gang.namespace,
-                    name=name or f"{gang.name}-{wanted.name}-{index}-{claim.name}",
+                    name=name or f"{gang.name}-{member.name}-{index}-{claim.name}",
                     uid=uid,
                     gang=gang.name,
-                    member=wanted.name,
+                    member=member.name,
                     index=index,
                     claim=claim.name,
                     node=None,
                     verdict=gang.verdict,
-                    error_scope=_scope(reason) if error is not None else None,
+                    error_scope=_find_scope(reason) if error is not None else None,
                     error=error,
                     reasons=gang.reasons,
                 )
 
 
-def _scope(reason: Reason) -> str:
-    """Say how far an error reaches: this node, the whole cluster, or this attempt."""
+def _name_claim(
+    part: GangPart, member: MemberPart | None, index: int, claim: MemberClaim
+) -> tuple[str, str]:
+    """Return name and uid of a claim as far as it has them; `member` is resolved."""
+    name, uid = claim.claim_name or "", ""
+    if member is not None:
+        for resolved in member.claims:
+            if resolved.name == claim.name:
+                ref = claim_ref(part, member, index, resolved)
+                name, uid = ref.name, ref.uid
+    return name, uid
+
+
+def _find_scope(reason: Reason) -> str:
+    """Return how far an error reaches: the node, the cluster, or this attempt."""
     if "aborted" in reason.facts:
         return "aborted"
     return "node" if "nodeOnly" in reason.facts else "cluster"
 
 
-def _allocated(
-    work: Work, gang: GangDecision, member: MemberAllocated
+def _plan_allocated(
+    work: PlanWork, gang: GangDecision, member: MemberAllocated
 ) -> Iterator[ClaimPlan]:
     for claim in member.claims:
         ref = claim.ref

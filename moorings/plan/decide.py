@@ -9,11 +9,10 @@ from msgspec import Struct
 
 from contracts.errors import ContractsError
 from contracts.features import Features
-from moorings.plan.admission import admitted
-from moorings.plan.answer import plan_of
-from moorings.plan.limits import limited
+from moorings.plan.answer import make_plan
+from moorings.plan.limits import drop_node_needs, refuse_admin_access, refuse_gangs
 from moorings.plan.plan import Plan
-from moorings.plan.work import PlanObject, Work, work_of
+from moorings.plan.work import PlanObject, PlanWork, prepare_work
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
@@ -40,7 +39,7 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
 
 
 class Planner:
-    """Plans, with one sandbox and one memory of verdicts for all of them."""
+    """Makes plans, with one sandbox and one table of verdicts for all of them."""
 
     def __init__(self, evaluator: SelectorEvaluator) -> None:
         self._evaluator = evaluator
@@ -50,37 +49,38 @@ class Planner:
     def plan(self, objects: Iterable[PlanObject], options: PlanOptions) -> Plan:
         """Answer one plan; what cannot be decided is in the answer."""
         started = time.perf_counter()
-        before = self._evaluations
+        evaluations_before = self._evaluations
         try:
-            listed = list(objects)
-            work = work_of(listed, options.node)
-            problem = self._problem(work, listed, options)
+            entries = list(objects)
+            work = prepare_work(entries, options.node)
+            problem = self._make_problem(work, entries, options)
             solving = time.perf_counter()
             decision = _decide(problem, options, started)
         except (ContractsError, SolverError, ValueError) as error:
             return Plan(status="Error", error=str(error))
         ended = time.perf_counter()
-        return plan_of(
+        return make_plan(
             work,
             problem,
             decision,
-            evaluations=self._evaluations - before,
+            evaluations=self._evaluations - evaluations_before,
             seconds=(ended - solving, ended - started),
         )
 
-    def _problem(
-        self, work: Work, objects: Iterable[PlanObject], options: PlanOptions
+    def _make_problem(
+        self, work: PlanWork, objects: list[PlanObject], options: PlanOptions
     ) -> Problem:
         batch = choose_batch(work.snapshot, _ALL)
         lenient = options.order == "upstream"
         gangs = resolve_gangs(work.snapshot, batch, options.features, lenient=lenient)
-        gangs = limited(gangs, objects, work.refused)
+        gangs = refuse_gangs(gangs, work.refused)
+        gangs = drop_node_needs(gangs, objects)
         if not lenient:
-            gangs = admitted(gangs, objects)
-        while wanted := wanted_verdicts(work.snapshot, gangs, self._table):
-            self._evaluations += len(wanted)
-            verdicts = self._evaluator.evaluate(wanted)
-            self._table = self._table.with_verdicts(wanted, verdicts)
+            gangs = refuse_admin_access(gangs, objects)
+        while missing := wanted_verdicts(work.snapshot, gangs, self._table):
+            self._evaluations += len(missing)
+            verdicts = self._evaluator.evaluate(missing)
+            self._table = self._table.with_verdicts(missing, verdicts)
         parameters = Parameters(version=VERSION, features=options.features)
         return assemble(work.snapshot, gangs, self._table, parameters)
 

@@ -1,7 +1,8 @@
-"""What the objects of a plan leave undecided: pods refused by name, and no Nodes.
+"""What the cluster of a plan can do and lets in: its features, its labels, its Nodes.
 
-Without any Node object nobody has said what nodes have, are called or keep away, so
-nothing that pods ask of nodes limits anything.
+What is not in the input limits nothing. Without a Namespace object nobody knows its
+labels; without any Node object nobody has said what nodes have, are called or keep
+away.
 """
 
 from __future__ import annotations
@@ -10,33 +11,64 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
-from contracts.allocation import Reason
-from contracts.workload import Node
+from contracts.allocation import Reason, Rule
+from contracts.features import FeatureError, Features, features_of, read_gates
+from contracts.workload import Namespace, Node
+from moorings.errors import UsageError
 from moorings.plan.work import PlanObject
 from solver.problem.problem import GangPart
 
+ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
+"""Label of a namespace whose claims may have admin access."""
 
-def limited(
-    gangs: Iterable[GangPart],
-    objects: Iterable[PlanObject],
-    refused: Mapping[str, Reason],
-) -> tuple[GangPart, ...]:
-    """Refuse what cannot be decided, and ask of nodes only where there are any.
 
-    `refused` are reasons by the uid of the gang.
+def parse_gates(text: str) -> dict[str, bool]:
+    """Read `Name=true,Other=false`.
+
+    Raises:
+        UsageError: a part is not of that form.
     """
-    known = any(isinstance(item.decoded.value, Node) for item in objects)
-    found = (_refused(gang, refused.get(gang.uid)) for gang in gangs)
-    return tuple(gang if known else _unlimited(gang) for gang in found)
+    try:
+        return read_gates(filter(str.strip, text.split(",")))
+    except FeatureError as error:
+        raise UsageError(f"--feature-gates: {error}") from error
 
 
-def _refused(gang: GangPart, reason: Reason | None) -> GangPart:
+def read_features(version: str, gates: Mapping[str, bool]) -> Features:
+    """Describe a cluster by its version and the gates that were changed.
+
+    Raises:
+        UsageError: an unknown version or gate.
+    """
+    try:
+        return features_of(version, gates)
+    except FeatureError as error:
+        raise UsageError(str(error)) from error
+
+
+def refuse_gangs(
+    gangs: Iterable[GangPart], reasons: Mapping[str, Reason]
+) -> tuple[GangPart, ...]:
+    """Refuse the gangs for which there is a reason, by their uid."""
+    return tuple(_refuse(gang, reasons.get(gang.uid)) for gang in gangs)
+
+
+def _refuse(gang: GangPart, reason: Reason | None) -> GangPart:
     if reason is None or gang.refused:
         return gang
     return structs.replace(gang, refused=(reason,), rejected=True)
 
 
-def _unlimited(gang: GangPart) -> GangPart:
+def drop_node_needs(
+    gangs: Iterable[GangPart], objects: Iterable[PlanObject]
+) -> tuple[GangPart, ...]:
+    """Where there is no Node object, forget what pods ask of nodes."""
+    if any(isinstance(entry.decoded.value, Node) for entry in objects):
+        return tuple(gangs)
+    return tuple(_drop_node_needs(gang) for gang in gangs)
+
+
+def _drop_node_needs(gang: GangPart) -> GangPart:
     members = tuple(
         structs.replace(
             member, resources={}, node_selector={}, affinity=None, tolerations=()
@@ -44,3 +76,41 @@ def _unlimited(gang: GangPart) -> GangPart:
         for member in gang.members
     )
     return structs.replace(gang, members=members)
+
+
+def refuse_admin_access(
+    gangs: Iterable[GangPart], objects: Iterable[PlanObject]
+) -> tuple[GangPart, ...]:
+    """Refuse gangs with admin access whose namespace does not have the label.
+
+    The API server would not admit their claims. Source: KEP-5018.
+    """
+    labels_by_namespace = {
+        entry.decoded.value.metadata.name: entry.decoded.value.metadata.labels
+        for entry in objects
+        if isinstance(entry.decoded.value, Namespace)
+    }
+    return tuple(_refuse_admin_access(gang, labels_by_namespace) for gang in gangs)
+
+
+def _refuse_admin_access(
+    gang: GangPart, labels_by_namespace: Mapping[str, Mapping[str, str]]
+) -> GangPart:
+    labels = labels_by_namespace.get(gang.namespace or "default")
+    if labels is None or labels.get(ADMIN_ACCESS) == "true":
+        return gang
+    for member in gang.members:
+        for claim in member.claims:
+            for request in claim.requests:
+                if any(option.admin_access for option in request.alternatives):
+                    reason = Reason(
+                        rule=Rule.INVALID,
+                        subject=f"{member.name}/{claim.name}/{request.name}",
+                        field="exactly.adminAccess",
+                        message=(
+                            "Forbidden: admin access to devices requires the "
+                            f"`{ADMIN_ACCESS}: true` label on the containing namespace"
+                        ),
+                    )
+                    return _refuse(gang, reason)
+    return gang

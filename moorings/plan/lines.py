@@ -13,7 +13,7 @@ from contracts.errors import ContractsError
 from contracts.features import DEFAULT_VERSION
 from moorings.errors import UsageError
 from moorings.plan.decide import Planner, PlanOptions
-from moorings.plan.gates import read_features
+from moorings.plan.limits import read_features
 from moorings.plan.plan import Plan
 from moorings.plan.reading import Reader
 
@@ -50,7 +50,7 @@ def _plan_line(line: bytes, planner: Planner) -> Plan:
         reader = Reader(messages.append)
         objects = reader.read_list(case.objects)
     except (ContractsError, UsageError, ValueError) as error:
-        return Plan(id=_id_of(line), status="Error", error=str(error))
+        return Plan(id=_find_id(line), status="Error", error=str(error))
     if reader.refused:
         errors = "; ".join(text for text in messages if text.startswith("error: "))
         return Plan(id=case.id, status="Error", error=errors.removeprefix("error: "))
@@ -64,10 +64,10 @@ def _plan_line(line: bytes, planner: Planner) -> Plan:
     return structs.replace(plan, id=case.id)
 
 
-def _id_of(line: bytes) -> Any:
+def _find_id(line: bytes) -> Any:
     """Find the id even of a line that is wrong otherwise."""
     try:
-        found = msgspec.json.decode(line)
+        value = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return found.get("id") if isinstance(found, dict) else None
+    return value.get("id") if isinstance(value, dict) else None

@@ -18,30 +18,30 @@ from contracts.pods.members import MemberPod, extended_resources, member_pod
 from contracts.workload import Pod, PodSpec, Workload
 
 
-def pods_of(
+def find_pods(
     objects: Iterable[KubernetesObject], claims: Mapping[str, ResourceClaim]
 ) -> Iterator[MemberPod]:
-    """Go through all pods that need something decided: real ones and replicas.
+    """Find all pods that need something decided: real ones and replicas.
 
     `claims` are those without an allocation, by `namespace/name`.
     """
-    found = list(objects)
-    extended = extended_resources(v for v in found if isinstance(v, DeviceClass))
-    for value in found:
+    values = list(objects)
+    extended = extended_resources(v for v in values if isinstance(v, DeviceClass))
+    for value in values:
         match value:
             case Pod() if not value.spec.node_name:
-                made = [(value.metadata, value.spec)]
+                templates = [(value.metadata, value.spec)]
             case Workload():
-                made = list(_replicas(value))
+                templates = list(_make_replicas(value))
             case _:
                 continue
-        for metadata, spec in made:
-            pod = member_pod(metadata, spec, _claims(metadata, spec, claims))
+        for metadata, spec in templates:
+            pod = member_pod(metadata, spec, _read_claims(metadata, spec, claims))
             if pod.claims or extended & pod.node.resources.keys():
                 yield pod
 
 
-def _replicas(workload: Workload) -> Iterator[tuple[ObjectMeta, PodSpec]]:
+def _make_replicas(workload: Workload) -> Iterator[tuple[ObjectMeta, PodSpec]]:
     for replicated in workload.templates:
         role = f"-{replicated.name}" if replicated.name else ""
         for index in range(replicated.count):
@@ -54,7 +54,7 @@ def _replicas(workload: Workload) -> Iterator[tuple[ObjectMeta, PodSpec]]:
             yield metadata, replicated.template.spec
 
 
-def _claims(
+def _read_claims(
     metadata: ObjectMeta, spec: PodSpec, claims: Mapping[str, ResourceClaim]
 ) -> Iterator[MemberClaim]:
     for claim in spec.resource_claims:
@@ -63,15 +63,15 @@ def _claims(
             yield MemberClaim(name=claim.name, template_name=template)
         elif claim.resource_claim_name:
             name = claim.resource_claim_name
-            known = claims.get(object_key(metadata.namespace, name))
+            claim_object = claims.get(object_key(metadata.namespace, name))
             yield MemberClaim(
                 name=claim.name,
                 claim_name=name,
-                spec=known.spec if known is not None else None,
+                spec=claim_object.spec if claim_object is not None else None,
             )
 
 
-def anywhere(pod: MemberPod) -> MemberPod:
+def allow_any_node(pod: MemberPod) -> MemberPod:
     """Let a pod go anywhere, as where no Node says what nodes are."""
     node = MemberNode(resources=pod.node.resources)
     return structs.replace(pod, node=node, refused=None)

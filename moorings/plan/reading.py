@@ -17,12 +17,12 @@ class Reader:
 
     def __init__(self, say: Say) -> None:
         self._say = say
-        self._unknown: set[str] = set()
+        self._noted: set[str] = set()
         self.refused = 0
         """Objects of known kinds that could not be read."""
 
     def read(self, documents: Iterable[tuple[str, Any]]) -> Iterator[PlanObject]:
-        """Decode (source, raw) pairs; kinds that we do not know are named once."""
+        """Decode (source, raw) pairs; unknown kinds are named once."""
         for source, raw in documents:
             try:
                 decoded = decode_object(raw)
@@ -35,21 +35,21 @@ class Reader:
                 continue
             for path in decoded.unknown:
                 key = f"{decoded.kind} {path}"
-                if key not in self._unknown:
-                    self._unknown.add(key)
+                if key not in self._noted:
+                    self._noted.add(key)
                     self._say(f"note: {source}: {key} is not a field we know; ignored")
             yield PlanObject(source=source, raw=dict(raw), decoded=decoded)
 
     def read_list(self, objects: list[Any]) -> list[PlanObject]:
         """Decode a parsed list, Lists taken apart."""
         documents = (
-            (f"objects[{index}]", item)
+            (f"objects[{index}]", document)
             for index, raw in enumerate(objects)
-            for item in flatten(raw)
+            for document in flatten(raw)
         )
         return list(self.read(documents))
 
     def _skip(self, text: str) -> None:
-        if text not in self._unknown:
-            self._unknown.add(text)
+        if text not in self._noted:
+            self._noted.add(text)
             self._say(f"note: {text}; skipped")

@@ -1,4 +1,4 @@
-"""From Kubernetes objects to what is believed and what is to be decided.
+"""From Kubernetes objects to the state they describe and the gangs to decide.
 
 Pods are members. Pods of one gang label are decided together, pods that share an
 unallocated claim are one member, any other pod is a gang of one; each replica of a
@@ -28,7 +28,7 @@ from contracts.messages import ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
 from contracts.pods.members import MemberPod, joined, member_of, refusal_of, sharing
 from contracts.workload import Node, Pod
-from moorings.plan.pods import anywhere, pods_of
+from moorings.plan.pods import allow_any_node, find_pods
 from solver.snapshot.snapshot import Snapshot, apply
 
 T = TypeVar("T")
@@ -44,8 +44,8 @@ class PlanObject(Struct, frozen=True, kw_only=True):
     decoded: Decoded
 
 
-class Work(Struct, frozen=True, kw_only=True):
-    """What is believed, and the gangs to decide in the order of the input."""
+class PlanWork(Struct, frozen=True, kw_only=True):
+    """The state of the input, and the gangs to decide in the order of the input."""
 
     snapshot: Snapshot
     gangs: tuple[Gang, ...]
@@ -55,26 +55,71 @@ class Work(Struct, frozen=True, kw_only=True):
     """Why gangs cannot be decided, by uid."""
 
 
-def work_of(objects: Iterable[PlanObject], node: str | None = None) -> Work:
-    """Sort objects into beliefs and work; with `node`, only that node may serve."""
-    found = list(objects)
-    snapshot = believed(found)
-    waiting = [item for item in _of(found, ResourceClaim) if not _is_allocated(item)]
+def prepare_work(objects: Iterable[PlanObject], node: str | None = None) -> PlanWork:
+    """Sort objects into state and gangs; with `node`, only that node may serve."""
+    # First the state: all that is there before anything is decided.
+    entries = list(objects)
+    node_names = {value.name for value in _select(entries, Node)}
+    snapshot = apply_state(entries)
+    if node is not None and node not in node_names:
+        snapshot = apply(snapshot, _observe_node(node))
+
+    # Then who asks: claims without an allocation, and the pods that use them. Where no
+    # Node says what nodes are, no pod is kept from any.
+    unallocated = [
+        claim for claim in _select(entries, ResourceClaim) if not _is_allocated(claim)
+    ]
     claims = {
-        object_key(item.metadata.namespace, item.metadata.name): item
-        for item in waiting
+        object_key(claim.metadata.namespace, claim.metadata.name): claim
+        for claim in unallocated
     }
+    pods = list(find_pods((entry.decoded.value for entry in entries), claims))
+    if not node_names:
+        pods = [allow_any_node(pod) for pod in pods]
+
+    # Then gangs of them: everything at once on the one node, or Gang objects, groups of
+    # pods and claims that nobody names. Their order is their age.
     gangs: list[tuple[Gang, Reason | None]]
-    pods = list(pods_of((item.decoded.value for item in found), claims))
-    if not any(True for _ in _of(found, Node)):
-        pods = [anywhere(pod) for pod in pods]
     if node is not None:
-        if all(item.name != node for item in _of(found, Node)):
-            snapshot = apply(snapshot, _node_observed(node))
-        gangs = [(_gang_of_claims("plan", waiting, node), None)]
+        gangs = [(_make_claims_gang("plan", unallocated, node), None)]
     else:
-        own = ((gang, None) for gang in _of(found, Gang))
-        gangs = [*own, *_gangs_of(pods), *_lone(claims, pods)]
+        objects_gangs = ((gang, None) for gang in _select(entries, Gang))
+        pod_gangs = _make_pod_gangs(pods)
+        gangs = [*objects_gangs, *pod_gangs, *_make_lone_gangs(claims, pods)]
+    submitted = tuple(_with_uid(gang, index) for index, (gang, _) in enumerate(gangs))
+    for age, gang in enumerate(submitted, start=1):
+        uid = GangUID(gang.metadata.uid)
+        message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
+        snapshot = apply(snapshot, message, sequence=age)
+
+    refused = {
+        gang.metadata.uid: reason
+        for gang, (_, reason) in zip(submitted, gangs, strict=True)
+        if reason is not None
+    }
+    return PlanWork(
+        snapshot=snapshot,
+        gangs=submitted,
+        consumers=_find_consumers(pods),
+        refused=refused,
+    )
+
+
+def _select(objects: Iterable[PlanObject], kind: type[T]) -> Iterator[T]:
+    for entry in objects:
+        if isinstance(entry.decoded.value, kind):
+            yield entry.decoded.value
+
+
+def _observe_node(name: str) -> ObjectObserved:
+    """Make a node up of which only the name is known."""
+    raw = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    return ObjectObserved(cluster=CLUSTER, kind="Node", key=name, object=raw)
+
+
+def _find_consumers(
+    pods: Iterable[MemberPod],
+) -> dict[str, tuple[ResourceClaimConsumerReference, ...]]:
     consumers: dict[str, tuple[ResourceClaimConsumerReference, ...]] = {}
     for pod in pods:
         for name in pod.shared if pod.uid else ():
@@ -83,36 +128,14 @@ def work_of(objects: Iterable[PlanObject], node: str | None = None) -> Work:
                 resource="pods", name=pod.name, uid=pod.uid
             )
             consumers[key] = (*consumers.get(key, ()), consumer)
-    named = tuple(_with_uid(gang, index) for index, (gang, _) in enumerate(gangs))
-    for age, gang in enumerate(named, start=1):
-        uid = GangUID(gang.metadata.uid)
-        message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
-        snapshot = apply(snapshot, message, sequence=age)
-    refused = {
-        gang.metadata.uid: reason
-        for gang, (_, reason) in zip(named, gangs, strict=True)
-        if reason is not None
-    }
-    return Work(snapshot=snapshot, gangs=named, consumers=consumers, refused=refused)
+    return consumers
 
 
-def _of(objects: Iterable[PlanObject], kind: type[T]) -> Iterator[T]:
-    for item in objects:
-        if isinstance(item.decoded.value, kind):
-            yield item.decoded.value
-
-
-def _node_observed(name: str) -> ObjectObserved:
-    """Make a node up of which only the name is known."""
-    raw = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
-    return ObjectObserved(cluster=CLUSTER, kind="Node", key=name, object=raw)
-
-
-def believed(objects: Iterable[PlanObject]) -> Snapshot:
-    """Believe all state; two objects of one name are two objects."""
-    snapshot, used = Snapshot(), dict[str, int]()
-    for item in objects:
-        value, kind = item.decoded.value, item.decoded.kind
+def apply_state(objects: Iterable[PlanObject]) -> Snapshot:
+    """Apply all state to an empty snapshot; two objects of one name stay two."""
+    snapshot, count_by_name = Snapshot(), dict[str, int]()
+    for entry in objects:
+        value, kind = entry.decoded.value, entry.decoded.kind
         if not isinstance(
             value,
             ResourceSlice
@@ -127,11 +150,12 @@ def believed(objects: Iterable[PlanObject]) -> Snapshot:
         key = value.metadata.name
         if isinstance(value, ResourceClaimTemplate | ResourceClaim | Pod):
             key = object_key(value.metadata.namespace, key)
-        used[f"{kind}/{key}"] = count = used.get(f"{kind}/{key}", 0) + 1
+        count = count_by_name.get(f"{kind}/{key}", 0) + 1
+        count_by_name[f"{kind}/{key}"] = count
         if count > 1 and isinstance(value, ResourceSlice | ResourceClaim | Pod):
             key = f"{key}#{count}"
         message = ObjectObserved(
-            cluster=CLUSTER, kind=kind, key=key, object=dict(item.raw)
+            cluster=CLUSTER, kind=kind, key=key, object=dict(entry.raw)
         )
         snapshot = apply(snapshot, message)
     return snapshot
@@ -141,9 +165,9 @@ def _is_allocated(claim: ResourceClaim) -> bool:
     return claim.status is not None and claim.status.allocation is not None
 
 
-def _gangs_of(pods: list[MemberPod]) -> Iterator[tuple[Gang, Reason | None]]:
+def _make_pod_gangs(pods: list[MemberPod]) -> Iterator[tuple[Gang, Reason | None]]:
     """Group pods: by gang label and by the claims they share, else alone."""
-    for group in joined(pods, _marks):
+    for group in joined(pods, _list_marks):
         first, merged = group[0], sharing(group)
         gang = Gang(
             metadata=ObjectMeta(
@@ -151,39 +175,43 @@ def _gangs_of(pods: list[MemberPod]) -> Iterator[tuple[Gang, Reason | None]]:
             ),
             spec=GangSpec(
                 priority=max(pod.priority for pod in group),
-                members=tuple(member_of(_label(p[0].name), p) for p in merged),
+                members=tuple(
+                    member_of(_to_label(peers[0].name), peers) for peers in merged
+                ),
             ),
         )
         yield gang, next(filter(None, map(refusal_of, merged)), None)
 
 
-def _marks(pod: MemberPod) -> Iterator[tuple[str, str, str]]:
-    """Say by what a pod is of one gang with others."""
+def _list_marks(pod: MemberPod) -> Iterator[tuple[str, str, str]]:
+    """List what makes a pod one gang with others that have it."""
     if pod.gang:
         yield pod.namespace, "gang", pod.gang
     for name in pod.shared:
         yield pod.namespace, "claim", name
 
 
-def _label(name: str) -> str:
+def _to_label(name: str) -> str:
     """Make a name one DNS label."""
     return name.replace(".", "-")[:63].strip("-") or "pod"
 
 
-def _lone(
+def _make_lone_gangs(
     claims: dict[str, ResourceClaim], pods: list[MemberPod]
 ) -> Iterator[tuple[Gang, None]]:
     """Make a gang of each claim that no pod names."""
     named = {object_key(pod.namespace, name) for pod in pods for name in pod.shared}
     for key, claim in claims.items():
         if key not in named:
-            yield _gang_of_claims(claim.metadata.name, [claim]), None
+            yield _make_claims_gang(claim.metadata.name, [claim]), None
 
 
-def _gang_of_claims(name: str, claims: list[ResourceClaim], node: str = "") -> Gang:
+def _make_claims_gang(name: str, claims: list[ResourceClaim], node: str = "") -> Gang:
     members = tuple(
         MemberClaim(
-            name=_label(claim.metadata.name) if len(claims) == 1 else f"claim-{index}",
+            name=_to_label(claim.metadata.name)
+            if len(claims) == 1
+            else f"claim-{index}",
             claim_name=claim.metadata.name,
             spec=claim.spec,
         )

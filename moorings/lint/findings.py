@@ -74,8 +74,8 @@ class Lint(Struct, frozen=True, kw_only=True, rename="camel"):
     devices: int = 0
 
 
-def lint_of(findings: list[Finding], *, objects: int, devices: int) -> Lint:
-    """Put findings together: by object, errors first, each once."""
+def collect_findings(findings: list[Finding], *, objects: int, devices: int) -> Lint:
+    """Collect findings: by object, errors first, each once."""
     order = sorted(
         set(findings),
         key=lambda f: (f.subject, f.severity, f.rule, f.field, f.message),

@@ -1,4 +1,4 @@
-"""Lint from objects to findings: believe, evaluate selectors, apply the rules."""
+"""Lint from objects to findings: apply state, evaluate selectors, apply the rules."""
 
 from __future__ import annotations
 
@@ -11,57 +11,71 @@ from contracts.gang import Gang
 from contracts.kubernetes.defaults import default_claim, default_gang, default_template
 from contracts.validate import validate
 from contracts.workload import Node
-from moorings.lint.all_requests import askings_of, gang_of
+from moorings.lint.claims import gather_claims, make_probe_gang
 from moorings.lint.constraints import check_constraints
-from moorings.lint.findings import Finding, Lint, LintRule, Severity, lint_of
+from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_findings
 from moorings.lint.matches import Matches
-from moorings.lint.requests import check_asking, check_class
+from moorings.lint.requests import check_claim, check_class
 from moorings.lint.slices import check_pools
 from moorings.plan.work import PlanObject, apply_state
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, wanted_verdicts
 from solver.selectors.table import SelectorTable
 from solver.snapshot.parts import NodePart, PoolPart
+from solver.snapshot.snapshot import Snapshot
 
 
 def lint(
     objects: Iterable[PlanObject], features: Features, evaluator: SelectorEvaluator
 ) -> Lint:
     """Find what would only fail at run time."""
-    listed = list(objects)
-    snapshot = apply_state(listed)
+    # First the state, and everything in the input that requests or classifies devices.
+    entries = list(objects)
+    snapshot = apply_state(entries)
     classes = [
-        item.decoded.value
-        for item in listed
-        if isinstance(item.decoded.value, DeviceClass)
+        entry.decoded.value
+        for entry in entries
+        if isinstance(entry.decoded.value, DeviceClass)
     ]
-    askings = askings_of(listed, SnapshotLookup(snapshot), features)
-    gang, table = gang_of(askings, classes), SelectorTable()
-    while wanted := wanted_verdicts(snapshot, (gang,), table):
-        table = table.with_verdicts(wanted, evaluator.evaluate(wanted))
+    claims = gather_claims(entries, SnapshotLookup(snapshot), features)
+
+    # Then the verdicts of all selectors; a selector is only evaluated for devices that
+    # passed those before it, so ask until nothing is missing.
+    gang, table = make_probe_gang(claims, classes), SelectorTable()
+    while missing := wanted_verdicts(snapshot, (gang,), table):
+        table = table.with_verdicts(missing, evaluator.evaluate(missing))
     matches = Matches(tuple(snapshot.inventory.pages), table, features)
-    values = list(snapshot.inventory.pages.values())
-    pools = [value for value in values if isinstance(value, PoolPart)]
-    named = {
-        item.decoded.value.name
-        for item in listed
-        if isinstance(item.decoded.value, Node)
-    }
-    nodes = [v for v in values if isinstance(v, NodePart) and v.name in named]
-    findings = [finding for item in listed for finding in _validity(item)]
-    findings.extend(_references(listed))
-    findings.extend(check_pools(pools, nodes, matches.cluster))
+
+    # Then rule by rule, each over the whole input.
+    findings = [finding for entry in entries for finding in _check_validity(entry)]
+    findings.extend(_check_references(entries))
+    findings.extend(_check_pools(entries, snapshot, matches))
     for device_class in classes:
         findings.extend(check_class(device_class, matches))
-    for asking in askings:
-        findings.extend(check_asking(asking, matches))
-        findings.extend(check_constraints(asking, matches))
-    return lint_of(findings, objects=len(listed), devices=matches.total)
+    for claim in claims:
+        findings.extend(check_claim(claim, matches))
+        findings.extend(check_constraints(claim, matches))
+    return collect_findings(findings, objects=len(entries), devices=matches.total)
 
 
-def _validity(item: PlanObject) -> Iterator[Finding]:
-    """Say what the API server would refuse, once it has filled in its defaults."""
-    value = item.decoded.value
+def _check_pools(
+    objects: list[PlanObject], snapshot: Snapshot, matches: Matches
+) -> Iterator[Finding]:
+    """Check pools against the nodes for which there is a Node object."""
+    values = list(snapshot.inventory.pages.values())
+    pools = [value for value in values if isinstance(value, PoolPart)]
+    node_names = {
+        entry.decoded.value.name
+        for entry in objects
+        if isinstance(entry.decoded.value, Node)
+    }
+    nodes = [v for v in values if isinstance(v, NodePart) and v.name in node_names]
+    return check_pools(pools, nodes, matches.cluster)
+
+
+def _check_validity(entry: PlanObject) -> Iterator[Finding]:
+    """Find what the API server would refuse, once it has filled in its defaults."""
+    value = entry.decoded.value
     match value:
         case ResourceClaim():
             value = default_claim(value)
@@ -76,7 +90,7 @@ def _validity(item: PlanObject) -> Iterator[Finding]:
     for violation in validate(value):
         yield Finding(
             severity=Severity.ERROR,
-            kind=item.decoded.kind,
+            kind=entry.decoded.kind,
             namespace=value.metadata.namespace,
             name=value.metadata.name,
             field=violation.field,
@@ -85,19 +99,19 @@ def _validity(item: PlanObject) -> Iterator[Finding]:
         )
 
 
-def _references(objects: list[PlanObject]) -> Iterator[Finding]:
-    """Say which templates gangs name that do not exist."""
+def _check_references(objects: list[PlanObject]) -> Iterator[Finding]:
+    """Find templates that gangs name and that do not exist."""
     templates = {
-        (item.decoded.value.metadata.namespace, item.decoded.value.metadata.name)
-        for item in objects
-        if isinstance(item.decoded.value, ResourceClaimTemplate)
+        (entry.decoded.value.metadata.namespace, entry.decoded.value.metadata.name)
+        for entry in objects
+        if isinstance(entry.decoded.value, ResourceClaimTemplate)
     }
-    for item in objects:
-        gang = item.decoded.value
+    for entry in objects:
+        gang = entry.decoded.value
         if not isinstance(gang, Gang):
             continue
-        for m, member in enumerate(gang.spec.members):
-            for c, claim in enumerate(member.claims):
+        for member_index, member in enumerate(gang.spec.members):
+            for index, claim in enumerate(member.claims):
                 key = (gang.metadata.namespace, claim.template_name or "")
                 if claim.template_name and key not in templates:
                     yield Finding(
@@ -105,7 +119,9 @@ def _references(objects: list[PlanObject]) -> Iterator[Finding]:
                         kind="Gang",
                         namespace=gang.metadata.namespace,
                         name=gang.metadata.name,
-                        field=f"spec.members[{m}].claims[{c}].templateName",
+                        field=(
+                            f"spec.members[{member_index}].claims[{index}].templateName"
+                        ),
                         rule=LintRule.UNKNOWN_TEMPLATE,
                         message=f"{claim.template_name!r} does not exist",
                     )

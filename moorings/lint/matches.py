@@ -17,7 +17,7 @@ from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
 
 
-class Matched(Struct, frozen=True):
+class SelectorMatch(Struct, frozen=True):
     """What a list of selectors says of all devices."""
 
     devices: tuple[str, ...]
@@ -27,7 +27,7 @@ class Matched(Struct, frozen=True):
 
 
 class Matches:
-    """All devices of the input, looked at with whatever selectors."""
+    """All devices of the input, held against whatever selectors."""
 
     def __init__(
         self, pages: tuple[Page, ...], table: SelectorTable, features: Features
@@ -38,38 +38,43 @@ class Matches:
         parts = [part for page in pages for part in page.parts()]
         self._pools = [part for part in parts if part.key.startswith("pool/")]
         self.total = sum(len(pool_of(part).devices) for part in self._pools)
-        self._known: dict[tuple[str, ...], Matched] = {}
+        self._matches: dict[tuple[str, ...], SelectorMatch] = {}
 
-    def of(self, selectors: tuple[str, ...]) -> Matched:
-        """Look at all devices."""
-        known = self._known.get(selectors)
-        if known is None:
-            known = self._known[selectors] = self._of(selectors)
-        return known
+    def of(self, selectors: tuple[str, ...]) -> SelectorMatch:
+        """Hold selectors against all devices."""
+        match = self._matches.get(selectors)
+        if match is None:
+            match = self._matches[selectors] = self._match(selectors)
+        return match
 
-    def _of(self, selectors: tuple[str, ...]) -> Matched:
+    def _match(self, selectors: tuple[str, ...]) -> SelectorMatch:
         devices: list[str] = []
         faults: dict[int, list[tuple[str, str]]] = {}
         for part in self._pools:
-            pool, found = pool_of(part), selected(part, selectors, self._table)
+            pool, passing = pool_of(part), selected(part, selectors, self._table)
             names = [f"{pool.driver}/{pool.pool}/{d.name}" for d in pool.devices]
-            devices.extend(names[index] for index in indices(found.bits))
-            for fault in found.faults:
+            devices.extend(names[index] for index in indices(passing.bits))
+            for fault in passing.faults:
                 row = (names[fault.device], fault.error)
                 faults.setdefault(fault.selector, []).append(row)
-        return Matched(
+        return SelectorMatch(
             tuple(devices),
-            {index: _told(rows, self.total) for index, rows in faults.items()},
+            {
+                index: _describe_faults(rows, self.total)
+                for index, rows in faults.items()
+            },
         )
 
-    def with_capacity(self, asked: SubrequestPart) -> bool:
-        """Say whether any device that passes can give what is asked."""
-        kind = request_kind(asked)
+    def has_capacity(self, subrequest: SubrequestPart) -> bool:
+        """Whether any device that passes can give the capacity that is requested."""
+        kind = request_kind(subrequest)
         if not kind.capacity:
             return True
         for part in self._pools:
             devices = pool_of(part).devices
-            for index in indices(selected(part, asked.selectors, self._table).bits):
+            for index in indices(
+                selected(part, subrequest.selectors, self._table).bits
+            ):
                 costs = costs_of(devices[index], kind.capacity, self._features)
                 total = devices[index].capacity
                 if costs is not None and all(
@@ -78,31 +83,33 @@ class Matches:
                     return True
         return False
 
-    def on_node(
-        self, node: NodeName, asked: SubrequestPart
+    def list_devices(
+        self, node: NodeName, subrequest: SubrequestPart
     ) -> list[tuple[str, Device]]:
         """List the devices of a node that a request means, with their drivers."""
-        kind, found = request_kind(asked), list[tuple[str, Device]]()
-        for seen in self.cluster.nodes[node].pools:
-            if not seen.view.usable:
+        kind, devices = request_kind(subrequest), list[tuple[str, Device]]()
+        for pool in self.cluster.nodes[node].pools:
+            if not pool.view.usable:
                 continue
-            chosen = selected(seen.view.part, asked.selectors, self._table)
-            bits = targets(seen.view, chosen.bits, kind, self._features)
-            found.extend(
-                (seen.view.driver, seen.view.devices[index]) for index in indices(bits)
+            passing = selected(pool.view.part, subrequest.selectors, self._table)
+            bits = targets(pool.view, passing.bits, kind, self._features)
+            devices.extend(
+                (pool.view.driver, pool.view.devices[index]) for index in indices(bits)
             )
-        return found
+        return devices
 
-    def values(
-        self, asked: SubrequestPart, attribute: str, driver: str, device: Device
+    def read_values(
+        self, subrequest: SubrequestPart, attribute: str, driver: str, device: Device
     ) -> frozenset[Element]:
         """Read what a constraint would compare."""
-        verdict = derived(asked, attribute, device, driver, self._table)
-        found = published(device, driver, attribute)
-        return elements(found if verdict is None else verdict.attribute, self._features)
+        verdict = derived(subrequest, attribute, device, driver, self._table)
+        attribute_value = published(device, driver, attribute)
+        return elements(
+            attribute_value if verdict is None else verdict.attribute, self._features
+        )
 
 
-def _told(rows: list[tuple[str, str]], total: int) -> str:
+def _describe_faults(rows: list[tuple[str, str]], total: int) -> str:
     first, error = min(rows)
     if "compile error" in error:
         return error

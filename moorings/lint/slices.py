@@ -17,56 +17,60 @@ POOL = "ResourcePool"
 def check_pools(
     pools: list[PoolPart], nodes: list[NodePart], cluster: Cluster
 ) -> Iterator[Finding]:
-    """Go through all pools."""
+    """Check all pools, each slice of them, and what nodes see of them."""
     for pool in pools:
-        yield from _generations(pool)
-        yield from _counters(pool)
-        for item in pool.slices:
-            yield from _slice(item, pool.driver, nodes)
-    seen: dict[str, str] = {}
+        yield from _check_generations(pool)
+        yield from _check_counters(pool)
+        for pool_slice in pool.slices:
+            yield from _check_slice(pool_slice, pool.driver, nodes)
+    invalid: dict[str, str] = {}
     for node in cluster.nodes.values():
-        for found in node.pools:
-            if found.view.invalid:
-                name = f"{found.view.driver}/{found.view.pool}"
-                seen.setdefault(name, f"{found.view.invalid} (seen from {node.name})")
+        for node_pool in node.pools:
+            if node_pool.view.invalid:
+                name = f"{node_pool.view.driver}/{node_pool.view.pool}"
+                invalid.setdefault(
+                    name, f"{node_pool.view.invalid} (seen from {node.name})"
+                )
         if node.error:
-            seen.setdefault(f"node {node.name}", node.error)
-    for name, why in seen.items():
-        yield _pool(name, LintRule.POOL_INVALID, Severity.ERROR, why)
+            invalid.setdefault(f"node {node.name}", node.error)
+    for name, why in invalid.items():
+        yield _report_pool(name, LintRule.POOL_INVALID, Severity.ERROR, why)
 
 
-def _generations(pool: PoolPart) -> Iterator[Finding]:
+def _check_generations(pool: PoolPart) -> Iterator[Finding]:
     name = f"{pool.driver}/{pool.pool}"
-    newest = max(item.generation for item in pool.slices)
-    current = [item for item in pool.slices if item.generation == newest]
-    wanted = current[0].slice_count
-    if len(current) != wanted:
+    newest = max(pool_slice.generation for pool_slice in pool.slices)
+    current = [
+        pool_slice for pool_slice in pool.slices if pool_slice.generation == newest
+    ]
+    slice_count = current[0].slice_count
+    if len(current) != slice_count:
         message = (
-            f"{len(current)} of {wanted} slices of generation {newest} are here; "
+            f"{len(current)} of {slice_count} slices of generation {newest} are here; "
             "nothing is allocated from it until all are"
         )
-        yield _pool(name, LintRule.POOL_INCOMPLETE, Severity.ERROR, message)
-    for item in pool.slices:
-        if item.generation < newest:
+        yield _report_pool(name, LintRule.POOL_INCOMPLETE, Severity.ERROR, message)
+    for pool_slice in pool.slices:
+        if pool_slice.generation < newest:
             yield Finding(
                 severity=Severity.WARNING,
                 kind="ResourceSlice",
-                name=item.name,
+                name=pool_slice.name,
                 field="spec.pool.generation",
                 rule=LintRule.POOL_OBSOLETE,
-                message=f"generation {item.generation}; the pool is at {newest}",
+                message=f"generation {pool_slice.generation}; the pool is at {newest}",
             )
 
 
-def _counters(pool: PoolPart) -> Iterator[Finding]:
+def _check_counters(pool: PoolPart) -> Iterator[Finding]:
     totals = {
         (counter_set.name, name): counter.value
-        for item in pool.slices
-        for counter_set in item.shared_counters
+        for pool_slice in pool.slices
+        for counter_set in pool_slice.shared_counters
         for name, counter in counter_set.counters.items()
     }
-    for item in pool.slices:
-        for index, device in enumerate(item.devices):
+    for pool_slice in pool.slices:
+        for index, device in enumerate(pool_slice.devices):
             for consumption in device.consumes_counters:
                 for name, counter in consumption.counters.items():
                     total = totals.get((consumption.counter_set, name))
@@ -77,23 +81,29 @@ def _counters(pool: PoolPart) -> Iterator[Finding]:
                             f"{consumption.counter_set}/{name}, which has {total}"
                         )
                         rule = LintRule.COUNTER_EXCEEDED
-                        yield _of(item, field, rule, Severity.ERROR, message)
+                        yield _report(pool_slice, field, rule, Severity.ERROR, message)
 
 
-def _slice(item: PoolSlice, driver: str, nodes: list[NodePart]) -> Iterator[Finding]:
-    for index, device in enumerate(item.devices):
-        for name in _twice(device, driver):
+def _check_slice(
+    pool_slice: PoolSlice, driver: str, nodes: list[NodePart]
+) -> Iterator[Finding]:
+    for index, device in enumerate(pool_slice.devices):
+        for name in _list_doubles(device, driver):
             field = f"spec.devices[{index}].{name}"
             message = f"{device.name} has it under its bare and its full name"
             rule = LintRule.ATTRIBUTE_TWICE
-            yield _of(item, field, rule, Severity.WARNING, message)
-    if nodes and not item.per_device_node_selection and not _is_somewhere(item, nodes):
+            yield _report(pool_slice, field, rule, Severity.WARNING, message)
+    if (
+        nodes
+        and not pool_slice.per_device_node_selection
+        and not _is_somewhere(pool_slice, nodes)
+    ):
         message = "no Node of the input is meant by it"
         rule = LintRule.SLICE_NOWHERE
-        yield _of(item, "spec", rule, Severity.WARNING, message)
+        yield _report(pool_slice, "spec", rule, Severity.WARNING, message)
 
 
-def _twice(device: Device, driver: str) -> list[str]:
+def _list_doubles(device: Device, driver: str) -> list[str]:
     """List what stands under its bare name and under its full one."""
     return [
         f"{field}[{name}]"
@@ -106,29 +116,31 @@ def _twice(device: Device, driver: str) -> list[str]:
     ]
 
 
-def _is_somewhere(item: PoolSlice, nodes: list[NodePart]) -> bool:
-    if item.all_nodes or item.shared_counters:
+def _is_somewhere(pool_slice: PoolSlice, nodes: list[NodePart]) -> bool:
+    if pool_slice.all_nodes or pool_slice.shared_counters:
         return True
-    if item.node_name:
-        return any(node.name == item.node_name for node in nodes)
+    if pool_slice.node_name:
+        return any(node.name == pool_slice.node_name for node in nodes)
     try:
-        selector = item.node_selector
+        selector = pool_slice.node_selector
         return selector is not None and any(node_matches(selector, n) for n in nodes)
     except NodeSelectorError:
         return False
 
 
-def _pool(name: str, rule: LintRule, severity: Severity, message: str) -> Finding:
+def _report_pool(
+    name: str, rule: LintRule, severity: Severity, message: str
+) -> Finding:
     return Finding(severity=severity, kind=POOL, name=name, rule=rule, message=message)
 
 
-def _of(
-    item: PoolSlice, field: str, rule: LintRule, severity: Severity, message: str
+def _report(
+    pool_slice: PoolSlice, field: str, rule: LintRule, severity: Severity, message: str
 ) -> Finding:
     return Finding(
         severity=severity,
         kind="ResourceSlice",
-        name=item.name,
+        name=pool_slice.name,
         field=field,
         rule=rule,
         message=message,

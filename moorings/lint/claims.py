@@ -1,4 +1,4 @@
-"""All requests of the input: of claims, of templates, of members of gangs."""
+"""All claim specs of the input: of claims, of templates, of members of gangs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from solver.problem.problem import (
 from solver.problem.requests import Classes, requests_of
 
 
-class Asking(Struct, frozen=True, kw_only=True):
-    """One claim's worth of requests, and the object that they stand in."""
+class LintClaim(Struct, frozen=True, kw_only=True):
+    """One claim spec, resolved, and the object that it stands in."""
 
     kind: str
     namespace: str
@@ -39,14 +39,14 @@ class Asking(Struct, frozen=True, kw_only=True):
     """Field of the object that holds the claim's spec."""
     part: ClaimPart
 
-    def finding(
+    def report(
         self,
         field: str,
         rule: LintRule,
         message: str,
         severity: Severity = Severity.ERROR,
     ) -> Finding:
-        """Say what is wrong in this object."""
+        """Return a finding about this object."""
         return Finding(
             severity=severity,
             kind=self.kind,
@@ -58,27 +58,27 @@ class Asking(Struct, frozen=True, kw_only=True):
         )
 
 
-def askings_of(
+def gather_claims(
     objects: Iterable[PlanObject], classes: Classes, features: Features
-) -> list[Asking]:
-    """Gather everything that asks for devices; allocated claims ask no more."""
+) -> list[LintClaim]:
+    """Gather all that requests devices; allocated claims have what they requested."""
     return [
-        Asking(
+        LintClaim(
             kind=kind,
             namespace=meta.namespace,
             name=meta.name,
             path=path,
-            part=_part(meta, spec, classes, features),
+            part=_resolve(meta, spec, classes, features),
         )
-        for item in objects
-        for kind, meta, path, spec in _specs(item)
+        for entry in objects
+        for kind, meta, path, spec in _find_specs(entry)
     ]
 
 
-def _specs(
-    item: PlanObject,
+def _find_specs(
+    entry: PlanObject,
 ) -> Iterator[tuple[str, ObjectMeta, str, ResourceClaimSpec]]:
-    match item.decoded.value:
+    match entry.decoded.value:
         case ResourceClaim() as claim:
             if claim.status is None or claim.status.allocation is None:
                 yield "ResourceClaim", claim.metadata, "spec", claim.spec
@@ -86,16 +86,16 @@ def _specs(
             spec = template.spec.spec
             yield "ResourceClaimTemplate", template.metadata, "spec.spec", spec
         case Gang() as gang:
-            for m, member in enumerate(gang.spec.members):
-                for c, claim_of in enumerate(member.claims):
-                    if claim_of.spec is not None:
-                        path = f"spec.members[{m}].claims[{c}].spec"
-                        yield "Gang", gang.metadata, path, claim_of.spec
+            for member_index, member in enumerate(gang.spec.members):
+                for index, member_claim in enumerate(member.claims):
+                    if member_claim.spec is not None:
+                        path = f"spec.members[{member_index}].claims[{index}].spec"
+                        yield "Gang", gang.metadata, path, member_claim.spec
         case _:
             return
 
 
-def _part(
+def _resolve(
     meta: ObjectMeta, spec: ResourceClaimSpec, classes: Classes, features: Features
 ) -> ClaimPart:
     spec = default_claim_spec(spec)
@@ -108,16 +108,18 @@ def _part(
     )
 
 
-def gang_of(askings: Iterable[Asking], classes: Iterable[DeviceClass]) -> GangPart:
-    """Put everything that must be evaluated into one gang, that nobody decides."""
-    claims = [asking.part for asking in askings]
-    for item in classes:
+def make_probe_gang(
+    claims: Iterable[LintClaim], classes: Iterable[DeviceClass]
+) -> GangPart:
+    """Put all selectors into one gang, which is evaluated and never decided."""
+    parts = [claim.part for claim in claims]
+    for device_class in classes:
         selectors = tuple(
-            s.cel.expression if s.cel else "" for s in item.spec.selectors
+            s.cel.expression if s.cel else "" for s in device_class.spec.selectors
         )
         request = RequestPart(
             name="class", alternatives=(SubrequestPart(selectors=selectors),)
         )
-        claims.append(ClaimPart(name="class", requests=(request,)))
-    member = MemberPart(name="lint", claims=tuple(claims))
+        parts.append(ClaimPart(name="class", requests=(request,)))
+    member = MemberPart(name="lint", claims=tuple(parts))
     return GangPart(uid=GangUID("lint"), name="lint", members=(member,))

@@ -13,16 +13,12 @@ from typing import Any
 from contracts.claim import ResourceClaimSpec
 from contracts.ids import FullyQualifiedName, NodeName
 from contracts.meta import ObjectMeta
+from contracts.names import API_VERSION
 from contracts.quantity import Quantity
 from contracts.structs import KubernetesStruct
 
-API_VERSION = "moorings.dev/v1alpha1"
 MAX_MEMBERS = 5000
 """Pods of one gang."""
-GANG_LABEL = "moorings.dev/gang"
-"""Names the gang of a pod, in its namespace."""
-GANG_UID_ANNOTATION = "moorings.dev/gang-uid"
-"""Names the very gang that a pod runs for: others of its name came before or come."""
 
 
 class MemberClaim(KubernetesStruct, frozen=True, kw_only=True):

@@ -1,18 +1,20 @@
-"""The labels, annotations, finalizer, gate and taint by which objects are known.
+"""Every name of ours in Kubernetes: labels, annotations, taints, finalizer, gate.
 
-Stands alone so that every sink, plan and test means the same name.
+Stands alone so that every service, plan and test means the same name.
 """
 
 from __future__ import annotations
 
-from contracts.gang import GANG_LABEL, GANG_UID_ANNOTATION
-
+API_VERSION = "moorings.dev/v1alpha1"
+"""Of the Gang custom resource and of fleet files."""
 OURS = "moorings.dev/"
+"""What all our labels, annotations and taints begin with."""
 FINALIZER = "resource.kubernetes.io/delete-protection"
 """Without it no controller frees the claim, and it may vanish while in use."""
-GANG = GANG_LABEL
-"""Label: the gang's name, where it is short enough for a label."""
-GANG_UID = GANG_UID_ANNOTATION
+GANG = "moorings.dev/gang"
+"""Label: names the gang of a pod or claim, in its namespace."""
+GANG_UID = "moorings.dev/gang-uid"
+"""Annotation: names the very gang that a pod runs for: others of its name may come."""
 MEMBER = "moorings.dev/member"
 INDEX = "moorings.dev/index"
 VOID = "moorings.dev/void"
@@ -29,12 +31,17 @@ ADOPTED = "moorings.dev/adopted"
 """`true`: the claim was there, unallocated, before the decision."""
 OWNED = "moorings.dev/owned"
 """Key of the taint that keeps kube-scheduler away; label of the rules that add it."""
+UNHEALTHY = "moorings.dev/unhealthy"
+"""Key of the taint that a node agent puts on a device that is not healthy."""
 GATE = "moorings.dev/allocation"
 """Scheduling gate: the pod waits until its gang is allocated."""
 GANG_SIZE = "moorings.dev/gang-size"
 """Annotation of pods without a Gang object: how many pods the gang has."""
-FIELD_MANAGER = "moorings-publisher"
 LEASE_NAME = "moorings-publisher"
 """The Lease by which the publishers of a cluster agree who leads."""
 MANAGED = "moorings.dev/managed"
 """Annotation of claims: `true`: we set the finalizer and may free what nobody uses."""
+REPORTER = "moorings.dev/publisher"
+"""The controller that events name as their reporter."""
+RAIL = "net.moorings.dev/rail"
+"""Attribute of simulated network devices: the rail that they are on."""

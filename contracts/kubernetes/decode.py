@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from contracts import gang
+from contracts import names
 from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from contracts.codec import to_builtins
 from contracts.device import DeviceTaintRule, ResourceSlice
@@ -65,7 +65,7 @@ _TYPES: dict[tuple[str, str], type[KubernetesObject]] = {
     (V1, "DeviceTaintRule"): DeviceTaintRule,
     (V1BETA2, "DeviceTaintRule"): DeviceTaintRule,
     (V1ALPHA3, "DeviceTaintRule"): DeviceTaintRule,
-    (gang.API_VERSION, "Gang"): Gang,
+    (names.API_VERSION, "Gang"): Gang,
     ("v1", "Node"): Node,
     ("v1", "Namespace"): Namespace,
     ("v1", "Pod"): Pod,
@@ -157,7 +157,7 @@ def to_kubernetes(value: WritableObject, api_version: str = V1) -> dict[str, Any
     """
     kind = type(value).__name__
     if isinstance(value, Gang):
-        api_version = gang.API_VERSION
+        api_version = names.API_VERSION
     if (api_version, kind) not in _TYPES:
         raise UnknownKindError(api_version, kind, value.metadata.name)
     body: dict[str, Any] = to_builtins(value)

@@ -13,11 +13,12 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
+from contracts import names
 from contracts.allocation import Reason, Rule
 from contracts.claim import DeviceClass
 from contracts.codec import encode
 from contracts.errors import DecodeError
-from contracts.gang import GANG_LABEL, Member, MemberClaim, MemberNode
+from contracts.gang import Member, MemberClaim, MemberNode
 from contracts.meta import ObjectMeta
 from contracts.pods.node_affinity import required_pods
 from contracts.pods.node_resources import PODS, requested
@@ -60,7 +61,7 @@ def member_pod(
         namespace=metadata.namespace,
         name=metadata.name,
         uid=metadata.uid,
-        gang=metadata.labels.get(GANG_LABEL, ""),
+        gang=metadata.labels.get(names.GANG, ""),
         priority=spec.priority or 0,
         claims=tuple(claims),
         node=MemberNode(

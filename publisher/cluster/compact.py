@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from contracts.gang import GANG_LABEL, GANG_UID_ANNOTATION
 from contracts.kubernetes.decode import V1
 from contracts.kubernetes.versions import to_v1
-from contracts.names import GATE
+from contracts.names import GANG, GANG_UID, GATE
 from contracts.pods.node_affinity import pinned_node
 from publisher.gangs.view import ENDED
 
@@ -80,7 +79,7 @@ def _pod(raw: Mapping[str, Any]) -> Json | None:
     if not node or phase in ENDED:
         return None
     kept = _picked(metadata, ("name", "namespace"))
-    for field, key in (("labels", GANG_LABEL), ("annotations", GANG_UID_ANNOTATION)):
+    for field, key in (("labels", GANG), ("annotations", GANG_UID)):
         value = (metadata.get(field) or {}).get(key)
         if value is not None:
             kept[field] = {key: value}
@@ -96,7 +95,7 @@ def _node_of(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     """Give the node that a pod is on, or that we pinned it to."""
     if spec.get("nodeName"):
         return str(spec["nodeName"])
-    opened = GANG_UID_ANNOTATION in (metadata.get("annotations") or {})
+    opened = GANG_UID in (metadata.get("annotations") or {})
     gates = (gate["name"] for gate in spec.get("schedulingGates") or ())
     if not opened or GATE in gates:
         return ""

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
+from contracts.names import REPORTER
 from publisher.cluster.delay_queue import DelayQueue
 from publisher.cluster.event_throttle import SAME_S, EventThrottle
 from publisher.cluster.observer import Observer
@@ -33,7 +34,6 @@ _AGAIN_S = 10.0
 """When to try what could not be written."""
 _NAME = 200
 """Characters of a name in the name of its event."""
-REPORTER = "moorings.dev/publisher"
 
 log = get_logger(__name__)
 

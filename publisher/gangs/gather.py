@@ -30,7 +30,7 @@ from publisher.gangs.waiting import Waiting
 
 _DIGEST = 10
 """Characters that tell shortened names apart."""
-_UUIDS = uuid5(NAMESPACE_URL, "moorings.dev/gang")
+_UUIDS = uuid5(NAMESPACE_URL, GANG)
 
 
 class Ready(Struct, frozen=True, kw_only=True):

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from msgspec import Struct, structs
 
-from contracts import gang
 from contracts.kubernetes.decode import RESOURCE_GROUP
+from contracts.names import API_VERSION
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 """Of resource.k8s.io, newest first: what `contracts.kubernetes.decode` can read."""
@@ -66,8 +66,8 @@ LEASE = Kind(
     group="coordination.k8s.io", plural="leases", name="Lease", namespaced=True
 )
 GANG = Kind(
-    group=gang.API_VERSION.partition("/")[0],
-    version=gang.API_VERSION.partition("/")[2],
+    group=API_VERSION.partition("/")[0],
+    version=API_VERSION.partition("/")[2],
     plural="gangs",
     name="Gang",
     namespaced=True,

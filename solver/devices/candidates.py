@@ -14,6 +14,7 @@ from msgspec import Struct
 from contracts.claim import DeviceToleration
 from contracts.device import Device, DeviceTaint
 from contracts.features import Features
+from contracts.names import OWNED
 from solver.devices.marks import marks_of
 from solver.devices.pools import SeenPool, slice_of
 from solver.devices.tolerations import is_of
@@ -27,7 +28,6 @@ Seen = tuple[int, tuple[tuple[Look, ...], ...]]
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 MOST_ANSWERS = 65_536
 """Of selectors about pools that look alike; a table remembers so many."""
-OWNED_TAINT = "moorings.dev/owned"
 """The taint that keeps kube-scheduler off our devices; it is not meant for us."""
 OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
 """What a node declares that can do without some node operations."""
@@ -235,7 +235,7 @@ def tolerated(
 
 def tolerates(tolerations: tuple[DeviceToleration, ...], taint: DeviceTaint) -> bool:
     """Say whether a taint keeps no request with these tolerations away (KEP-5055)."""
-    if taint.effect not in BLOCKING_EFFECTS or taint.key == OWNED_TAINT:
+    if taint.effect not in BLOCKING_EFFECTS or taint.key == OWNED:
         return True
     return any(is_of(toleration, taint) for toleration in tolerations)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contracts.claim import DeviceToleration
 from contracts.device import DeviceTaint
 from contracts.ids import DeviceID, NodeName
+from contracts.names import OWNED
 from solver.judge.amounts import consumed
 from solver.judge.facts import EXPERIMENTAL, DeviceFacts, Facts
 from solver.problem.problem import SubrequestPart
@@ -66,7 +67,7 @@ def device_rules(
 def _tolerated(taint: DeviceTaint, tolerations: tuple[DeviceToleration, ...]) -> bool:
     if taint.effect not in ("NoSchedule", "NoExecute"):
         return True
-    if taint.key == "moorings.dev/owned":
+    if taint.key == OWNED:
         return True
     for toleration in tolerations:
         same_effect = toleration.effect in ("", taint.effect)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
-from contracts.gang import GANG_UID_ANNOTATION
 from contracts.ids import GangUID, NodeName
+from contracts.names import GANG_UID
 from contracts.pods.node_affinity import pinned_node
 from contracts.pods.node_resources import PODS, requested, units_asked
 from contracts.workload import Pod
@@ -49,7 +49,7 @@ def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
     """
     if pod is None or pod.status.phase in ENDED:
         return {}
-    gang = GangUID(pod.metadata.annotations.get(GANG_UID_ANNOTATION, ""))
+    gang = GangUID(pod.metadata.annotations.get(GANG_UID, ""))
     node = pod.spec.node_name
     if not node and gang and not pod.spec.scheduling_gates:
         node = pinned_node(pod.spec.affinity)

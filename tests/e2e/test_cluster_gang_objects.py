@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from contracts.gang import API_VERSION, GangPhase
+from contracts.gang import GangPhase
+from contracts.names import API_VERSION
 from moorings.client import Client
 from tests.lab import cluster
 from tests.lab.cluster import (

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.gang import API_VERSION, GangPhase
+from contracts.gang import GangPhase
+from contracts.names import API_VERSION
 from moorings.client import Client
 from tests import builders
 from tests.lab import cluster

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from contracts.gang import GangPhase
-from contracts.names import GANG
+from contracts.names import GANG, REPORTER
 from moorings.client import Client
-from publisher.cluster.status_writer import REPORTER
 from solver.snapshot.gangs import GangRecord
 from tests.lab.cluster import name_of
 from tests.lab.controlplane.client import Json, Kube

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contracts.codec import to_builtins
-from contracts.gang import API_VERSION
 from contracts.ids import GangUID, Namespace
 from contracts.messages import CancelGang, ReleaseGang, SubmitGang
+from contracts.names import API_VERSION
 from tests import builders
 from tests.builders.decisions import CLUSTER
 from tests.builders.pods import waiting_pod

@@ -17,8 +17,9 @@ from msgspec.inspect import (
 )
 
 from contracts.claim import DeviceClaim, ResourceClaimSpec
-from contracts.gang import API_VERSION, GangSpec
+from contracts.gang import GangSpec
 from contracts.meta import ObjectMeta
+from contracts.names import API_VERSION
 from contracts.validate.gangs import MODES, RECOVERIES, SCOPES
 from tests.lab.manifests import BASE
 

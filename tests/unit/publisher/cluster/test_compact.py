@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.gang import GANG_UID_ANNOTATION
+from contracts import names
 from contracts.kubernetes.decode import decode_object
 from contracts.names import GATE
 from publisher.cluster.compact import compact
@@ -40,7 +40,7 @@ def pin(node: str) -> Json:
 
 
 def opened(item: Json) -> Json:
-    item["metadata"]["annotations"] = {GANG_UID_ANNOTATION: "g"}
+    item["metadata"]["annotations"] = {names.GANG_UID: "g"}
     return item
 
 

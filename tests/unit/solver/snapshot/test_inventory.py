@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from contracts.gang import GANG_UID_ANNOTATION, Gang
+from contracts import names
+from contracts.gang import Gang
 from contracts.ids import GangUID, NodeName, object_key
 from contracts.messages import (
     DevicesAnnounced,
@@ -72,7 +73,7 @@ def claim_of(name: str, pool: str, *devices: str) -> Raw:
 
 
 def pod_of(name: str, on: str, gang_uid: str, cpu: str) -> Raw:
-    annotations = {GANG_UID_ANNOTATION: gang_uid}
+    annotations = {names.GANG_UID: gang_uid}
     metadata = {"namespace": "team", "name": name, "annotations": annotations}
     containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
     spec = {"nodeName": on, "containers": containers}

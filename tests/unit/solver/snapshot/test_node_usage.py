@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from contracts.gang import GANG_LABEL, GANG_UID_ANNOTATION, Gang
+from contracts import names
+from contracts.gang import Gang
 from contracts.ids import (
     ClusterName,
     GangUID,
@@ -73,7 +74,7 @@ def opened() -> GatesOpened:
 
 def of_gang(uid: str = UID) -> dict[str, Any]:
     """Say by which metadata a pod is of a gang; the label names it only."""
-    return {"annotations": {GANG_UID_ANNOTATION: uid}, "labels": {GANG_LABEL: "train"}}
+    return {"annotations": {names.GANG_UID: uid}, "labels": {names.GANG: "train"}}
 
 
 def bound(name: str, on: str = "a", cpu: str = "2", **metadata: Any) -> Any:

@@ -1,8 +1,8 @@
-"""What the agent believes of its nodes, what it told the bus, and what is due.
+"""What the agent knows of its nodes, what it told the bus, and what must be sent.
 
-The one state of the agent: readings and discoveries go in, messages that must be sent
-come out. No I/O and no clock, so every order of events can be tested. A node costs a
-few hundred bytes: hashes of what was said, and what is not healthy.
+The one state of the agent: readings and discoveries go in, messages to send come out.
+No I/O and no clock, so every order of events can be tested. A node costs a few hundred
+bytes: hashes of what was sent, and what is not healthy.
 """
 
 from __future__ import annotations
@@ -25,158 +25,174 @@ from nodeagent.health import (
     Reading,
     Symptom,
 )
-from nodeagent.inventory import Announced, NodeDevices
+from nodeagent.inventory import AnnouncedNode, NodeDevices
 
 T = TypeVar("T")
 
 
-class NodeBelief(Struct, frozen=True, kw_only=True):
-    """One node: what is believed, and what was said last."""
+class NodeRecord(Struct, frozen=True, kw_only=True):
+    """One node: its devices and their health, and what was sent of it last."""
 
     devices: tuple[DeviceID, ...] = ()
-    announced: Announced | None = None
+    announced: AnnouncedNode | None = None
     health: HealthState = {}
-    health_said: bytes | None = None
+    health_digest: bytes | None = None
     """Hash of the last message about its health."""
 
 
-class Due(Struct, frozen=True):
-    """What must be looked at again for a node; `repeat`: send even if it is known."""
+class Dirty(Struct, frozen=True):
+    """Which messages about a node may have changed; `resend`: send them even if not."""
 
     inventory: bool = False
     health: bool = False
-    repeat: bool = False
+    resend: bool = False
 
-    def and_also(self, other: Due) -> Due:
-        """Both at once."""
-        return Due(
+    def union(self, other: Dirty) -> Dirty:
+        """Return what is dirty by either."""
+        return Dirty(
             self.inventory or other.inventory,
             self.health or other.health,
-            self.repeat or other.repeat,
+            self.resend or other.resend,
         )
 
 
-class Saying(Struct, Generic[T], frozen=True):
-    """A message to send; `news`: it is not what was said last."""
+class OutgoingMessage(Struct, Generic[T], frozen=True):
+    """A message to send; `is_changed`: it is not what was sent last."""
 
     message: T
-    news: bool
+    is_changed: bool
 
 
-ALL = Due(inventory=True, health=True)
-AGAIN = Due(inventory=True, health=True, repeat=True)
-DEVICES = Due(inventory=True)
-HEALTH = Due(health=True)
+EVERYTHING = Dirty(inventory=True, health=True)
+RESEND = Dirty(inventory=True, health=True, resend=True)
+DEVICES = Dirty(inventory=True)
+HEALTH = Dirty(health=True)
 
 
-class Book:
-    """The beliefs of one agent about all of its nodes."""
+class AgentState:
+    """What one agent knows of all of its nodes.
+
+    Whoever marks nodes dirty calls `take_dirty` next, makes the messages of each taken
+    node, inventory first, and sends them. Nodes whose messages may not have arrived
+    are marked dirty again, with `RESEND`.
+    """
 
     def __init__(
         self, cluster: ClusterName, nodes: Iterable[NodeName], policy: HealthPolicy
     ) -> None:
         self._cluster = cluster
         self._policy = policy
-        self._beliefs: dict[NodeName, NodeBelief] = {
-            node: NodeBelief() for node in nodes
+        self._records: dict[NodeName, NodeRecord] = {
+            node: NodeRecord() for node in nodes
         }
-        self._due: dict[NodeName, Due] = dict.fromkeys(self._beliefs, ALL)
+        self._dirty: dict[NodeName, Dirty] = dict.fromkeys(self._records, EVERYTHING)
 
     @property
-    def due_count(self) -> int:
+    def dirty_count(self) -> int:
         """Nodes about which something may have to be sent."""
-        return len(self._due)
+        return len(self._dirty)
 
-    def recall_inventory(self, message: DevicesAnnounced) -> None:
-        """Believe an announcement made before this process started."""
-        belief = self._beliefs.get(message.node)
-        if belief is not None:
-            announced = inventory.recall(message)
-            self._beliefs[message.node] = structs.replace(belief, announced=announced)
+    def restore_inventory(self, message: DevicesAnnounced) -> None:
+        """Go on from an announcement that was sent before this process started."""
+        record = self._records.get(message.node)
+        if record is not None:
+            announced = inventory.restore(message)
+            self._records[message.node] = structs.replace(record, announced=announced)
 
-    def recall_health(self, message: HealthJudged) -> None:
-        """Believe what was said of a node's health before this process started."""
-        belief = self._beliefs.get(message.node)
-        if belief is not None:
-            self._beliefs[message.node] = structs.replace(
-                belief,
-                health=health.recall(message, belief.health),
-                health_said=_digest(messages.HEALTH.encode(message)),
+    def restore_health(self, message: HealthJudged) -> None:
+        """Go on from a node's health as it was sent before this process started."""
+        record = self._records.get(message.node)
+        if record is not None:
+            self._records[message.node] = structs.replace(
+                record,
+                health=health.restore(message, record.health),
+                health_digest=_digest(messages.HEALTH.encode(message)),
             )
 
-    def look(
-        self, readings: Mapping[NodeName, tuple[Reading, ...]], now: Moment
+    def judge_readings(
+        self, readings_by_node: Mapping[NodeName, tuple[Reading, ...]], now: Moment
     ) -> tuple[HealthChange, ...]:
-        """Judge one look at all nodes; nodes with changes become due."""
+        """Judge one look at all nodes; nodes with changes become dirty."""
         changes: list[HealthChange] = []
-        for node, belief in self._beliefs.items():
-            looks = readings.get(node, ())
-            if not looks and not belief.health:
+        for node, record in self._records.items():
+            readings = readings_by_node.get(node, ())
+            if not readings and not record.health:
                 continue
-            state, changed = health.judge(self._policy, belief.health, looks, now)
-            self._beliefs[node] = structs.replace(belief, health=state)
-            if changed:
-                self.make_due(node, HEALTH)
-                changes.extend(changed)
+            devices, node_changes = health.judge(
+                self._policy, record.health, readings, now
+            )
+            self._records[node] = structs.replace(record, health=devices)
+            if node_changes:
+                self.mark_dirty(node, HEALTH)
+                changes.extend(node_changes)
         return tuple(changes)
 
-    def silence(self, now: Moment, reason: str) -> tuple[HealthChange, ...]:
+    def judge_silence(self, now: Moment, reason: str) -> tuple[HealthChange, ...]:
         """Judge a look that failed as a whole: nothing was heard of any device."""
-        return self.look(
+        return self.judge_readings(
             {
                 node: tuple(
-                    Reading(device, Symptom.SILENT, reason) for device in belief.devices
+                    Reading(device, Symptom.SILENT, reason) for device in record.devices
                 )
-                for node, belief in self._beliefs.items()
+                for node, record in self._records.items()
             },
             now,
         )
 
-    def make_due(self, node: NodeName, due: Due) -> None:
+    def mark_dirty(self, node: NodeName, dirty: Dirty) -> None:
         """Note that something may have to be sent about a node."""
-        self._due[node] = self._due.get(node, Due()).and_also(due)
+        self._dirty[node] = self._dirty.get(node, Dirty()).union(dirty)
 
-    def make_all_due(self, due: Due) -> None:
+    def mark_all_dirty(self, dirty: Dirty) -> None:
         """Note it for every node."""
-        for node in self._beliefs:
-            self.make_due(node, due)
+        for node in self._records:
+            self.mark_dirty(node, dirty)
 
-    def take_due(self, limit: int) -> dict[NodeName, Due]:
-        """Take up to `limit` nodes that are due, first come first served."""
-        taken = list(self._due)[:limit]
-        return {node: self._due.pop(node) for node in taken}
+    def take_dirty(self, limit: int) -> dict[NodeName, Dirty]:
+        """Take up to `limit` dirty nodes, first come first served."""
+        nodes = list(self._dirty)[:limit]
+        return {node: self._dirty.pop(node) for node in nodes}
 
-    def next_inventory(
-        self, devices: NodeDevices, due: Due
-    ) -> Saying[DevicesAnnounced] | None:
-        """Give the announcement to send, if one is; it counts as said from now on.
+    def make_inventory(
+        self, devices: NodeDevices, dirty: Dirty
+    ) -> OutgoingMessage[DevicesAnnounced] | None:
+        """Return the announcement to send, if one is; it counts as sent from now on.
 
-        A failed sending must be made due again with `repeat`: the bus may have it, so
-        its generations are used up.
+        If sending fails the caller marks the node dirty with `resend`: the bus may
+        have the message, so its generations are used up.
         """
-        belief = self._beliefs[devices.node]
+        record = self._records[devices.node]
         message, announced = inventory.announce(
-            self._cluster, devices, belief.announced
+            self._cluster, devices, record.announced
         )
-        change = inventory.difference(belief.announced, announced)
-        ids = devices.device_ids
-        self._beliefs[devices.node] = structs.replace(
-            belief,
-            devices=ids,
+        change = inventory.find_change(record.announced, announced)
+        device_ids = devices.device_ids
+        self._records[devices.node] = structs.replace(
+            record,
+            devices=device_ids,
             announced=announced,
-            health=health.known(belief.health, frozenset(ids)),
+            health=health.keep_devices(record.health, frozenset(device_ids)),
         )
-        news = change is not None
-        return Saying(message, news) if news or due.repeat else None
+        is_changed = change is not None
+        if not is_changed and not dirty.resend:
+            return None
+        return OutgoingMessage(message, is_changed)
 
-    def next_health(self, node: NodeName, due: Due) -> Saying[HealthJudged] | None:
-        """Give the health message to send, if one is; it counts as said from now on."""
-        belief = self._beliefs[node]
-        message = health.to_message(self._policy, self._cluster, node, belief.health)
+    def make_health(
+        self, node: NodeName, dirty: Dirty
+    ) -> OutgoingMessage[HealthJudged] | None:
+        """Return the health message to send, if one is; it counts as sent from now on.
+
+        If sending fails the caller marks the node dirty with `resend`.
+        """
+        record = self._records[node]
+        message = health.to_message(self._policy, self._cluster, node, record.health)
         digest = _digest(messages.HEALTH.encode(message))
-        news = digest != belief.health_said
-        self._beliefs[node] = structs.replace(belief, health_said=digest)
-        return Saying(message, news) if news or due.repeat else None
+        is_changed = digest != record.health_digest
+        self._records[node] = structs.replace(record, health_digest=digest)
+        if not is_changed and not dirty.resend:
+            return None
+        return OutgoingMessage(message, is_changed)
 
 
 def _digest(data: bytes) -> bytes:

@@ -1,8 +1,8 @@
-"""Tells the bus what the book says is due, and that the nodes are alive.
+"""Sends the bus what changed on the nodes, and that they are alive.
 
-Three tasks that share one book: look at the devices, send what changed, show that the
-nodes are here. Looking never waits for the bus. What the bus did not acknowledge is due
-again, and after a reconnect everything is.
+Three tasks share one AgentState: read the devices, send what is dirty, send heartbeats.
+Reading never waits for the bus. What the bus did not acknowledge is dirty again, and
+after a reconnect everything is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from msgspec import Struct
 from contracts import messages, subjects
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import NodeSeen
-from nodeagent.agent_state import AGAIN, DEVICES, Book, Due
+from nodeagent.agent_state import DEVICES, RESEND, AgentState, Dirty
 from nodeagent.errors import SourceError
 from nodeagent.health import HealthChange, Moment
-from nodeagent.restore import recall
-from nodeagent.schedule import phase_of, turns
+from nodeagent.restore import restore_state
+from nodeagent.schedule import list_due, phase_of
 from nodeagent.sources.source import DeviceSource
 from runtime.bus.bus import Bus, Outgoing
 from runtime.errors import BusError, StreamDiffersError
@@ -36,15 +36,15 @@ _HEARTBEAT_SLOTS = 20
 _RETRY_S = 1.0
 
 
-class Pace(Struct, frozen=True, kw_only=True):
-    """How often what is done."""
+class AnnouncerSettings(Struct, frozen=True, kw_only=True):
+    """How often the announcer does what."""
 
     read_s: float = 0.25
     heartbeat_s: float = 5.0
     heartbeat_ttl_s: int = 20
     repeat_s: float = 600.0
     spread_s: float = 1.0
-    """Up to so long after a reconnect everything is said again, by the agent's name."""
+    """After a reconnect everything is sent again within this time, by agent's name."""
     create_streams: bool = True
 
 
@@ -55,45 +55,45 @@ class Announcer:
         self,
         bus: Bus,
         source: DeviceSource,
-        book: Book,
+        state: AgentState,
         cluster: ClusterName,
         *,
-        pace: Pace,
+        settings: AnnouncerSettings,
         incarnation: str,
         clock: Callable[[], Moment],
     ) -> None:
         self._bus = bus
         self._source = source
-        self._book = book
+        self._state = state
         self._cluster = cluster
-        self._pace = pace
+        self._settings = settings
         self._incarnation = incarnation
         self._clock = clock
         self._phase = phase_of(f"{cluster}/{source.nodes[0]}")
         self._away: frozenset[NodeName] = frozenset()
         self._wake = asyncio.Event()
-        self._greeted: int | None = None
-        """The connection on which everything was recalled or made due."""
+        self._synced_connection: int | None = None
+        """The connection on which everything was restored or marked dirty."""
         self._undiscovered: set[NodeName] = set()
 
     async def watch_devices(self, stop: asyncio.Event) -> None:
-        """Look at all devices, over and over, and judge what is seen."""
+        """Read all devices, over and over, and judge the readings."""
         while not stop.is_set():
             now = self._clock()
             try:
                 readings = await self._source.read(now.monotonic_s)
             except SourceError as error:
                 log.warning("devices.unreadable", reason=error.reason)
-                self._note(self._book.silence(now, error.reason))
+                self._report(self._state.judge_silence(now, error.reason))
             else:
                 self._away = readings.away
                 for node in readings.changed:
-                    self._book.make_due(node, DEVICES)
+                    self._state.mark_dirty(node, DEVICES)
                     self._wake.set()
-                self._note(self._book.look(readings.symptoms, now))
-            await first_of(stop, within_s=self._pace.read_s)
+                self._report(self._state.judge_readings(readings.symptoms, now))
+            await first_of(stop, within_s=self._settings.read_s)
 
-    def _note(self, changes: tuple[HealthChange, ...]) -> None:
+    def _report(self, changes: tuple[HealthChange, ...]) -> None:
         for change in changes:
             self._wake.set()
             log.info(
@@ -105,7 +105,7 @@ class Announcer:
             )
 
     async def publish_changes(self, stop: asyncio.Event) -> None:
-        """Send what is due; everything again after each reconnect and now and then.
+        """Send what is dirty; everything again after each reconnect and now and then.
 
         Raises:
             StreamDiffersError: trying again does not help, a person must look.
@@ -113,109 +113,122 @@ class Announcer:
         repeated_s = self._clock().monotonic_s
         while not stop.is_set():
             if self._bus.connected:
-                repeated_s = self._make_repeats_due(repeated_s)
+                repeated_s = self._mark_repeats_dirty(repeated_s)
                 try:
-                    await self._greet(stop)
-                    await self._send_due(stop)
+                    await self._resync(stop)
+                    await self._send_dirty(stop)
                 except StreamDiffersError:
                     raise
                 except BusError as error:
                     log.warning("announcement.failed", reason=str(error))
                     await first_of(stop, within_s=_RETRY_S)
-            await first_of(stop, self._wake, within_s=self._pace.read_s)
+            await first_of(stop, self._wake, within_s=self._settings.read_s)
             self._wake.clear()
 
-    def _make_repeats_due(self, since_s: float) -> float:
+    def _mark_repeats_dirty(self, since_s: float) -> float:
         now_s = self._clock().monotonic_s
         nodes = self._source.nodes
-        for index in turns(
-            len(nodes), self._pace.repeat_s, self._phase, since_s, now_s
+        for index in list_due(
+            len(nodes), self._settings.repeat_s, self._phase, since_s, now_s
         ):
-            self._book.make_due(nodes[index], AGAIN)
+            self._state.mark_dirty(nodes[index], RESEND)
         return now_s
 
-    async def _greet(self, stop: asyncio.Event) -> None:
-        """Once a connection: see to the streams, recall or say everything again."""
+    async def _resync(self, stop: asyncio.Event) -> None:
+        """Once a connection: see to the streams, restore or resend everything."""
         connection = self._bus.connection
-        if connection == self._greeted:
+        if connection == self._synced_connection:
             return
-        if self._pace.create_streams:
+        if self._settings.create_streams:
             await self._bus.ensure_streams(STREAMS)
-        if self._greeted is None:
-            await recall(self._bus, self._book, self._cluster, self._source.nodes, stop)
+        if self._synced_connection is None:
+            # The first connection: go on from what an earlier process sent.
+            await restore_state(
+                self._bus, self._state, self._cluster, self._source.nodes, stop
+            )
         else:
-            self._greeted = connection
-            await first_of(stop, within_s=self._phase * self._pace.spread_s)
-            self._book.make_all_due(AGAIN)
-            log.info("announcements.repeated", node_count=self._book.due_count)
-        self._greeted = connection
+            # Another connection: the bus may have lost anything. Agents come one after
+            # the other, and heartbeats need not wait for their turn.
+            self._synced_connection = connection
+            await first_of(stop, within_s=self._phase * self._settings.spread_s)
+            self._state.mark_all_dirty(RESEND)
+            log.info("announcements.repeated", node_count=self._state.dirty_count)
+        self._synced_connection = connection
 
-    async def _send_due(self, stop: asyncio.Event) -> None:
-        nodes = news = 0
+    async def _send_dirty(self, stop: asyncio.Event) -> None:
+        """Send the messages of all dirty nodes, a chunk of nodes at a time."""
+        node_count = changed_count = 0
         undiscovered: set[NodeName] = set()
-        while self._book.due_count and not stop.is_set():
-            taken = self._book.take_due(_CHUNK_NODES)
+        while self._state.dirty_count and not stop.is_set():
+            # First make the messages; nodes that cannot be listed now come later.
+            dirty_by_node = self._state.take_dirty(_CHUNK_NODES)
             outgoing: list[Outgoing] = []
-            for node, due in taken.items():
+            for node, dirty in dirty_by_node.items():
                 try:
-                    found, is_news = await self._messages(node, due)
+                    messages_of_node, is_changed = await self._messages(node, dirty)
                 except SourceError as error:
                     self._warn_once(node, error)
                     undiscovered.add(node)
                 else:
-                    outgoing.extend(found)
-                    news += is_news
+                    outgoing.extend(messages_of_node)
+                    changed_count += is_changed
+            # Then send them. After a failure nobody knows which of them arrived.
             try:
                 await self._bus.publish_many(outgoing)
             except BusError:
-                for node in (*taken, *undiscovered):
-                    self._book.make_due(node, AGAIN)
+                for node in (*dirty_by_node, *undiscovered):
+                    self._state.mark_dirty(node, RESEND)
                 raise
-            nodes += len(taken)
+            node_count += len(dirty_by_node)
+        # Marked only now: the loop above would take them again at once, for ever.
         for node in undiscovered:
-            self._book.make_due(node, AGAIN)
+            self._state.mark_dirty(node, RESEND)
         self._undiscovered &= undiscovered
-        if news:
-            log.info("nodes.announced", node_count=nodes, changed_count=news)
+        if changed_count:
+            log.info(
+                "nodes.announced", node_count=node_count, changed_count=changed_count
+            )
 
     def _warn_once(self, node: NodeName, error: SourceError) -> None:
         if node not in self._undiscovered:
             self._undiscovered.add(node)
             log.warning("devices.undiscovered", node=node, reason=error.reason)
 
-    async def _messages(self, node: NodeName, due: Due) -> tuple[list[Outgoing], bool]:
-        """Give what is to be sent about a node, and whether any of it is new."""
-        found: list[Outgoing] = []
-        news = False
-        if due.inventory:
+    async def _messages(
+        self, node: NodeName, dirty: Dirty
+    ) -> tuple[list[Outgoing], bool]:
+        """Return what is to be sent about a node, and whether any of it is changed."""
+        outgoing: list[Outgoing] = []
+        is_changed = False
+        if dirty.inventory:
             devices = await self._source.discover(node)
-            inventory = self._book.next_inventory(devices, due)
+            inventory = self._state.make_inventory(devices, dirty)
             if inventory is not None:
                 subject = subjects.inventory(self._cluster, node)
                 data = messages.INVENTORY.encode(inventory.message)
-                found.append(Outgoing(subject=subject, data=data, zstd=True))
-                news = inventory.news
-        health = self._book.next_health(node, due)
+                outgoing.append(Outgoing(subject=subject, data=data, zstd=True))
+                is_changed = inventory.is_changed
+        health = self._state.make_health(node, dirty)
         if health is not None:
             subject = subjects.health(self._cluster, node)
             data = messages.HEALTH.encode(health.message)
-            found.append(Outgoing(subject=subject, data=data))
-            news = news or health.news
-        return found, news
+            outgoing.append(Outgoing(subject=subject, data=data))
+            is_changed = is_changed or health.is_changed
+        return outgoing, is_changed
 
     async def publish_heartbeats(self, stop: asyncio.Event) -> None:
-        """Show that the nodes are alive, their beats spread over the interval."""
-        nodes, interval_s = self._source.nodes, self._pace.heartbeat_s
-        beaten_s = self._clock().monotonic_s - interval_s
+        """Show that the nodes are alive, spread over the interval."""
+        nodes, interval_s = self._source.nodes, self._settings.heartbeat_s
+        sent_s = self._clock().monotonic_s - interval_s
         while not stop.is_set():
             now_s = self._clock().monotonic_s
-            if self._bus.connected and self._greeted == self._bus.connection:
-                indices = turns(len(nodes), interval_s, self._phase, beaten_s, now_s)
-                beaten_s = now_s
-                await self._beat([nodes[index] for index in indices])
+            if self._bus.connected and self._synced_connection == self._bus.connection:
+                indices = list_due(len(nodes), interval_s, self._phase, sent_s, now_s)
+                sent_s = now_s
+                await self._send_heartbeats([nodes[index] for index in indices])
             await first_of(stop, within_s=interval_s / _HEARTBEAT_SLOTS)
 
-    async def _beat(self, nodes: list[NodeName]) -> None:
+    async def _send_heartbeats(self, nodes: list[NodeName]) -> None:
         outgoing = [
             Outgoing(
                 subject=subjects.heartbeat(self._cluster, node),
@@ -224,7 +237,7 @@ class Announcer:
                         cluster=self._cluster, node=node, incarnation=self._incarnation
                     )
                 ),
-                ttl_s=self._pace.heartbeat_ttl_s,
+                ttl_s=self._settings.heartbeat_ttl_s,
             )
             for node in nodes
             if node not in self._away

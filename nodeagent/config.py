@@ -24,13 +24,13 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     node: NodeName = NodeName("")
     """Stand for this node of the fleet alone; empty: for all of them."""
     read_s: Annotated[float, Meta(gt=0)] = 0.25
-    """How often devices are looked at."""
+    """How often devices are read."""
     heartbeat_s: Annotated[float, Meta(gt=0)] = 5.0
     """How often each node shows that it is alive."""
     heartbeat_ttl_s: Annotated[int, Meta(ge=1)] = 20
     """How long a heartbeat lasts on the bus."""
     repeat_s: Annotated[float, Meta(gt=0, le=DAY_S / 4)] = 600.0
-    """How often everything is said again: what is not is forgotten after a day."""
+    """How often everything is sent again: what is not is forgotten after a day."""
     bad_readings: Annotated[int, Meta(ge=1)] = 3
     """Bad readings in a row that make a device Unhealthy."""
     good_readings: Annotated[int, Meta(ge=1)] = 5
@@ -50,7 +50,7 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
 
     @property
     def health_policy(self) -> HealthPolicy:
-        """How much evidence changes a verdict."""
+        """How much evidence changes the status of a device."""
         return HealthPolicy(
             bad_readings=self.bad_readings,
             good_readings=self.good_readings,

@@ -1,6 +1,6 @@
 """Decides from raw readings whether a device is healthy: hysteresis lives here.
 
-One bad reading proves little and one good reading even less, so a verdict changes only
+One bad reading proves little and one good reading even less, so a status changes only
 after several. A device that nobody hears of for a while becomes Unknown. Pure: moments
 are arguments, and what is plainly healthy costs no memory. Knows nothing of how a
 device is read or who is told.
@@ -13,15 +13,14 @@ from enum import StrEnum
 
 from msgspec import Struct, structs
 
+from contracts import names
 from contracts.device import DeviceTaint
 from contracts.ids import ClusterName, DeviceID, NodeName
 from contracts.messages import DeviceHealth, HealthJudged
 
-TAINT_KEY = "moorings.dev/unhealthy"
 
-
-class Verdict(StrEnum):
-    """What is believed of a device."""
+class HealthStatus(StrEnum):
+    """The health of a device, as far as its readings prove it."""
 
     HEALTHY = "Healthy"
     UNHEALTHY = "Unhealthy"
@@ -29,7 +28,7 @@ class Verdict(StrEnum):
 
 
 class Symptom(StrEnum):
-    """What one look at a device says when it is not plainly good."""
+    """What a reading of a device shows when it is not plainly good."""
 
     BAD = "Bad"
     SILENT = "Silent"
@@ -44,7 +43,7 @@ class TaintEffect(StrEnum):
 
 
 class Reading(Struct, frozen=True):
-    """One look at a device that is not plainly good."""
+    """One reading of a device that is not plainly good."""
 
     device: DeviceID
     symptom: Symptom
@@ -61,7 +60,7 @@ class Moment(Struct, frozen=True):
 
 
 class HealthPolicy(Struct, frozen=True, kw_only=True):
-    """How much evidence changes a verdict, and what it does to the device."""
+    """How much evidence changes a status, and how the device is tainted then."""
 
     bad_readings: int = 3
     """Bad readings in a row that make a device Unhealthy."""
@@ -78,15 +77,16 @@ class HealthPolicy(Struct, frozen=True, kw_only=True):
 class DeviceRecord(Struct, frozen=True, kw_only=True):
     """What is remembered of a device that is not plainly healthy."""
 
-    verdict: Verdict = Verdict.HEALTHY
+    status: HealthStatus = HealthStatus.HEALTHY
     since_utc: str = ""
-    """When the verdict was given."""
+    """When it became so."""
     message: str = ""
     bad_readings: int = 0
     good_readings: int = 0
     good_since_s: float = 0.0
     silent_since_s: float | None = None
-    looked_at_s: float | None = None
+    read_at_s: float | None = None
+    """When it was read last."""
 
 
 HealthState = Mapping[DeviceID, DeviceRecord]
@@ -94,11 +94,11 @@ HealthState = Mapping[DeviceID, DeviceRecord]
 
 
 class HealthChange(Struct, frozen=True, kw_only=True):
-    """A device whose verdict is not what it was."""
+    """A device whose status is not what it was."""
 
     device: DeviceID
-    before: Verdict
-    after: Verdict
+    before: HealthStatus
+    after: HealthStatus
     message: str = ""
 
 
@@ -113,42 +113,43 @@ def judge(
     A device without a reading was read and is good. Looks at one moment count once, so
     judging twice changes nothing. Cost: linear in the devices that are not healthy.
     """
-    looks = {reading.device: reading for reading in readings}
+    readings_by_device = {reading.device: reading for reading in readings}
     state: dict[DeviceID, DeviceRecord] = {}
     changes: list[HealthChange] = []
-    for device in sorted(previous.keys() | looks.keys()):
+    for device in sorted(previous.keys() | readings_by_device.keys()):
         before = previous.get(device, DeviceRecord())
-        after = _judge_device(policy, before, looks.get(device), now)
+        after = _judge_device(policy, before, readings_by_device.get(device), now)
         if after is not None:
             state[device] = after
-        verdict = Verdict.HEALTHY if after is None else after.verdict
-        if verdict is not before.verdict:
+        status = HealthStatus.HEALTHY if after is None else after.status
+        if status is not before.status:
             message = before.message if after is None else after.message
             changes.append(
                 HealthChange(
-                    device=device, before=before.verdict, after=verdict, message=message
+                    device=device, before=before.status, after=status, message=message
                 )
             )
     return state, tuple(changes)
 
 
 def _judge_device(
-    policy: HealthPolicy, record: DeviceRecord, look: Reading | None, now: Moment
+    policy: HealthPolicy, record: DeviceRecord, reading: Reading | None, now: Moment
 ) -> DeviceRecord | None:
-    if record.looked_at_s == now.monotonic_s:
+    """Return the record after a reading; None: the device is plainly healthy."""
+    if record.read_at_s == now.monotonic_s:
         return record
-    seen = structs.replace(record, looked_at_s=now.monotonic_s)
-    if look is None:
-        return _after_good(policy, seen, now)
-    if look.symptom is Symptom.BAD:
-        return _after_bad(policy, seen, look, now)
-    return _after_silence(policy, seen, look, now)
+    dated = structs.replace(record, read_at_s=now.monotonic_s)
+    if reading is None:
+        return _after_good(policy, dated, now)
+    if reading.symptom is Symptom.BAD:
+        return _after_bad(policy, dated, reading, now)
+    return _after_silence(policy, dated, reading, now)
 
 
 def _after_good(
     policy: HealthPolicy, record: DeviceRecord, now: Moment
 ) -> DeviceRecord | None:
-    if record.verdict is Verdict.HEALTHY:
+    if record.status is HealthStatus.HEALTHY:
         return None
     count = record.good_readings + 1
     since_s = record.good_since_s if record.good_readings else now.monotonic_s
@@ -165,24 +166,24 @@ def _after_good(
 
 
 def _after_bad(
-    policy: HealthPolicy, record: DeviceRecord, look: Reading, now: Moment
+    policy: HealthPolicy, record: DeviceRecord, reading: Reading, now: Moment
 ) -> DeviceRecord:
-    counted = structs.replace(
+    updated = structs.replace(
         record,
         bad_readings=record.bad_readings + 1,
         good_readings=0,
         silent_since_s=None,
     )
     if (
-        record.verdict is Verdict.UNHEALTHY
-        or counted.bad_readings < policy.bad_readings
+        record.status is HealthStatus.UNHEALTHY
+        or updated.bad_readings < policy.bad_readings
     ):
-        return counted
-    return _with_verdict(counted, Verdict.UNHEALTHY, look.message, now)
+        return updated
+    return _with_status(updated, HealthStatus.UNHEALTHY, reading.message, now)
 
 
 def _after_silence(
-    policy: HealthPolicy, record: DeviceRecord, look: Reading, now: Moment
+    policy: HealthPolicy, record: DeviceRecord, reading: Reading, now: Moment
 ) -> DeviceRecord:
     """Wait; silence neither ends a row of bad readings nor makes one."""
     since_s = now.monotonic_s
@@ -190,70 +191,73 @@ def _after_silence(
         since_s = record.silent_since_s
     silent = structs.replace(record, good_readings=0, silent_since_s=since_s)
     too_long = now.monotonic_s - since_s >= policy.unknown_after_s
-    if record.verdict is not Verdict.HEALTHY or not too_long:
+    if record.status is not HealthStatus.HEALTHY or not too_long:
         return silent
-    return _with_verdict(silent, Verdict.UNKNOWN, look.message, now)
+    return _with_status(silent, HealthStatus.UNKNOWN, reading.message, now)
 
 
-def _with_verdict(
-    record: DeviceRecord, verdict: Verdict, message: str, now: Moment
+def _with_status(
+    record: DeviceRecord, status: HealthStatus, message: str, now: Moment
 ) -> DeviceRecord:
-    return structs.replace(record, verdict=verdict, since_utc=now.utc, message=message)
+    return structs.replace(record, status=status, since_utc=now.utc, message=message)
 
 
-def known(state: HealthState, devices: Collection[DeviceID]) -> HealthState:
-    """Forget devices that the node does not have any more."""
+def keep_devices(state: HealthState, devices: Collection[DeviceID]) -> HealthState:
+    """Keep what is about devices that the node still has."""
     return {device: record for device, record in state.items() if device in devices}
 
 
 def to_message(
     policy: HealthPolicy, cluster: ClusterName, node: NodeName, state: HealthState
 ) -> HealthJudged:
-    """Say which devices are not healthy, in order of their ids."""
+    """Write which devices are not healthy, in order of their ids."""
     return HealthJudged(
         cluster=cluster,
         node=node,
         devices=tuple(
             DeviceHealth(
                 device=device,
-                verdict=record.verdict.value,
+                verdict=record.status.value,
                 taints=(_taint(policy, record),),
                 message=record.message,
             )
             for device, record in sorted(state.items())
-            if record.verdict is not Verdict.HEALTHY
+            if record.status is not HealthStatus.HEALTHY
         ),
     )
 
 
 def _taint(policy: HealthPolicy, record: DeviceRecord) -> DeviceTaint:
-    unhealthy = record.verdict is Verdict.UNHEALTHY
+    unhealthy = record.status is HealthStatus.UNHEALTHY
     effect = policy.unhealthy_effect if unhealthy else policy.unknown_effect
     return DeviceTaint(
-        key=TAINT_KEY,
-        value=record.verdict.value,
+        key=names.UNHEALTHY,
+        value=record.status.value,
         effect=effect.value,
         time_added=record.since_utc,
     )
 
 
-def recall(message: HealthJudged, state: HealthState) -> HealthState:
-    """Believe what was said before a restart, unless a new verdict was given since.
+def restore(message: HealthJudged, state: HealthState) -> HealthState:
+    """Go on from what was sent before a restart, but for what has changed since.
 
-    Readings that changed no verdict yet do not clear a taint.
+    Readings that changed no status yet do not clear a taint.
     """
-    said = {
-        item.device: DeviceRecord(
-            verdict=Verdict(item.verdict),
-            since_utc=next((t.time_added or "" for t in item.taints), ""),
-            message=item.message,
+    sent = {
+        device_health.device: DeviceRecord(
+            status=HealthStatus(device_health.verdict),
+            since_utc=next(
+                (taint.time_added or "" for taint in device_health.taints), ""
+            ),
+            message=device_health.message,
         )
-        for item in message.devices
-        if item.verdict in {Verdict.UNHEALTHY.value, Verdict.UNKNOWN.value}
+        for device_health in message.devices
+        if device_health.verdict
+        in {HealthStatus.UNHEALTHY.value, HealthStatus.UNKNOWN.value}
     }
     judged = {
         device: record
         for device, record in state.items()
-        if record.verdict is not Verdict.HEALTHY or device not in said
+        if record.status is not HealthStatus.HEALTHY or device not in sent
     }
-    return {**said, **judged}
+    return {**sent, **judged}

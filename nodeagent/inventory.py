@@ -1,4 +1,4 @@
-"""Turns a node's devices into its announcement, and says what differs from the last.
+"""Turns a node's devices into its announcement, and finds what differs from the last.
 
 A pool's generation rises exactly when its content changes: health is no part of it.
 Only hashes of what was announced are kept, so one process can stand for thousands of
@@ -21,7 +21,7 @@ _DIGEST_BYTES = 16
 
 
 class NodeDevices(Struct, frozen=True, kw_only=True):
-    """All that a source found on a node; generations are not its business."""
+    """All that a source lists on a node; generations are not its business."""
 
     node: NodeName
     pools: tuple[ResourcePool, ...] = ()
@@ -47,7 +47,7 @@ class AnnouncedPool(Struct, frozen=True):
     """Empty once the pool is gone: its generation is kept for its return."""
 
 
-class Announced(Struct, frozen=True, kw_only=True):
+class AnnouncedNode(Struct, frozen=True, kw_only=True):
     """What is remembered of an announcement."""
 
     digest: bytes
@@ -63,20 +63,21 @@ class InventoryChange(Struct, frozen=True, kw_only=True):
 
 
 def announce(
-    cluster: ClusterName, devices: NodeDevices, last: Announced | None
-) -> tuple[DevicesAnnounced, Announced]:
+    cluster: ClusterName, devices: NodeDevices, last: AnnouncedNode | None
+) -> tuple[DevicesAnnounced, AnnouncedNode]:
     """Write the announcement of a node, continuing the generations of the last one."""
-    before = last.pools if last else {}
-    remembered = {
-        pool_id: AnnouncedPool(pool.generation, b"") for pool_id, pool in before.items()
+    last_pools = last.pools if last else {}
+    announced_pools = {
+        pool_id: AnnouncedPool(pool.generation, b"")
+        for pool_id, pool in last_pools.items()
     }
     pools: list[ResourcePool] = []
     for pool in devices.pools:
         pool_id = PoolID(pool.driver, pool.name)
         digest = _pool_digest(pool)
-        old = before.get(pool_id, AnnouncedPool(0, b""))
-        generation = old.generation + (old.digest != digest)
-        remembered[pool_id] = AnnouncedPool(generation, digest)
+        last_pool = last_pools.get(pool_id, AnnouncedPool(0, b""))
+        generation = last_pool.generation + (last_pool.digest != digest)
+        announced_pools[pool_id] = AnnouncedPool(generation, digest)
         pools.append(structs.replace(pool, generation=generation))
     message = DevicesAnnounced(
         cluster=cluster,
@@ -86,25 +87,27 @@ def announce(
         resources=devices.resources,
     )
     digest = _digest(encode(message))
-    return message, Announced(digest=digest, pools=remembered)
+    return message, AnnouncedNode(digest=digest, pools=announced_pools)
 
 
-def difference(before: Announced | None, after: Announced) -> InventoryChange | None:
-    """Say what an announcement changes; None when it repeats the last one."""
+def find_change(
+    before: AnnouncedNode | None, after: AnnouncedNode
+) -> InventoryChange | None:
+    """Return what an announcement changes; None when it repeats the last one."""
     if before is not None and before.digest == after.digest:
         return None
-    old = before.pools if before else {}
+    pools_before = before.pools if before else {}
     changed = {
         pool_id
-        for pool_id in old.keys() | after.pools.keys()
-        if old.get(pool_id) != after.pools.get(pool_id)
+        for pool_id in pools_before.keys() | after.pools.keys()
+        if pools_before.get(pool_id) != after.pools.get(pool_id)
     }
     return InventoryChange(pools=tuple(sorted(changed)))
 
 
-def recall(message: DevicesAnnounced) -> Announced:
-    """Remember an announcement made before a restart, to go on from there."""
-    return Announced(
+def restore(message: DevicesAnnounced) -> AnnouncedNode:
+    """Return what is remembered of an announcement made before a restart."""
+    return AnnouncedNode(
         digest=_digest(encode(message)),
         pools={
             PoolID(pool.driver, pool.name): AnnouncedPool(

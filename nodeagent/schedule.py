@@ -1,4 +1,4 @@
-"""Says whose turn it is when many nodes do something once an interval, spread evenly.
+"""The schedule of what many nodes do once an interval each, spread evenly over it.
 
 Pure: the shell says which span of time has passed. Each node comes exactly once an
 interval, however unevenly the shell asks.
@@ -10,7 +10,7 @@ from hashlib import sha256
 from math import floor
 
 
-def turns(
+def list_due(
     count: int, interval_s: float, phase: float, since_s: float, now_s: float
 ) -> tuple[int, ...]:
     """List the indices, of `count`, whose moment lies in (since, now].
@@ -27,7 +27,7 @@ def turns(
 
 
 def phase_of(name: str) -> float:
-    """Give a name its own phase, the same in every run."""
+    """Return the phase of a name, from 0 to 1, the same in every run."""
     return int.from_bytes(sha256(name.encode()).digest()[:6]) / 2**48
 
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from nodeagent.agent_state import Book
-from nodeagent.announcer import Announcer, Pace
+from nodeagent.agent_state import AgentState
+from nodeagent.announcer import Announcer, AnnouncerSettings
 from nodeagent.config import NodeAgentConfig
 from nodeagent.errors import FleetError
 from nodeagent.health import Moment
@@ -29,15 +29,15 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
         ConfigError: the fleet or faults file cannot be used.
         BusError: the streams are not as they should be.
     """
-    source = _source(config)
+    source = _open_source(config)
     settings = BusSettings.of(config, f"nodeagent-{config.node or 'fleet'}")
     async with Bus.open(settings) as bus:
         announcer = Announcer(
             bus,
             source,
-            Book(config.cluster, source.nodes, config.health_policy),
+            AgentState(config.cluster, source.nodes, config.health_policy),
             config.cluster,
-            pace=Pace(
+            settings=AnnouncerSettings(
                 read_s=config.read_s,
                 heartbeat_s=config.heartbeat_s,
                 heartbeat_ttl_s=config.heartbeat_ttl_s,
@@ -48,16 +48,20 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             clock=_now,
         )
         yield {
+            # Reads the devices and judges them; never waits for the bus.
             "watch-devices": announcer.watch_devices,
+            # Sends inventory and health of nodes that changed, and restores what was
+            # sent before a restart.
             "publish-changes": announcer.publish_changes,
+            # Apart from the changes, so that much to send makes no node look dead.
             "publish-heartbeats": announcer.publish_heartbeats,
         }
 
 
-def _source(config: NodeAgentConfig) -> SimulatedSource:
-    faults = Path(config.faults_file) if config.faults_file else None
+def _open_source(config: NodeAgentConfig) -> SimulatedSource:
+    faults_file = Path(config.faults_file) if config.faults_file else None
     try:
-        return open_simulated(Path(config.fleet), faults, config.node or None)
+        return open_simulated(Path(config.fleet), faults_file, config.node or None)
     except FleetError as error:
         raise ConfigError("NODEAGENT_FLEET", str(error)) from error
 

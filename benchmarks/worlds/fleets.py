@@ -54,7 +54,7 @@ DEVICES = (
 def inventories(gpu_nodes: int | None = None) -> list[DevicesAnnounced]:
     """Announce the openb fleet: all of it, or so many of its GPU nodes by name hash."""
     nodes = expand(read_fleet(FLEET.read_text(), FLEET.name), FLEET.name)
-    found = [announce(CLUSTER, nodes.devices_of(n), None)[0] for n in nodes.places]
+    found = [announce(CLUSTER, nodes.make_devices(n), None)[0] for n in nodes.by_name]
     if gpu_nodes is None:
         return found
     with_gpus = [message for message in found if message.pools]
@@ -65,7 +65,7 @@ def uniform(nodes: int) -> list[DevicesAnnounced]:
     """Announce nodes of 8 GPUs each, one in four of another model than the rest."""
     text = UNIFORM.format(g2=nodes - nodes // 4, t4=nodes // 4, devices=DEVICES)
     made = expand(read_fleet(text, "uniform"), "uniform")
-    return [announce(CLUSTER, made.devices_of(n), None)[0] for n in made.places]
+    return [announce(CLUSTER, made.make_devices(n), None)[0] for n in made.by_name]
 
 
 def observed_class() -> ObjectObserved:

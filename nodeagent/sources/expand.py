@@ -12,21 +12,22 @@ from uuid import NAMESPACE_DNS, uuid5
 
 from msgspec import Struct
 
+from contracts import names
 from contracts.device import Device, DeviceAttribute, DeviceCapacity, ResourcePool
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from nodeagent.errors import FleetError
 from nodeagent.inventory import NodeDevices
-from nodeagent.sources.fleet import AttributeValue, DeviceSpec, Fleet, NodeShape
+from nodeagent.sources.fleet import AttributeValue, DeviceSpec, Fleet, NodeShapeSpec
 from nodeagent.sources.fleet_rules import MAX_TEXT, check, is_label_value, is_subdomain
 from nodeagent.sources.template import fill
 
 _UUIDS = uuid5(NAMESPACE_DNS, "devices.moorings.dev")
 
 
-class NodePlace(Struct, frozen=True):
-    """Where a node stands in its fleet."""
+class FleetNode(Struct, frozen=True):
+    """A node of a fleet: its shape, and which of them it is."""
 
-    shape: NodeShape
+    shape: NodeShapeSpec
     index: int
     """In its shape."""
     position: int
@@ -37,26 +38,26 @@ class Nodes(Struct, frozen=True):
     """The nodes of a fleet by name, and how to make each."""
 
     fleet: Fleet
-    places: Mapping[NodeName, NodePlace]
+    by_name: Mapping[NodeName, FleetNode]
 
-    def devices_of(self, node: NodeName) -> NodeDevices:
-        """Make all devices of a node."""
-        place = self.places[node]
+    def make_devices(self, node: NodeName) -> NodeDevices:
+        """Return all devices of a node."""
+        fleet_node = self.by_name[node]
         pools: dict[tuple[DriverName, PoolName], list[Device]] = {}
-        for spec in place.shape.devices:
+        for spec in fleet_node.shape.devices:
             key = (DriverName(spec.driver), PoolName(fill(spec.pool, {"node": node})))
             pools.setdefault(key, []).extend(_devices(spec, node, key[1]))
         return NodeDevices(
             node=node,
-            labels=_labels(self.fleet, place),
-            resources=place.shape.resources,
+            labels=_labels(self.fleet, fleet_node),
+            resources=fleet_node.shape.resources,
             pools=tuple(
                 ResourcePool(driver=driver, name=name, devices=tuple(devices))
                 for (driver, name), devices in pools.items()
             ),
         )
 
-    def device_ids_of(self, node: NodeName) -> tuple[DeviceID, ...]:
+    def list_device_ids(self, node: NodeName) -> tuple[DeviceID, ...]:
         """List the ids of a node's devices, without their attributes."""
         return tuple(
             DeviceID(
@@ -64,7 +65,7 @@ class Nodes(Struct, frozen=True):
                 PoolName(fill(spec.pool, {"node": node})),
                 _device_name(spec, node, index),
             )
-            for spec in self.places[node].shape.devices
+            for spec in self.by_name[node].shape.devices
             for index in range(spec.count)
         )
 
@@ -76,37 +77,37 @@ def expand(fleet: Fleet, file: str) -> Nodes:
         FleetError: the fleet breaks a rule, or a name that it makes does.
     """
     check(fleet, file)
-    places: dict[NodeName, NodePlace] = {}
+    nodes_by_name: dict[NodeName, FleetNode] = {}
     for number, shape in enumerate(fleet.nodes):
         field = f"nodes[{number}].name"
         for index in range(shape.count):
-            place = NodePlace(shape, index, len(places))
-            name = NodeName(fill(shape.name, _node_values(place)))
+            node = FleetNode(shape, index, len(nodes_by_name))
+            name = NodeName(fill(shape.name, _node_values(node)))
             if not is_subdomain(name):
                 raise FleetError(file, field, f"makes {name!r}, no name for a node")
-            if name in places:
+            if name in nodes_by_name:
                 raise FleetError(file, field, f"makes {name!r} a second time")
-            places[name] = place
-    nodes = Nodes(fleet, places)
+            nodes_by_name[name] = node
+    nodes = Nodes(fleet, nodes_by_name)
     _check_first_of_each_shape(nodes, file)
     return nodes
 
 
 def _check_first_of_each_shape(nodes: Nodes, file: str) -> None:
-    """Nodes of a shape differ by numbers alone: what holds for one holds for all."""
-    for node, place in nodes.places.items():
-        if place.index:
+    """Refuse what a shape makes; its nodes differ by numbers alone, so one will do."""
+    for name, node in nodes.by_name.items():
+        if node.index:
             continue
-        at = f"nodes[{nodes.fleet.nodes.index(place.shape)}]"
-        for key, value in _labels(nodes.fleet, place).items():
+        at = f"nodes[{nodes.fleet.nodes.index(node.shape)}]"
+        for key, value in _labels(nodes.fleet, node).items():
             if not is_label_value(value):
                 rule = f"makes {value!r} of {key}, no value for a label"
                 raise FleetError(file, f"{at}.labels", rule)
-        for rule in _made_violations(nodes.devices_of(node)):
+        for rule in _device_violations(nodes.make_devices(name)):
             raise FleetError(file, f"{at}.devices", rule)
 
 
-def _made_violations(devices: NodeDevices) -> Iterator[str]:
+def _device_violations(devices: NodeDevices) -> Iterator[str]:
     for pool in devices.pools:
         if not is_subdomain(pool.name):
             yield f"makes {pool.name!r}, no name for a pool"
@@ -117,33 +118,36 @@ def _made_violations(devices: NodeDevices) -> Iterator[str]:
                 text = value.string_value or value.version_value or ""
                 if len(text) > MAX_TEXT:
                     yield f"makes {text!r} of {key}, over {MAX_TEXT} characters"
-    ids = devices.device_ids
-    if len(set(ids)) != len(ids):
+    device_ids = devices.device_ids
+    if len(set(device_ids)) != len(device_ids):
         yield "makes two devices of one driver, pool and name"
 
 
-def _node_values(place: NodePlace) -> dict[str, str | int]:
+def _node_values(node: FleetNode) -> dict[str, str | int]:
     return {
-        "shape": place.shape.shape,
-        "index": place.index,
-        "position": place.position,
+        "shape": node.shape.shape,
+        "index": node.index,
+        "position": node.position,
     }
 
 
-def _labels(fleet: Fleet, place: NodePlace) -> dict[str, str]:
+def _labels(fleet: Fleet, node: FleetNode) -> dict[str, str]:
     labels = {}
     for rule in fleet.topology:
         group = (
-            place.position // rule.nodes if rule.nodes else place.position % rule.groups
+            node.position // rule.nodes if rule.nodes else node.position % rule.groups
         )
         labels[rule.label] = fill(rule.value, {"index": group})
-    values = _node_values(place)
-    own = {key: fill(value, values) for key, value in place.shape.labels.items()}
-    return {**labels, **own}
+    values = _node_values(node)
+    for key, value in node.shape.labels.items():
+        labels[key] = fill(value, values)
+    return labels
 
 
 def _devices(spec: DeviceSpec, node: NodeName, pool: PoolName) -> list[Device]:
-    capacity = {name: DeviceCapacity(value=v) for name, v in spec.capacity.items()}
+    capacity = {
+        name: DeviceCapacity(value=total) for name, total in spec.capacity.items()
+    }
     return [
         Device(
             name=_device_name(spec, node, index),
@@ -185,12 +189,14 @@ def _attributes(
     uuid = uuid5(_UUIDS, f"{node}/{spec.driver}/{pool}/{name}")
     attributes["uuid"] = DeviceAttribute(string_value=f"{spec.uuid_prefix}-{uuid}")
     if spec.numa_nodes:
-        attributes["resource.kubernetes.io/numaNode"] = _number(int(values["numa"]))
+        attributes["resource.kubernetes.io/numaNode"] = _int_attribute(
+            int(values["numa"])
+        )
     if spec.pcie_roots:
         root = f"pci0000:{values['root']:02x}"
-        attributes["resource.kubernetes.io/pcieRoot"] = _text(root)
+        attributes["resource.kubernetes.io/pcieRoot"] = _string_attribute(root)
     if spec.rails:
-        attributes["net.moorings.dev/rail"] = _number(int(values["rail"]))
+        attributes[names.RAIL] = _int_attribute(int(values["rail"]))
     return attributes
 
 
@@ -200,17 +206,17 @@ def _attribute(
     if isinstance(value, bool):
         return DeviceAttribute(bool_value=value)
     if isinstance(value, int):
-        return _number(value)
+        return _int_attribute(value)
     if isinstance(value, str):
-        return _text(fill(value, values))
+        return _string_attribute(fill(value, values))
     return DeviceAttribute(version_value=value.version)
 
 
 @lru_cache(maxsize=4096)
-def _number(value: int) -> DeviceAttribute:
+def _int_attribute(value: int) -> DeviceAttribute:
     return DeviceAttribute(int_value=value)
 
 
 @lru_cache(maxsize=4096)
-def _text(value: str) -> DeviceAttribute:
+def _string_attribute(value: str) -> DeviceAttribute:
     return DeviceAttribute(string_value=value)

@@ -1,10 +1,12 @@
 """When which simulated device is faulty: fault descriptions made into spans of time.
 
-Pure: seconds since the start are an argument, and jitter comes from the fleet's seed.
+Reads the durations of the fleet file, such as `20s`, `500ms` and `2m`. Pure: seconds
+since the start are an argument, and jitter comes from the fleet's seed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -16,9 +18,12 @@ from msgspec import Struct
 from contracts.ids import DeviceID, NodeName
 from nodeagent.errors import FleetError
 from nodeagent.health import Reading, Symptom
-from nodeagent.sources import duration
 from nodeagent.sources.expand import Nodes
 from nodeagent.sources.fleet import FaultSpec
+
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)", re.ASCII)
+_DURATION_RULE = "must be a duration such as 500ms, 20s, 2m or 1h"
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class FaultVerdict(StrEnum):
@@ -45,7 +50,7 @@ class FaultSpan(Struct, frozen=True):
     message: str
 
     def is_active(self, elapsed_s: float) -> bool:
-        """Tell whether the fault is there after so many seconds."""
+        """Whether the fault is there after so many seconds."""
         return self.start_s <= elapsed_s < self.end_s
 
 
@@ -73,8 +78,8 @@ def plan_faults(
 
 
 def faults_at(spans: Iterable[FaultSpan], elapsed_s: float) -> FaultState:
-    """Say what is wrong after so many seconds; bad readings hide silent ones."""
-    looks: dict[NodeName, dict[DeviceID, Reading]] = {}
+    """Return what is wrong after so many seconds; bad readings hide silent ones."""
+    readings: dict[NodeName, dict[DeviceID, Reading]] = {}
     removed: dict[NodeName, frozenset[DeviceID]] = {}
     away: set[NodeName] = set()
     for span in spans:
@@ -84,29 +89,29 @@ def faults_at(spans: Iterable[FaultSpan], elapsed_s: float) -> FaultState:
             case FaultVerdict.AWAY:
                 away.add(span.node)
             case FaultVerdict.REMOVED:
-                before = removed.get(span.node, frozenset())
-                removed[span.node] = before | span.devices
+                earlier = removed.get(span.node, frozenset())
+                removed[span.node] = earlier | span.devices
             case FaultVerdict.UNHEALTHY:
-                bad = _looks(span, Symptom.BAD)
-                looks[span.node] = looks.get(span.node, {}) | bad
+                bad = _readings(span, Symptom.BAD)
+                readings[span.node] = readings.get(span.node, {}) | bad
             case FaultVerdict.UNKNOWN:
-                silent = _looks(span, Symptom.SILENT)
-                looks[span.node] = silent | looks.get(span.node, {})
+                silent = _readings(span, Symptom.SILENT)
+                readings[span.node] = silent | readings.get(span.node, {})
     return FaultState(
         readings={
             node: tuple(
-                look
-                for device, look in found.items()
+                reading
+                for device, reading in readings_by_device.items()
                 if device not in removed.get(node, frozenset())
             )
-            for node, found in looks.items()
+            for node, readings_by_device in readings.items()
         },
         removed=removed,
         away=frozenset(away),
     )
 
 
-def _looks(span: FaultSpan, symptom: Symptom) -> dict[DeviceID, Reading]:
+def _readings(span: FaultSpan, symptom: Symptom) -> dict[DeviceID, Reading]:
     return {
         device: Reading(device, symptom, span.message)
         for device in sorted(span.devices)
@@ -119,19 +124,19 @@ def _spans(spec: FaultSpec, index: int, nodes: Nodes, file: str) -> Iterable[Fau
     if spec.verdict not in set(FaultVerdict):
         raise FleetError(file, f"{at}.verdict", f"must be one of {names}")
     verdict = FaultVerdict(spec.verdict)
-    start_s = _seconds(spec.at, file, f"{at}.at")
-    lasts_s = _seconds(spec.duration, file, f"{at}.for") if spec.duration else inf
-    jitter_s = _seconds(spec.jitter, file, f"{at}.jitter")
-    found = [node for node in nodes.places if fnmatchcase(node, spec.node)]
-    if not found:
+    start_s = _read_seconds(spec.at, file, f"{at}.at")
+    lasts_s = _read_seconds(spec.duration, file, f"{at}.for") if spec.duration else inf
+    jitter_s = _read_seconds(spec.jitter, file, f"{at}.jitter")
+    matching_nodes = [node for node in nodes.by_name if fnmatchcase(node, spec.node)]
+    if not matching_nodes:
         raise FleetError(file, f"{at}.node", f"no node is named {spec.node!r}")
     if verdict is FaultVerdict.AWAY and spec.device != "*":
         raise FleetError(file, f"{at}.device", "must be absent: Away is about a node")
     spans = []
-    for node in found:
+    for node in matching_nodes:
         devices = frozenset(
             device
-            for device in nodes.device_ids_of(node)
+            for device in nodes.list_device_ids(node)
             if fnmatchcase(device.device, spec.device)
         )
         begin_s = start_s + jitter_s * _fraction(f"{nodes.fleet.seed}/{index}/{node}")
@@ -146,11 +151,11 @@ def _spans(spec: FaultSpec, index: int, nodes: Nodes, file: str) -> Iterable[Fau
     return spans
 
 
-def _seconds(value: str, file: str, field: str) -> float:
-    seconds = duration.duration_s(value)
-    if seconds is None:
-        raise FleetError(file, field, duration.RULE)
-    return seconds
+def _read_seconds(value: str, file: str, field: str) -> float:
+    match = _DURATION.fullmatch(value)
+    if match is None:
+        raise FleetError(file, field, _DURATION_RULE)
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def _fraction(seed: str) -> float:

@@ -16,8 +16,6 @@ from contracts.errors import DecodeError
 from contracts.quantity import Quantity
 from nodeagent.errors import FleetError
 
-API_VERSION = "moorings.dev/v1alpha1"
-
 T = TypeVar("T")
 
 
@@ -55,7 +53,7 @@ class DeviceSpec(FleetPart, frozen=True, kw_only=True):
     uuid_prefix: str = "DEV"
 
 
-class NodeShape(FleetPart, frozen=True, kw_only=True):
+class NodeShapeSpec(FleetPart, frozen=True, kw_only=True):
     """Nodes that are alike but for their names."""
 
     shape: str
@@ -77,7 +75,7 @@ class TopologyRule(FleetPart, frozen=True, kw_only=True):
     nodes: int = 0
     """Neighbours in a group: node `n` of the fleet is in group `n / nodes`."""
     groups: int = 0
-    """Groups dealt in turn: node `n` is in group `n mod groups`."""
+    """Groups in turn: node `n` is in group `n mod groups`."""
 
 
 class FaultSpec(FleetPart, frozen=True, kw_only=True, rename={"duration": "for"}):
@@ -104,7 +102,7 @@ class Fleet(FleetPart, frozen=True, kw_only=True):
     name: str
     seed: int = 0
     topology: tuple[TopologyRule, ...] = ()
-    nodes: tuple[NodeShape, ...]
+    nodes: tuple[NodeShapeSpec, ...]
     faults: tuple[FaultSpec, ...] = ()
 
 
@@ -137,8 +135,8 @@ def _read(text: str, file: str, kind: type[T]) -> T:
         value: Any = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f"line {mark.line + 1}" if mark else ""
-        raise FleetError(file, place, f"is no YAML: {error.problem}") from error
+        line = f"line {mark.line + 1}" if mark else ""
+        raise FleetError(file, line, f"is no YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise FleetError(file, "", f"is no YAML: {error}") from error
     try:

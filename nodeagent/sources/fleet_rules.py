@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 
+from contracts import names
 from nodeagent.errors import FleetError
 from nodeagent.sources.fleet import (
-    API_VERSION,
     DeviceSpec,
     Fleet,
-    NodeShape,
+    NodeShapeSpec,
     TopologyRule,
     VersionValue,
 )
-from nodeagent.sources.template import unknown_places
+from nodeagent.sources.template import find_unknown_placeholders
 
 MAX_NODES = 100_000
 MAX_DEVICES = 1_024
@@ -26,8 +26,8 @@ MAX_QUALIFIED = 32
 """Attributes and capacities of a device together (DRA)."""
 MAX_TEXT = 64
 """Characters of an attribute's text or version (DRA)."""
-NODE_PLACES = frozenset({"shape", "index", "position"})
-DEVICE_PLACES = frozenset({"node", "index", "numa", "root", "rail"})
+NODE_PLACEHOLDERS = frozenset({"shape", "index", "position"})
+DEVICE_PLACEHOLDERS = frozenset({"node", "index", "numa", "root", "rail"})
 
 _BUILT_IN = 4
 """uuid, numaNode, pcieRoot, rail."""
@@ -58,18 +58,18 @@ def check(fleet: Fleet, file: str) -> None:
 
 
 def is_subdomain(name: str) -> bool:
-    """Tell whether Kubernetes takes it for the name of a node, pool or driver."""
+    """Whether Kubernetes takes it for the name of a node, pool or driver."""
     return _SUBDOMAIN.fullmatch(name) is not None
 
 
 def is_label_value(text: str) -> bool:
-    """Tell whether Kubernetes takes it for the value of a label."""
+    """Whether Kubernetes takes it for the value of a label."""
     return _LABEL_VALUE.fullmatch(text) is not None
 
 
 def _fleet_violations(fleet: Fleet) -> Iterator[Violation]:
-    if fleet.api_version != API_VERSION:
-        yield "apiVersion", f"must be {API_VERSION}"
+    if fleet.api_version != names.API_VERSION:
+        yield "apiVersion", f"must be {names.API_VERSION}"
     if fleet.kind != "Fleet":
         yield "kind", "must be Fleet"
     if not is_subdomain(fleet.name):
@@ -80,32 +80,34 @@ def _fleet_violations(fleet: Fleet) -> Iterator[Violation]:
         yield "nodes", f"must be at most {MAX_NODES} nodes together"
     for index, rule in enumerate(fleet.topology):
         yield from _topology_violations(f"topology[{index}]", rule)
-    seen: set[str] = set()
+    shape_names: set[str] = set()
     for index, shape in enumerate(fleet.nodes):
-        if shape.shape in seen:
+        if shape.shape in shape_names:
             yield f"nodes[{index}].shape", f"{shape.shape!r} is used twice"
-        seen.add(shape.shape)
+        shape_names.add(shape.shape)
         yield from _shape_violations(f"nodes[{index}]", shape)
 
 
 def _topology_violations(at: str, rule: TopologyRule) -> Iterator[Violation]:
     yield from _label_key_violations(f"{at}.label", rule.label)
-    yield from _place_violations(f"{at}.value", rule.value, {"index"})
+    yield from _placeholder_violations(f"{at}.value", rule.value, {"index"})
     if (rule.nodes > 0) == (rule.groups > 0):
         yield at, "must have exactly one of nodes and groups, above 0"
 
 
-def _shape_violations(at: str, shape: NodeShape) -> Iterator[Violation]:
+def _shape_violations(at: str, shape: NodeShapeSpec) -> Iterator[Violation]:
     if not is_subdomain(shape.shape):
         yield f"{at}.shape", "must be a lowercase DNS name"
     if shape.count < 1:
         yield f"{at}.count", "must be at least 1"
-    yield from _place_violations(f"{at}.name", shape.name, NODE_PLACES)
+    yield from _placeholder_violations(f"{at}.name", shape.name, NODE_PLACEHOLDERS)
     if shape.count > 1 and not re.search(r"\{(index|position)\b", shape.name):
         yield f"{at}.name", "must have {index} or {position}: names would be equal"
     for key, value in shape.labels.items():
         yield from _label_key_violations(f"{at}.labels[{key}]", key)
-        yield from _place_violations(f"{at}.labels[{key}]", value, NODE_PLACES)
+        yield from _placeholder_violations(
+            f"{at}.labels[{key}]", value, NODE_PLACEHOLDERS
+        )
     for name, amount in shape.resources.items():
         if amount.nano < 0:
             yield f"{at}.resources[{name}]", "must not be negative"
@@ -118,10 +120,10 @@ def _device_violations(at: str, spec: DeviceSpec) -> Iterator[Violation]:
         yield f"{at}.driver", "must be a lowercase DNS name of at most 63 characters"
     if not 1 <= spec.count <= MAX_DEVICES:
         yield f"{at}.count", f"must be between 1 and {MAX_DEVICES}"
-    yield from _place_violations(f"{at}.name", spec.name, DEVICE_PLACES)
+    yield from _placeholder_violations(f"{at}.name", spec.name, DEVICE_PLACEHOLDERS)
     if spec.count > 1 and "{index" not in spec.name:
         yield f"{at}.name", "must have {index}: names would be equal"
-    yield from _place_violations(f"{at}.pool", spec.pool, {"node"})
+    yield from _placeholder_violations(f"{at}.pool", spec.pool, {"node"})
     if not _UUID_PREFIX.fullmatch(spec.uuid_prefix):
         yield f"{at}.uuidPrefix", "must be 1 to 24 letters, digits or dashes"
     groups = {
@@ -142,32 +144,32 @@ def _qualified_violations(at: str, spec: DeviceSpec) -> Iterator[Violation]:
             f"must have at most {MAX_QUALIFIED - _BUILT_IN} attributes and capacities",
         )
     for name, value in spec.attributes.items():
-        place = f"{at}.attributes[{name}]"
-        yield from _qualified_name_violations(place, name, spec)
+        path = f"{at}.attributes[{name}]"
+        yield from _qualified_name_violations(path, name, spec)
         if isinstance(value, str):
-            yield from _place_violations(place, value, DEVICE_PLACES)
+            yield from _placeholder_violations(path, value, DEVICE_PLACEHOLDERS)
         elif isinstance(value, VersionValue):
             if not _VERSION.fullmatch(value.version):
-                yield place, "must be a semantic version such as 1.2.3"
+                yield path, "must be a semantic version such as 1.2.3"
         elif not -(2**63) <= value < 2**63:
-            yield place, "must fit 64 bits"
+            yield path, "must fit 64 bits"
     for name, amount in spec.capacity.items():
-        place = f"{at}.capacity[{name}]"
-        yield from _qualified_name_violations(place, name, spec)
+        path = f"{at}.capacity[{name}]"
+        yield from _qualified_name_violations(path, name, spec)
         if amount.nano < 0:
-            yield place, "must not be negative"
+            yield path, "must not be negative"
 
 
 def _qualified_name_violations(
-    place: str, name: str, spec: DeviceSpec
+    path: str, name: str, spec: DeviceSpec
 ) -> Iterator[Violation]:
     domain, slash, identifier = name.rpartition("/")
     if not _IDENTIFIER.fullmatch(identifier):
-        yield place, "must be an identifier, or domain/identifier"
+        yield path, "must be an identifier, or domain/identifier"
     if slash and (not is_subdomain(domain) or len(domain) > 63):
-        yield place, "must have a lowercase DNS name before the slash"
+        yield path, "must have a lowercase DNS name before the slash"
     if name in built_in_attributes(spec):
-        yield place, "is set by the fleet itself: use numaNodes, pcieRoots or rails"
+        yield path, "is set by the fleet itself: use numaNodes, pcieRoots or rails"
 
 
 def built_in_attributes(spec: DeviceSpec) -> Mapping[str, int]:
@@ -176,7 +178,7 @@ def built_in_attributes(spec: DeviceSpec) -> Mapping[str, int]:
         "uuid": 1,
         "resource.kubernetes.io/numaNode": spec.numa_nodes,
         "resource.kubernetes.io/pcieRoot": spec.pcie_roots,
-        "net.moorings.dev/rail": spec.rails,
+        names.RAIL: spec.rails,
     }
 
 
@@ -185,9 +187,9 @@ def _label_key_violations(field: str, key: str) -> Iterator[Violation]:
         yield field, "must be the key of a label"
 
 
-def _place_violations(
+def _placeholder_violations(
     field: str, text: str, allowed: Collection[str]
 ) -> Iterator[Violation]:
-    for wrong in unknown_places(text, allowed):
-        names = ", ".join(f"{{{name}}}" for name in sorted(allowed))
-        yield field, f"has {wrong!r}; only {names} can be filled in"
+    for placeholder in find_unknown_placeholders(text, allowed):
+        listed = ", ".join(f"{{{name}}}" for name in sorted(allowed))
+        yield field, f"has {placeholder!r}; only {listed} can be filled in"

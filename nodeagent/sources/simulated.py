@@ -35,16 +35,16 @@ def open_simulated(
         FleetError: a file cannot be read or breaks a rule, or has no such node.
     """
     name = str(fleet_file)
-    fleet = read_fleet(_text(fleet_file), name)
+    fleet = read_fleet(_read_text(fleet_file), name)
     nodes = expand(fleet, name)
-    if node is not None and node not in nodes.places:
+    if node is not None and node not in nodes.by_name:
         raise FleetError(name, "nodes", f"no node is named {node!r}")
     return SimulatedSource(
         nodes, plan_faults(fleet.faults, nodes, name), faults_file, node
     )
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -62,18 +62,18 @@ class SimulatedSource:
         only: NodeName | None = None,
     ) -> None:
         self._nodes = nodes
-        self._names = tuple(nodes.places) if only is None else (only,)
-        self._spans = self._mine(spans)
+        self._node_names = tuple(nodes.by_name) if only is None else (only,)
+        self._spans = self._of_these_nodes(spans)
         self._faults_file = faults_file
         self._signature: _Signature | None = None
-        self._injected: tuple[FaultSpan, ...] = ()
+        self._injected_spans: tuple[FaultSpan, ...] = ()
         self._started_s: float | None = None
         self._removed: Mapping[NodeName, frozenset[DeviceID]] = {}
 
     @property
     def nodes(self) -> tuple[NodeName, ...]:
-        """The nodes of the fleet, or the one that was asked for."""
-        return self._names
+        """The nodes of the fleet, or the one that this agent stands for."""
+        return self._node_names
 
     async def discover(self, node: NodeName) -> NodeDevices:
         """Make the devices of a node, without those that a fault removed.
@@ -81,19 +81,19 @@ class SimulatedSource:
         Raises:
             SourceError: the fleet has no such node.
         """
-        if node not in self._nodes.places:
+        if node not in self._nodes.by_name:
             raise SourceError("simulated", f"no node is named {node!r}")
-        devices = self._nodes.devices_of(node)
+        devices = self._nodes.make_devices(node)
         removed = self._removed.get(node)
-        return devices if removed is None else _without(devices, removed)
+        return devices if removed is None else _remove(devices, removed)
 
     async def read(self, now_s: float) -> Readings:
-        """Say which faults are there now."""
+        """Return which faults are there now, and read the faults file if it changed."""
         if self._started_s is None:
             self._started_s = now_s
         elapsed_s = now_s - self._started_s
-        self._look_at_faults_file(elapsed_s)
-        state = faults_at((*self._spans, *self._injected), elapsed_s)
+        self._reread_faults_file(elapsed_s)
+        state = faults_at((*self._spans, *self._injected_spans), elapsed_s)
         changed = frozenset(
             node
             for node in self._removed.keys() | state.removed.keys()
@@ -102,11 +102,11 @@ class SimulatedSource:
         self._removed = state.removed
         return Readings(symptoms=state.readings, changed=changed, away=state.away)
 
-    def _mine(self, spans: tuple[FaultSpan, ...]) -> tuple[FaultSpan, ...]:
-        names = frozenset(self._names)
+    def _of_these_nodes(self, spans: tuple[FaultSpan, ...]) -> tuple[FaultSpan, ...]:
+        names = frozenset(self._node_names)
         return tuple(span for span in spans if span.node in names)
 
-    def _look_at_faults_file(self, elapsed_s: float) -> None:
+    def _reread_faults_file(self, elapsed_s: float) -> None:
         if self._faults_file is None:
             return
         signature = _signature(self._faults_file)
@@ -115,33 +115,35 @@ class SimulatedSource:
         self._signature = signature
         file = str(self._faults_file)
         try:
-            text = "" if signature is None else _text(self._faults_file)
+            text = "" if signature is None else _read_text(self._faults_file)
             spans = plan_faults(read_faults(text, file), self._nodes, file)
         except FleetError as error:
             log.warning(
                 "faults.refused", file=error.file, field=error.field, rule=error.rule
             )
             return
-        self._injected = tuple(_later(span, elapsed_s) for span in self._mine(spans))
-        log.info("faults.read", file=file, fault_count=len(self._injected))
+        self._injected_spans = tuple(
+            _shift(span, elapsed_s) for span in self._of_these_nodes(spans)
+        )
+        log.info("faults.read", file=file, fault_count=len(self._injected_spans))
 
 
 def _signature(file: Path) -> _Signature | None:
     try:
-        found = file.stat()
+        stat = file.stat()
     except OSError:
         return None
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
+    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
-def _later(span: FaultSpan, shift_s: float) -> FaultSpan:
+def _shift(span: FaultSpan, shift_s: float) -> FaultSpan:
     return structs.replace(
         span, start_s=span.start_s + shift_s, end_s=span.end_s + shift_s
     )
 
 
-def _without(devices: NodeDevices, removed: frozenset[DeviceID]) -> NodeDevices:
-    names = {(id_.driver, id_.pool, id_.device) for id_ in removed}
+def _remove(devices: NodeDevices, removed: frozenset[DeviceID]) -> NodeDevices:
+    names = {(device.driver, device.pool, device.device) for device in removed}
     return structs.replace(
         devices,
         pools=tuple(

@@ -1,6 +1,6 @@
 """What every source of devices offers, whatever it reads them from.
 
-A source says what it sees now; whether that makes a device unhealthy is decided in
+A source returns what it reads now; whether that makes a device unhealthy is decided in
 `health.py`, and what is announced in `inventory.py`.
 """
 
@@ -16,7 +16,7 @@ from nodeagent.inventory import NodeDevices
 
 
 class Readings(Struct, frozen=True, kw_only=True):
-    """One look at all devices of all nodes; what is not named is good."""
+    """What one reading of all devices shows; a device that is not named is good."""
 
     symptoms: dict[NodeName, tuple[Reading, ...]] = {}
     changed: frozenset[NodeName] = frozenset()
@@ -26,7 +26,11 @@ class Readings(Struct, frozen=True, kw_only=True):
 
 
 class DeviceSource(Protocol):
-    """Where devices come from: of one node, or of many in a simulation."""
+    """Where devices come from: of one node, or of many in a simulation.
+
+    The caller reads over and over, each time with a later `now_s`, and discovers again
+    the nodes that a reading names as changed.
+    """
 
     @property
     def nodes(self) -> tuple[NodeName, ...]:
@@ -42,7 +46,7 @@ class DeviceSource(Protocol):
         ...
 
     async def read(self, now_s: float) -> Readings:
-        """Look at all devices; `now_s` never runs backwards.
+        """Read all devices; `now_s` never runs backwards.
 
         Raises:
             SourceError: nothing can be read now; all devices count as silent.

@@ -9,24 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-_PLACE = re.compile(r"\{(\w+)(?::(0[1-9])?([dx])?)?\}", re.ASCII)
+_PLACEHOLDER = re.compile(r"\{(\w+)(?::(0[1-9])?([dx])?)?\}", re.ASCII)
 
 
-def unknown_places(text: str, allowed: Collection[str]) -> tuple[str, ...]:
+def find_unknown_placeholders(text: str, allowed: Collection[str]) -> tuple[str, ...]:
     """List what looks like a placeholder and is none of the allowed ones."""
-    wrong = [match[0] for match in _PLACE.finditer(text) if match[1] not in allowed]
-    rest = _PLACE.sub("", text)
-    return (*wrong, *re.findall(r"[{}][^{}]*", rest))
+    unknown = [
+        match[0] for match in _PLACEHOLDER.finditer(text) if match[1] not in allowed
+    ]
+    rest = _PLACEHOLDER.sub("", text)
+    return (*unknown, *re.findall(r"[{}][^{}]*", rest))
 
 
 def fill(text: str, values: Mapping[str, str | int]) -> str:
     """Replace the placeholders; `{index:03}` pads a number, `{index:02x}` is hex."""
     if "{" not in text:
         return text
-    return _PLACE.sub(lambda match: _shown(values[match[1]], match), text)
+    return _PLACEHOLDER.sub(lambda match: _format(values[match[1]], match), text)
 
 
-def _shown(value: str | int, match: re.Match[str]) -> str:
+def _format(value: str | int, match: re.Match[str]) -> str:
     if isinstance(value, str):
         return value
     return format(value, f"{match[2] or ''}{match[3] or 'd'}")

@@ -12,13 +12,13 @@ from nodeagent.health import (
     DeviceRecord,
     HealthPolicy,
     HealthState,
+    HealthStatus,
     Moment,
     Reading,
     Symptom,
-    Verdict,
     judge,
 )
-from nodeagent.schedule import turns
+from nodeagent.schedule import list_due
 
 DEVICES = [
     DeviceID(DriverName("d.io"), PoolName("p"), DeviceName(f"gpu-{index}"))
@@ -68,7 +68,7 @@ def test_devices_are_judged_apart(history: list[tuple[int, list[Reading]]]) -> N
 
 
 @given(histories)
-def test_only_evidence_changes_verdicts(
+def test_only_evidence_changes_a_status(
     history: list[tuple[int, list[Reading]]],
 ) -> None:
     """Unhealthy has bad readings behind it; Healthy follows good ones, not silence."""
@@ -80,11 +80,11 @@ def test_only_evidence_changes_verdicts(
         before = state
         state, changes = judge(POLICY, state, readings, Moment(now_s, ""))
         for change in changes:
-            assert before.get(change.device, DeviceRecord()).verdict is change.before
+            assert before.get(change.device, DeviceRecord()).status is change.before
             assert {
-                Verdict.UNHEALTHY: Symptom.BAD,
-                Verdict.UNKNOWN: Symptom.SILENT,
-                Verdict.HEALTHY: None,
+                HealthStatus.UNHEALTHY: Symptom.BAD,
+                HealthStatus.UNKNOWN: Symptom.SILENT,
+                HealthStatus.HEALTHY: None,
             }[change.after] is symptoms.get(change.device)
 
 
@@ -112,7 +112,7 @@ def test_turns_come_in_a_circle_however_time_is_cut(
     now_s = 1000.0
     seen: list[int] = []
     for step in steps:
-        seen += turns(count, interval_s, phase, now_s, now_s + step * interval_s)
+        seen += list_due(count, interval_s, phase, now_s, now_s + step * interval_s)
         now_s += step * interval_s
     assert all(after == (before + 1) % count for before, after in pairwise(seen))
     assert abs(len(seen) - sum(steps) * count) <= 1.01

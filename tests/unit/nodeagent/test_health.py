@@ -1,7 +1,8 @@
-"""Hysteresis: how much evidence it takes to change a verdict."""
+"""Hysteresis: how much evidence it takes to change a status."""
 
 from __future__ import annotations
 
+from contracts import names
 from contracts.ids import (
     ClusterName,
     DeviceID,
@@ -11,18 +12,17 @@ from contracts.ids import (
     PoolName,
 )
 from nodeagent.health import (
-    TAINT_KEY,
     DeviceRecord,
     HealthPolicy,
     HealthState,
+    HealthStatus,
     Moment,
     Reading,
     Symptom,
     TaintEffect,
-    Verdict,
     judge,
-    known,
-    recall,
+    keep_devices,
+    restore,
     to_message,
 )
 
@@ -53,53 +53,56 @@ def moment(second: float) -> Moment:
     return Moment(float(second), f"at {second}")
 
 
-def verdict(state: HealthState) -> Verdict:
-    return state.get(DEVICE, DeviceRecord()).verdict
+def status(state: HealthState) -> HealthStatus:
+    return state.get(DEVICE, DeviceRecord()).status
 
 
-def test_one_bad_reading_changes_no_verdict() -> None:
-    assert verdict(after("bb")) is Verdict.HEALTHY
+def test_one_bad_reading_changes_no_status() -> None:
+    assert status(after("bb")) is HealthStatus.HEALTHY
 
 
 def test_bad_readings_in_a_row_make_a_device_unhealthy() -> None:
-    assert verdict(after("bbb")) is Verdict.UNHEALTHY
+    assert status(after("bbb")) is HealthStatus.UNHEALTHY
 
 
 def test_a_good_reading_between_starts_the_row_again() -> None:
-    assert verdict(after("bbgbb")) is Verdict.HEALTHY
+    assert status(after("bbgbb")) is HealthStatus.HEALTHY
 
 
 def test_silence_does_not_end_a_row_of_bad_readings() -> None:
-    assert verdict(after("bbsb")) is Verdict.UNHEALTHY
+    assert status(after("bbsb")) is HealthStatus.UNHEALTHY
 
 
 def test_recovery_needs_readings_over_a_minimum_time() -> None:
-    assert verdict(after("bbb" + "ggggg")) is Verdict.UNHEALTHY
-    assert verdict(after("bbb" + "gggggg")) is Verdict.HEALTHY
+    assert status(after("bbb" + "ggggg")) is HealthStatus.UNHEALTHY
+    assert status(after("bbb" + "gggggg")) is HealthStatus.HEALTHY
 
 
 def test_recovery_needs_enough_readings_however_long_it_took() -> None:
     state = after("bbb")
-    for second, expected in ((100, Verdict.UNHEALTHY), (200, Verdict.HEALTHY)):
+    for second, expected in (
+        (100, HealthStatus.UNHEALTHY),
+        (200, HealthStatus.HEALTHY),
+    ):
         state, _ = judge(POLICY, state, (), moment(second))
-        assert verdict(state) is expected
+        assert status(state) is expected
 
 
 def test_a_bad_reading_starts_recovery_again() -> None:
-    assert verdict(after("bbb" + "ggggg" + "b" + "ggggg")) is Verdict.UNHEALTHY
+    assert status(after("bbb" + "ggggg" + "b" + "ggggg")) is HealthStatus.UNHEALTHY
 
 
 def test_long_silence_makes_a_healthy_device_unknown() -> None:
-    assert verdict(after("s" * 10)) is Verdict.HEALTHY
-    assert verdict(after("s" * 11)) is Verdict.UNKNOWN
+    assert status(after("s" * 10)) is HealthStatus.HEALTHY
+    assert status(after("s" * 11)) is HealthStatus.UNKNOWN
 
 
 def test_silence_does_not_excuse_an_unhealthy_device() -> None:
-    assert verdict(after("bbb" + "s" * 20)) is Verdict.UNHEALTHY
+    assert status(after("bbb" + "s" * 20)) is HealthStatus.UNHEALTHY
 
 
 def test_an_unknown_device_turns_unhealthy_by_bad_readings() -> None:
-    assert verdict(after("s" * 11 + "bbb")) is Verdict.UNHEALTHY
+    assert status(after("s" * 11 + "bbb")) is HealthStatus.UNHEALTHY
 
 
 def test_a_healthy_device_costs_no_memory() -> None:
@@ -111,15 +114,15 @@ def test_a_change_is_told_once() -> None:
     reading = Reading(DEVICE, Symptom.BAD, "hot")
     state, changes = judge(POLICY, state, [reading], moment(2))
     assert [(c.before, c.after, c.message) for c in changes] == [
-        (Verdict.HEALTHY, Verdict.UNHEALTHY, "hot")
+        (HealthStatus.HEALTHY, HealthStatus.UNHEALTHY, "hot")
     ]
     assert judge(POLICY, state, [reading], moment(3))[1] == ()
 
 
-def test_taints_say_when_the_verdict_was_given() -> None:
+def test_taints_say_when_the_status_was_given() -> None:
     (item,) = to_message(POLICY, CLUSTER, NODE, after("bbbbb")).devices
     (taint,) = item.taints
-    assert (taint.key, taint.value) == (TAINT_KEY, "Unhealthy")
+    assert (taint.key, taint.value) == (names.UNHEALTHY, "Unhealthy")
     assert taint.time_added == "at 2"
     assert item.message == "ECC error"
 
@@ -143,25 +146,25 @@ def test_suspicion_is_no_news() -> None:
 def test_what_was_said_before_a_restart_is_said_again() -> None:
     for looks in ("bbb", "s" * 11):
         message = to_message(POLICY, CLUSTER, NODE, after(looks))
-        assert to_message(POLICY, CLUSTER, NODE, recall(message, {})) == message
+        assert to_message(POLICY, CLUSTER, NODE, restore(message, {})) == message
 
 
-def test_recalled_devices_recover_as_all_others() -> None:
-    recalled = recall(to_message(POLICY, CLUSTER, NODE, after("bbb")), {})
-    assert verdict(after("gggggg", recalled, start_s=50)) is Verdict.HEALTHY
+def test_restored_devices_recover_as_all_others() -> None:
+    restored = restore(to_message(POLICY, CLUSTER, NODE, after("bbb")), {})
+    assert status(after("gggggg", restored, start_s=50)) is HealthStatus.HEALTHY
 
 
 def test_suspicion_does_not_clear_what_was_said() -> None:
     """The first readings after a restart must not make an old taint flap."""
     message = to_message(POLICY, CLUSTER, NODE, after("bbb"))
-    assert verdict(recall(message, after("b"))) is Verdict.UNHEALTHY
+    assert status(restore(message, after("b"))) is HealthStatus.UNHEALTHY
 
 
-def test_a_new_verdict_wins_over_what_was_said() -> None:
+def test_a_new_status_wins_over_what_was_said() -> None:
     message = to_message(POLICY, CLUSTER, NODE, after("s" * 11))
-    assert verdict(recall(message, after("bbb"))) is Verdict.UNHEALTHY
+    assert status(restore(message, after("bbb"))) is HealthStatus.UNHEALTHY
 
 
 def test_devices_that_are_gone_are_forgotten() -> None:
-    state = {**after("bbb"), OTHER: DeviceRecord(verdict=Verdict.UNKNOWN)}
-    assert known(state, {OTHER}).keys() == {OTHER}
+    state = {**after("bbb"), OTHER: DeviceRecord(status=HealthStatus.UNKNOWN)}
+    assert keep_devices(state, {OTHER}).keys() == {OTHER}

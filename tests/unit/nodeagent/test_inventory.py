@@ -7,11 +7,11 @@ from contracts.device import Device, ResourcePool
 from contracts.ids import ClusterName, DriverName, NodeName, PoolID, PoolName
 from contracts.quantity import Quantity
 from nodeagent.inventory import (
-    Announced,
+    AnnouncedNode,
     NodeDevices,
     announce,
-    difference,
-    recall,
+    find_change,
+    restore,
 )
 from tests.builders import device, devices
 
@@ -34,14 +34,14 @@ def found(
     )
 
 
-def generations(announced: Announced) -> dict[PoolID, int]:
+def generations(announced: AnnouncedNode) -> dict[PoolID, int]:
     return {pool_id: pool.generation for pool_id, pool in announced.pools.items()}
 
 
 def test_a_first_announcement_is_all_difference() -> None:
     message, announced = announce(CLUSTER, found(a=devices(2)), None)
     assert [pool.generation for pool in message.pools] == [1]
-    change = difference(None, announced)
+    change = find_change(None, announced)
     assert change is not None
     assert change.pools == (A,)
 
@@ -49,7 +49,7 @@ def test_a_first_announcement_is_all_difference() -> None:
 def test_an_equal_inventory_is_no_difference() -> None:
     _, first = announce(CLUSTER, found(a=devices(2)), None)
     _, second = announce(CLUSTER, found(a=devices(2)), first)
-    assert difference(first, second) is None
+    assert find_change(first, second) is None
     assert second == first
 
 
@@ -58,7 +58,7 @@ def test_only_the_changed_pool_gets_a_new_generation() -> None:
     changed = (device("gpu-0", attributes={"model": "x"}), device("gpu-1"))
     _, second = announce(CLUSTER, found(a=devices(2), b=changed), first)
     assert generations(second) == {A: 1, B: 2}
-    change = difference(first, second)
+    change = find_change(first, second)
     assert change is not None
     assert change.pools == (B,)
 
@@ -67,7 +67,7 @@ def test_labels_alone_are_a_difference_without_a_generation() -> None:
     _, first = announce(CLUSTER, found(a=devices(1)), None)
     _, second = announce(CLUSTER, found({"rack": "r1"}, a=devices(1)), first)
     assert generations(second) == {A: 1}
-    change = difference(first, second)
+    change = find_change(first, second)
     assert change is not None
     assert change.pools == ()
 
@@ -76,7 +76,7 @@ def test_a_pool_that_returns_goes_on_counting() -> None:
     _, first = announce(CLUSTER, found(a=devices(1)), None)
     message, without = announce(CLUSTER, found(), first)
     assert message.pools == ()
-    change = difference(first, without)
+    change = find_change(first, without)
     assert change is not None
     assert change.pools == (A,)
     _, again = announce(CLUSTER, found(a=devices(1)), without)
@@ -94,6 +94,6 @@ def test_a_recalled_announcement_goes_on_where_it_was() -> None:
     _, first = announce(CLUSTER, found(a=devices(1)), None)
     message, second = announce(CLUSTER, found(a=devices(3)), first)
     stored = messages.INVENTORY.decode(messages.INVENTORY.encode(message))
-    _, after_restart = announce(CLUSTER, found(a=devices(3)), recall(stored))
-    assert difference(second, after_restart) is None
+    _, after_restart = announce(CLUSTER, found(a=devices(3)), restore(stored))
+    assert find_change(second, after_restart) is None
     assert generations(after_restart) == {A: 2}

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from nodeagent.schedule import phase_of, turns
+from nodeagent.schedule import list_due, phase_of
 
 
 def test_a_whole_interval_brings_everybody_once() -> None:
-    assert sorted(turns(7, 5.0, 0.3, 100.0, 105.0)) == list(range(7))
+    assert sorted(list_due(7, 5.0, 0.3, 100.0, 105.0)) == list(range(7))
 
 
 def test_turns_are_spread_over_the_interval() -> None:
-    sizes = [len(turns(1523, 5.0, 0.0, t / 4, (t + 1) / 4)) for t in range(20)]
+    sizes = [len(list_due(1523, 5.0, 0.0, t / 4, (t + 1) / 4)) for t in range(20)]
     assert sum(sizes) == 1523
     assert max(sizes) - min(sizes) <= 1
 
 
 def test_nobody_comes_twice_after_a_long_pause() -> None:
-    assert sorted(turns(3, 1.0, 0.0, 0.0, 1000.0)) == [0, 1, 2]
+    assert sorted(list_due(3, 1.0, 0.0, 0.0, 1000.0)) == [0, 1, 2]
 
 
 def test_no_time_and_no_nodes_are_nobodys_turn() -> None:
-    assert turns(5, 1.0, 0.0, 3.0, 3.0) == ()
-    assert turns(5, 1.0, 0.0, 3.0, 2.0) == ()
-    assert turns(0, 1.0, 0.0, 0.0, 9.0) == ()
+    assert list_due(5, 1.0, 0.0, 3.0, 3.0) == ()
+    assert list_due(5, 1.0, 0.0, 3.0, 2.0) == ()
+    assert list_due(0, 1.0, 0.0, 0.0, 9.0) == ()
 
 
 def test_phases_differ_by_name_and_repeat() -> None:

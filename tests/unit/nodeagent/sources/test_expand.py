@@ -39,26 +39,29 @@ def nodes() -> Nodes:
 
 
 def test_names_follow_their_patterns() -> None:
-    assert list(nodes().places) == ["plain-0", *(f"gpu00{i}-{i + 1}" for i in range(4))]
+    assert list(nodes().by_name) == [
+        "plain-0",
+        *(f"gpu00{i}-{i + 1}" for i in range(4)),
+    ]
 
 
 def test_nodes_without_devices_have_no_pools() -> None:
-    assert nodes().devices_of(NodeName("plain-0")).pools == ()
+    assert nodes().make_devices(NodeName("plain-0")).pools == ()
 
 
 def test_topology_groups_neighbours_or_deals_in_turn() -> None:
-    labels = [nodes().devices_of(node).labels for node in nodes().places]
+    labels = [nodes().make_devices(node).labels for node in nodes().by_name]
     assert [item["power"] for item in labels] == ["p0", "p1", "p0", "p1", "p0"]
     assert labels[0]["rack"] == "r00"
 
 
 def test_a_shapes_own_label_wins_over_topology() -> None:
-    labels = nodes().devices_of(NodeName("gpu002-3")).labels
+    labels = nodes().make_devices(NodeName("gpu002-3")).labels
     assert labels == {"rack": "mine", "power": "p1", "slot": "s2"}
 
 
 def test_devices_are_split_into_groups_in_order() -> None:
-    (pool,) = nodes().devices_of(NodeName("gpu000-1")).pools
+    (pool,) = nodes().make_devices(NodeName("gpu000-1")).pools
     slots = [device.attributes["slot"].string_value for device in pool.devices]
     assert slots == ["0-00-0", "0-00-1", "0-01-2", "1-01-3", "1-02-4", "1-02-5"]
     roots = [
@@ -73,8 +76,8 @@ def test_uuids_are_unique_and_the_same_in_every_run() -> None:
         made = nodes()
         return [
             device.attributes["uuid"].string_value
-            for node in made.places
-            for pool in made.devices_of(node).pools
+            for node in made.by_name
+            for pool in made.make_devices(node).pools
             for device in pool.devices
         ]
 
@@ -85,5 +88,5 @@ def test_uuids_are_unique_and_the_same_in_every_run() -> None:
 
 def test_ids_agree_with_the_devices_made() -> None:
     made = nodes()
-    for node in made.places:
-        assert made.device_ids_of(node) == made.devices_of(node).device_ids
+    for node in made.by_name:
+        assert made.list_device_ids(node) == made.make_devices(node).device_ids

@@ -50,7 +50,7 @@ def shipped(name: str) -> Nodes:
 
 
 def test_a_good_fleet_is_accepted() -> None:
-    assert list(load(GOOD).places) == ["gpu-0", "gpu-1", "gpu-2"]
+    assert list(load(GOOD).by_name) == ["gpu-0", "gpu-1", "gpu-2"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_is_no_fleet_at_all_is_refused(text: str) -> None:
 def test_what_the_document_shows_is_accepted() -> None:
     fleet, faults = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     nodes = load(fleet)
-    assert len(nodes.places) == 32
+    assert len(nodes.by_name) == 32
     assert len(plan_faults(read_faults(faults, "f"), nodes, "f")) == 34
 
 
@@ -142,8 +142,8 @@ def test_openb_has_the_nodes_and_gpus_of_the_trace() -> None:
     gpus_of_nodes: Counter[int] = Counter()
     models: Counter[str] = Counter()
     cores = 0
-    for node in nodes.places:
-        found = nodes.devices_of(node)
+    for node in nodes.by_name:
+        found = nodes.make_devices(node)
         gpus = [device for pool in found.pools for device in pool.devices]
         gpus_of_nodes[len(gpus)] += 1
         models.update(
@@ -166,13 +166,13 @@ def test_openb_has_the_nodes_and_gpus_of_the_trace() -> None:
 @pytest.mark.parametrize("name", ["small", "faulty"])
 def test_small_fleets_have_pairs_of_gpu_and_nic(name: str) -> None:
     nodes = shipped(name)
-    assert len(nodes.places) == 8
+    assert len(nodes.by_name) == 8
     racks = Counter(
-        nodes.devices_of(node).labels["topology.kubernetes.io/rack"]
-        for node in nodes.places
+        nodes.make_devices(node).labels["topology.kubernetes.io/rack"]
+        for node in nodes.by_name
     )
     assert sorted(racks.values()) == [4, 4]
-    gpus, nics = nodes.devices_of(next(iter(nodes.places))).pools
+    gpus, nics = nodes.make_devices(next(iter(nodes.by_name))).pools
     for gpu, nic in zip(gpus.devices, nics.devices, strict=True):
         for shared in ("resource.kubernetes.io/pcieRoot", "net.moorings.dev/rail"):
             assert gpu.attributes[shared] == nic.attributes[shared]

@@ -63,6 +63,17 @@ def test_what_tests_share_lies_in_rooms() -> None:
     assert lying == {"__init__.py", "conftest.py"}
 
 
+def test_no_test_is_imported() -> None:
+    """What two tests need lies where both may look for it: in a room of `tests`."""
+    imported = {
+        (str(path), name)
+        for path in modules("tests", "benchmarks")
+        for name in _imports(ROOT / path)
+        if name.startswith("tests.") and ".test_" in name
+    }
+    assert imported == set()
+
+
 def test_no_file_of_the_product_is_long() -> None:
     """A file of more than 400 lines holds more than one idea."""
     long = [

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec import structs
 
-from contracts.allocation import AllocationResult, Reason, Rule
+from contracts.allocation import (
+    AllocationResult,
+    Reason,
+    Rule,
+)
+from contracts.device import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import MemberAllocated
 from solver.allocate import allocate
@@ -18,14 +28,31 @@ from tests.builders import (
     DRIVER,
     constraint,
     device,
+    devices,
     gang,
     member,
     member_claim,
     pool,
     request,
+    resource_slice,
     taint,
 )
-from tests.builders.problems import problem_of, snapshot_of
+from tests.builders.broken import (
+    Broken,
+    against,
+    gang_of,
+    problem_with,
+    result_changed,
+    rules_broken,
+    sliced,
+    with_allocation,
+    world,
+)
+from tests.builders.problems import (
+    observe,
+    problem_of,
+    snapshot_of,
+)
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 MODEL = f'device.attributes["{DRIVER}"].model == "big"'
@@ -35,7 +62,7 @@ def name_of(node: str, device: str) -> DeviceID:
     return DeviceID(DriverName(DRIVER), PoolName(node), DeviceName(device))
 
 
-def problem() -> Problem:
+def pairs_and_all() -> Problem:
     """Three nodes; one gang of two pods with two equal devices each, one of all."""
     nodes = {
         node: [
@@ -169,29 +196,102 @@ MUTATIONS: dict[str, Callable[[Decision], Decision]] = {
 
 
 def test_an_untouched_decision_is_right() -> None:
-    asked = problem()
-    decision = allocate(asked)
+    problem = pairs_and_all()
+    decision = allocate(problem)
     assert all(item.members for item in decision.gangs)
-    assert judge(asked, decision) == ()
+    assert judge(problem, decision) == ()
 
 
 @pytest.mark.parametrize("rule", MUTATIONS)
 def test_a_broken_rule_is_named(rule: str) -> None:
-    asked = problem()
-    broken = MUTATIONS[rule](allocate(asked))
-    assert rule in {violation.partition(":")[0] for violation in judge(asked, broken)}
+    problem = pairs_and_all()
+    broken = MUTATIONS[rule](allocate(problem))
+    assert rule in {violation.partition(":")[0] for violation in judge(problem, broken)}
 
 
 def test_a_bound_below_the_value_is_a_lie() -> None:
-    asked = problem()
-    decision = allocate(asked)
+    problem = pairs_and_all()
+    decision = allocate(problem)
     tier = structs.replace(decision.objective[0], bound=0)
     lie = structs.replace(decision, objective=(tier,))
-    assert any("bound" in violation for violation in judge(asked, lie))
+    assert any("bound" in violation for violation in judge(problem, lie))
 
 
 def test_members_and_reasons_exclude_each_other() -> None:
-    asked = problem()
-    decision = allocate(asked)
+    problem = pairs_and_all()
+    decision = allocate(problem)
     both = structs.replace(decision.gangs[0], reasons=(Reason(rule=Rule.JOINT),))
-    assert judge(asked, with_gang(decision, both))
+    assert judge(problem, with_gang(decision, both))
+
+
+def too_many() -> Broken:
+    everything = gang_of(member_claim(request(mode="All")))
+    few = problem_with(world(*devices(32), gangs=(everything,)))
+    many = problem_with(world(*devices(33), gangs=(everything,)))
+
+    def add(allocation: Any) -> Any:
+        results = allocation.devices.results
+        more = structs.replace(results[0], device="gpu-32")
+        inner = structs.replace(allocation.devices, results=(*results, more))
+        return structs.replace(allocation, devices=inner)
+
+    return many, with_allocation(allocate(few), add)
+
+
+MALFORMED = NodeSelector(
+    node_selector_terms=(
+        NodeSelectorTerm(
+            match_expressions=(NodeSelectorRequirement(key="rank", operator="Gt"),)
+        ),
+    )
+)
+
+
+def without_objective() -> Broken:
+    made = problem_with(world())
+    return made, structs.replace(allocate(made), objective=())
+
+
+def on_unknown_node() -> Broken:
+    made = problem_with(sliced(device(), all_nodes=True))
+    decision = allocate(made)
+    first = decision.gangs[0]
+    pods = tuple(structs.replace(p, node=NodeName("ghost")) for p in first.members)
+    gang = structs.replace(first, members=pods)
+    return made, structs.replace(decision, gangs=(gang,))
+
+
+def beside_malformed() -> Broken:
+    odd = resource_slice(device(), pool="odd", node_selector=MALFORMED)
+    return against(problem_with(world()), problem_with(observe(world(), "odd", odd)))
+
+
+BROKEN: dict[str, Callable[[], Broken]] = {
+    "attributePresent": lambda: result_changed(
+        world(
+            device("a", attributes={"numa": 1}),
+            device("b"),
+            gangs=(
+                gang_of(
+                    member_claim(request(), constraints=[constraint(f"{DRIVER}/numa")])
+                ),
+            ),
+        ),
+        device="b",
+    ),
+    "claimLimit": too_many,
+    "devicesDiffer": lambda: result_changed(
+        world(*devices(2), gangs=(gang_of(member_claim(request(count=2))),)),
+        device="gpu-1",
+    ),
+    "requestKnown": lambda: result_changed(world(), request="other"),
+    "nodeUsable: a node that does not exist": on_unknown_node,
+    "nodeUsable: a malformed selector on the node": beside_malformed,
+    "valueIsTrue: a missing tier": without_objective,
+}
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_rule_of_gangs_claims_and_values_is_named(rule: str) -> None:
+    """What breaks a rule of whole gangs, claims or values is refused by that rule."""
+    assert rule.partition(":")[0] in rules_broken(BROKEN[rule]())

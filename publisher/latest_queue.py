@@ -1,7 +1,18 @@
 """A queue of the newest value of each key, whose keys are worked on one at a time.
 
-Bounded by the number of keys: a value that comes while an older one waits replaces it,
-and one that comes while its key is worked on waits until that is done.
+Whoever hears of something puts it under the key of what it is about: a gang's decision,
+say, or a group of pods that changed. Any number of workers take. A key that was taken
+is busy until its worker calls `done`; nobody else is handed that key meanwhile, so work
+on one key is sequential, while different keys are worked on side by side.
+
+Two values of one key never wait at once: a value that comes while an older one waits
+replaces it, and one that comes while its key is busy waits until that is done. So the
+queue is bounded by the number of keys, and a worker never does what is already
+outdated. A key that waits keeps its turn whatever is put for it.
+
+A key needs no end of its own: once `done` was called and nothing is put again, the
+queue has forgotten it. `close` ends the queue: every `take` returns None from then on,
+and the workers return; what still waits is found again at the next start.
 """
 
 from __future__ import annotations
@@ -29,7 +40,10 @@ class LatestQueue(Generic[K, V]):
             self._changed.notify()
 
     async def take(self) -> tuple[K, V] | None:
-        """Wait for a value whose key is free and hold the key; None: closed."""
+        """Wait for a value whose key is free; None: the queue is closed.
+
+        The key is the caller's until it calls `done`, which it must in any case.
+        """
         async with self._changed:
             while not self._closed:
                 for key, value in self._waiting.items():

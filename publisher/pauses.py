@@ -24,6 +24,10 @@ class Pause(Struct, frozen=True, kw_only=True):
     """After so long without another time, counting begins again."""
 
 
+UNDONE = Pause(free=3, first_s=1.0, most_s=30.0, forgotten_s=60.0)
+"""For what others undo: repaired at once, but no fight at full speed for ever."""
+
+
 class Pauses(Generic[K]):
     """How often each key came up, and when it did last."""
 
@@ -32,16 +36,16 @@ class Pauses(Generic[K]):
         self._times: dict[K, tuple[int, float]] = {}
 
     def next_s(self, key: K, now_s: float) -> float:
-        """Count one more time; gives how long the key is to be left alone."""
+        """Count one more time; returns how long the key is to be left alone."""
         count, last_s = self._times.get(key, (0, now_s))
         if now_s - last_s > self._pause.forgotten_s:
             count = 0
         self._times[key] = (count + 1, now_s)
-        paid = count - self._pause.free
-        if paid < 0:
+        doublings = count - self._pause.free
+        if doublings < 0:
             return 0.0
-        longest = self._pause.most_s
-        return float(min(longest, self._pause.first_s * 2 ** min(paid, 32)))
+        longest_s = self._pause.most_s
+        return float(min(longest_s, self._pause.first_s * 2 ** min(doublings, 32)))
 
     def forget(self, key: K) -> None:
         """Begin again for a key."""

@@ -55,23 +55,23 @@ class Delete(Struct, Generic[T_co], frozen=True):
 Step = Create[T_co] | Update[T_co] | Delete[T_co]
 
 
-def key_of(item: ResourceClaim | ResourceSlice | DeviceTaintRule) -> ObjectKey:
-    """Give an object's identity."""
-    metadata = item.metadata
-    return ObjectKey(type(item).__name__, metadata.namespace, metadata.name)
+def key_of(obj: ResourceClaim | ResourceSlice | DeviceTaintRule) -> ObjectKey:
+    """Return an object's identity."""
+    metadata = obj.metadata
+    return ObjectKey(type(obj).__name__, metadata.namespace, metadata.name)
 
 
-def after(
+def apply_steps(
     observed: Mapping[ObjectKey, T], steps: Iterable[Step[T]]
 ) -> dict[ObjectKey, T]:
-    """Say what is there once all steps are carried out."""
-    result = dict(observed)
+    """Return what is there once all steps are carried out."""
+    objects = dict(observed)
     for step in steps:
         match step:
             case Create() | Update():
-                result[key_of(step.object)] = step.object
+                objects[key_of(step.object)] = step.object
             case Delete():
-                result.pop(key_of(step.object), None)
+                objects.pop(key_of(step.object), None)
             case _:
                 assert_never(step)
-    return result
+    return objects

@@ -30,7 +30,7 @@ from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from moorings.local.nats_server import local_nats
 from publisher.kube.api import KubernetesApi
-from publisher.kube.follow import follow
+from publisher.kube.informer import follow
 from publisher.kube.kinds import RESOURCE_SLICE
 from publisher.slices.layout import wanted_pool
 from publisher.slices.plan_slices import plan_slices

@@ -35,7 +35,7 @@ from benchmarks.worlds.fleets import CLUSTER
 from contracts import subjects
 from moorings.local.nats_server import local_nats
 from publisher.kube.api import Json, KubernetesApi
-from publisher.kube.follow import follow
+from publisher.kube.informer import follow
 from publisher.kube.kinds import (
     DEVICE_CLASS,
     NAMESPACE,

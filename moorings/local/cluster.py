@@ -37,7 +37,7 @@ async def reach(access: ClusterAccess) -> str:
     from publisher.kube.kinds import NAMESPACE as NAMESPACES  # noqa: PLC0415
 
     async with _opened(access) as api:
-        served = await api.served_kinds()
+        served = await api.fetch_served_kinds()
         try:
             found = await api.get(NAMESPACES, NAMESPACE)
         except NotFoundError as error:

@@ -39,6 +39,11 @@ class Observer:
         self.counts: Counter[str] = Counter()
         """Objects taken in and refused, by kind."""
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Name the kinds whose pages are to be taken in."""
+        return frozenset({*self._kinds, NODE.name})
+
     def kind(self, name: str) -> Kind:
         """Give a kind by its name, in the version that the cluster serves."""
         return self._kinds[name]

@@ -30,9 +30,8 @@ from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
 from publisher.kube.discovery import watch_served
-from publisher.kube.follow import follow
-from publisher.kube.informer import Follow, Informer
-from publisher.kube.kinds import GANG, NODE, POD, ServedKinds
+from publisher.kube.informer import Follow, Informer, follow
+from publisher.kube.kinds import GANG, ServedKinds
 from publisher.kube.lease import LeaderLease
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
@@ -75,7 +74,7 @@ async def open_cluster(
         lease = LeaderLease(lease_api, key, identity, config.lease_s)
         kinds = await retry(
             "discover",
-            partial(api.served_kinds, config.api_versions),
+            partial(api.fetch_served_kinds, config.api_versions),
             on=UnavailableError,
         )
         async with Bus.open(settings) as bus:
@@ -114,7 +113,6 @@ class _Cluster:
         self._workers = config.workers
         self._observed = Observer(kinds.resource_claim)
         self._state = StatePublisher(cluster, bus)
-        self._following = Informer(_follows(api, kinds))
         self._teller = StatusWriter(api, self._observed, identity, now)
         self._gangs = GangBus(cluster, bus, self._changed)
         self._writer = GangController(
@@ -139,12 +137,13 @@ class _Cluster:
             publish_slices=config.publish_slices,
         )
         self._observed.listener = self._changed
-        for kind in (NODE.name, POD.name, kinds.resource_claim.name, GANG.name):
-            self._following.listen(kind, self._observed.take)
-        for kind in self._following.kinds:
-            self._following.listen(kind, self._tell)
-        for kind in self._agents.kinds:
-            self._following.listen(kind, self._agents.take)
+        follows = _follows(api, kinds)
+        self._following = Informer(
+            follows,
+            (self._observed.kinds, self._observed.take),
+            (follows, self._tell),
+            (self._agents.kinds, self._agents.take),
+        )
 
     def tasks(self) -> dict[str, Task]:
         """Name what runs whether we lead or not."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contracts.claim import ResourceClaim
 from contracts.ids import GangUID
 from contracts.names import GANG_UID
-from publisher.steps import ObjectKey, Published, Step, after, key_of
+from publisher.steps import ObjectKey, Published, Step, apply_steps, key_of
 
 
 class KnownClaims:
@@ -39,7 +39,7 @@ class KnownClaims:
         steps = tuple(steps)
         keys = {key_of(step.object) for step in steps}
         before = {key: self._claims[key] for key in keys & self._claims.keys()}
-        now = after(before, steps)
+        now = apply_steps(before, steps)
         for key in keys:
             self._put(key, now.get(key))
 

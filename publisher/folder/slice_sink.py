@@ -11,7 +11,7 @@ from publisher.errors import FolderError, PublisherError
 from publisher.folder.files import Folder
 from publisher.slices.layout import WantedPool, pool_id
 from publisher.slices.sink import SlicePlan
-from publisher.steps import Published, after, key_of
+from publisher.steps import Published, apply_steps, key_of
 
 
 class FolderSliceSink:
@@ -48,6 +48,6 @@ class FolderSliceSink:
             return dict.fromkeys(plans, error)
         for pool, plan in plans.items():
             before = {key_of(item): item for item in self._slices.pop(pool, ())}
-            if left := tuple(after(before, plan).values()):
+            if left := tuple(apply_steps(before, plan).values()):
                 self._slices[pool] = left
         return {}

@@ -87,7 +87,7 @@ def error_of_status(
         case 401:
             return PermissionDeniedError(what, reason)
         case 403:
-            return _forbidden(what, reason)
+            return _of_forbidden(what, reason)
         case 404:
             return NotFoundError(what, reason)
         case 409 if status.reason == "AlreadyExists":
@@ -99,7 +99,7 @@ def error_of_status(
         case 429:
             return ThrottledError(what, reason, _pause_s(retry_after, details))
         case 422:
-            return _unprocessable(what, reason, details.group, causes)
+            return _of_unprocessable(what, reason, details.group, causes)
         case _ if 400 <= code < 500:
             return InvalidError(what, reason)
         case _:
@@ -107,34 +107,34 @@ def error_of_status(
 
 
 def _reason(status: ApiStatus, code: int) -> str:
-    """Give the server's words; a strict decoder's come behind the whole object."""
+    """Return the server's words; a strict decoder's come behind the whole object."""
     words = status.message or f"status {code}"
     start = max(words.find(_STRICT), 0)
     return words[start : start + _REASON_LENGTH]
 
 
-def _forbidden(what: str, reason: str) -> ApiError:
+def _of_forbidden(what: str, reason: str) -> ApiError:
     """Tell a missing rule from an object that admission refuses."""
-    found = _OF_RBAC.search(reason)
-    if found is None:
+    rule = _OF_RBAC.search(reason)
+    if rule is None:
         return InvalidError(what, reason)
-    return PermissionDeniedError(what, reason, **found.groupdict())
+    return PermissionDeniedError(what, reason, **rule.groupdict())
 
 
-def _unprocessable(
+def _of_unprocessable(
     what: str, reason: str, group: str, causes: list[_Cause]
 ) -> ApiError:
     """Tell invalid objects from missing rules and recreated objects."""
     for cause in causes:
-        found = _OF_STATUS.search(cause.message)
-        if found is not None:
+        rule = _OF_STATUS.search(cause.message)
+        if rule is not None:
             scope = _SCOPE.search(cause.message)
             return PermissionDeniedError(
                 what,
                 reason,
-                verb=found["verb"],
+                verb=rule["verb"],
                 group=group,
-                resource=found["resource"],
+                resource=rule["resource"],
                 scope=scope[0] if scope else "",
             )
     if any(cause.field == "metadata.uid" for cause in causes):

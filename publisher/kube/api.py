@@ -42,7 +42,7 @@ class ObjectPage(Struct):
 
     @property
     def token(self) -> str:
-        """What `list_page` wants for the next page; empty: this is the last."""
+        """To be given to `list_page` for the next page; empty: this is the last."""
         return self.metadata.continue_
 
     @property
@@ -105,7 +105,9 @@ class KubernetesApi:
         async with Transport.open(kubeconfig, context, in_flight) as transport:
             yield cls(transport)
 
-    async def served_kinds(self, versions: tuple[str, ...] = VERSIONS) -> ServedKinds:
+    async def fetch_served_kinds(
+        self, versions: tuple[str, ...] = VERSIONS
+    ) -> ServedKinds:
         """Ask which versions of resource.k8s.io the cluster serves; the first counts.
 
         Raises:
@@ -116,17 +118,18 @@ class KubernetesApi:
         plurals: dict[str, frozenset[str]] = {}
         try:
             body = await self._transport.call(what, "GET", path)
-            for item in _decoded(what, _GROUP, body).versions:
-                place = f"{path}/{item.version}"
+            for served in _decode(what, _GROUP, body).versions:
+                place = f"{path}/{served.version}"
                 body = await self._transport.call(what, "GET", place)
-                found = _decoded(what, _RESOURCES, body).resources
-                plurals[item.version] = frozenset(entry.name for entry in found)
+                resources = _decode(what, _RESOURCES, body).resources
+                names = frozenset(resource.name for resource in resources)
+                plurals[served.version] = names
         except NotFoundError:
             plurals = {}
         kinds = choose_kinds(plurals, versions)
         if kinds is None:
-            wanted = ", ".join(versions)
-            reason = f"serves {RESOURCE_GROUP} in none of the versions {wanted}"
+            readable = ", ".join(versions)
+            reason = f"serves {RESOURCE_GROUP} in none of the versions {readable}"
             raise ClusterError(self._transport.server, reason)
         return kinds
 
@@ -137,7 +140,6 @@ class KubernetesApi:
         *,
         namespace: str = "",
         field_selector: str = "",
-        label_selector: str = "",
     ) -> ObjectPage:
         """Read up to 500 objects of a kind, of one namespace or of all.
 
@@ -150,44 +152,20 @@ class KubernetesApi:
             what,
             "GET",
             kind.path(namespace),
-            parameters=_given(
+            parameters=_drop_empty(
                 {
                     "limit": str(PAGE_SIZE),
                     "continue": token,
                     "fieldSelector": field_selector,
-                    "labelSelector": label_selector,
                 }
             ),
         )
-        page = _decoded(what, _PAGE, body)
-        for item in page.items or ():
-            item.setdefault("apiVersion", kind.api_version)
-            item.setdefault("kind", kind.name)
+        page = _decode(what, _PAGE, body)
+        # In lists the API server leaves out what is the same for all.
+        for raw in page.items or ():
+            raw.setdefault("apiVersion", kind.api_version)
+            raw.setdefault("kind", kind.name)
         return page
-
-    async def list_objects(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        field_selector: str = "",
-        label_selector: str = "",
-    ) -> AsyncIterator[Json]:
-        """Read all objects of a kind, page by page; raises what `list_page` does."""
-        token = ""
-        while True:
-            page = await self.list_page(
-                kind,
-                token,
-                namespace=namespace,
-                field_selector=field_selector,
-                label_selector=label_selector,
-            )
-            for item in page.items or ():
-                yield item
-            token = page.token
-            if not token:
-                return
 
     async def watch(
         self,
@@ -195,7 +173,6 @@ class KubernetesApi:
         resource_version: str,
         *,
         field_selector: str = "",
-        label_selector: str = "",
     ) -> AsyncGenerator[tuple[WatchEvent, ...]]:
         """Yield what changes after `resource_version`, as many events as are there.
 
@@ -207,20 +184,19 @@ class KubernetesApi:
             ApiError: as its tree says.
         """
         what = f"watch {kind.name}"
-        parameters = _given(
+        parameters = _drop_empty(
             {
                 "watch": "true",
                 "allowWatchBookmarks": "true",
                 "resourceVersion": resource_version,
                 "timeoutSeconds": str(_WATCH_S),
                 "fieldSelector": field_selector,
-                "labelSelector": label_selector,
             }
         )
         stream = self._transport.stream(what, kind.path(), parameters=parameters)
         async with aclosing(stream) as batches:
             async for lines in batches:
-                yield _events(what, lines)
+                yield _decode_events(what, lines)
 
     async def get(self, kind: Kind, key: str) -> Json:
         """Read one object.
@@ -231,7 +207,7 @@ class KubernetesApi:
         """
         what = f"get {kind.name} {key}"
         body = await self._transport.call(what, "GET", kind.path_of(key))
-        return _decoded(what, _OBJECT, body)
+        return _decode(what, _OBJECT, body)
 
     async def create(self, kind: Kind, body: Json) -> Json:
         """Create an object in the namespace that it names.
@@ -252,7 +228,7 @@ class KubernetesApi:
             parameters=_WRITING,
             body=msgspec.json.encode(body),
         )
-        return _decoded(what, _OBJECT, answer)
+        return _decode(what, _OBJECT, answer)
 
     async def patch(
         self,
@@ -264,7 +240,7 @@ class KubernetesApi:
         uid: str = "",
         resource_version: str = "",
     ) -> Json:
-        """Change an object and give it as it is then: a mapping is a merge patch.
+        """Change an object and return it as it is then: a mapping is a merge patch.
 
         A sequence is a JSON patch. `uid` and `resource_version` are preconditions.
 
@@ -275,7 +251,7 @@ class KubernetesApi:
             ApiError: as its tree says.
         """
         what = f"patch {'/'.join(filter(None, (kind.name, subresource)))} {key}"
-        expected = _given({"uid": uid, "resourceVersion": resource_version})
+        expected = _drop_empty({"uid": uid, "resourceVersion": resource_version})
         if isinstance(body, Mapping):
             form = "merge-patch"
             metadata = {**(body.get("metadata") or {}), **expected}
@@ -295,7 +271,7 @@ class KubernetesApi:
             body=msgspec.json.encode(content),
             form=f"application/{form}+json",
         )
-        return _decoded(what, _OBJECT, answer)
+        return _decode(what, _OBJECT, answer)
 
     async def apply(
         self, kind: Kind, key: str, body: Json, *, subresource: str = ""
@@ -320,7 +296,7 @@ class KubernetesApi:
             body=msgspec.json.encode(body),
             form="application/apply-patch+yaml",
         )
-        return _decoded(what, _OBJECT, answer)
+        return _decode(what, _OBJECT, answer)
 
     async def delete(
         self,
@@ -329,7 +305,6 @@ class KubernetesApi:
         *,
         uid: str = "",
         resource_version: str = "",
-        grace_period_s: int | None = None,
     ) -> None:
         """Ask for the end of an object; finalizers may keep it for a while.
 
@@ -341,10 +316,10 @@ class KubernetesApi:
         options: Json = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
-            "preconditions": _given({"uid": uid, "resourceVersion": resource_version}),
+            "preconditions": _drop_empty(
+                {"uid": uid, "resourceVersion": resource_version}
+            ),
         }
-        if grace_period_s is not None:
-            options["gracePeriodSeconds"] = grace_period_s
         await self._transport.call(
             f"delete {kind.name} {key}",
             "DELETE",
@@ -353,11 +328,17 @@ class KubernetesApi:
         )
 
 
-def _given(values: Mapping[str, str]) -> dict[str, str]:
+def _drop_empty(values: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what is not asked for."""
     return {name: value for name, value in values.items() if value}
 
 
-def _events(what: str, lines: bytes) -> tuple[WatchEvent, ...]:
+def _decode_events(what: str, lines: bytes) -> tuple[WatchEvent, ...]:
+    """Read lines of a watch.
+
+    Raises:
+        ApiError: one of them is an error, or none that can be read.
+    """
     try:
         events = _EVENT.decode_lines(lines)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -369,7 +350,7 @@ def _events(what: str, lines: bytes) -> tuple[WatchEvent, ...]:
     return tuple(events)
 
 
-def _decoded(what: str, decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+def _decode(what: str, decoder: msgspec.json.Decoder[T], body: bytes) -> T:
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -23,15 +23,15 @@ T = TypeVar("T", ResourceSlice, DeviceTaintRule)
 
 
 async def carry_out(api: KubernetesApi, kind: Kind, step: Step[T]) -> T | None:
-    """Carry out a step and give the object as it is then; None: it is gone.
+    """Carry out a step and return the object as it is then; None: it is gone.
 
     Raises:
         ConflictError: the object is not any more what was observed.
         ApiError: as its tree says.
     """
-    item = step.object
-    metadata = item.metadata
-    body = to_kubernetes(item, kind.api_version)
+    planned = step.object
+    metadata = planned.metadata
+    body = to_kubernetes(planned, kind.api_version)
     match step:
         case Create():
             answer = await api.create(kind, body)
@@ -63,23 +63,24 @@ async def carry_out(api: KubernetesApi, kind: Kind, step: Step[T]) -> T | None:
         case _:
             assert_never(step)
     if answer.get("spec") != body["spec"]:
-        return decoded(answer, type(item))
+        # Something was defaulted, dropped or changed on the way.
+        return decode_as(type(planned), answer)
     kept = {"uid": answer["metadata"]["uid"]}
     kept["resource_version"] = answer["metadata"]["resourceVersion"]
-    return replace(item, metadata=replace(metadata, **kept))
+    return replace(planned, metadata=replace(metadata, **kept))
 
 
-def decoded(answer: Json, wanted: type[T]) -> T:
+def decode_as(kind: type[T], answer: Json) -> T:
     """Read an object of the API server.
 
     Raises:
         UnavailableError: it is not what was asked for.
     """
-    what = f"read {wanted.__name__}"
+    what = f"read {kind.__name__}"
     try:
         value = decode_object(answer).value
     except ContractsError as error:
         raise UnavailableError(what, str(error)) from error
-    if not isinstance(value, wanted):
+    if not isinstance(value, kind):
         raise UnavailableError(what, f"got {type(value).__name__}")
     return value

@@ -73,7 +73,7 @@ class Credentials:
         return context
 
     def proxy(self) -> str | None:
-        """Give the proxy of the kubeconfig, else that of the environment."""
+        """Return the proxy of the kubeconfig, else that of the environment."""
         if self._configuration.proxy:
             return str(self._configuration.proxy)
         parts = urlsplit(self.server)
@@ -82,7 +82,7 @@ class Credentials:
         return getproxies().get(parts.scheme)
 
     async def token(self) -> str | None:
-        """Give the header by which we are known, if it is not by a certificate.
+        """Return the header by which we are known, if it is not by a certificate.
 
         A service account's token is read again every minute, and a kubeconfig after
         its token was refused.
@@ -92,8 +92,8 @@ class Credentials:
             self._configuration = await _configuration(self._kubeconfig, self._context)
         return await self._configuration.get_api_key_with_prefix("BearerToken")
 
-    def refused(self) -> None:
-        """Take in that the API server does not know us."""
+    def note_refusal(self) -> None:
+        """Note that the API server does not know us: `token` reads anew."""
         self._refused = True
 
 

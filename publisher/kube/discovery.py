@@ -34,24 +34,28 @@ async def watch_served(
     Raises:
         RestartError: something else would be chosen now.
     """
-    before = chosen
+    last_answer = chosen
     while not stop.is_set():
-        now = await _ask(api, versions)
-        if now is not None:
-            if now == before != chosen:
-                raise RestartError(f"the API server serves {_names(now)} by now")
-            before = now
+        answer = await _fetch_kinds(api, versions)
+        if answer is not None:
+            if answer == last_answer != chosen:
+                served = _list_names(answer)
+                raise RestartError(f"the API server serves {served} by now")
+            last_answer = answer
         await first_of(stop, within_s=every_s)
 
 
-async def _ask(api: KubernetesApi, versions: tuple[str, ...]) -> ServedKinds | None:
+async def _fetch_kinds(
+    api: KubernetesApi, versions: tuple[str, ...]
+) -> ServedKinds | None:
     """Ask what is served; None: no answer now, and those who follow the kinds wait."""
     try:
-        return await api.served_kinds(versions)
+        return await api.fetch_served_kinds(versions)
     except (ApiError, ClusterError):
         return None
 
 
-def _names(kinds: ServedKinds) -> str:
-    served = [kinds.resource_claim, kinds.device_taint_rule]
-    return " and ".join(f"{k.name} {k.api_version}" for k in served if k is not None)
+def _list_names(kinds: ServedKinds) -> str:
+    """Name the kinds whose versions are chosen apart."""
+    chosen = [kinds.resource_claim, kinds.device_taint_rule]
+    return " and ".join(f"{k.name} {k.api_version}" for k in chosen if k is not None)

@@ -37,11 +37,11 @@ class Kind(Struct, frozen=True, kw_only=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def at(self, version: str) -> Kind:
-        """Give the same kind in another version."""
+        """Return the same kind in another version."""
         return structs.replace(self, version=version)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Give the path of an object, of a namespace's collection, or of all."""
+        """Return the path of an object, of a namespace's collection, or of all."""
         parts = ["/apis" if self.group else "/api", self.api_version]
         if namespace and self.namespaced:
             parts += ["namespaces", quote(namespace, safe="")]
@@ -53,7 +53,7 @@ class Kind(Struct, frozen=True, kw_only=True):
         return "/".join(parts)
 
     def path_of(self, key: str, subresource: str = "") -> str:
-        """Give the path of the object with a key (`name` or `namespace/name`)."""
+        """Return the path of the object with a key (`name` or `namespace/name`)."""
         namespace, _, name = key.rpartition("/")
         return self.path(namespace, name, subresource)
 
@@ -107,13 +107,13 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
     @property
     def followed(self) -> tuple[Kind, ...]:
         """What a publisher reads everywhere, beside Gangs, which may be absent."""
-        found = (
+        kinds = (
             *(POD, NODE, NAMESPACE),
             *(self.resource_slice, self.device_class),
             *(self.resource_claim, self.resource_claim_template),
         )
         rules = self.device_taint_rule
-        return found if rules is None else (*found, rules)
+        return kinds if rules is None else (*kinds, rules)
 
 
 def choose_kinds(
@@ -137,17 +137,19 @@ def choose_kinds(
     )
 
 
-def key_of(item: Mapping[str, Any]) -> str:
-    """Give the key of an object: `name`, or `namespace/name` where it has one."""
-    metadata = item["metadata"]
+def key_of(raw: Mapping[str, Any]) -> str:
+    """Return the key of an object: `name`, or `namespace/name` where it has one."""
+    metadata = raw["metadata"]
     namespace, name = metadata.get("namespace"), metadata["name"]
     return f"{namespace}/{name}" if namespace else str(name)
 
 
 def _newest(
-    known: tuple[str, ...], kind: Kind, plurals_by_version: Mapping[str, Container[str]]
+    versions: tuple[str, ...],
+    kind: Kind,
+    plurals_by_version: Mapping[str, Container[str]],
 ) -> str | None:
-    for version in known:
+    for version in versions:
         if kind.plural in plurals_by_version.get(version, ()):
             return version
     return None

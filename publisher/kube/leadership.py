@@ -39,9 +39,10 @@ class LeaseCandidate(Struct, frozen=True, kw_only=True):
     identity: str
     duration_s: float = DURATION_S
     """Of the Lease, when it is ours."""
-    seen: ObservedLease | None = None
-    seen_s: float = 0.0
-    """When this version of the Lease was first seen."""
+    lease: ObservedLease | None = None
+    """As it was last read; None: to be read before anything else."""
+    observed_s: float = 0.0
+    """When this version of the Lease was first read."""
     renewed_s: float | None = None
     """When our last renewal that succeeded was begun; None: we do not lead."""
 
@@ -58,48 +59,47 @@ class LeaseCandidate(Struct, frozen=True, kw_only=True):
 
     def may_take(self, now_s: float) -> bool:
         """Whether the next step is to write the Lease; otherwise to look again."""
-        seen = self.seen
-        if seen is None:
+        if self.lease is None:
             return False
-        if seen.holder in ("", self.identity):
+        if self.lease.holder in ("", self.identity):
             return True
-        return now_s >= self.seen_s + seen.duration_s
+        return now_s >= self.observed_s + self.lease.duration_s
 
 
-def observed(
+def note_observed(
     candidate: LeaseCandidate, lease: ObservedLease, now_s: float
 ) -> LeaseCandidate:
-    """Take in the Lease as it was read; `now_s` is after the answer came."""
-    before = candidate.seen
-    if before is not None and before.resource_version == lease.resource_version:
+    """Note the Lease as it was read; `now_s` is after the answer came."""
+    last = candidate.lease
+    if last is not None and last.resource_version == lease.resource_version:
         return candidate
     kept = candidate.renewed_s if lease.holder == candidate.identity else None
-    return structs.replace(candidate, seen=lease, seen_s=now_s, renewed_s=kept)
+    return structs.replace(candidate, lease=lease, observed_s=now_s, renewed_s=kept)
 
 
-def written(
+def note_written(
     candidate: LeaseCandidate, lease: ObservedLease, began_s: float, now_s: float
 ) -> LeaseCandidate:
-    """Take in that our write succeeded; leading counts from when it was begun."""
-    changed = observed(candidate, lease, now_s)
+    """Note that our write succeeded; leading counts from when it was begun."""
+    changed = note_observed(candidate, lease, now_s)
     return structs.replace(changed, renewed_s=began_s)
 
 
-def released(candidate: LeaseCandidate) -> LeaseCandidate:
-    """Take in that we lead no more; the Lease is to be read again."""
-    return structs.replace(candidate, seen=None, renewed_s=None)
+def note_released(candidate: LeaseCandidate) -> LeaseCandidate:
+    """Note that we lead no more; the Lease is to be read again."""
+    return structs.replace(candidate, lease=None, renewed_s=None)
 
 
 def spec_of(candidate: LeaseCandidate, now: str) -> Json:
-    """Write the `spec` that says we lead; `now` is a MicroTime."""
-    seen = candidate.seen or ObservedLease()
-    ours = seen.holder == candidate.identity
+    """Return the `spec` that says we lead; `now` is a MicroTime."""
+    last = candidate.lease or ObservedLease()
+    ours = last.holder == candidate.identity
     return {
         "holderIdentity": candidate.identity,
         "leaseDurationSeconds": round(candidate.duration_s),
-        "acquireTime": (seen.acquire_time if ours else "") or now,
+        "acquireTime": (last.acquire_time if ours else "") or now,
         "renewTime": now,
-        "leaseTransitions": seen.transitions + (not ours and seen.holder != ""),
+        "leaseTransitions": last.transitions + (not ours and last.holder != ""),
     }
 
 

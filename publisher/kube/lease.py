@@ -89,34 +89,36 @@ class LeaderLease:
             async with asyncio.timeout(limit_s):
                 try:
                     if not self.leads:
-                        await self._look()
+                        await self._read()
                     await self._write()
                 except (ConflictError, NotFoundError):
                     # Somebody else wrote, or we did and the answer was lost.
-                    await self._look()
+                    await self._read()
                     await self._write()
         except (ApiError, TimeoutError) as error:
             self._outage.failed(error)
         else:
             self._outage.over()
 
-    async def _look(self) -> None:
+    async def _read(self) -> None:
         """Read the Lease; there may be none."""
         try:
             lease = lease_of(await self._api.get(LEASE, self._key))
         except NotFoundError:
             lease = lease_of(None)
-        self._candidate = leadership.observed(self._candidate, lease, time.monotonic())
+        self._candidate = leadership.note_observed(
+            self._candidate, lease, time.monotonic()
+        )
 
     async def _write(self) -> None:
         """Say that we lead, where that may be said."""
         began_s = time.monotonic()
-        seen = self._candidate.seen
-        if seen is None or not self._candidate.may_take(began_s):
+        lease = self._candidate.lease
+        if lease is None or not self._candidate.may_take(began_s):
             return
         body = {"spec": spec_of(self._candidate, _micro_time())}
-        if seen.resource_version:
-            answer = await self._patch(body, seen.resource_version)
+        if lease.resource_version:
+            answer = await self._patch(body, lease.resource_version)
         else:
             namespace, _, name = self._key.partition("/")
             metadata = {"namespace": namespace, "name": name}
@@ -124,7 +126,7 @@ class LeaderLease:
             answer = await self._api.create(
                 LEASE, {**header, "metadata": metadata, **body}
             )
-        self._candidate = leadership.written(
+        self._candidate = leadership.note_written(
             self._candidate, lease_of(answer), began_s, time.monotonic()
         )
 
@@ -132,14 +134,14 @@ class LeaderLease:
         """Give the Lease to whoever is next, if it is still ours."""
         try:
             async with asyncio.timeout(self._attempt_s):
-                await self._look()
-                seen = self._candidate.seen
-                if seen is not None and seen.holder == self._candidate.identity:
+                await self._read()
+                lease = self._candidate.lease
+                if lease is not None and lease.holder == self._candidate.identity:
                     body = {"spec": {"holderIdentity": ""}}
-                    await self._patch(body, seen.resource_version)
+                    await self._patch(body, lease.resource_version)
         except (ApiError, TimeoutError) as error:
             log.warning("lease.kept", lease=self._key, reason=str(error))
-        self._candidate = leadership.released(self._candidate)
+        self._candidate = leadership.note_released(self._candidate)
 
     async def _patch(self, body: Json, resource_version: str) -> Json:
         return await self._api.patch(

@@ -24,44 +24,44 @@ class ObjectCache(Generic[T]):
     """The objects that are there, as far as is known."""
 
     def __init__(self) -> None:
-        self._items: dict[str, T] = {}
+        self._objects: dict[str, T] = {}
         self._deleted: dict[str, str] = {}
         """Uids, by name, of what we deleted and the watch still shows."""
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._items.values())
+        return iter(self._objects.values())
 
     def get(self, name: str) -> T | None:
-        """Give the object of a name."""
-        return self._items.get(name)
+        """Return the object of a name."""
+        return self._objects.get(name)
 
-    def put(self, item: T) -> bool:
-        """Believe an object; False: it is not news."""
-        metadata = item.metadata
-        known = self._items.get(metadata.name)
+    def put(self, obj: T) -> bool:
+        """Note an object as it is; False: it is not news."""
+        metadata = obj.metadata
+        cached = self._objects.get(metadata.name)
         if self._deleted.get(metadata.name) == metadata.uid:
             return False
-        if known is not None and _version(item) <= _version(known):
+        if cached is not None and _version(obj) <= _version(cached):
             return False
-        self._items[metadata.name] = item
+        self._objects[metadata.name] = obj
         return True
 
     def remove(self, name: str) -> T | None:
-        """Believe the watch that an object is gone; gives it if that is news."""
+        """Note that the watch shows an object no more; returns it if that is news."""
         if self._deleted.pop(name, None) is not None:
             return None
-        return self._items.pop(name, None)
+        return self._objects.pop(name, None)
 
-    def delete(self, item: T) -> None:
+    def note_deleted(self, obj: T) -> None:
         """Note that we deleted an object, which the watch does not know yet."""
-        metadata = item.metadata
-        known = self._items.get(metadata.name)
-        if known is not None and known.metadata.uid == metadata.uid:
-            del self._items[metadata.name]
+        metadata = obj.metadata
+        cached = self._objects.get(metadata.name)
+        if cached is not None and cached.metadata.uid == metadata.uid:
+            del self._objects[metadata.name]
             self._deleted[metadata.name] = metadata.uid
 
 
-def _version(item: _Object) -> int:
-    """Give an object's version; those of one kind compare as numbers (KEP-5504)."""
-    text = item.metadata.resource_version
+def _version(obj: _Object) -> int:
+    """Return an object's version; those of one kind compare as numbers (KEP-5504)."""
+    text = obj.metadata.resource_version
     return int(text) if text.isdecimal() else 0

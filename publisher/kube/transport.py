@@ -77,7 +77,7 @@ class Transport:
         body: bytes | None = None,
         form: str = "application/json",
     ) -> bytes:
-        """Send one request and give the body of a good answer.
+        """Send one request and return the body of a good answer.
 
         `what` names it in errors; `form` is the body's content type.
 
@@ -149,7 +149,7 @@ class Transport:
         self, what: str, response: aiohttp.ClientResponse, body: bytes
     ) -> ApiError:
         if response.status == _UNAUTHORIZED:
-            self._credentials.refused()
+            self._credentials.note_refusal()
         after = response.headers.get("Retry-After")
         return error_of(what, response.status, body, after)
 

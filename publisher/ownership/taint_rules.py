@@ -20,7 +20,7 @@ from publisher.kube.kinds import Kind
 from publisher.kube.object_cache import ObjectCache
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.plan_taint_rules import plan_taint_rules
-from publisher.pauses import Pause, Pauses
+from publisher.pauses import UNDONE, Pauses
 from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.known_slices import KnownSlices
 from publisher.steps import Delete, Step
@@ -29,7 +29,6 @@ from runtime.retry import Outage
 from runtime.waits import first_of
 
 _IDLE_S = 1.0
-_UNDONE = Pause(free=3, first_s=1.0, most_s=30.0, forgotten_s=60.0)
 
 log = get_logger(__name__)
 
@@ -51,7 +50,7 @@ class TaintRuleWriter:
         self._known = known
         self._announced = announced
         self._rules: ObjectCache[DeviceTaintRule] = ObjectCache()
-        self._undone: Pauses[str] = Pauses(_UNDONE)
+        self._undone: Pauses[str] = Pauses(UNDONE)
         self._rests_s: dict[str, float] = {}
         """Until when rules that others change are left alone."""
         self._outage = Outage("write DeviceTaintRules")
@@ -108,7 +107,7 @@ class TaintRuleWriter:
     async def _write(self, kind: Kind, step: Step[DeviceTaintRule]) -> None:
         rule = await carry_out(self._api, kind, step)
         if rule is None:
-            self._rules.delete(step.object)
+            self._rules.note_deleted(step.object)
         else:
             self._rules.put(rule)
         event = "rule.removed" if isinstance(step, Delete) else "rule.written"

@@ -21,7 +21,7 @@ from publisher.errors import (
     UnavailableError,
 )
 from publisher.kube.api import KubernetesApi
-from publisher.kube.carry_out import carry_out, decoded
+from publisher.kube.carry_out import carry_out, decode_as
 from publisher.kube.kinds import Kind
 from publisher.slices.known_slices import KnownSlices
 from publisher.slices.layout import WantedPool
@@ -91,7 +91,7 @@ class ClusterSliceSink:
 
     async def _read_again(self, name: str) -> None:
         try:
-            item = decoded(await self._api.get(self._kind, name), ResourceSlice)
+            item = decode_as(ResourceSlice, await self._api.get(self._kind, name))
         except NotFoundError:
             self._known.apply_slice(name, None)
         except ApiError:

@@ -132,7 +132,7 @@ class KnownSlices:
 
     def deleted(self, item: ResourceSlice) -> None:
         """Take in that we deleted a slice."""
-        self._ours.delete(item)
+        self._ours.note_deleted(item)
         self._forget(item)
 
     def forget_kept(self) -> frozenset[PoolID]:

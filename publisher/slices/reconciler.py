@@ -14,7 +14,7 @@ from time import monotonic
 
 from contracts.ids import NodeName, PoolID
 from publisher.errors import PublisherError
-from publisher.pauses import Pause, Pauses
+from publisher.pauses import UNDONE, Pause, Pauses
 from publisher.slices.announcements import Announcements
 from publisher.slices.plan_slices import plan_slices
 from publisher.slices.sink import SlicePlan, SliceSink
@@ -25,8 +25,6 @@ from runtime.waits import first_of
 _CHUNK = 64
 """Pools written together: a change waits for no more than these."""
 _FAILED = Pause(free=0, first_s=0.1, most_s=10.0, forgotten_s=60.0)
-_UNDONE = Pause(free=3, first_s=1.0, most_s=30.0, forgotten_s=60.0)
-"""Repairs are made at once, but nobody is fought for ever at full speed."""
 
 log = get_logger(__name__)
 
@@ -51,7 +49,7 @@ class SliceReconciler:
         self._rests_s: dict[PoolID, float] = {}
         """Until when those that others change are left alone."""
         self._failed: Pauses[PoolID] = Pauses(_FAILED)
-        self._undone: Pauses[PoolID] = Pauses(_UNDONE)
+        self._undone: Pauses[PoolID] = Pauses(UNDONE)
         self._refused: dict[PoolID, str] = {}
         self._unheard: dict[NodeName | None, set[PoolID]] = {}
         """Pools that are there, by nodes that have said nothing yet."""

@@ -120,7 +120,7 @@ async def test_objects_are_made_read_changed_and_deleted(
         RESOURCE_CLAIM, key, allocation(namespace), subresource="status"
     )
     assert await api.get(RESOURCE_CLAIM, key) == written
-    await api.delete(RESOURCE_CLAIM, key, uid=uid, grace_period_s=0)
+    await api.delete(RESOURCE_CLAIM, key, uid=uid)
     with pytest.raises(NotFoundError):
         await api.get(RESOURCE_CLAIM, key)
 
@@ -213,9 +213,9 @@ async def test_lists_come_in_pages(api: KubernetesApi, namespace: str) -> None:
         await api.create(RESOURCE_CLAIM, claim(namespace, name))
     first = await api.list_page(RESOURCE_CLAIM, namespace=namespace)
     assert first.token
-    listed = [
-        item async for item in api.list_objects(RESOURCE_CLAIM, namespace=namespace)
-    ]
+    last = await api.list_page(RESOURCE_CLAIM, first.token, namespace=namespace)
+    assert not last.token
+    listed = [*(first.items or ()), *(last.items or ())]
     assert [item["metadata"]["name"] for item in listed] == made
     assert {(item["apiVersion"], item["kind"]) for item in listed} == {
         (V1, "ResourceClaim")
@@ -228,7 +228,7 @@ async def test_a_cluster_says_what_it_serves(
     api: KubernetesApi, control_plane: ControlPlane
 ) -> None:
     """A kind that it does not serve is not found; nobody there is an error, too."""
-    kinds = await api.served_kinds()
+    kinds = await api.fetch_served_kinds()
     assert kinds.resource_claim.version == "v1"
     assert kinds.device_taint_rule is not None
     with pytest.raises(NotFoundError):

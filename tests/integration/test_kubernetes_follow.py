@@ -15,7 +15,7 @@ import pytest
 from moorings.local.ports import free_port
 from publisher.errors import InvalidError, NotFoundError
 from publisher.kube.api import KubernetesApi
-from publisher.kube.follow import follow
+from publisher.kube.informer import follow
 from publisher.kube.kinds import RESOURCE_CLAIM, Kind
 from tests.conftest import OwnControlPlane
 from tests.lab.controlplane import objects

@@ -21,7 +21,7 @@ async def test_kinds_that_an_upgrade_brings_are_noticed(
     older = Options(programs=(ETCD, API_SERVER), emulated_version="1.35")
     plane = own_control_plane(older)
     async with KubernetesApi.open(str(plane.kubeconfig())) as api:
-        chosen = await api.served_kinds()
+        chosen = await api.fetch_served_kinds()
         assert chosen.device_taint_rule is None
         stop = asyncio.Event()
         watching = asyncio.create_task(
@@ -29,7 +29,7 @@ async def test_kinds_that_an_upgrade_brings_are_noticed(
         )
         plane.kill(API_SERVER)
         await plane.restart(API_SERVER)
-        assert await api.served_kinds() == chosen
+        assert await api.fetch_served_kinds() == chosen
         await asyncio.sleep(0.3)
         assert not watching.done()
         plane.kill(API_SERVER)

@@ -20,8 +20,7 @@ from moorings.local.nats_server import LocalServer
 from publisher.cluster.agent_objects import AgentObjects
 from publisher.cluster.observer import Observer
 from publisher.kube.api import KubernetesApi
-from publisher.kube.follow import follow
-from publisher.kube.informer import Informer
+from publisher.kube.informer import Informer, follow
 from publisher.kube.kinds import NODE
 from publisher.ownership.ownership import Ownership
 from publisher.service import utc_now
@@ -146,7 +145,7 @@ async def agents_of(
 
 async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Task]:
     """Put together what the service of a cluster puts together, without the rest."""
-    served = await api.served_kinds()
+    served = await api.fetch_served_kinds()
     observed = Observer(served.resource_claim)
     agents = AgentObjects(
         (CLUSTER, bus),
@@ -159,16 +158,17 @@ async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Ta
     kinds = (NODE, served.resource_slice, served.resource_claim)
     rules = served.device_taint_rule
     followed = [*kinds, *(() if rules is None else (rules,))]
-    following = Informer({kind.name: partial(follow, api, kind) for kind in followed})
-    following.listen(served.resource_claim.name, observed.take)
-    for kind in agents.kinds:
-        following.listen(kind, agents.take)
+    informer = Informer(
+        {kind.name: partial(follow, api, kind) for kind in followed},
+        ({served.resource_claim.name}, observed.take),
+        (agents.kinds, agents.take),
+    )
 
     async def write(stop: asyncio.Event) -> None:
-        await first_of(following.synced, stop)
+        await first_of(informer.synced, stop)
         await agents.write(stop)
 
-    return {**following.tasks(), **agents.tasks(), "write": write}
+    return {**informer.tasks(), **agents.tasks(), "write": write}
 
 
 def sizes(slices: list[Json]) -> list[int]:

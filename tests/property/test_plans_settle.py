@@ -28,7 +28,7 @@ from publisher.ownership.plan_taint_rules import plan_taint_rules
 from publisher.slices.known_slices import ForeignPool
 from publisher.slices.layout import wanted_pool
 from publisher.slices.plan_slices import plan_slices
-from publisher.steps import Create, ObjectKey, Update, after, key_of
+from publisher.steps import Create, ObjectKey, Update, apply_steps, key_of
 from tests import builders
 from tests.builders import decisions
 
@@ -77,7 +77,7 @@ def test_slices_settle_in_one_plan(history: Sequence[ResourcePool | None]) -> No
         steps = plan_slices(wanted, slices, now=now)
         kinds = [("Delete", "Update", "Create").index(type(s).__name__) for s in steps]
         assert kinds == sorted(kinds)
-        there = after(there, steps)
+        there = apply_steps(there, steps)
         slices = sorted(there.values(), key=lambda item: item.metadata.name)
         assert plan_slices(wanted, slices, now="later") == ()
         assert all(validate(item) == () for item in slices)
@@ -94,7 +94,7 @@ def test_readers_never_see_two_versions_of_one_generation(
 ) -> None:
     """Unless one slice alone changes, everything written has a new generation."""
     first, second = (wanted_pool(pool, NODE, {}, owned=False) for pool in pair)
-    before = tuple(after({}, plan_slices(first, (), now="now")).values())
+    before = tuple(apply_steps({}, plan_slices(first, (), now="now")).values())
     steps = plan_slices(second, before, now="now")
     old = {item.spec.pool.generation for item in before}
     new = {
@@ -128,7 +128,7 @@ def test_readers_see_a_whole_pool_or_none_wherever_a_publisher_dies(
         wanted = wanted_pool(pool, NODE, {}, owned=False)
         steps = plan_slices(wanted, there.values(), now="2026-11-20T12:00:00Z")
         for step in steps[:carried_out]:
-            there = after(there, (step,))
+            there = apply_steps(there, (step,))
             seen = _read(there)
             assert seen is None or _names(seen) in map(_names, whole)
 
@@ -195,7 +195,7 @@ def test_taint_rules_settle_and_never_taint_what_is_not_owned(
     for ownership, foreign, labelled in history:
         nodes = _nodes(labelled)
         steps = plan_taint_rules(ownership, foreign, (), nodes, there.values())
-        there = after(there, steps)
+        there = apply_steps(there, steps)
         assert plan_taint_rules(ownership, foreign, (), nodes, there.values()) == ()
         assert there[key_of(theirs)] == theirs
         selectors = [
@@ -249,7 +249,7 @@ def test_claims_settle_in_one_plan(history: Sequence[GangAllocated | None]) -> N
         now = f"2026-11-20T12:00:0{time}Z"
         claims = claims_of(decision, sources, now) if decision else ()
         found = list(there.values())
-        there = after(there, plan_claims(claims, found, gang).steps)
+        there = apply_steps(there, plan_claims(claims, found, gang).steps)
         found = list(there.values())
         later = claims_of(decision, sources, "later") if decision else ()
         assert plan_claims(later, found, gang).steps == ()

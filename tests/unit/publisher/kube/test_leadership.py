@@ -10,10 +10,10 @@ from publisher.kube.leadership import (
     LeaseCandidate,
     ObservedLease,
     lease_of,
-    observed,
-    released,
+    note_observed,
+    note_released,
+    note_written,
     spec_of,
-    written,
 )
 
 TICK_S = 0.25
@@ -57,13 +57,13 @@ class Process:
             return
         if self._pending is not None:
             if self._chance.random() < 0.8:  # otherwise the answer was lost
-                self.candidate = written(
+                self.candidate = note_written(
                     self.candidate, self._pending, self._began_s, now_s
                 )
             self._pending = None
         if self.candidate.left_s(now_s) == 0 or self._chance.random() < 0.5:
-            self.candidate = observed(self.candidate, server.read(), now_s)
-        seen = self.candidate.seen
+            self.candidate = note_observed(self.candidate, server.read(), now_s)
+        seen = self.candidate.lease
         if seen is not None and self.candidate.may_take(now_s):
             spec = spec_of(self.candidate, "")
             self._began_s = now_s
@@ -97,32 +97,32 @@ def test_never_do_two_lead(seed: int, frozen: float) -> None:
 def test_a_standby_waits_the_whole_duration_since_it_saw_a_change() -> None:
     """Not since the time that the Lease says, and from anew after each change."""
     lease = ObservedLease(holder="a", duration_s=15.0, uid="l", resource_version="1")
-    standby = observed(LeaseCandidate(identity="b"), lease, 100.0)
-    standby = observed(standby, lease, 110.0)
+    standby = note_observed(LeaseCandidate(identity="b"), lease, 100.0)
+    standby = note_observed(standby, lease, 110.0)
     assert not standby.may_take(114.9)
     assert standby.may_take(115.0)
     renewed = structs.replace(lease, resource_version="2")
-    assert not observed(standby, renewed, 114.9).may_take(129.8)
+    assert not note_observed(standby, renewed, 114.9).may_take(129.8)
 
 
 def test_a_released_lease_is_anybodys_at_once() -> None:
     """And taking it counts a transition only when somebody is followed."""
     free = ObservedLease(duration_s=15.0, transitions=4, uid="l", resource_version="9")
-    candidate = observed(LeaseCandidate(identity="b"), free, 1.0)
+    candidate = note_observed(LeaseCandidate(identity="b"), free, 1.0)
     assert candidate.may_take(1.0)
     assert spec_of(candidate, "now")["leaseTransitions"] == 4
     taken = structs.replace(free, holder="a")
-    candidate = observed(LeaseCandidate(identity="b"), taken, 1.0)
+    candidate = note_observed(LeaseCandidate(identity="b"), taken, 1.0)
     assert spec_of(candidate, "now")["leaseTransitions"] == 5
 
 
 def test_leading_counts_from_the_beginning_of_the_write() -> None:
     """A renewal that took long is worth less; who released leads no more."""
-    free = observed(LeaseCandidate(identity="a"), ObservedLease(), 0.0)
+    free = note_observed(LeaseCandidate(identity="a"), ObservedLease(), 0.0)
     ours = ObservedLease(holder="a", duration_s=15.0, uid="l", resource_version="1")
-    leader = written(free, ours, 1.0, 4.0)
+    leader = note_written(free, ours, 1.0, 4.0)
     assert leader.left_s(4.0) == 7.0
     assert leader.left_s(11.0) == 0.0
-    assert released(leader).left_s(4.0) == 0.0
+    assert note_released(leader).left_s(4.0) == 0.0
     others = ObservedLease(holder="b", duration_s=15.0, uid="l", resource_version="2")
-    assert observed(leader, others, 5.0).left_s(5.0) == 0.0
+    assert note_observed(leader, others, 5.0).left_s(5.0) == 0.0

@@ -29,7 +29,7 @@ def test_watch_that_lags_behind_our_writes_is_not_believed() -> None:
 def test_what_we_deleted_does_not_come_back_from_the_watch() -> None:
     known: ObjectCache[ResourceSlice] = ObjectCache()
     known.put(version(1))
-    known.delete(version(1))
+    known.note_deleted(version(1))
     assert not known.put(version(1))
     assert not known.put(version(2))
     assert list(known) == []

@@ -20,7 +20,7 @@ from contracts.workload import Node
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.plan_taint_rules import plan_taint_rules
 from publisher.slices.known_slices import ForeignPool
-from publisher.steps import Create, Delete, ObjectKey, Step, Update, after, key_of
+from publisher.steps import Create, Delete, ObjectKey, Step, Update, apply_steps, key_of
 from tests import builders
 
 GPU, NIC = DriverName("gpu.nvidia.com"), DriverName("net.example.com")
@@ -135,6 +135,6 @@ def test_rules_of_drivers_become_rules_of_pools_without_a_gap() -> None:
     owned = Ownership.of((), (), ("pool=training",))
     steps = plan_taint_rules(owned, seen(GPU), (), {NODE: node()}, before)
     assert [type(step) for step in steps] == [Create, Delete]
-    there = after({key_of(rule): rule for rule in before}, steps)
+    there = apply_steps({key_of(rule): rule for rule in before}, steps)
     assert isinstance(next(iter(there)), ObjectKey)
     assert plan_taint_rules(owned, seen(GPU), (), {NODE: node()}, there.values()) == ()

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus, BusSettings
 from tests.lab.controlplane import programs, server
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.options import NEWEST, RELEASE, Options, of_release
+from tests.lab.nats_server import LabServer
 from tests.oracles.upstream_oracle import NO_GO, REQUIRED, built
 
 
@@ -31,23 +31,23 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="session")
 def nats_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server that all tests of the session share."""
-    server = LocalServer(tmp_path_factory.mktemp("nats"))
+    server = LabServer(tmp_path_factory.mktemp("nats"))
     server.start()
     yield server.url
     server.stop()
 
 
 @pytest.fixture
-def nats_server(tmp_path: Path) -> Iterator[LocalServer]:
+def nats_server(tmp_path: Path) -> Iterator[LabServer]:
     """A server of the test's own, to be killed and started again."""
-    server = LocalServer(tmp_path / "nats")
+    server = LabServer(tmp_path / "nats")
     server.start()
     yield server
     server.stop()
 
 
 @pytest.fixture
-async def bus(nats_server: LocalServer) -> AsyncIterator[Bus]:
+async def bus(nats_server: LabServer) -> AsyncIterator[Bus]:
     """A bus with all streams on a fresh server."""
     async with Bus.open(BusSettings(name="test", servers=(nats_server.url,))) as bus:
         await bus.wait_connected(10)

@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus, BusSettings
 from tests.lab.cluster import Stack, gang_pod, is_bound
 from tests.lab.controlplane import objects, programs, server
 from tests.lab.controlplane.client import Json, Kube, named, path_of
 from tests.lab.controlplane.options import Options
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.nats_server import LabServer
 from tests.lab.services import Process, running
 
 DRIVER = "bench.example.com"
@@ -140,7 +140,7 @@ async def moorings(plane: ControlPlane, kube: Kube) -> AsyncIterator[tuple[Stack
 async def _processes(plane: ControlPlane) -> AsyncIterator[Stack]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        nats = LocalServer(folder / "nats")
+        nats = LabServer(folder / "nats")
         nats.start()
         processes = {
             "solver": Process("solver", folder / "solver.log", SOLVER_SERVERS=nats.url),

@@ -2,7 +2,7 @@
 
 Pure functions from Struct to Struct. Decoding does not call them, because the
 allocator's own errors (an empty allocationMode) must stay visible to those who ask for
-upstream's behaviour. The time of a taint needs a clock and is left to the caller.
+upstream's behaviour. The time of a taint needs a clock and is not filled in here.
 
 Source: k8s.io/kubernetes/pkg/apis/resource/v1/defaults.go.
 """
@@ -23,7 +23,6 @@ from contracts.claim import (
     ResourceClaimSpec,
     ResourceClaimTemplate,
 )
-from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.gang import Gang
 
 EXACT_COUNT = "ExactCount"
@@ -68,33 +67,6 @@ def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     return replace(spec, devices=devices)
 
 
-def default_taint_rule(rule: DeviceTaintRule, now: str) -> DeviceTaintRule:
-    """Date the taint of a rule; `now` is RFC 3339."""
-    if rule.spec.taint.time_added is not None:
-        return rule
-    taint = replace(rule.spec.taint, time_added=now)
-    return replace(rule, spec=replace(rule.spec, taint=taint))
-
-
-def default_slice(resource_slice: ResourceSlice, now: str) -> ResourceSlice:
-    """Date the taints of a slice's devices; `now` is RFC 3339."""
-    devices = tuple(
-        device
-        if all(taint.time_added is not None for taint in device.taints)
-        else replace(
-            device,
-            taints=tuple(
-                taint
-                if taint.time_added is not None
-                else replace(taint, time_added=now)
-                for taint in device.taints
-            ),
-        )
-        for device in resource_slice.spec.devices
-    )
-    return replace(resource_slice, spec=replace(resource_slice.spec, devices=devices))
-
-
 def _default_request(request: DeviceRequest) -> DeviceRequest:
     exactly = request.exactly
     return replace(
@@ -109,7 +81,7 @@ def _default_request(request: DeviceRequest) -> DeviceRequest:
 def _default_devices(request: _Request) -> _Request:
     mode = request.allocation_mode or EXACT_COUNT
     count = 1 if mode == EXACT_COUNT and request.count == 0 else request.count
-    tolerations = tuple(_default_toleration(item) for item in request.tolerations)
+    tolerations = tuple(map(_default_toleration, request.tolerations))
     return replace(request, allocation_mode=mode, count=count, tolerations=tolerations)
 
 

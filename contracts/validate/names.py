@@ -16,7 +16,6 @@ MAX_LABEL = 63
 MAX_SUBDOMAIN = 253
 MAX_DRIVER = 63
 MAX_POOL = 253
-MAX_DOMAIN = 63
 MAX_IDENTIFIER = 32
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)

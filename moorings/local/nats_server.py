@@ -132,25 +132,6 @@ class LocalServer:
             process.kill()
             process.wait()
 
-    def kill(self) -> None:
-        """End it at once, as a crash would; `start` brings it back."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-
-    def pause(self) -> None:
-        """Freeze it; it keeps its connections and answers nothing."""
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """End a `pause`."""
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
-
     def wait_healthy(self) -> None:
         """Return when the server says that it is healthy.
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from moorings.local.nats_server import LocalServer
 from tests.lab.cluster import is_running, name_of
 from tests.lab.controlplane import kubelet, objects
 from tests.lab.controlplane.client import Kube, named, path_of
@@ -23,6 +22,7 @@ from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.options import CONTROLLERS, Options
 from tests.lab.controlplane.server import ControlPlane, running
 from tests.lab.manifests import BASE, K8S, base, environment
+from tests.lab.nats_server import LabServer
 from tests.lab.services import Process, eventually
 from tests.lab.services import running as processes_running
 
@@ -65,7 +65,7 @@ async def site(
 ) -> AsyncIterator[Site]:
     """Nodes with simulated devices, and the services."""
     kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    nats = LocalServer(tmp_path / "nats")
+    nats = LabServer(tmp_path / "nats")
     nats.start()
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(nats.stop)
@@ -97,7 +97,7 @@ async def _token(kube: Kube, account: str) -> str:
 
 
 def _variables(
-    nats: LocalServer, folder: Path, kubeconfig: Path
+    nats: LabServer, folder: Path, kubeconfig: Path
 ) -> dict[str, dict[str, str]]:
     """Give each service what k8s/base gives it, but for places and TLS."""
     (fleet,) = [

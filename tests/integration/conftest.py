@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pytest
 
-from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus
 from tests.lab.agent_objects import Agents, agents_of
 from tests.lab.controlplane.client import Json, Kube, named
@@ -22,6 +21,7 @@ from tests.lab.controlplane.options import (
 )
 from tests.lab.controlplane.server import ControlPlane, running
 from tests.lab.manifests import BASE, OVERLAYS
+from tests.lab.nats_server import LabServer
 
 OLDER = OVERLAYS / "kubernetes-1.35"
 QUIET = tuple(sorted({*CONTROLLERS} - {"statefulset-controller"}))
@@ -141,7 +141,7 @@ def _last_policy(kind: str) -> list[Json]:
 
 @pytest.fixture
 async def agents(
-    control_plane: ControlPlane, kube: Kube, bus: Bus, nats_server: LocalServer
+    control_plane: ControlPlane, kube: Kube, bus: Bus, nats_server: LabServer
 ) -> Agents:
     """The agent of a Node on the shared control plane."""
     return await agents_of(control_plane, kube, bus, nats_server)

@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus
 from tests.conftest import OwnControlPlane
 from tests.lab.agent_objects import Agents, agents_of, said, sizes, taints
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import named
 from tests.lab.controlplane.options import API_SERVER, ETCD, Options
+from tests.lab.nats_server import LabServer
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ async def test_pool_that_somebody_else_publishes_is_left_to_them(
 async def test_older_api_server_keeps_no_taints_which_is_said_once(
     own_control_plane: OwnControlPlane,
     bus: Bus,
-    nats_server: LocalServer,
+    nats_server: LabServer,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Kubernetes 1.34 drops them, as do others with the gate off."""
@@ -143,7 +143,7 @@ async def test_older_api_server_keeps_no_taints_which_is_said_once(
 
 
 async def test_health_reaches_slices_once_the_api_server_is_back(
-    own_control_plane: OwnControlPlane, bus: Bus, nats_server: LocalServer
+    own_control_plane: OwnControlPlane, bus: Bus, nats_server: LabServer
 ) -> None:
     control_plane = own_control_plane(Options(programs=(ETCD, API_SERVER)))
     async with control_plane.client() as kube:

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.subjects import STREAMS
-from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus, BusSettings, Outgoing, Received
 from runtime.bus.follower import Start
+from tests.lab.nats_server import LabServer
 
 KEYS = 300
 
@@ -194,7 +194,7 @@ async def remove_consumers(bus: Bus) -> None:
 
 
 async def test_a_follower_survives_crashes_of_the_server(
-    bus: Bus, nats_server: LocalServer
+    bus: Bus, nats_server: LabServer
 ) -> None:
     """Twice killed while four writers write: the exact final state arrives."""
     stop = asyncio.Event()
@@ -246,7 +246,7 @@ async def test_a_follower_survives_crashes_of_the_server(
 
 
 async def test_heartbeats_forgotten_by_a_restart_are_read_anew(
-    bus: Bus, nats_server: LocalServer
+    bus: Bus, nats_server: LabServer
 ) -> None:
     """Memory is gone and sequences begin again: the follower begins again too."""
     stop = asyncio.Event()
@@ -267,7 +267,7 @@ async def test_heartbeats_forgotten_by_a_restart_are_read_anew(
 
 
 async def test_a_frozen_server_is_noticed(
-    bus: Bus, nats_server: LocalServer, monkeypatch: pytest.MonkeyPatch
+    bus: Bus, nats_server: LabServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No answer to a probe costs the connection; afterwards there is a new one."""
     monkeypatch.setattr("runtime.bus.connection._PROBE_S", 1)

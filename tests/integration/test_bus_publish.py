@@ -9,7 +9,6 @@ import pytest
 import zstandard
 
 from contracts.subjects import STREAMS, Stream
-from moorings.local.nats_server import LocalServer
 from runtime.bus import connection as bus_connection
 from runtime.bus.bus import Bus, BusSettings, Outgoing
 from runtime.errors import (
@@ -19,6 +18,7 @@ from runtime.errors import (
     StreamDiffersError,
 )
 from runtime.wire import MAX_DECODED_BYTES
+from tests.lab.nats_server import LabServer
 
 FENCE = "fence.v1.c"
 
@@ -182,7 +182,7 @@ async def test_a_zstd_bomb_is_refused(bus: Bus, declared: bool) -> None:
             stop.set()
 
 
-async def test_streams_are_ensured_by_many_at_once(nats_server: LocalServer) -> None:
+async def test_streams_are_ensured_by_many_at_once(nats_server: LabServer) -> None:
     """Whoever comes first creates them; nobody fails, then or later."""
     settings = BusSettings(name="a", servers=(nats_server.url,))
     async with Bus.open(settings) as one, Bus.open(settings) as other:

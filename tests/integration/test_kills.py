@@ -20,11 +20,11 @@ from contracts.messages import CancelGang, ReleaseGang
 from moorings.client import Client
 from moorings.demo.workload import gang_of
 from moorings.local.fleet_classes import classes_of
-from moorings.local.nats_server import LocalServer
 from moorings.local.stack import fleet_file
 from runtime.bus.bus import Bus, BusSettings, Outgoing
 from runtime.errors import BusUnavailableError
 from solver.snapshot.gangs import GangRecord
+from tests.lab.nats_server import LabServer
 from tests.lab.services import (
     CLUSTER,
     Process,
@@ -55,7 +55,7 @@ def children(pid: int) -> list[int]:
 class World:
     """Everything that runs, and what was asked of it."""
 
-    def __init__(self, server: LocalServer, folder: Path, seed: int) -> None:
+    def __init__(self, server: LabServer, folder: Path, seed: int) -> None:
         self.draw = random.Random(seed)
         self.server = server
         self.folder = folder
@@ -129,7 +129,7 @@ class World:
 
 
 async def test_nothing_is_lost_or_given_twice_whatever_is_killed(
-    nats_server: LocalServer, tmp_path: Path
+    nats_server: LabServer, tmp_path: Path
 ) -> None:
     world = World(nats_server, tmp_path, seed=KILLS)
     settings = BusSettings(servers=(nats_server.url,), name="test")

@@ -11,9 +11,9 @@ from pathlib import Path
 from contracts import messages, subjects
 from contracts.ids import NodeName
 from contracts.messages import DevicesAnnounced, HealthJudged
-from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus
 from runtime.errors import BusError
+from tests.lab.nats_server import LabServer
 from tests.lab.services import CLUSTER, Process, eventually, running
 
 FLEET = """
@@ -91,7 +91,7 @@ async def all_said(bus: Bus) -> bool:
 
 
 async def test_every_node_is_announced_whole(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     async with running(Agent(nats_server.url, tmp_path)):
         await eventually(lambda: all_said(bus), "all nodes announced")
@@ -106,7 +106,7 @@ async def test_every_node_is_announced_whole(
 
 
 async def test_one_node_alone_speaks_for_itself(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     async with running(Agent(nats_server.url, tmp_path, NODEAGENT_NODE="n-1")):
         await eventually(lambda: health_of(bus, NODES[1]), "n-1 announced")
@@ -115,7 +115,7 @@ async def test_one_node_alone_speaks_for_itself(
 
 
 async def test_a_fault_is_on_the_bus_within_a_second_and_goes_again(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     agent = Agent(nats_server.url, tmp_path, NODEAGENT_RECOVERY_S="0.5")
     async with running(agent):
@@ -140,7 +140,7 @@ async def test_a_fault_is_on_the_bus_within_a_second_and_goes_again(
 
 
 async def test_a_removed_device_raises_the_generation_of_its_pool_alone(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     agent = Agent(nats_server.url, tmp_path)
     async with running(agent):
@@ -158,7 +158,7 @@ async def test_a_removed_device_raises_the_generation_of_its_pool_alone(
 
 
 async def test_heartbeats_end_with_the_agent_and_leave_a_marker(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     agent = Agent(
         nats_server.url,
@@ -183,7 +183,7 @@ async def test_heartbeats_end_with_the_agent_and_leave_a_marker(
 
 
 async def test_a_node_that_is_away_stops_its_heartbeat_alone(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     agent = Agent(
         nats_server.url,
@@ -212,7 +212,7 @@ async def test_a_node_that_is_away_stops_its_heartbeat_alone(
 
 
 async def test_a_restart_says_nothing_that_was_said_before(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """Generations and taints outlive the process; a clean stop exits with 0."""
     agent = Agent(nats_server.url, tmp_path, NODEAGENT_REPEAT_S="10000")
@@ -240,7 +240,7 @@ async def test_a_restart_says_nothing_that_was_said_before(
 
 
 async def test_everything_is_said_again_after_a_reconnect(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     agent = Agent(nats_server.url, tmp_path)
     async with running(agent):
@@ -265,7 +265,7 @@ async def test_everything_is_said_again_after_a_reconnect(
 
 
 async def test_a_server_that_forgot_everything_hears_everything_again(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """The bus can be rebuilt from the nodes, streams included."""
     async with running(Agent(nats_server.url, tmp_path)):
@@ -283,7 +283,7 @@ async def test_a_server_that_forgot_everything_hears_everything_again(
 
 
 async def test_what_changed_while_the_bus_was_away_is_said_when_it_is_back(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     agent = Agent(nats_server.url, tmp_path)
     async with running(agent):

@@ -30,11 +30,11 @@ from contracts.messages import (
     ObjectObserved,
     SubmitGang,
 )
-from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus, Outgoing
 from tests import builders
 from tests.builders import decisions
 from tests.builders.decisions import CLUSTER
+from tests.lab.nats_server import LabServer
 from tests.lab.publishing import publisher
 
 NAMESPACE = Namespace(builders.NAMESPACE)
@@ -107,7 +107,7 @@ def pods(count: int) -> Gang:
 
 
 async def test_allocation_is_written_then_confirmed_then_released(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "manifests"
     async with publisher(nats_server, folder):
@@ -126,7 +126,7 @@ async def test_allocation_is_written_then_confirmed_then_released(
 
 
 async def test_restart_completes_what_is_missing_and_repeats_nothing(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "manifests"
     await submit(bus, pods(4))
@@ -149,7 +149,7 @@ async def test_restart_completes_what_is_missing_and_repeats_nothing(
 
 
 async def test_new_attempt_replaces_and_pending_removes(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "manifests"
     await submit(bus, pods(2))
@@ -169,7 +169,7 @@ async def test_new_attempt_replaces_and_pending_removes(
 
 async def test_malformed_decisions_are_refused_and_the_service_goes_on(
     bus: Bus,
-    nats_server: LocalServer,
+    nats_server: LabServer,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -190,7 +190,7 @@ async def test_malformed_decisions_are_refused_and_the_service_goes_on(
 
 
 async def test_decision_that_kubernetes_would_refuse_is_void(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "manifests"
     await submit(bus, pods(2))
@@ -207,7 +207,7 @@ async def test_decision_that_kubernetes_would_refuse_is_void(
 
 
 async def test_failing_disk_voids_one_gang_and_leaves_nothing_of_it(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "manifests"
     blocked = folder / "resourceclaims" / NAMESPACE / "train-worker-1-gpus.json"
@@ -228,7 +228,7 @@ async def test_failing_disk_voids_one_gang_and_leaves_nothing_of_it(
 
 
 async def test_template_on_the_bus_gives_the_spec(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "manifests"
     name = f"{NAMESPACE}/template-1"
@@ -284,7 +284,7 @@ async def slices(folder: Path, count: int, taints: int = 0) -> list[dict[str, An
 
 
 async def test_slices_follow_inventory_and_health_over_restarts(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "manifests"
     node = NodeName(builders.NODE)
@@ -313,7 +313,7 @@ async def test_slices_follow_inventory_and_health_over_restarts(
 
 
 async def test_bus_that_lost_its_memory_takes_no_slices_away(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """Until the node speaks again, nobody knows what it has."""
     folder = tmp_path / "manifests"
@@ -331,7 +331,7 @@ async def test_bus_that_lost_its_memory_takes_no_slices_away(
 
 
 async def test_killed_publisher_leaves_gangs_that_the_next_one_completes(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """Kill -9 at arbitrary moments; in the end every gang is whole and confirmed."""
     folder = tmp_path / "manifests"
@@ -367,7 +367,7 @@ async def test_killed_publisher_leaves_gangs_that_the_next_one_completes(
 
 
 async def test_gang_of_512_pods_is_written_whole(
-    bus: Bus, nats_server: LocalServer, tmp_path: Path
+    bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "manifests"
     await submit(bus, pods(512))

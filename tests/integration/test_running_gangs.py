@@ -21,7 +21,6 @@ from contracts.messages import (
     GatesOpened,
 )
 from contracts.meta import ObjectMeta
-from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus
 from tests.builders import (
     device_class,
@@ -32,6 +31,7 @@ from tests.builders import (
     pool,
     request,
 )
+from tests.lab.nats_server import LabServer
 from tests.lab.services import (
     CLUSTER,
     announce,
@@ -108,7 +108,7 @@ def held(decision: GangAllocated) -> list[set[DeviceID]]:
 
 
 async def test_a_device_is_free_once_its_own_claim_is(
-    world: Bus, nats_server: LocalServer, tmp_path: Path
+    world: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """Its gang runs on; and it was not free before STATE had the gang's claims."""
     first = wanted(1, pods=2)

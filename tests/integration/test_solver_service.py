@@ -20,7 +20,6 @@ from contracts.messages import (
     ReleaseGang,
 )
 from contracts.solves import SolveDecided, SolveMessage
-from moorings.local.nats_server import LocalServer
 from runtime.bus.bus import Bus, Outgoing
 from runtime.errors import PublishRefusedError
 from solver.allocate import allocate
@@ -31,6 +30,7 @@ from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from tests.builders import devices, gang, member, member_claim, pool, request
 from tests.builders.problems import problem_of, snapshot_of
+from tests.lab.nats_server import LabServer
 from tests.lab.services import (
     CLUSTER,
     Process,
@@ -76,7 +76,7 @@ async def command(bus: Bus, message: CancelGang | ReleaseGang) -> None:
 
 
 async def test_gangs_are_decided_released_and_decided_again(
-    world: Bus, nats_server: LocalServer, tmp_path: Path
+    world: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """What does not fit waits with a reason, and is in once something is released."""
     first, second, third = wanted(1, 2, 4), wanted(2, 1, 4), wanted(3, 1, 9)
@@ -100,7 +100,7 @@ async def test_gangs_are_decided_released_and_decided_again(
 
 
 async def test_bad_messages_change_nothing_and_are_answered(
-    world: Bus, nats_server: LocalServer, tmp_path: Path
+    world: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """A thousand malformed messages on each public subject; the service goes on."""
     process = solver(nats_server.url, tmp_path)
@@ -157,7 +157,7 @@ async def test_bad_messages_change_nothing_and_are_answered(
 
 
 async def test_a_standby_takes_over_and_the_deposed_publishes_nothing(
-    world: Bus, nats_server: LocalServer, tmp_path: Path
+    world: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     one = solver(nats_server.url, tmp_path, "one")
     two = solver(nats_server.url, tmp_path, "two")
@@ -185,7 +185,7 @@ async def test_a_standby_takes_over_and_the_deposed_publishes_nothing(
 
 
 async def test_an_open_manifest_is_solved_to_the_same_bytes(
-    world: Bus, nats_server: LocalServer, tmp_path: Path
+    world: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """What a leader recorded and did not answer, the next one answers."""
     asked = wanted(1, 2, 2)
@@ -210,7 +210,7 @@ async def test_an_open_manifest_is_solved_to_the_same_bytes(
 
 
 async def test_a_recorded_solve_replays_to_the_same_bytes(
-    world: Bus, nats_server: LocalServer, tmp_path: Path
+    world: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     asked = wanted(1, 2, 2)
     async with running(solver(nats_server.url, tmp_path)):
@@ -253,7 +253,7 @@ async def recorded_solve(bus: Bus, subject: str) -> Recorded:
 
 
 async def test_a_restart_of_nats_makes_no_node_away(
-    world: Bus, nats_server: LocalServer, tmp_path: Path
+    world: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """The heartbeats are forgotten with the server; every node gets the full grace."""
     process = solver(nats_server.url, tmp_path, SOLVER_HEARTBEAT_GRACE_S="4")
@@ -276,7 +276,7 @@ async def test_a_restart_of_nats_makes_no_node_away(
 
 
 async def test_a_silent_node_is_away_and_comes_back(
-    world: Bus, nats_server: LocalServer, tmp_path: Path
+    world: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     process = solver(nats_server.url, tmp_path, SOLVER_HEARTBEAT_GRACE_S="2")
     async with running(process):

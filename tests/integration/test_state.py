@@ -13,12 +13,12 @@ import pytest
 from contracts import messages, subjects
 from contracts.ids import ClusterName
 from contracts.messages import ObjectObserved
-from moorings.local.nats_server import LocalServer
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.errors import NotLeadingError
 from publisher.kube.changes import Change, ChangePage
 from runtime.bus.bus import Bus
 from runtime.errors import BusRefusedError
+from tests.lab.nats_server import LabServer
 from tests.lab.services import eventually
 
 CLUSTER = ClusterName("local")
@@ -100,7 +100,7 @@ async def test_who_does_not_lead_says_nothing(bus: Bus) -> None:
 
 
 async def test_what_changes_while_the_bus_is_away_is_said_when_it_is_back(
-    bus: Bus, nats_server: LocalServer
+    bus: Bus, nats_server: LabServer
 ) -> None:
     state = StatePublisher(CLUSTER, bus)
     async with publishing(state):
@@ -118,7 +118,7 @@ async def test_what_changes_while_the_bus_is_away_is_said_when_it_is_back(
 
 
 async def test_a_bus_that_lost_everything_is_told_all_again(
-    bus: Bus, nats_server: LocalServer
+    bus: Bus, nats_server: LabServer
 ) -> None:
     """Also what did not change: Kubernetes is where it is kept."""
     state = StatePublisher(CLUSTER, bus)

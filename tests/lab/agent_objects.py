@@ -16,7 +16,6 @@ from contracts import messages, subjects
 from contracts.device import ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
-from moorings.local.nats_server import LocalServer
 from publisher.cluster.agent_objects import AgentObjects
 from publisher.cluster.observer import Observer
 from publisher.kube.api import KubernetesApi
@@ -33,6 +32,7 @@ from tests.builders.decisions import CLUSTER
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.nats_server import LabServer
 
 WAIT_S = 20.0
 
@@ -128,7 +128,7 @@ class Agents(Struct, frozen=True, kw_only=True):
 
 
 async def agents_of(
-    control_plane: ControlPlane, kube: Kube, bus: Bus, nats_server: LocalServer
+    control_plane: ControlPlane, kube: Kube, bus: Bus, nats_server: LabServer
 ) -> Agents:
     """Make a Node, and a driver of its own."""
     name = f"test-{secrets.token_hex(4)}"

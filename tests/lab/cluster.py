@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from contracts.names import GANG, GANG_SIZE, GATE, MEMBER
-from moorings.local.nats_server import LocalServer
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.nats_server import LabServer
 from tests.lab.services import Process, solver
 
 GATES = [{"name": GATE}]
@@ -29,7 +29,7 @@ GATES = [{"name": GATE}]
 class Stack:
     """The processes, by name."""
 
-    def __init__(self, nats: LocalServer, processes: Mapping[str, Process]) -> None:
+    def __init__(self, nats: LabServer, processes: Mapping[str, Process]) -> None:
         self.nats = nats
         self.processes = processes
 
@@ -38,7 +38,7 @@ class Stack:
 
 
 def publisher(
-    nats: LocalServer,
+    nats: LabServer,
     control_plane: ControlPlane,
     folder: Path,
     name: str = "one",
@@ -61,7 +61,7 @@ def started(
     control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
 ) -> Iterator[Stack]:
     """Run NATS, one solver and one or two publishers while the block runs."""
-    nats = LocalServer(folder / "nats")
+    nats = LabServer(folder / "nats")
     nats.start()
     processes = {
         "solver": solver(nats.url, folder),

@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from moorings.local.nats_server import LocalServer
 from publisher.config import PublisherConfig
 from publisher.service import open_service
 from runtime.run import serve
 from tests.builders.decisions import CLUSTER
+from tests.lab.nats_server import LabServer
 
 
 @asynccontextmanager
 async def publisher(
-    server: LocalServer, folder: Path, **fields: Any
+    server: LabServer, folder: Path, **fields: Any
 ) -> AsyncIterator[None]:
     """Run a publisher while the block runs; it must stop as asked."""
     config = PublisherConfig(

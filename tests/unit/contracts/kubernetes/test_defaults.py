@@ -13,22 +13,16 @@ from contracts.claim import (
 from contracts.kubernetes.defaults import (
     default_claim,
     default_gang,
-    default_slice,
-    default_taint_rule,
     default_template,
 )
 from tests.builders import (
     claim,
     claim_template,
-    device,
     gang,
     member,
     member_claim,
     request,
-    resource_slice,
     sub_request,
-    taint,
-    taint_rule,
 )
 
 NOW = "2026-01-02T03:04:05Z"
@@ -75,19 +69,6 @@ def test_tolerations_compare_unless_they_say_otherwise() -> None:
     exactly = defaulted.spec.devices.requests[0].exactly
     assert exactly is not None
     assert exactly.tolerations == (replace(silent, operator="Equal"),)
-
-
-def test_taints_are_dated_once() -> None:
-    dated = replace(taint(), time_added=NOW)
-    published = resource_slice(device(taints=(taint(), replace(dated, value="old"))))
-
-    defaulted = default_slice(published, NOW)
-
-    assert defaulted.spec.devices[0].taints == (dated, replace(dated, value="old"))
-    assert default_slice(defaulted, "later") == defaulted
-    rule = default_taint_rule(taint_rule(), NOW)
-    assert rule.spec.taint == dated
-    assert default_taint_rule(rule, "later") == rule
 
 
 def test_claims_by_name_are_left_alone() -> None:

@@ -1,0 +1,31 @@
+"""A nats-server of a test's own, which can crash and freeze."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from moorings.local.nats_server import LocalServer
+
+
+class LabServer(LocalServer):
+    """The local stack's server, and what may happen to it."""
+
+    def kill(self) -> None:
+        """End it at once, as a crash would; `start` brings it back."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def pause(self) -> None:
+        """Freeze it; it keeps its connections and answers nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """End a `pause`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.pid is not None:
+            os.kill(self.pid, number)

@@ -1,6 +1,6 @@
 """Kubernetes' feature gates for DRA: which exist, their defaults, what they switch.
 
-An allocator has eleven switches; each is one gate, or two that must both be on. The
+An allocator has fourteen switches; each is one gate, or two that must both be on. The
 defaults follow the release, so a cluster is described by its version and the gates
 that its administrator changed.
 
@@ -94,17 +94,17 @@ def features_of(
     Raises:
         FeatureError: no version or gate that we know.
     """
-    known = version.removeprefix("v")
-    if known not in _VERSIONS:
+    release = version.removeprefix("v")
+    if release not in _VERSIONS:
         listed = ", ".join(_VERSIONS)
         raise FeatureError(f"Kubernetes {version!r} is not known; known are {listed}")
     check_gates(gates or {})
-    column = _VERSIONS.index(known)
-    on = {name: bool(defaults[column]) for name, defaults in GATES.items()}
-    on |= gates or {}
+    column = _VERSIONS.index(release)
+    is_on = {name: bool(defaults[column]) for name, defaults in GATES.items()}
+    is_on |= gates or {}
     return Features(
         **{
-            switch: all(on[name] for name in names)
+            switch: all(is_on[name] for name in names)
             for switch, names in _SWITCHES.items()
         }
     )
@@ -130,10 +130,10 @@ def read_gates(parts: Iterable[str]) -> dict[str, bool]:
     Raises:
         FeatureError: a part is not of that form.
     """
-    found: dict[str, bool] = {}
+    gates: dict[str, bool] = {}
     for part in parts:
         name, _, value = part.strip().partition("=")
         if value not in ("true", "false"):
             raise FeatureError(f"{part.strip()!r} is not Name=true or Name=false")
-        found[name] = value == "true"
-    return found
+        gates[name] = value == "true"
+    return gates

@@ -30,3 +30,9 @@ class ObjectMeta(KubernetesExcerpt, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
+
+    @property
+    def version_number(self) -> int:
+        """The resourceVersion; those of one kind compare as numbers (KEP-5504)."""
+        text = self.resource_version
+        return int(text) if text.isdecimal() else 0

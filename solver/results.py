@@ -184,11 +184,11 @@ class Results:
             if item.per_device_node_selection:
                 name, selector = device.node_name, device.node_selector
             if name is not None or device.binds_to_node:
-                return _on_node(node)
+                return NodeSelector.of_node(node)
             terms = selector.node_selector_terms if selector is not None else ()
             if len(terms) > 1:
                 if self._narrow:
-                    return _on_node(node)
+                    return NodeSelector.of_node(node)
                 raise ResultError(
                     f"create NodeSelector for claim {claim.claim_name or claim.name}: "
                     f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
@@ -233,11 +233,6 @@ def _tolerations(asked: SubrequestPart) -> tuple[ResultToleration, ...]:
         )
         for toleration in asked.tolerations
     )
-
-
-def _on_node(node: NodeName) -> NodeSelector:
-    field = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
-    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
 
 
 def _add_new(

@@ -23,6 +23,7 @@ from contracts.allocation import (
     DeviceRequestAllocationResult,
 )
 from contracts.claim import ResourceClaim
+from contracts.device import NodeSelector
 from contracts.ids import DeviceName, DriverName, NodeName, PoolName
 from contracts.kubernetes.decode import decode_object
 from contracts.messages import PodRef
@@ -30,7 +31,6 @@ from contracts.names import ATTEMPT, GANG_UID, INDEX, SOLVE
 from contracts.workload import Pod
 from publisher.gangs import patches
 from publisher.gangs.patches import Patch
-from publisher.gangs.pins import one_node
 from publisher.gangs.view import claim_keys
 from publisher.kube.api import IN_FLIGHT
 from publisher.kube.kinds import POD, RESOURCE_CLAIM
@@ -140,5 +140,5 @@ def _allocation(node: str, device: str) -> AllocationResult:
     )
     return AllocationResult(
         devices=DeviceAllocationResult(results=(result,)),
-        node_selector=one_node(NodeName(node)),
+        node_selector=NodeSelector.of_node(NodeName(node)),
     )

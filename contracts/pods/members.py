@@ -16,12 +16,11 @@ from msgspec import Struct, structs
 from contracts import names
 from contracts.allocation import Reason, Rule
 from contracts.claim import DeviceClass
-from contracts.codec import encode
 from contracts.errors import DecodeError
 from contracts.gang import Member, MemberClaim, MemberNode
 from contracts.meta import ObjectMeta
-from contracts.pods.node_affinity import required_pods
-from contracts.pods.node_resources import PODS, requested
+from contracts.pods.node_affinity import list_required_pods
+from contracts.pods.node_resources import PODS, sum_requests
 from contracts.quantity import Quantity
 from contracts.workload import Container, PodSpec
 
@@ -41,16 +40,16 @@ class MemberPod(Struct, frozen=True, kw_only=True):
     priority: int
     claims: tuple[MemberClaim, ...]
     node: MemberNode
-    refused: Reason | None = None
+    refusal: Reason | None = None
     """Why it cannot be decided."""
 
     @property
-    def shared(self) -> frozenset[str]:
+    def shared_claims(self) -> frozenset[str]:
         """The named claims, which other pods may use as well."""
-        return frozenset(c.claim_name for c in self.claims if c.claim_name)
+        return frozenset(claim.claim_name for claim in self.claims if claim.claim_name)
 
 
-def member_pod(
+def read_member_pod(
     metadata: ObjectMeta, spec: PodSpec, claims: Iterable[MemberClaim]
 ) -> MemberPod:
     """Read what a pod asks for besides its claims; those are as the caller found them.
@@ -65,114 +64,112 @@ def member_pod(
         priority=spec.priority or 0,
         claims=tuple(claims),
         node=MemberNode(
-            resources=requested(spec),
+            resources=sum_requests(spec),
             node_selector=spec.node_selector,
             tolerations=spec.tolerations,
             affinity=spec.affinity,
         ),
-        refused=_refusal(metadata.name, spec),
+        refusal=_refuse(metadata.name, spec),
     )
 
 
-def extended_resources(classes: Iterable[DeviceClass]) -> frozenset[str]:
+def list_extended_resources(classes: Iterable[DeviceClass]) -> frozenset[str]:
     """Name the resources of containers that a class serves (KEP-5004)."""
-    names = set()
-    for item in classes:
-        names.add(f"deviceclass.resource.kubernetes.io/{item.metadata.name}")
-        if item.spec.extended_resource_name:
-            names.add(item.spec.extended_resource_name)
-    return frozenset(names)
+    resources = set()
+    for device_class in classes:
+        resources.add(
+            f"deviceclass.resource.kubernetes.io/{device_class.metadata.name}"
+        )
+        if device_class.spec.extended_resource_name:
+            resources.add(device_class.spec.extended_resource_name)
+    return frozenset(resources)
 
 
-def joined(
-    items: Iterable[T], marks: Callable[[T], Iterable[Hashable]]
+def group_connected(
+    members: Iterable[T], keys_of: Callable[[T], Iterable[Hashable]]
 ) -> list[list[T]]:
-    """Put together what has a mark in common, directly or by way of others.
+    """Group what has a key in common, directly or by way of others.
 
-    Groups are in the order of their first items. Nearly linear where groups seldom
+    Groups are in the order of their first members. Nearly linear where groups seldom
     turn out to be one.
     """
     groups: dict[int, list[T]] = {}
-    homes: dict[Hashable, int] = {}
-    for number, item in enumerate(items):
-        own = list(marks(item))
-        met = sorted({homes[mark] for mark in own if mark in homes})
-        home = met[0] if met else number
-        group = groups.setdefault(home, [])
-        for other in met[1:]:
+    group_by_key: dict[Hashable, int] = {}
+    for number, member in enumerate(members):
+        keys = list(keys_of(member))
+        # The groups that this member connects become the first of them.
+        connected = sorted({group_by_key[key] for key in keys if key in group_by_key})
+        target = connected[0] if connected else number
+        group = groups.setdefault(target, [])
+        for other in connected[1:]:
             moved = groups.pop(other)
-            homes.update((mark, home) for each in moved for mark in marks(each))
+            group_by_key.update(
+                (key, target) for each in moved for key in keys_of(each)
+            )
             group += moved
-        group.append(item)
-        homes.update((mark, home) for mark in own)
+        group.append(member)
+        group_by_key.update((key, target) for key in keys)
     return list(groups.values())
 
 
-def sharing(pods: Iterable[MemberPod]) -> list[list[MemberPod]]:
-    """Put pods of one namespace that share claims together: each group is one member.
+def group_by_shared_claims(pods: Iterable[MemberPod]) -> list[list[MemberPod]]:
+    """Group pods of one namespace that share claims: each group is one member.
 
-    They must be on one node, so they are one to whoever decides.
+    They must be on one node, so they are decided as one.
     """
-    return joined(pods, lambda pod: pod.shared)
+    return group_connected(pods, lambda pod: pod.shared_claims)
 
 
 def member_of(name: str, pods: Sequence[MemberPod]) -> Member:
     """Make a member of one pod, or of pods that share claims."""
     claims = tuple(
-        structs.replace(claim, name=own) for own, (_, claim) in claims_of(pods).items()
+        structs.replace(claim, name=name)
+        for name, (_, claim) in name_claims(pods).items()
     )
     return Member(name=name, claims=claims, node=_node_of(pods))
 
 
-def claims_of(pods: Sequence[MemberPod]) -> dict[str, tuple[MemberPod, MemberClaim]]:
+def name_claims(pods: Sequence[MemberPod]) -> dict[str, tuple[MemberPod, MemberClaim]]:
     """Name the claims of a member, shared ones once: whose each is, and its own name.
 
     Of a shared claim it is the first pod that has it.
     """
-    found: dict[str, tuple[MemberPod, MemberClaim]] = {}
-    seen: set[str] = set()
+    claims_by_name: dict[str, tuple[MemberPod, MemberClaim]] = {}
+    shared: set[str] = set()
     for pod in pods:
         for claim in pod.claims:
-            if claim.claim_name in seen:
+            if claim.claim_name in shared:
                 continue
             if claim.claim_name is not None:
-                seen.add(claim.claim_name)
-            name, again = claim.name, 0
-            while name in found:
-                again += 1
-                name = f"{claim.name[: _LABEL - 5]}-{again}"
-            found[name] = (pod, claim)
-    return found
-
-
-def likeness(pods: Sequence[MemberPod]) -> bytes:
-    """Give what is the same exactly for equal members, whatever their pods are called.
-
-    Such members can be one `Member` with a count, unless they name claims.
-    """
-    return encode(member_of("", pods))
+                shared.add(claim.claim_name)
+            name, number = claim.name, 0
+            while name in claims_by_name:
+                number += 1
+                name = f"{claim.name[: _LABEL - 5]}-{number}"
+            claims_by_name[name] = (pod, claim)
+    return claims_by_name
 
 
 def refusal_of(pods: Sequence[MemberPod]) -> Reason | None:
-    """Say why the pods of one member cannot be decided; None: they can."""
+    """Return why the pods of one member cannot be decided; None: they can."""
     for pod in pods:
-        if pod.refused is not None:
-            return pod.refused
+        if pod.refusal is not None:
+            return pod.refusal
     first = pods[0].node
     for pod in pods[1:]:
-        for field, mine, theirs in (
+        for field, of_first, of_pod in (
             ("spec.nodeSelector", first.node_selector, pod.node.node_selector),
             ("spec.tolerations", first.tolerations, pod.node.tolerations),
             ("spec.affinity", first.affinity, pod.node.affinity),
         ):
-            if mine != theirs:
+            if of_first != of_pod:
                 message = f"differs from that of {pods[0].name}, which shares a claim"
                 return _not_modelled(pod.name, field, message)
     return None
 
 
 def _node_of(pods: Sequence[MemberPod]) -> MemberNode:
-    """Say what the pods of a member ask of their node together."""
+    """Add up what the pods of a member ask of their node together."""
     if len(pods) == 1:
         return pods[0].node
     total: dict[str, int] = {}
@@ -184,26 +181,27 @@ def _node_of(pods: Sequence[MemberPod]) -> MemberNode:
     return structs.replace(pods[0].node, resources=resources)
 
 
-def _refusal(name: str, spec: PodSpec) -> Reason | None:
-    """Name what only other pods and their places could decide."""
+def _refuse(name: str, spec: PodSpec) -> Reason | None:
+    """Return what only other pods and their places could decide; None: nothing."""
     spread = spec.topology_spread_constraints
-    if any(item.when_unsatisfiable != "ScheduleAnyway" for item in spread):
+    if any(rule.when_unsatisfiable != "ScheduleAnyway" for rule in spread):
         return _not_modelled(name, "spec.topologySpreadConstraints")
-    near = _near(spec)
-    if near:
-        return _not_modelled(name, f"spec.affinity.{near}")
-    running = [item for item in spec.init_containers if item.restart_policy == "Always"]
-    if any(_takes_port(item, spec) for item in (*spec.containers, *running)):
+    affinity_field = _find_pod_affinity(spec)
+    if affinity_field:
+        return _not_modelled(name, f"spec.affinity.{affinity_field}")
+    sidecars = (one for one in spec.init_containers if one.restart_policy == "Always")
+    containers = (*spec.containers, *sidecars)
+    if any(_takes_port(container, spec) for container in containers):
         return _not_modelled(name, "spec.containers[].ports[].hostPort")
     return None
 
 
-def _near(spec: PodSpec) -> str:
-    """Name what the affinity requires of other pods; empty: nothing."""
+def _find_pod_affinity(spec: PodSpec) -> str:
+    """Return the field of the affinity that requires other pods; empty: none does."""
     try:
-        return next(iter(required_pods(spec.affinity)), "")
+        return next(iter(list_required_pods(spec.affinity)), "")
     except DecodeError:
-        return ""  # told when nodes are asked for
+        return ""  # validation refuses it, with the field
 
 
 def _takes_port(container: Container, spec: PodSpec) -> bool:

@@ -1,7 +1,7 @@
 """What the affinity of a pod says: the nodes it requires, and what only pods decide.
 
-Affinity travels as it was written, because most of it is nobody's business here; this
-is the one reading of it. Knows no node.
+Affinity travels as it was written, because most of it decides nothing here; this is
+the one reading of it. Knows no node.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from contracts.codec import convert
-from contracts.device import NodeSelector
+from contracts.device import NODE_FIELD, NodeSelector
 from contracts.errors import DecodeError
 from contracts.ids import NodeName
 from contracts.shapes import read
@@ -23,7 +23,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,30}", re.ASCII)
 _INT64 = 2**63
 
 
-def required_nodes(affinity: Mapping[str, Any]) -> NodeSelector | None:
+def read_required_nodes(affinity: Mapping[str, Any]) -> NodeSelector | None:
     """Read which nodes are required; None: any will do. Preferences are left out.
 
     Raises:
@@ -40,36 +40,36 @@ def required_nodes(affinity: Mapping[str, Any]) -> NodeSelector | None:
         raise DecodeError("affinity", path, "Expected `object`")
     unknown: list[str] = []
     try:
-        found = read(selector, NodeSelector, "affinity", unknown)
+        required = read(selector, NodeSelector, "affinity", unknown)
     except DecodeError as error:
         field = error.field.removeprefix("$").removeprefix(".")
         raise DecodeError("affinity", f"{path}.{field}", error.reason) from error
     if unknown:
         raise DecodeError("affinity", f"{path}.{unknown[0]}", "unknown field")
-    return found
+    return required
 
 
-def pinned_node(affinity: Mapping[str, Any]) -> NodeName | None:
+def read_pinned_node(affinity: Mapping[str, Any]) -> NodeName | None:
     """Read the one node that is required by its name; None: there is no such node.
 
     Raises:
         DecodeError: it is not of the shape that a pod's affinity has.
     """
-    selector = required_nodes(affinity)
-    found: set[str] = set()
+    selector = read_required_nodes(affinity)
+    names: set[str] = set()
     for term in selector.node_selector_terms if selector is not None else ():
-        named = {
-            item.values[0]
-            for item in term.match_fields
-            if (item.key, item.operator, len(item.values)) == ("metadata.name", "In", 1)
+        names_in_term = {
+            field.values[0]
+            for field in term.match_fields
+            if (field.key, field.operator, len(field.values)) == (NODE_FIELD, "In", 1)
         }
-        if len(named) != 1:
+        if len(names_in_term) != 1:
             return None
-        found |= named
-    return NodeName(found.pop()) if len(found) == 1 else None
+        names |= names_in_term
+    return NodeName(names.pop()) if len(names) == 1 else None
 
 
-def required_pods(affinity: Mapping[str, Any]) -> tuple[str, ...]:
+def list_required_pods(affinity: Mapping[str, Any]) -> tuple[str, ...]:
     """Name the parts that require other pods to be near or far.
 
     Raises:
@@ -82,15 +82,15 @@ def required_pods(affinity: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def unreadable_numbers(selector: NodeSelector) -> Iterator[str]:
-    """Go through the values that are compared as numbers and are none, by path."""
+def find_unreadable_numbers(selector: NodeSelector) -> Iterator[str]:
+    """Yield the paths of values that are compared as numbers and are none."""
     for number, term in enumerate(selector.node_selector_terms):
-        for index, item in enumerate(term.match_expressions):
-            if item.operator not in ("Gt", "Lt") or len(item.values) != 1:
+        for index, label in enumerate(term.match_expressions):
+            if label.operator not in ("Gt", "Lt") or len(label.values) != 1:
                 continue
-            text = item.values[0]
-            whole = _INTEGER.fullmatch(text) is not None
-            if not whole or not -_INT64 <= int(text) < _INT64:
+            text = label.values[0]
+            is_integer = _INTEGER.fullmatch(text) is not None
+            if not is_integer or not -_INT64 <= int(text) < _INT64:
                 yield f"nodeSelectorTerms[{number}].matchExpressions[{index}].values[0]"
 
 

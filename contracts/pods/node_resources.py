@@ -20,26 +20,26 @@ _LARGEST = 2**63 - 1
 """Kubernetes counts in int64, and stops there."""
 
 
-def requested(spec: PodSpec) -> dict[str, Quantity]:
-    """Add up what a pod asks for at once, at most.
+def sum_requests(spec: PodSpec) -> dict[str, Quantity]:
+    """Add up what a pod requests of its node at once, at most.
 
     Init containers run one after the other before the rest, sidecars along with all
     that follows; what is said of the pod as a whole wins.
     """
-    asked = _of_containers(spec)
-    whole = spec.resources
-    for name, amount in whole.limits.items():
+    nano_by_name = _sum_containers(spec)
+    of_pod = spec.resources
+    for name, amount in of_pod.limits.items():
         if _may_be_of_pods(name):
-            asked.setdefault(name, amount.nano)
-    for name, amount in whole.requests.items():
+            nano_by_name.setdefault(name, amount.nano)
+    for name, amount in of_pod.requests.items():
         if _may_be_of_pods(name):
-            asked[name] = amount.nano
-    _add(asked, {name: amount.nano for name, amount in spec.overhead.items()})
-    return {name: Quantity.of_nano(asked[name]) for name in sorted(asked)}
+            nano_by_name[name] = amount.nano
+    _add(nano_by_name, {name: amount.nano for name, amount in spec.overhead.items()})
+    return {name: Quantity.of_nano(nano_by_name[name]) for name in sorted(nano_by_name)}
 
 
-def units_asked(amounts: Mapping[str, Quantity]) -> dict[str, int]:
-    """Count what is asked for: rounded up, by name; what is not asked is left out."""
+def count_requested(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+    """Count units of what is requested: rounded up, by name; zero is left out."""
     units = {
         name: min(-(-amount.nano // _unit(name)), _LARGEST)
         for name, amount in sorted(amounts.items())
@@ -47,8 +47,8 @@ def units_asked(amounts: Mapping[str, Quantity]) -> dict[str, int]:
     return {name: count for name, count in units.items() if count}
 
 
-def units_offered(amounts: Mapping[str, Quantity]) -> dict[str, int]:
-    """Count what a node has: rounded down, by name."""
+def count_allocatable(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+    """Count units of what a node has for pods: rounded down, by name."""
     return {
         name: min(amount.nano // _unit(name), _LARGEST)
         for name, amount in sorted(amounts.items())
@@ -63,25 +63,25 @@ def _may_be_of_pods(name: str) -> bool:
     return name in (CPU, "memory") or name.startswith("hugepages-")
 
 
-def _of_containers(spec: PodSpec) -> dict[str, int]:
+def _sum_containers(spec: PodSpec) -> dict[str, int]:
     running: dict[str, int] = {}
     peak: dict[str, int] = {}
     for container in spec.init_containers:
-        asked = _asked_by(container)
+        requests = _requests_of(container)
         if container.restart_policy == "Always":
-            _add(running, asked)
+            _add(running, requests)
         else:
-            for name, amount in asked.items():
+            for name, amount in requests.items():
                 peak[name] = max(peak.get(name, 0), running.get(name, 0) + amount)
     for container in spec.containers:
-        _add(running, _asked_by(container))
+        _add(running, _requests_of(container))
     return {
         name: max(running.get(name, 0), peak.get(name, 0))
         for name in running.keys() | peak.keys()
     }
 
 
-def _asked_by(container: Container) -> dict[str, int]:
+def _requests_of(container: Container) -> dict[str, int]:
     resources = {**container.resources.limits, **container.resources.requests}
     return {name: amount.nano for name, amount in resources.items()}
 

@@ -29,7 +29,7 @@ def read_workload(raw: Mapping[str, Any], what: str) -> Workload | None:
     kind = raw.get("kind", "")
     if kind in _NOT_REPLICATED:
         return None
-    templates = tuple(_templates(raw, "", "", 1, what))
+    templates = tuple(_find_templates(raw, "", "", 1, what))
     if not templates:
         return None
     metadata = raw.get("metadata") or {}
@@ -43,37 +43,38 @@ def read_workload(raw: Mapping[str, Any], what: str) -> Workload | None:
     )
 
 
-def _templates(
+def _find_templates(
     value: Any, path: str, role: str, count: int, what: str
 ) -> Iterator[ReplicatedPodTemplate]:
     """Walk depth first, in written order; `count` is of the enclosing replicas."""
     if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _templates(item, f"{path}[{index}]", role, count, what)
+        for index, element in enumerate(value):
+            yield from _find_templates(element, f"{path}[{index}]", role, count, what)
         return
     if not isinstance(value, Mapping):
         return
-    role = _role(value, role) if path else role
+    role = _read_role(value, role) if path else role
     if "template" in value:
-        count *= _replicas(value, path, what)
+        count *= _read_replicas(value, path, what)
     template = value.get("template")
     if isinstance(template, Mapping) and _is_pod_template(template):
-        place = f"{path}.template" if path else "template"
+        template_path = f"{path}.template" if path else "template"
         yield ReplicatedPodTemplate(
             name=role.lower(),
             count=count,
-            template=_read(template, PodTemplate, place, what),
+            template=_read(template, PodTemplate, template_path, what),
         )
         return
-    for key, item in value.items():
+    for key, child in value.items():
         if key in ("metadata", "status"):
             continue
-        inner = role if key in _NAMELESS or isinstance(item, list) else str(key)
-        place = f"{path}.{key}" if path else str(key)
-        yield from _templates(item, place, inner, count, what)
+        is_nameless = key in _NAMELESS or isinstance(child, list)
+        child_path = f"{path}.{key}" if path else str(key)
+        child_role = role if is_nameless else str(key)
+        yield from _find_templates(child, child_path, child_role, count, what)
 
 
-def _role(value: Mapping[str, Any], otherwise: str) -> str:
+def _read_role(value: Mapping[str, Any], otherwise: str) -> str:
     for key in ("name", "groupName"):
         name = value.get(key)
         if isinstance(name, str) and name:
@@ -86,30 +87,30 @@ def _is_pod_template(template: Mapping[str, Any]) -> bool:
     return isinstance(spec, Mapping) and isinstance(spec.get("containers"), list)
 
 
-def _replicas(value: Mapping[str, Any], path: str, what: str) -> int:
-    """How many pods run at one time: a Job has parallelism, others have replicas."""
-    replicas = _number(value, "replicas", path, what)
+def _read_replicas(value: Mapping[str, Any], path: str, what: str) -> int:
+    """Return how many pods run at one time: parallelism of a Job, else replicas."""
+    replicas = _read_count(value, "replicas", path, what)
     if replicas is not None:
         return replicas
-    parallelism = _number(value, "parallelism", path, what)
-    completions = _number(value, "completions", path, what)
+    parallelism = _read_count(value, "parallelism", path, what)
+    completions = _read_count(value, "completions", path, what)
     at_once = 1 if parallelism is None else parallelism
     return at_once if completions is None else min(at_once, completions)
 
 
-def _number(value: Mapping[str, Any], key: str, path: str, what: str) -> int | None:
-    number = value.get(key)
-    if number is None:
+def _read_count(value: Mapping[str, Any], key: str, path: str, what: str) -> int | None:
+    count = value.get(key)
+    if count is None:
         return None
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        place = f"{path}.{key}" if path else key
-        raise DecodeError(what, place, f"Expected a count, got {number!r}")
-    return number
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        field = f"{path}.{key}" if path else key
+        raise DecodeError(what, field, f"Expected a count, got {count!r}")
+    return count
 
 
-def _read(raw: Mapping[str, Any], kind: type[T], place: str, what: str) -> T:
+def _read(raw: Mapping[str, Any], kind: type[T], path: str, what: str) -> T:
     try:
         return read(raw, kind, what, [])
     except DecodeError as error:
-        field = place + error.field.removeprefix("$")
+        field = path + error.field.removeprefix("$")
         raise DecodeError(what, field, error.reason) from error

@@ -21,9 +21,9 @@ from contracts.gang import (
 from contracts.pods.node_affinity import (
     NODE_AFFINITY,
     REQUIRED,
-    required_nodes,
-    required_pods,
-    unreadable_numbers,
+    find_unreadable_numbers,
+    list_required_pods,
+    read_required_nodes,
 )
 from contracts.validate import names
 from contracts.validate.claims import attributes, claim_spec
@@ -127,8 +127,8 @@ def _node(value: MemberNode, path: str) -> Violations:
 
 def _affinity(value: dict[str, Any], path: str) -> Violations:
     try:
-        required_pods(value)
-        selector = required_nodes(value)
+        list_required_pods(value)
+        selector = read_required_nodes(value)
     except DecodeError as error:
         field = error.field.removeprefix("$").removeprefix(".")
         yield invalid(f"{path}.{field}".rstrip("."), None, error.reason)
@@ -136,7 +136,7 @@ def _affinity(value: dict[str, Any], path: str) -> Violations:
     if selector is not None:
         place = f"{path}.{NODE_AFFINITY}.{REQUIRED}"
         yield from node_selector(selector, place)
-        for field in unreadable_numbers(selector):
+        for field in find_unreadable_numbers(selector):
             yield invalid(f"{place}.{field}", None, "is compared as a number")
 
 

@@ -14,7 +14,7 @@ from contracts.gang import MemberClaim, MemberNode
 from contracts.ids import object_key
 from contracts.kubernetes.decode import KubernetesObject
 from contracts.meta import ObjectMeta
-from contracts.pods.members import MemberPod, extended_resources, member_pod
+from contracts.pods.members import MemberPod, list_extended_resources, read_member_pod
 from contracts.workload import Pod, PodSpec, Workload
 
 
@@ -26,7 +26,7 @@ def find_pods(
     `claims` are those without an allocation, by `namespace/name`.
     """
     values = list(objects)
-    extended = extended_resources(v for v in values if isinstance(v, DeviceClass))
+    extended = list_extended_resources(v for v in values if isinstance(v, DeviceClass))
     for value in values:
         match value:
             case Pod() if not value.spec.node_name:
@@ -36,7 +36,7 @@ def find_pods(
             case _:
                 continue
         for metadata, spec in templates:
-            pod = member_pod(metadata, spec, _read_claims(metadata, spec, claims))
+            pod = read_member_pod(metadata, spec, _read_claims(metadata, spec, claims))
             if pod.claims or extended & pod.node.resources.keys():
                 yield pod
 
@@ -74,4 +74,4 @@ def _read_claims(
 def allow_any_node(pod: MemberPod) -> MemberPod:
     """Let a pod go anywhere, as where no Node says what nodes are."""
     node = MemberNode(resources=pod.node.resources)
-    return structs.replace(pod, node=node, refused=None)
+    return structs.replace(pod, node=node, refusal=None)

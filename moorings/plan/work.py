@@ -26,7 +26,13 @@ from contracts.ids import ClusterName, GangUID, NodeName, object_key
 from contracts.kubernetes.decode import Decoded
 from contracts.messages import ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
-from contracts.pods.members import MemberPod, joined, member_of, refusal_of, sharing
+from contracts.pods.members import (
+    MemberPod,
+    group_by_shared_claims,
+    group_connected,
+    member_of,
+    refusal_of,
+)
 from contracts.workload import Node, Pod
 from moorings.plan.pods import allow_any_node, find_pods
 from solver.snapshot.snapshot import Snapshot, apply
@@ -122,7 +128,7 @@ def _find_consumers(
 ) -> dict[str, tuple[ResourceClaimConsumerReference, ...]]:
     consumers: dict[str, tuple[ResourceClaimConsumerReference, ...]] = {}
     for pod in pods:
-        for name in pod.shared if pod.uid else ():
+        for name in pod.shared_claims if pod.uid else ():
             key = object_key(pod.namespace, name)
             consumer = ResourceClaimConsumerReference(
                 resource="pods", name=pod.name, uid=pod.uid
@@ -167,8 +173,8 @@ def _is_allocated(claim: ResourceClaim) -> bool:
 
 def _make_pod_gangs(pods: list[MemberPod]) -> Iterator[tuple[Gang, Reason | None]]:
     """Group pods: by gang label and by the claims they share, else alone."""
-    for group in joined(pods, _list_marks):
-        first, merged = group[0], sharing(group)
+    for group in group_connected(pods, _list_marks):
+        first, merged = group[0], group_by_shared_claims(group)
         gang = Gang(
             metadata=ObjectMeta(
                 name=first.gang or first.name, namespace=first.namespace
@@ -187,7 +193,7 @@ def _list_marks(pod: MemberPod) -> Iterator[tuple[str, str, str]]:
     """List what makes a pod one gang with others that have it."""
     if pod.gang:
         yield pod.namespace, "gang", pod.gang
-    for name in pod.shared:
+    for name in pod.shared_claims:
         yield pod.namespace, "claim", name
 
 
@@ -200,7 +206,9 @@ def _make_lone_gangs(
     claims: dict[str, ResourceClaim], pods: list[MemberPod]
 ) -> Iterator[tuple[Gang, None]]:
     """Make a gang of each claim that no pod names."""
-    named = {object_key(pod.namespace, name) for pod in pods for name in pod.shared}
+    named = {
+        object_key(pod.namespace, name) for pod in pods for name in pod.shared_claims
+    }
     for key, claim in claims.items():
         if key not in named:
             yield _make_claims_gang(claim.metadata.name, [claim]), None

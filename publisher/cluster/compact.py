@@ -13,7 +13,7 @@ from typing import Any
 from contracts.kubernetes.decode import V1
 from contracts.kubernetes.versions import to_v1
 from contracts.names import GANG, GANG_UID, GATE
-from contracts.pods.node_affinity import pinned_node
+from contracts.pods.node_affinity import read_pinned_node
 from publisher.gangs.view import ENDED
 
 Json = dict[str, Any]
@@ -99,7 +99,7 @@ def _node_of(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     gates = (gate["name"] for gate in spec.get("schedulingGates") or ())
     if not opened or GATE in gates:
         return ""
-    return pinned_node(spec.get("affinity") or {}) or ""
+    return read_pinned_node(spec.get("affinity") or {}) or ""
 
 
 def _containers(containers: Sequence[Mapping[str, Any]]) -> list[Json]:

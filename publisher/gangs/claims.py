@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim
-from contracts.device import NodeSelector
+from contracts.device import NODE_FIELD, NodeSelector
 from contracts.ids import NodeName
 from contracts.names import FINALIZER, MANAGED
-from publisher.gangs.pins import NODE_FIELD
 
 MOST_RESERVED = 256
 """So many users may a claim have at a time (DRA: ResourceClaimReservedForMaxSize)."""

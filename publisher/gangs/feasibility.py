@@ -16,7 +16,7 @@ from contracts.gang import Member
 from contracts.ids import NodeName
 from contracts.kubernetes.defaults import default_claim_spec
 from contracts.messages import Place
-from contracts.pods.node_affinity import pinned_node
+from contracts.pods.node_affinity import read_pinned_node
 from contracts.workload import Pod
 from publisher.gangs.claims import (
     MOST_RESERVED,
@@ -94,7 +94,7 @@ def fault_of_place(
 def pinned_to(pod: Pod) -> NodeName:
     """Give the node that a pod is pinned to; empty: none that can be read."""
     try:
-        return pinned_node(pod.spec.affinity) or NodeName("")
+        return read_pinned_node(pod.spec.affinity) or NodeName("")
     except DecodeError:
         return NodeName("")
 

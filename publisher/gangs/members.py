@@ -21,11 +21,11 @@ from contracts.messages import Place, PodRef
 from contracts.names import MEMBER
 from contracts.pods.members import (
     MemberPod,
-    claims_of,
+    group_by_shared_claims,
     member_of,
-    member_pod,
+    name_claims,
+    read_member_pod,
     refusal_of,
-    sharing,
 )
 from contracts.workload import Pod
 from publisher.gangs.claims import allocation_of, only_node
@@ -61,7 +61,7 @@ def members_of(
     by_uid = {pod.metadata.uid: pod for pod in pods}
     looks: dict[bytes, tuple[Member, list[Place]]] = {}
     used: set[str] = set()
-    for group in sharing(_read(pod, claims, owns) for pod in pods):
+    for group in group_by_shared_claims(_read(pod, claims, owns) for pod in pods):
         refusal = refusal_of(group)
         if refusal is not None:
             return refusal
@@ -110,7 +110,7 @@ def _read(pod: Pod, claims: Claims, owns: Owns) -> MemberPod:
         if claim is not None and owns(claim) and allocation_of(claim) is None:
             found = MemberClaim(name=name, spec=claim.spec, claim_name=shared[name])
             wanted.append(found)
-    read = member_pod(pod.metadata, pod.spec, wanted)
+    read = read_member_pod(pod.metadata, pod.spec, wanted)
     if is_gated(pod):
         return read
     # Its gate is open: it counts as a pod of its node already.
@@ -164,5 +164,5 @@ def _place(group: Sequence[MemberPod], by_uid: Mapping[str, Pod]) -> Place:
 def _claim_names(
     group: Sequence[MemberPod], by_uid: Mapping[str, Pod]
 ) -> Iterator[str]:
-    for pod, claim in claims_of(group).values():
+    for pod, claim in name_claims(group).values():
         yield claim_keys(by_uid[pod.uid])[claim.name].partition("/")[2]

@@ -16,12 +16,13 @@ from msgspec import Struct
 from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim
 from contracts.codec import to_builtins
+from contracts.device import NodeSelector
 from contracts.ids import NodeName
 from contracts.messages import PodRef
 from contracts.meta import ObjectMeta
 from contracts.names import FINALIZER, GATE, MANAGED, VOID
 from contracts.workload import Pod
-from publisher.gangs.pins import narrowed, one_node
+from publisher.gangs.pins import narrowed
 
 
 class Purpose(StrEnum):
@@ -123,7 +124,7 @@ def open_gate(pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> Patch
             "metadata": {**_identity(meta), "annotations": dict(annotations)},
             "spec": {
                 "schedulingGates": [gate for gate in gates if gate["name"] != GATE],
-                "affinity": narrowed(pod.spec.affinity, one_node(node)),
+                "affinity": narrowed(pod.spec.affinity, NodeSelector.of_node(node)),
             },
         },
         purpose=Purpose.OPEN,

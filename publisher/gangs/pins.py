@@ -10,19 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from contracts.codec import to_builtins
-from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from contracts.ids import NodeName
+from contracts.device import NodeSelector
 from contracts.pods.node_affinity import NODE_AFFINITY, REQUIRED
 
-NODE_FIELD = "metadata.name"
 _TERMS = "nodeSelectorTerms"
 _LISTS = ("matchExpressions", "matchFields")
-
-
-def one_node(node: NodeName) -> NodeSelector:
-    """Select a node by its name, in the one shape that authorization knows too."""
-    field = NodeSelectorRequirement(key=NODE_FIELD, operator="In", values=(node,))
-    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
 
 
 def narrowed(affinity: Mapping[str, Any], selector: NodeSelector) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from contracts.gang import GangPhase
 from contracts.ids import GangUID
 from contracts.messages import SubmitGang
 from contracts.names import GANG_UID
-from contracts.pods.members import joined
+from contracts.pods.members import group_connected
 from contracts.workload import Pod
 from publisher.gangs.gang_size import count_others
 from publisher.gangs.gather import Gathered, Ready, assemble, gang_uid
@@ -59,7 +59,7 @@ def plan_gang(situation: Situation) -> GangPlan:
     if waiting:
         others = count_others(pods, waiting, idle, situation.submissions)
         _plan_new(situation, waiting, plan, others=others)
-    for group in joined(displaced, lambda pod: claim_keys(pod).values()):
+    for group in group_connected(displaced, lambda pod: claim_keys(pod).values()):
         _plan_new(situation, group, plan, others=0, alone=True)
     plan.told += elsewhere(situation, free)
     if not pods and not situation.submissions and gang is not None:

@@ -18,7 +18,6 @@ from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang
 from contracts.ids import DeviceID
-from contracts.meta import ObjectMeta
 from contracts.names import GANG, GANG_UID, GATE
 from contracts.workload import Pod
 from publisher.gangs.turns import Turns
@@ -231,7 +230,10 @@ class View:
             return True
         if after is None and uid not in ("", before.metadata.uid):
             return False
-        if after is not None and _version(after.metadata) < _version(before.metadata):
+        if (
+            after is not None
+            and after.metadata.version_number < before.metadata.version_number
+        ):
             return False
         if after is None or after.metadata.uid != before.metadata.uid:
             self._gone[before.metadata.uid] = None
@@ -306,12 +308,6 @@ def held_alone(allocation: AllocationResult) -> Iterator[DeviceID]:
     for item in allocation.devices.results:
         if item.share_id is None and not item.admin_access:
             yield item.device_id
-
-
-def _version(meta: ObjectMeta) -> int:
-    """Read a resourceVersion; they grow (KEP-5504: comparable from 1.35)."""
-    text = meta.resource_version
-    return int(text) if text.isdecimal() else 0
 
 
 @lru_cache(maxsize=_ORDERED)

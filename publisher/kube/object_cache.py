@@ -41,7 +41,8 @@ class ObjectCache(Generic[T]):
         cached = self._objects.get(metadata.name)
         if self._deleted.get(metadata.name) == metadata.uid:
             return False
-        if cached is not None and _version(obj) <= _version(cached):
+        version = metadata.version_number
+        if cached is not None and version <= cached.metadata.version_number:
             return False
         self._objects[metadata.name] = obj
         return True
@@ -59,9 +60,3 @@ class ObjectCache(Generic[T]):
         if cached is not None and cached.metadata.uid == metadata.uid:
             del self._objects[metadata.name]
             self._deleted[metadata.name] = metadata.uid
-
-
-def _version(obj: _Object) -> int:
-    """Return an object's version; those of one kind compare as numbers (KEP-5504)."""
-    text = obj.metadata.resource_version
-    return int(text) if text.isdecimal() else 0

@@ -12,8 +12,8 @@ from contracts.device import NodeSelector
 from contracts.errors import DecodeError
 from contracts.gang import Member
 from contracts.ids import NodeName
-from contracts.pods.node_affinity import required_nodes, required_pods
-from contracts.pods.node_resources import PODS, units_asked
+from contracts.pods.node_affinity import list_required_pods, read_required_nodes
+from contracts.pods.node_resources import PODS, count_requested
 from solver.devices.node_selectors import node_matches
 from solver.errors import NodeSelectorError
 from solver.problem.refusals import is_invalid, not_modelled
@@ -35,7 +35,7 @@ def asked_of_node(member: Member, served: Container[str]) -> dict[str, int]:
         if amount.nano < 0:
             field = f"{FIELD}.resources[{name}]"
             raise is_invalid(member.name, field, f"{amount.text} is negative")
-    asked = units_asked(member.node.resources)
+    asked = count_requested(member.node.resources)
     return {
         name: units
         for name, units in asked.items()
@@ -51,8 +51,8 @@ def required_affinity(member: Member) -> NodeSelector | None:
     """
     affinity = member.node.affinity
     try:
-        near = required_pods(affinity)
-        selector = required_nodes(affinity)
+        near = list_required_pods(affinity)
+        selector = read_required_nodes(affinity)
         if selector is not None:
             node_matches(selector, _ANY)
     except DecodeError as error:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from contracts.ids import GangUID, NodeName
-from contracts.pods.node_resources import units_offered
+from contracts.pods.node_resources import count_allocatable
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeStatus
 from solver.snapshot.parts import NodePart
@@ -87,7 +87,7 @@ def _free(
 ) -> dict[str, int] | None:
     if not offered:
         return None
-    free = units_offered(offered)
+    free = count_allocatable(offered)
     used = _used(uses)
     return {
         name: max(amount - used.get(name, 0), -_LARGEST)

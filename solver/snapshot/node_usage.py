@@ -13,8 +13,8 @@ from msgspec import structs
 
 from contracts.ids import GangUID, NodeName
 from contracts.names import GANG_UID
-from contracts.pods.node_affinity import pinned_node
-from contracts.pods.node_resources import PODS, requested, units_asked
+from contracts.pods.node_affinity import read_pinned_node
+from contracts.pods.node_resources import PODS, count_requested, sum_requests
 from contracts.workload import Pod
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.inventory import Inventory, with_node_part
@@ -30,7 +30,9 @@ def uses_of_gang(record: GangRecord) -> dict[NodeName, NodeUse]:
     if record.allocated is None or record.submission is None:
         return {}
     gang = record.submission.gang
-    asked = {item.name: units_asked(item.node.resources) for item in gang.spec.members}
+    asked = {
+        item.name: count_requested(item.node.resources) for item in gang.spec.members
+    }
     amounts: dict[NodeName, dict[str, int]] = {}
     for pod in record.allocated.members:
         total = amounts.setdefault(pod.node, {})
@@ -52,10 +54,10 @@ def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
     gang = GangUID(pod.metadata.annotations.get(GANG_UID, ""))
     node = pod.spec.node_name
     if not node and gang and not pod.spec.scheduling_gates:
-        node = pinned_node(pod.spec.affinity)
+        node = read_pinned_node(pod.spec.affinity)
     if not node:
         return {}
-    amounts = {PODS: 1, **units_asked(requested(pod.spec))}
+    amounts = {PODS: 1, **count_requested(sum_requests(pod.spec))}
     return {node: NodeUse(amounts=amounts, gang=gang)}
 
 

@@ -19,7 +19,7 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.names import ATTEMPT, GANG_UID, INDEX, VOID
-from contracts.pods.node_affinity import pinned_node
+from contracts.pods.node_affinity import read_pinned_node
 from publisher.gangs.patches import Purpose
 from publisher.gangs.submissions import is_ours
 from tests import builders
@@ -91,7 +91,7 @@ class Laws:
             for _, message in self._bus.streams["CONF"]
         ), "a gate was opened before the claims were said to be written"
         decision = self._solver.allocated[uid, attempt]
-        node = pinned_node(written.after["spec"]["affinity"])
+        node = read_pinned_node(written.after["spec"]["affinity"])
         for pod, keys in self._pods(uid, decision, written):
             mine = uid_of(pod) == uid_of(written.after)
             if not mine and (uid in self._opened or uid in _void(pod)):

@@ -31,7 +31,7 @@ from contracts.messages import (
     MemberAllocated,
     SubmitGang,
 )
-from contracts.pods.node_affinity import pinned_node
+from contracts.pods.node_affinity import read_pinned_node
 from solver.snapshot.gangs import (
     GangRecord,
     with_command,
@@ -197,7 +197,7 @@ class Solver:
 
 
 def _node_for(member: Member, free: Mapping[str, list[str]]) -> str | None:
-    only = {member.node.node_name, pinned_node(member.node.affinity)} - {"", None}
+    only = {member.node.node_name, read_pinned_node(member.node.affinity)} - {"", None}
     for node, names in free.items():
         if len(names) >= len(member.claims) and only <= {node}:
             return node

@@ -15,7 +15,7 @@ from msgspec import Struct
 from contracts.codec import to_builtins
 from contracts.kubernetes.decode import decode_object
 from contracts.names import FINALIZER, GATE
-from contracts.pods.node_affinity import pinned_node
+from contracts.pods.node_affinity import read_pinned_node
 from publisher.gangs.patches import Patch, Purpose
 from tests import builders
 
@@ -215,7 +215,7 @@ class World:
         return len(self.changes) > before
 
     def _schedule_pod(self, key: str, pod: Json) -> None:
-        node = pinned_node(pod["spec"].get("affinity") or {})
+        node = read_pinned_node(pod["spec"].get("affinity") or {})
         if not node or self.get("Node", node) is None:
             return
         for name in claims_of(key, pod):

@@ -10,13 +10,12 @@ from contracts.allocation import Reason
 from contracts.gang import MemberClaim
 from contracts.pods.members import (
     MemberPod,
-    claims_of,
-    joined,
-    likeness,
+    group_by_shared_claims,
+    group_connected,
     member_of,
-    member_pod,
+    name_claims,
+    read_member_pod,
     refusal_of,
-    sharing,
 )
 from contracts.pods.node_affinity import REQUIRED
 from contracts.pods.node_resources import PODS
@@ -42,7 +41,7 @@ def shared(claim: str, name: str = "gpus") -> MemberClaim:
 
 def asking(name: str, *claims: MemberClaim, **spec: Any) -> MemberPod:
     value = pod(name, requests={"cpu": 2}, **spec)
-    return member_pod(value.metadata, value.spec, claims)
+    return read_member_pod(value.metadata, value.spec, claims)
 
 
 def names(groups: list[list[MemberPod]]) -> list[list[str]]:
@@ -58,13 +57,13 @@ def test_pods_that_share_by_way_of_others_are_one_member() -> None:
         asking("d", shared("y", "one"), shared("x", "two")),
         asking("e", shared("y")),
     ]
-    assert names(sharing(pods)) == [["a", "c", "d", "e"], ["b"]]
+    assert names(group_by_shared_claims(pods)) == [["a", "c", "d", "e"], ["b"]]
 
 
 def test_joining_is_transitive_whatever_the_order() -> None:
     marks = {1: "ab", 2: "c", 3: "d", 4: "bc", 5: "e", 6: "", 7: ""}
     for order in (list(marks), list(reversed(marks)), [2, 1, 5, 4, 6, 3, 7]):
-        groups = joined(order, lambda number: marks[number])
+        groups = group_connected(order, lambda number: marks[number])
         assert sorted(map(sorted, groups)) == [[1, 2, 4], [3], [5], [6], [7]]
         assert [group[0] for group in groups] == [
             number for number in order if number in {group[0] for group in groups}
@@ -77,7 +76,7 @@ def test_a_member_of_many_pods_asks_for_all_of_them() -> None:
     first = asking("a", shared("x"), own("gpus-1"), own(long))
     second = asking("b", own("gpus"), shared("x", "other"), own(long))
     member = member_of("both", [first, second])
-    found = claims_of([first, second])
+    found = name_claims([first, second])
     assert [item.name for item in member.claims] == list(found)
     assert [(item.name, claim.name) for item, claim in found.values()] == [
         ("a", "gpus"),
@@ -90,19 +89,6 @@ def test_a_member_of_many_pods_asks_for_all_of_them() -> None:
     amounts = {name: amount.text for name, amount in member.node.resources.items()}
     assert amounts == {"cpu": "4", PODS: "2"}
     assert not list(validate(gang(member)))
-
-
-@pytest.mark.parametrize(
-    ("other", "alike"),
-    [
-        (asking("b", own()), True),
-        (asking("b", own("nics")), False),
-        (asking("b", MemberClaim(name="gpus", template_name="t")), False),
-        (asking("b", own(), node_selector={"zone": "1"}), False),
-    ],
-)
-def test_pods_are_alike_by_what_they_ask_for(other: MemberPod, alike: bool) -> None:
-    assert (likeness([asking("a", own())]) == likeness([other])) is alike
 
 
 @pytest.mark.parametrize(
@@ -129,4 +115,4 @@ def test_ports_of_the_node_are_not_decided() -> None:
     ports = (ContainerPort(container_port=80, host_port=80),)
     sidecar = Container(name="c", ports=ports, restart_policy="Always")
     for spec in (PodSpec(containers=(sidecar,)), PodSpec(init_containers=(sidecar,))):
-        assert member_pod(pod().metadata, spec, ()).refused is not None
+        assert read_member_pod(pod().metadata, spec, ()).refusal is not None

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from contracts.codec import convert
-from contracts.pods.node_resources import requested, units_asked, units_offered
+from contracts.pods.node_resources import (
+    count_allocatable,
+    count_requested,
+    sum_requests,
+)
 from contracts.quantity import Quantity
 from contracts.workload import PodSpec
 
@@ -20,7 +24,7 @@ def container(restart: str | None = None, **requests: str) -> dict[str, Any]:
 
 
 def asked(**spec: Any) -> dict[str, int]:
-    return units_asked(requested(convert(spec, PodSpec, "pod")))
+    return count_requested(sum_requests(convert(spec, PodSpec, "pod")))
 
 
 def test_containers_add_up() -> None:
@@ -91,5 +95,5 @@ def test_needs_are_rounded_up_and_offers_down(
     name: str, text: str, up: int, down: int
 ) -> None:
     amounts = {name: Quantity.parse(text)}
-    assert units_asked(amounts) == {name: up}
-    assert units_offered(amounts) == {name: down}
+    assert count_requested(amounts) == {name: up}
+    assert count_allocatable(amounts) == {name: down}

@@ -7,6 +7,7 @@ from msgspec import Struct
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import NodeName
+from solver.cache import Cache
 from solver.devices.candidates import indices, pool_of, selected
 from solver.devices.gather import Cluster
 from solver.kinds.demand import request_kind
@@ -26,6 +27,10 @@ class SelectorMatch(Struct, frozen=True):
     """By selector: how many devices it fails on, the first of them, and why."""
 
 
+MOST_LISTS = 4096
+"""Lists of selectors whose matches are remembered."""
+
+
 class Matches:
     """All devices of the input, held against whatever selectors."""
 
@@ -38,13 +43,13 @@ class Matches:
         parts = [part for page in pages for part in page.parts()]
         self._pools = [part for part in parts if part.key.startswith("pool/")]
         self.total = sum(len(pool_of(part).devices) for part in self._pools)
-        self._matches: dict[tuple[str, ...], SelectorMatch] = {}
+        self._matches: Cache[tuple[str, ...], SelectorMatch] = Cache(MOST_LISTS)
 
     def of(self, selectors: tuple[str, ...]) -> SelectorMatch:
         """Hold selectors against all devices."""
         match = self._matches.get(selectors)
         if match is None:
-            match = self._matches[selectors] = self._match(selectors)
+            match = self._matches.keep(selectors, self._match(selectors))
         return match
 
     def _match(self, selectors: tuple[str, ...]) -> SelectorMatch:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from contracts.device import Device
+from solver.cache import Cache
 from solver.cel.sandbox import KILLED, Sandbox
 from solver.selectors.footprint import reads
 from solver.selectors.table import Look, Verdict, look
@@ -22,7 +23,7 @@ class SelectorEvaluator:
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox or Sandbox()
-        self._known: dict[str, dict[Look, Verdict]] = {}
+        self._verdicts: Cache[str, Cache[Look, Verdict]] = Cache(KEPT_EXPRESSIONS)
         self._lock = Lock()
 
     @property
@@ -57,7 +58,7 @@ class SelectorEvaluator:
             missing: dict[str, dict[Look, list[int]]] = {}
             for index, (expression, driver, device) in enumerate(wanted):
                 seen = look(reads(expression), driver, device)
-                known = self._known.get(expression)
+                known = self._verdicts.get(expression)
                 verdict = None if known is None else known.get(seen)
                 if verdict is None:
                     same = missing.setdefault(expression, {}).setdefault(seen, [])
@@ -74,14 +75,12 @@ class SelectorEvaluator:
 
     def _remember(self, expression: str, verdicts: dict[Look, Verdict]) -> None:
         """Keep what the expression itself is the cause of."""
-        if len(self._known) >= KEPT_EXPRESSIONS:
-            self._known.clear()
-        known = self._known.setdefault(expression, {})
-        if len(known) >= KEPT_LOOKS:
-            known.clear()
-        known.update(
-            (seen, verdict) for seen, verdict in verdicts.items() if verdict != KILLED
-        )
+        known = self._verdicts.get(expression)
+        if known is None:
+            known = self._verdicts.keep(expression, Cache(KEPT_LOOKS))
+        for seen, verdict in verdicts.items():
+            if verdict != KILLED:
+                known.keep(seen, verdict)
 
     def close(self) -> None:
         """End the sandbox."""

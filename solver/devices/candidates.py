@@ -15,6 +15,7 @@ from contracts.claim import DeviceToleration
 from contracts.device import Device, DeviceTaint
 from contracts.features import Features
 from contracts.names import OWNED
+from solver.cache import Slot, Slots
 from solver.devices.marks import marks_of
 from solver.devices.pools import SeenPool, slice_of
 from solver.devices.tolerations import is_of
@@ -61,12 +62,30 @@ class Selected(Struct, frozen=True):
         return bits
 
 
+Selectors = tuple[str, ...]
+"""Expressions that a device must pass, in their order."""
+MOST_LISTS = 128
+"""Lists of selectors that are remembered of one part or page."""
+_POOLS: Slot[tuple[Part, ...]] = Slot()
+"""Of a page: its pools."""
+_ALIKE: Slots[Selectors, Mapping[Seen, Part]] = Slots(MOST_LISTS)
+"""Of a page: the pools that differ to these selectors."""
+_SELECTED: Slots[Selectors, Selected] = Slots(MOST_LISTS)
+"""Of a pool's part: the devices that pass."""
+_LOOKS: Slots[Reads, tuple[Look, ...]] = Slots(MOST_LISTS)
+"""Of a pool's part: what an expression that reads so can see of each device."""
+_FAULTS: Slot[Mapping[int, str]] = Slot()
+"""Of a pool's part: why any selector fails on a device, by index."""
+_SELECTED_ALIKE: Slots[tuple[Selectors, Seen], Selected] = Slots(MOST_ANSWERS)
+"""Of a table: the devices that pass, of pools that look so."""
+
+
 def pools_of(page: Page) -> tuple[Part, ...]:
     """List the pools of a page."""
-    known: tuple[Part, ...] | None = page.memo.get("pools")
+    known = _POOLS.get(page.memory)
     if known is None:
         found = (part for part in page.parts() if isinstance(part.value, PoolPart))
-        known = page.memo.keep("pools", tuple(found))
+        known = _POOLS.keep(page.memory, tuple(found))
     return known
 
 
@@ -91,11 +110,12 @@ def selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Se
     Pools whose devices look the same to these selectors get the same answer, so a
     selector that reads what others read costs a pool a lookup.
     """
-    known: Selected | None = part.memo.get(selectors)
+    results = _SELECTED.of(part.memory)
+    known = results.get(selectors)
     if known is None:
         known = selected_alike(_seen(part, selectors), selectors, table)
         if not known.missing:
-            part.memo.keep(selectors, known)
+            results.keep(selectors, known)
     return known
 
 
@@ -104,26 +124,30 @@ def alike(page: Page, selectors: tuple[str, ...]) -> Mapping[Seen, Part]:
 
     Kept, as the same is asked until the table has all that the selectors need.
     """
-    key = ("alike", selectors)
-    known: dict[Seen, Part] | None = page.memo.get(key)
+    results = _ALIKE.of(page.memory)
+    known = results.get(selectors)
     if known is None:
-        known = {}
+        firsts: dict[Seen, Part] = {}
         for part in pools_of(page):
-            known.setdefault(_seen(part, selectors), part)
-        page.memo.keep(key, known)
+            firsts.setdefault(_seen(part, selectors), part)
+        known = results.keep(selectors, firsts)
     return known
+
+
+def forget_alike(page: Page, selectors: tuple[str, ...]) -> None:
+    """Forget what `alike` found: the table has all that the selectors need."""
+    _ALIKE.of(page.memory).pop(selectors, None)
 
 
 def selected_alike(
     seen: Seen, selectors: tuple[str, ...], table: SelectorTable
 ) -> Selected:
     """Find the devices that pass all selectors, of pools that look so."""
-    known: Selected | None = table.memo.get((selectors, seen))
+    results = _SELECTED_ALIKE.of(table.memory)
+    known = results.get((selectors, seen))
     if known is None:
         known = _selected(selectors, seen, table)
-        if len(table.memo) >= MOST_ANSWERS:
-            table.memo.clear()
-        table.memo[selectors, seen] = known
+        results.keep((selectors, seen), known)
     return known
 
 
@@ -134,20 +158,21 @@ def _seen(part: Part, selectors: tuple[str, ...]) -> Seen:
 
 def _looks(part: Part, seen: Reads) -> tuple[Look, ...]:
     """List what an expression can see of each device."""
-    known: tuple[Look, ...] | None = part.memo.get(seen)
+    results = _LOOKS.of(part.memory)
+    known = results.get(seen)
     if known is None:
         pool = pool_of(part)
-        found = looks(seen, pool.driver, pool.devices, _faults(part))
-        known = part.memo.keep(seen, found)
+        written = looks(seen, pool.driver, pool.devices, _faults(part))
+        known = results.keep(seen, written)
     return known
 
 
-def _faults(part: Part) -> dict[int, str]:
+def _faults(part: Part) -> Mapping[int, str]:
     """Say why any selector fails on a device of a pool, by its index."""
-    known: dict[int, str] | None = part.memo.get("faults")
+    known = _FAULTS.get(part.memory)
     if known is None:
-        found = ((i, fault_of(d)) for i, d in enumerate(pool_of(part).devices))
-        known = part.memo.keep("faults", {i: fault for i, fault in found if fault})
+        faults = ((i, fault_of(d)) for i, d in enumerate(pool_of(part).devices))
+        known = _FAULTS.keep(part.memory, {i: fault for i, fault in faults if fault})
     return known
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
+from solver.cache import Slot
 from solver.devices.candidates import pool_of
 from solver.devices.pools import SeenPool, pool_view, slice_of
 from solver.errors import GatherError
@@ -64,6 +65,14 @@ class NodePools(Struct, frozen=True):
         return any(not seen.view.usable for seen in self.pools)
 
 
+ClusterKey = tuple[Features, PoolParts]
+"""What a result about a node depends on besides it; parts are by identity."""
+_NODES: Slot[tuple[ClusterKey, Mapping[NodeName, NodePools]]] = Slot()
+"""Of a page: its nodes, in the cluster that was asked about last."""
+_POOLS: Slot[tuple[ClusterKey, NodePools]] = Slot()
+"""Of a node's parts: the node, in the cluster that was asked about last."""
+
+
 class Cluster:
     """All nodes of a Problem and what they see, page by page."""
 
@@ -72,8 +81,7 @@ class Cluster:
         self._features = features
         owned = (page.nodes.get("") for page in pages)
         self._shared = tuple(item for parts in owned for item in _pools(parts))
-        self.key = (features, self._shared)
-        """What a result about a node depends on besides it; parts are by identity."""
+        self.key: ClusterKey = (features, self._shared)
 
     def pages(self) -> Iterator[tuple[Page, Mapping[NodeName, NodePools]]]:
         """Go through the pages with their nodes, by name."""
@@ -89,31 +97,26 @@ class Cluster:
         return found
 
     def _nodes(self, page: Page) -> Mapping[NodeName, NodePools]:
-        key, known = page.memo.get("nodes", _UNKNOWN)
-        if key != self.key:
-            known = {
+        known = _NODES.get(page.memory)
+        if known is None or known[0] != self.key:
+            nodes = {
                 NodeName(owner): self._node(page.nodes[owner])
                 for owner in sorted(page.nodes)
                 if owner
             }
-            page.memo.keep("nodes", (self.key, known))
-        nodes: Mapping[NodeName, NodePools] = known
-        return nodes
+            known = _NODES.keep(page.memory, (self.key, nodes))
+        return known[1]
 
     def _node(self, parts: NodeParts) -> NodePools:
-        key, known = parts.memo.get("pools", _UNKNOWN)
-        if key != self.key:
+        known = _POOLS.get(parts.memory)
+        if known is None or known[0] != self.key:
             name = NodeName(parts.owner)
             found = parts.parts.get(node_key(name))
             value = found.value if found is not None else None
             node = value if isinstance(value, NodePart) else NodePart(name=name)
-            known = _gathered(node, (*_pools(parts), *self._shared), self._features)
-            parts.memo.keep("pools", (self.key, known))
-        pools: NodePools = known
-        return pools
-
-
-_UNKNOWN = (None, None)
+            pools = _gathered(node, (*_pools(parts), *self._shared), self._features)
+            known = _POOLS.keep(parts.memory, (self.key, pools))
+        return known[1]
 
 
 def _pools(parts: NodeParts | None) -> PoolParts:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from contracts.device import Device
+from solver.cache import Slot
 from solver.snapshot.parts import Part, PoolPart
 
 
@@ -30,6 +31,7 @@ class Marks(Struct, frozen=True):
 
 
 _NONE = Marks()
+_MARKS: Slot[Marks] = Slot()
 
 
 def marks_of(part: Part) -> Marks:
@@ -38,11 +40,11 @@ def marks_of(part: Part) -> Marks:
     Raises:
         TypeError: the part is no pool.
     """
-    known: Marks | None = part.memo.get("marks")
+    known = _MARKS.get(part.memory)
     if known is None:
         if not isinstance(part.value, PoolPart):
             raise TypeError(part.key)
-        known = part.memo.keep("marks", _marks(part.value.devices))
+        known = _MARKS.keep(part.memory, _marks(part.value.devices))
     return known
 
 

@@ -21,7 +21,7 @@ from solver.devices.candidates import (
 from solver.devices.gather import Cluster, NodePools
 from solver.explain.node_checks import NodeCheck, room_of
 from solver.kinds.demand import RequestKind
-from solver.kinds.node_cache import KnownNodes
+from solver.kinds.node_cache import NodeCache
 from solver.kinds.traits import targets, with_room
 from solver.problem.problem import Problem, SubrequestPart
 
@@ -72,14 +72,14 @@ class _Found(Struct, frozen=True):
     unusable: tuple[str, ...]
 
 
-_KNOWN: KnownNodes[_Found] = KnownNodes()
+_COUNTS: NodeCache[_Found] = NodeCache()
 
 
 def count_devices(
     problem: Problem, cluster: Cluster, kind: RequestKind
 ) -> RequestCounts:
     """Count what is left for a kind of request, rule by rule, node by node."""
-    known, devices, nodes = _KNOWN.of(kind), 0, list[NodeCounts]()
+    known, devices, nodes = _COUNTS.of(kind), 0, list[NodeCounts]()
     faults: dict[str, SelectorFault] = {}
     unusable: dict[str, None] = {}
     for name, node in cluster.nodes.items():

@@ -12,6 +12,7 @@ from collections.abc import Hashable
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
+from solver.cache import Cache
 from solver.devices.gather import Cluster
 from solver.explain.counts import (
     RequestCounts,
@@ -34,6 +35,9 @@ from solver.explain.node_checks import (
 from solver.kinds.demand import RequestKind, request_kind
 from solver.problem.problem import GangPart, MemberPart, Problem, SubrequestPart
 
+MOST_COUNTED = 4096
+"""Results of each sort that are remembered of one Problem."""
+
 
 class Funnel:
     """Counts for one Problem, each made once."""
@@ -41,10 +45,12 @@ class Funnel:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._cluster = Cluster(problem.pages, problem.parameters.features)
-        self._known: dict[RequestKind, RequestCounts] = {}
-        self._checked: dict[Hashable, dict[NodeName, NodeCheck]] = {}
-        self._counted: dict[Hashable, Rooms] = {}
-        self._scarce: dict[Hashable, Scarcity] = {}
+        self._counts: Cache[RequestKind, RequestCounts] = Cache(MOST_COUNTED)
+        self._node_checks: Cache[Hashable, dict[NodeName, NodeCheck]] = Cache(
+            MOST_COUNTED
+        )
+        self._room_counts: Cache[Hashable, Rooms] = Cache(MOST_COUNTED)
+        self._scarcities: Cache[Hashable, Scarcity] = Cache(MOST_COUNTED)
 
     def reasons(self, gang: GangPart, *, beaten_by: int) -> tuple[Reason, ...]:
         """Say why a gang is not in; `beaten_by`: gangs of the batch that are."""
@@ -71,10 +77,10 @@ class Funnel:
 
     def counts(self, kind: RequestKind) -> RequestCounts:
         """Count what is left for a kind of request."""
-        known = self._known.get(kind)
+        known = self._counts.get(kind)
         if known is None:
-            known = count_devices(self._problem, self._cluster, kind)
-            self._known[kind] = known
+            counts = count_devices(self._problem, self._cluster, kind)
+            known = self._counts.keep(kind, counts)
         return known
 
     def _member_reason(self, member: MemberPart) -> Reason | None:
@@ -94,9 +100,10 @@ class Funnel:
     def _checks(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
         """Check all nodes for what a member asks of them besides devices."""
         key = asked_of_nodes(member)
-        known = self._checked.get(key)
+        known = self._node_checks.get(key)
         if known is None:
-            known = self._checked[key] = check_nodes(member, self._cluster)
+            checks = check_nodes(member, self._cluster)
+            known = self._node_checks.keep(key, checks)
         return known
 
     def _nodes_reason(self, member: MemberPart) -> Reason | None:
@@ -118,11 +125,10 @@ class Funnel:
     def _rooms(self, member: MemberPart, request: SubrequestPart) -> Rooms:
         kind = request_kind(request)
         key = (kind, request.count, asked_of_nodes(member))
-        known = self._counted.get(key)
+        known = self._room_counts.get(key)
         if known is None:
-            checks = self._checks(member)
-            known = count_rooms(self.counts(kind), checks, request)
-            self._counted[key] = known
+            rooms = count_rooms(self.counts(kind), self._checks(member), request)
+            known = self._room_counts.keep(key, rooms)
         return known
 
     def _scarcity(
@@ -133,9 +139,10 @@ class Funnel:
     ) -> Scarcity:
         kind = None if request is None else (request_kind(request), request.count)
         key = (kind, asked_of_nodes(member))
-        known = self._scarce.get(key)
+        known = self._scarcities.get(key)
         if known is None:
-            known = self._scarce[key] = scarcity(member, pods, self._checks(member))
+            scarce = scarcity(member, pods, self._checks(member))
+            known = self._scarcities.keep(key, scarce)
         return known
 
     def _request_reason(

@@ -16,7 +16,7 @@ from contracts.pods.node_resources import CPU, PODS
 from contracts.quantity import NANO, Quantity
 from solver.devices.gather import Cluster
 from solver.devices.tolerations import is_of
-from solver.kinds.node_cache import KnownNodes
+from solver.kinds.node_cache import NodeCache
 from solver.kinds.node_fit import (
     UNSCHEDULABLE,
     NodeFit,
@@ -65,7 +65,7 @@ class Scarcity(Struct, frozen=True):
     """Pods that all of them have room for."""
 
 
-_KNOWN: KnownNodes[NodeCheck] = KnownNodes()
+_CHECKS: NodeCache[NodeCheck] = NodeCache()
 
 
 def asked_of_nodes(member: MemberPart) -> Hashable:
@@ -75,7 +75,7 @@ def asked_of_nodes(member: MemberPart) -> Hashable:
 
 def check_nodes(member: MemberPart, cluster: Cluster) -> dict[NodeName, NodeCheck]:
     """Check all nodes for a member."""
-    fit, known = fit_of(member), _KNOWN.of(asked_of_nodes(member))
+    fit, known = fit_of(member), _CHECKS.of(asked_of_nodes(member))
     resources = sorted({PODS, *member.resources})
     checks = {}
     for name, node in cluster.nodes.items():

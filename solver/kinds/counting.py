@@ -8,8 +8,8 @@ where requests compete or several constraints meet, never too little.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
+from solver.cache import cached
 from solver.kinds.demand import LocalAsk, LocalConstraint, MemberKind
 from solver.kinds.nodes import GroupShape, NodeShape
 
@@ -17,7 +17,7 @@ PLENTY = 1 << 24
 """More pods than any batch has: counting sets no bound."""
 
 
-@lru_cache(maxsize=65536)
+@cached(bound=65536)
 def pods_at_most(kind: MemberKind, shape: NodeShape) -> int:
     """Bound the pods of this kind on a node of this shape from above."""
     if not shape.fits >> kind.fit & 1:

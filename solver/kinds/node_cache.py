@@ -2,7 +2,8 @@
 
 What a batch sees of a node is a pure function of the node's parts, so it is made once
 and kept until those change: a changed node costs a node, whatever the cluster's size.
-Knows neither what a view holds nor how it is made.
+Whatever was asked longest ago is forgotten first. Knows neither what a view holds nor
+how it is made.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from operator import attrgetter
 from typing import Generic, Protocol, TypeVar
 
 from contracts.ids import NodeName
+from solver.cache import Cache
 from solver.devices.gather import Cluster, NodePools
 from solver.snapshot.pages import Page
 
 MOST_VIEWS = 200_000
-"""Of all questions together; those asked last are kept."""
+"""Nodes of all questions together, in each cache."""
 _by_name = attrgetter("name")
 
 
-class View(Protocol):
-    """What is seen of a node."""
+class ShapedView(Protocol):
+    """What is seen of a node, as far as it is sorted by it."""
 
     @property
     def name(self) -> NodeName:
@@ -35,11 +37,11 @@ class View(Protocol):
         ...
 
 
-V = TypeVar("V", bound=View)
+V = TypeVar("V", bound=ShapedView)
 R = TypeVar("R")
 
 
-class Views(Generic[V]):
+class NodeViews(Generic[V]):
     """The views of all nodes for one question, sorted by shape."""
 
     def __init__(self, see: Callable[[NodePools], V | None]) -> None:
@@ -89,39 +91,35 @@ class Views(Generic[V]):
             del self._kinds[view.shape]
 
 
-class KnownNodes(Generic[R]):
-    """What was found of each node, for the questions that were asked last."""
+class NodeCache(Generic[R]):
+    """What was computed of each node, for the questions that were asked last."""
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, dict[NodeName, tuple[NodePools, R]]] = {}
+        self._by_question: Cache[Hashable, dict[NodeName, tuple[NodePools, R]]] = Cache(
+            MOST_VIEWS, weigh=len
+        )
 
     def of(self, question: Hashable) -> dict[NodeName, tuple[NodePools, R]]:
-        """Give what was found, to read and to add to; it holds for those nodes only."""
-        found = self._found.pop(question, {})
-        while sum(map(len, self._found.values())) + len(found) > MOST_VIEWS:
-            if not self._found:
-                found.clear()
-                break
-            del self._found[next(iter(self._found))]
-        self._found[question] = found
-        return found
+        """Return the results by node, to read and to add to.
+
+        Each holds for the very node that stands beside it; compare before you use it.
+        """
+        results = self._by_question.pop(question, {})
+        return self._by_question.keep(question, results)
 
 
-class KnownViews(Generic[V]):
+class ViewCache(Generic[V]):
     """The views for the questions that were asked last."""
 
     def __init__(self) -> None:
-        self._views: dict[Hashable, Views[V]] = {}
+        self._by_question: Cache[Hashable, NodeViews[V]] = Cache(MOST_VIEWS, weigh=len)
 
     def of(
         self, question: Hashable, cluster: Cluster, see: Callable[[NodePools], V | None]
-    ) -> Views[V]:
+    ) -> NodeViews[V]:
         """See all nodes of a cluster; `see` must depend on question and node alone."""
         key = (question, cluster.key)
-        views = self._views.pop(key, None) or Views(see)
+        views = self._by_question.pop(key, None) or NodeViews(see)
         views.see = see
         views.follow(cluster)
-        self._views[key] = views
-        while len(self._views) > 1 and sum(map(len, self._views.values())) > MOST_VIEWS:
-            del self._views[next(iter(self._views))]
-        return views
+        return self._by_question.keep(key, views)

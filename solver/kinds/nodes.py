@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
+from solver.cache import Cache
 from solver.devices.candidates import (
     Selected,
     free,
@@ -35,7 +36,7 @@ from solver.devices.gather import Cluster, NodePools
 from solver.devices.pools import SeenPool, slice_of
 from solver.errors import VerdictMissingError
 from solver.kinds.demand import Column, Query
-from solver.kinds.node_cache import KnownNodes, KnownViews
+from solver.kinds.node_cache import NodeCache, ViewCache
 from solver.kinds.node_fit import fits, left_of, told_apart
 from solver.kinds.numbering import Numbered, numbered
 from solver.kinds.traits import (
@@ -130,14 +131,14 @@ class NodeKind(Struct, frozen=True):
     """By name."""
 
 
-_KNOWN: KnownViews[NodeView] = KnownViews()
+_VIEWS: ViewCache[NodeView] = ViewCache()
 
 
 def node_kinds(problem: Problem, query: Query) -> tuple[NodeKind, ...]:
     """Sort the usable nodes of a cluster into kinds, by the first node's name."""
     cluster = Cluster(problem.pages, problem.parameters.features)
     looking = _Looking(query, problem.selectors, problem.parameters.features)
-    views = _KNOWN.of(query, cluster, looking.view)
+    views = _VIEWS.of(query, cluster, looking.view)
     found = [NodeKind(nodes[0].shape, nodes) for nodes in views.kinds()]
     return tuple(sorted(found, key=lambda kind: kind.nodes[0].name))
 
@@ -183,7 +184,7 @@ class _Devices(Struct, frozen=True):
     """Devices that pods may have for themselves."""
 
 
-_KNOWN_DEVICES: KnownNodes[_Devices] = KnownNodes()
+_DEVICES: NodeCache[_Devices] = NodeCache()
 
 
 class _Looking:
@@ -194,8 +195,8 @@ class _Looking:
         self._table = table
         self._features = features
         question = (query.requests, query.columns, query.is_exact)
-        self._known = _KNOWN_DEVICES.of(question)
-        self._alike: dict[Hashable, Sorted] = {}
+        self._devices_by_node = _DEVICES.of(question)
+        self._sorted_before: Cache[Hashable, Sorted] = Cache(MOST_ALIKE)
 
     def view(self, node: NodePools) -> NodeView | None:
         """See one node as the batch does; None: nothing may be placed there."""
@@ -205,10 +206,10 @@ class _Looking:
         kinds = [fits(fit, node.node) for fit in query.fits]
         if not any(kinds):
             return None
-        found = self._known.get(node.name)
-        if found is None or found[0] is not node:
-            found = self._known[node.name] = (node, self._devices_of(node))
-        devices = found[1]
+        known = self._devices_by_node.get(node.name)
+        if known is None or known[0] is not node:
+            known = self._devices_by_node[node.name] = (node, self._devices_of(node))
+        devices = known[1]
         shape = NodeShape(
             groups=devices.shapes,
             all_free=devices.all_free,
@@ -327,11 +328,9 @@ class _Looking:
         ):
             return self._sorted_anew(devices)
         key = tuple((device.mask, device.values) for device in devices)
-        known = self._alike.get(key)
+        known = self._sorted_before.get(key)
         if known is None:
-            known = self._sorted_anew(devices)
-            if len(self._alike) < MOST_ALIKE:
-                self._alike[key] = known
+            known = self._sorted_before.keep(key, self._sorted_anew(devices))
         return known
 
     def _sorted_anew(self, devices: list[_Device]) -> Sorted:

@@ -13,8 +13,8 @@ so room on several nodes is worth more than the same room on one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
+from solver.cache import cached
 from solver.kinds.counting import pods_by_values, uses_at_most
 from solver.kinds.demand import ExpectedKind, MemberKind
 from solver.kinds.nodes import NodeShape
@@ -55,7 +55,7 @@ def room_by_resources(needs: Sequence[int], free: Sequence[int | None]) -> int |
     return min(bounds, default=None)
 
 
-@lru_cache(maxsize=1 << 16)
+@cached(bound=1 << 16)
 def room_by_devices(member: MemberKind, shape: NodeShape) -> int | None:
     """Bound the pods by devices; None: no request bounds them.
 

@@ -15,8 +15,11 @@ from contracts.claim import ResourceClaim, ResourceClaimTemplate
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceClassName
+from solver.cache import Slots
 from solver.devices.candidates import (
+    MOST_LISTS,
     alike,
+    forget_alike,
     pool_of,
     pools_of,
     selected,
@@ -40,6 +43,8 @@ from solver.snapshot.snapshot import Snapshot
 
 Wanted = tuple[str, str, Device]
 """(expression, driver, device) of a verdict that is not known."""
+_ROWS: Slots[tuple[str, ...], frozenset[Row]] = Slots(MOST_LISTS)
+"""Of a page: the rows that it needs, by list of selectors."""
 
 
 class SnapshotLookup:
@@ -113,7 +118,7 @@ def wanted_verdicts(
     found: dict[tuple[str, Look], Wanted] = {}
     for selectors in _selectors(gangs, expected):
         for page in snapshot.inventory.pages:
-            if _known_rows(page, selectors) is not None:
+            if selectors in _ROWS.of(page.memory):
                 continue
             for sort, part in alike(page, selectors).items():
                 pool = pool_of(part)
@@ -172,7 +177,7 @@ def _rows(
     page: Page, selectors: tuple[str, ...], table: SelectorTable
 ) -> frozenset[Row] | None:
     """Collect the rows that a page needs; None: the table lacks some."""
-    known = _known_rows(page, selectors)
+    known = _ROWS.of(page.memory).get(selectors)
     if known is None:
         different = set()
         for part in pools_of(page):
@@ -180,13 +185,8 @@ def _rows(
             if found.missing:
                 return None
             different.add(found.rows)
-        known = page.memo.keep(("rows", selectors), _union(different))
-        page.memo.pop(("alike", selectors), None)
-    return known
-
-
-def _known_rows(page: Page, selectors: tuple[str, ...]) -> frozenset[Row] | None:
-    known: frozenset[Row] | None = page.memo.get(("rows", selectors))
+        known = _ROWS.of(page.memory).keep(selectors, _union(different))
+        forget_alike(page, selectors)
     return known
 
 

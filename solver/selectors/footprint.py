@@ -7,10 +7,9 @@ work, never a wrong answer. Works on tokens, knows no CEL engine and never raise
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from msgspec import Struct
 
+from solver.cache import cached
 from solver.selectors.tokens import Token, literal, tokens_of
 
 MAX_EXPRESSION_BYTES = 10 * 1024
@@ -40,7 +39,7 @@ _BEFORE = frozenset({"(", "[", "{", ",", "?", ":", "&&", "||"})
 _AFTER = frozenset({")", "]", "}", ",", "?", ":", "&&", "||", "==", "!="})
 
 
-@lru_cache(maxsize=8192)
+@cached(bound=8192)
 def reads(expression: str) -> Reads:
     """Find what an expression can see of a device."""
     if is_too_long(expression):

@@ -9,7 +9,8 @@ Source: semver.org 2.0.0; github.com/blang/semver/v4, Parse and its callers.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from solver.cache import cached
 
 _IDENTIFIER = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 _SEMVER = re.compile(
@@ -26,7 +27,7 @@ Precedence = tuple[tuple[int, int, int], tuple[tuple[int, int, str], ...]]
 _RELEASE = ((2, 0, ""),)
 
 
-@lru_cache(maxsize=65536)
+@cached(bound=65536)
 def precedence(text: str) -> Precedence | None:
     """Say where a version stands among others; None: it is none."""
     found = _SEMVER.fullmatch(text)

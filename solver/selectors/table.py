@@ -8,12 +8,12 @@ verdicts is part of the Problem; nothing here evaluates anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NewType
 
 from msgspec import Struct
 
 from contracts.device import Device, DeviceAttribute, DeviceCapacity
+from solver.cache import Cache, Last, Memory, cached
 from solver.selectors.footprint import NOTHING, WHOLE, Reads, reads
 from solver.selectors.semver import is_semver
 
@@ -21,8 +21,8 @@ Look = NewType("Look", str)
 """What an expression can see of a device."""
 _KNOWN_LOOKS = 65_536
 _INT64 = 2**63
-_LAST: list[tuple[Device | None, str]] = [(None, "")]
-"""The device that was projected last and its fault: one is often asked in a row."""
+_FAULT: Last[Device, str] = Last()
+"""Of the device that was projected last: one is often asked about in a row."""
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
@@ -50,14 +50,14 @@ Row = tuple[str, Look, Verdict]
 class SelectorTable:
     """Verdicts by expression and look; frozen.
 
-    `memo` keeps pure results derived from it.
+    `memory`: what is remembered of it.
     """
 
     def __init__(
         self, verdicts: Mapping[tuple[str, Look], Verdict] | None = None
     ) -> None:
         self._verdicts = dict(verdicts or {})
-        self.memo: dict[object, Any] = {}
+        self.memory = Memory()
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> SelectorTable:
@@ -107,10 +107,9 @@ class SelectorTable:
 
 def look(seen: Reads, driver: str, device: Device) -> Look:
     """Project a device to what an expression can see of it: about a microsecond."""
-    last, fault = _LAST[0]
-    if last is not device:
-        fault = fault_of(device)
-        _LAST[0] = (device, fault)
+    fault = _FAULT.get(device)
+    if fault is None:
+        fault = _FAULT.keep(device, fault_of(device))
     return _faulty(fault) if fault else _projection(seen, driver)(device)
 
 
@@ -133,7 +132,7 @@ def _faulty(fault: str) -> Look:
     return Look("!" + fault)
 
 
-@lru_cache(maxsize=16384)
+@cached(bound=16384)
 def _projection(seen: Reads, driver: str) -> Callable[[Device], Look]:
     """Make the projection of a driver's sound devices; it remembers what it wrote."""
     attributes = _names(driver, seen.attributes)
@@ -142,18 +141,16 @@ def _projection(seen: Reads, driver: str) -> Callable[[Device], Look]:
         identifier == WHOLE for _, identifier in seen.attributes + seen.capacity
     )
     read = _reader(attributes, capacity, multiple=seen.multiple)
-    known: dict[object, Look] = {}
+    looks_by_raw: Cache[object, Look] = Cache(_KNOWN_LOOKS)
 
     def project(device: Device) -> Look:
         if whole:
             return _written(seen, driver, device)
         raw = read(device)
-        found = known.get(raw)
-        if found is None:
-            if len(known) >= _KNOWN_LOOKS:
-                known.clear()
-            found = known[raw] = _written(seen, driver, device)
-        return found
+        known = looks_by_raw.get(raw)
+        if known is None:
+            known = looks_by_raw.keep(raw, _written(seen, driver, device))
+        return known
 
     return project
 

@@ -10,8 +10,9 @@ Source: google/cel-spec, doc/langdef.md, "Syntax".
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
+
+from solver.cache import cached
 
 _TOKEN = re.compile(
     r"""
@@ -42,7 +43,7 @@ class Token(NamedTuple):
     end: int
 
 
-@lru_cache(maxsize=1024)
+@cached(bound=1024)
 def tokens_of(expression: str) -> tuple[Token, ...] | None:
     """Cut an expression into tokens; None: it is no CEL."""
     found: list[Token] = []

@@ -17,7 +17,7 @@ from hashlib import sha256
 from msgspec import Raw
 
 from contracts.codec import Codec
-from solver.snapshot.memo import Memo
+from solver.cache import Memory
 from solver.snapshot.parts import Part, PartValue
 
 PAGES = 256
@@ -29,16 +29,16 @@ _PAGE: Codec[list[Raw]] = Codec(list[Raw], "page")
 class NodeParts:
     """The parts of one node, or (owner "") of the cluster as a whole, frozen.
 
-    `memo` keeps pure results derived from them.
+    `memory`: what is remembered of them.
     """
 
-    __slots__ = ("memo", "owner", "parts")
+    __slots__ = ("memory", "owner", "parts")
 
     def __init__(self, owner: str, parts: Mapping[str, Part]) -> None:
         self.owner = owner
         self.parts = parts
         """By key."""
-        self.memo = Memo()
+        self.memory = Memory()
 
     def with_part(self, part: Part) -> NodeParts:
         """Put a part in the place of the one with its key."""
@@ -57,12 +57,12 @@ class NodeParts:
 
 
 class Page:
-    """The parts of a few nodes, frozen; `memo` keeps pure results derived from it."""
+    """The parts of a few nodes, frozen; `memory`: what is remembered of it."""
 
     def __init__(self, nodes: Mapping[str, NodeParts], data: bytes = b"") -> None:
         self.nodes = nodes
         """By owner."""
-        self.memo = Memo()
+        self.memory = Memory()
         if data:
             self.data = data
 

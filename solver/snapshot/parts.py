@@ -16,7 +16,7 @@ from contracts.device import CounterSet, Device, DeviceTaint, NodeSelector
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.quantity import Quantity
 from contracts.workload import NodeTaint
-from solver.snapshot.memo import Memo
+from solver.cache import Memory
 
 
 class PoolSlice(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -134,12 +134,12 @@ _PART: Codec[PartValue] = Codec(PartValue, "part")
 class Part:
     """One fact: its value and its canonical bytes, made when asked for.
 
-    `memo` keeps pure results derived from it.
+    `memory`: what is remembered of it.
     """
 
     def __init__(self, value: PartValue, data: bytes | None = None) -> None:
         self.value = value
-        self.memo = Memo()
+        self.memory = Memory()
         self.key = _key_of(value)
         self.owner = _owner_of(value)
         """The node that it belongs to; empty: the cluster."""

@@ -14,11 +14,11 @@ any of them may take any device.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from ortools.sat.python import cp_model
 
 from contracts.allocation import MAX_DEVICES
+from solver.cache import cached
 from solver.engines.cpsat import Term
 from solver.kinds.counting import pods_at_most, uses_at_most
 from solver.kinds.demand import Demand, GangKind, LocalConstraint, MemberKind
@@ -144,7 +144,7 @@ def _possible(member: MemberKind, a: int, view: NodeView) -> bool:
     )
 
 
-@lru_cache(maxsize=16384)
+@cached(bound=16384)
 def is_divisible(member: MemberKind, shape: NodeShape) -> bool:
     """Say whether any split of a lot's devices among its pods is valid."""
     if any(ask.admin for ask in member.asks) or may_exceed(member, shape):

@@ -11,10 +11,10 @@ missed symmetry costs time, never truth, since equal names always mean isomorphi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from msgspec import Struct, structs
 
+from solver.cache import cached
 from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import Traits
 
@@ -33,7 +33,7 @@ class Canonical(Struct, frozen=True):
     """Of each group its index in the shape that was named."""
 
 
-@lru_cache(maxsize=1 << 15)
+@cached(bound=1 << 15)
 def canonical(
     shape: NodeShape, attributes: tuple[int, ...], tags: tuple[int, ...] = ()
 ) -> Canonical:

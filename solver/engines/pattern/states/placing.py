@@ -9,11 +9,11 @@ rules on their own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from msgspec import Struct
 
 from contracts.allocation import MAX_DEVICES
+from solver.cache import cached
 from solver.engines.pattern.states.canonical import Canonical, canonical
 from solver.engines.pattern.states.pruning import Want, settled, without_empty
 from solver.engines.pattern.states.transitions import Board, Rules
@@ -88,7 +88,7 @@ class Ways(Struct, frozen=True):
     """What it took to find them: groups and labels that were named."""
 
 
-@lru_cache(maxsize=1 << 15)
+@cached(bound=1 << 15)
 def ways_to_place(member: MemberKind, state: NodeShape, batch: Batch) -> Ways:
     """List the ways to place a pod.
 

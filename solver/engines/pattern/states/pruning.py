@@ -8,10 +8,10 @@ left for the pods that want both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from msgspec import Struct, structs
 
+from solver.cache import cached
 from solver.kinds.demand import LocalAsk, MemberKind
 from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
 
@@ -65,7 +65,7 @@ def without_empty(shape: NodeShape) -> tuple[NodeShape, tuple[int, ...]]:
     return structs.replace(shape, groups=groups), kept
 
 
-@lru_cache(maxsize=1 << 15)
+@cached(bound=1 << 15)
 def settled(
     shape: NodeShape, wanted: tuple[Want, ...], whole: int
 ) -> tuple[NodeShape, tuple[int, ...]]:

@@ -3,7 +3,8 @@
 ContractsError
 |-- DecodeError      bytes or an object that are not what they should be
 |-- UnknownKindError an object of a kind or version that Moorings does not read
-`-- SubjectError     a name that cannot become a token of a subject
+|-- SubjectError     a name that cannot become a token of a subject
+`-- AddressError     a subject that says something else than its topic or message
 """
 
 from __future__ import annotations
@@ -47,3 +48,12 @@ class SubjectError(ContractsError):
         self.name = name
         self.reason = reason
         super().__init__(f"{name!r} cannot be part of a subject: {reason}")
+
+
+class AddressError(ContractsError):
+    """A subject that is none of its topic, or not the one of its message."""
+
+    def __init__(self, subject: str, reason: str) -> None:
+        self.subject = subject
+        self.reason = reason
+        super().__init__(f"{subject}: {reason}")

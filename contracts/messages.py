@@ -1,4 +1,4 @@
-"""Every event and command on the bus, and which of them may travel on which subject.
+"""Every event and command on the bus.
 
 One tagged Struct each; the tag is the `type` of the JSON. Events are past tense,
 commands imperative. Invariants of ours are checked in `__post_init__`, which also
@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from contracts.allocation import AllocationResult, Reason
-from contracts.codec import Codec, encode
+from contracts.codec import encode
 from contracts.device import DeviceTaint, ResourcePool
 from contracts.gang import MAX_MEMBERS, Gang
 from contracts.ids import (
@@ -36,15 +36,68 @@ class Message(
 ):
     """The base of every message."""
 
+    @property
+    def address(self) -> tuple[str, ...]:
+        """The names of the one subject on which it belongs, the cluster first."""
+        raise NotImplementedError
+
+
+class NodeMessage(Message, frozen=True, kw_only=True):
+    """A message about a node."""
+
+    cluster: ClusterName
+    node: NodeName
+
+    @property
+    def address(self) -> tuple[str, ...]:
+        """Cluster and node."""
+        return (self.cluster, self.node)
+
+
+class ObjectMessage(Message, frozen=True, kw_only=True):
+    """A message about an object of Kubernetes."""
+
+    cluster: ClusterName
+    kind: str
+    key: str
+    """`name` or `namespace/name`."""
+
+    @property
+    def address(self) -> tuple[str, ...]:
+        """Cluster, kind and key."""
+        return (self.cluster, self.kind, self.key)
+
+
+class GangMessage(Message, frozen=True, kw_only=True):
+    """A message about a gang."""
+
+    cluster: ClusterName
+    namespace: Namespace
+    uid: GangUID
+
+    @property
+    def address(self) -> tuple[str, ...]:
+        """Cluster, namespace and uid."""
+        return (self.cluster, self.namespace, self.uid)
+
+
+class ClusterMessage(Message, frozen=True, kw_only=True):
+    """A message about a cluster as a whole."""
+
+    cluster: ClusterName
+
+    @property
+    def address(self) -> tuple[str, ...]:
+        """The cluster."""
+        return (self.cluster,)
+
 
 # --- from node agents ----------------------------------------------------------
 
 
-class DevicesAnnounced(Message, frozen=True, kw_only=True):
+class DevicesAnnounced(NodeMessage, frozen=True, kw_only=True):
     """All pools and devices of a node, whole (subject `inv`)."""
 
-    cluster: ClusterName
-    node: NodeName
     pools: tuple[ResourcePool, ...] = ()
     labels: dict[str, str] = {}
     """Topology of the node, such as its rack; Kubernetes' Node wins where it exists."""
@@ -67,19 +120,15 @@ class DeviceHealth(Struct, frozen=True, kw_only=True, rename="camel"):
     message: str = ""
 
 
-class HealthJudged(Message, frozen=True, kw_only=True):
+class HealthJudged(NodeMessage, frozen=True, kw_only=True):
     """All devices of a node that are not healthy now (subject `health`)."""
 
-    cluster: ClusterName
-    node: NodeName
     devices: tuple[DeviceHealth, ...] = ()
 
 
-class NodeSeen(Message, frozen=True, kw_only=True):
+class NodeSeen(NodeMessage, frozen=True, kw_only=True):
     """A heartbeat (subject `hb`); when it expires the node is away."""
 
-    cluster: ClusterName
-    node: NodeName
     incarnation: str = ""
     """Changes when the agent restarts."""
 
@@ -87,22 +136,14 @@ class NodeSeen(Message, frozen=True, kw_only=True):
 # --- from the publisher: what Kubernetes holds ---------------------------------
 
 
-class ObjectObserved(Message, frozen=True, kw_only=True):
+class ObjectObserved(ObjectMessage, frozen=True, kw_only=True):
     """An object of Kubernetes as it is now (subject `state`)."""
 
-    cluster: ClusterName
-    kind: str
-    key: str
-    """`name` or `namespace/name`."""
     object: dict[str, Any]
 
 
-class ObjectGone(Message, frozen=True, kw_only=True):
+class ObjectGone(ObjectMessage, frozen=True, kw_only=True):
     """An object of Kubernetes that is no more."""
-
-    cluster: ClusterName
-    kind: str
-    key: str
 
 
 # --- from platforms -------------------------------------------------------------
@@ -161,25 +202,23 @@ class SubmitGang(Message, frozen=True, kw_only=True):
                     f"gang.spec.members[{member.name}].claims: two of one name"
                 )
         counts = {member.name: member.count for member in spec.members}
-        if any(counts.get(name) != len(items) for name, items in self.places.items()):
+        if any(counts.get(name) != len(places) for name, places in self.places.items()):
             raise ValueError("places: not one for each pod of a member")
 
+    @property
+    def address(self) -> tuple[str, ...]:
+        """Cluster, namespace and uid."""
+        return (self.cluster, self.gang.metadata.namespace, self.uid)
 
-class CancelGang(Message, frozen=True, kw_only=True):
+
+class CancelGang(GangMessage, frozen=True, kw_only=True):
     """The gang is not wanted any more, allocated or not."""
 
-    cluster: ClusterName
-    namespace: Namespace
-    uid: GangUID
     reason: str = ""
 
 
-class ReleaseGang(Message, frozen=True, kw_only=True):
+class ReleaseGang(GangMessage, frozen=True, kw_only=True):
     """The gang's work is done."""
-
-    cluster: ClusterName
-    namespace: Namespace
-    uid: GangUID
 
 
 # --- from the solver -------------------------------------------------------------
@@ -203,39 +242,30 @@ class MemberAllocated(Struct, frozen=True, kw_only=True, rename="camel"):
     claims: tuple[ClaimAllocated, ...] = ()
 
 
-class GangAllocated(Message, frozen=True, kw_only=True):
+class GangAllocated(GangMessage, frozen=True, kw_only=True):
     """All claims of a gang are decided (subject `dec`)."""
 
-    cluster: ClusterName
-    namespace: Namespace
     name: str
-    uid: GangUID
     solve: SolveID
     attempt: int
     epoch: int
     members: tuple[MemberAllocated, ...] = ()
 
 
-class GangPending(Message, frozen=True, kw_only=True):
+class GangPending(GangMessage, frozen=True, kw_only=True):
     """The gang waits, and why; sent only when the reason changes."""
 
-    cluster: ClusterName
-    namespace: Namespace
     name: str
-    uid: GangUID
     solve: SolveID
     attempt: int
     epoch: int
     reasons: tuple[Reason, ...] = ()
 
 
-class GangRejected(Message, frozen=True, kw_only=True):
+class GangRejected(GangMessage, frozen=True, kw_only=True):
     """The gang's objects are wrong; it can never fit as written. Terminal."""
 
-    cluster: ClusterName
-    namespace: Namespace
     name: str
-    uid: GangUID
     epoch: int
     reasons: tuple[Reason, ...] = ()
 
@@ -247,30 +277,25 @@ class ReleaseOutcome(StrEnum):
     CANCELLED = "Cancelled"
 
 
-class GangReleased(Message, frozen=True, kw_only=True):
+class GangReleased(GangMessage, frozen=True, kw_only=True):
     """The gang holds no devices any more. Terminal."""
 
-    cluster: ClusterName
-    namespace: Namespace
     name: str
-    uid: GangUID
     epoch: int
     outcome: ReleaseOutcome
 
 
-class BatchSolved(Message, frozen=True, kw_only=True):
+class BatchSolved(ClusterMessage, frozen=True, kw_only=True):
     """Ends a batch of decisions; consumers act when it has come (subject `solved`)."""
 
-    cluster: ClusterName
     solve: SolveID
     epoch: int
     gangs: tuple[GangUID, ...] = ()
 
 
-class EpochClaimed(Message, frozen=True, kw_only=True):
+class EpochClaimed(ClusterMessage, frozen=True, kw_only=True):
     """The solver that leads, and until when (subject `fence`)."""
 
-    cluster: ClusterName
     epoch: int
     holder: str
     lease_s: float
@@ -292,12 +317,9 @@ class PodWritten(Struct, frozen=True, kw_only=True, rename="camel"):
     """The ResourceClaim of each claim of the member."""
 
 
-class AllocationWritten(Message, frozen=True, kw_only=True):
+class AllocationWritten(GangMessage, frozen=True, kw_only=True):
     """All claims of the decision are written (subject `conf`)."""
 
-    cluster: ClusterName
-    namespace: Namespace
-    uid: GangUID
     attempt: int
     pods: tuple[PodWritten, ...] = ()
     """Empty where there is no cluster, and when they are omitted."""
@@ -312,47 +334,34 @@ class AllocationWritten(Message, frozen=True, kw_only=True):
         return structs.replace(self, pods=(), pods_omitted=True)
 
 
-class GatesOpened(Message, frozen=True, kw_only=True):
+class GatesOpened(GangMessage, frozen=True, kw_only=True):
     """All pods of the attempt may be scheduled, and are pinned to their nodes.
 
     From here on Kubernetes' own objects say what is taken, as its pods and claims end
     one by one.
     """
 
-    cluster: ClusterName
-    namespace: Namespace
-    uid: GangUID
     attempt: int
     state: int
     """The sequence of the STATE stream at which its pods and claims are all in it."""
 
 
-class AllocationRefused(Message, frozen=True, kw_only=True):
+class AllocationRefused(GangMessage, frozen=True, kw_only=True):
     """The decision could not be written and is void; decide again."""
 
-    cluster: ClusterName
-    namespace: Namespace
-    uid: GangUID
     attempt: int
     reason: str
 
 
-class AllocationLost(Message, frozen=True, kw_only=True):
+class AllocationLost(GangMessage, frozen=True, kw_only=True):
     """Somebody else cleared or took what was written; decide again."""
 
-    cluster: ClusterName
-    namespace: Namespace
-    uid: GangUID
     attempt: int
     reason: str
 
 
-class ClaimsReleased(Message, frozen=True, kw_only=True):
+class ClaimsReleased(GangMessage, frozen=True, kw_only=True):
     """What was written for a released gang is gone."""
-
-    cluster: ClusterName
-    namespace: Namespace
-    uid: GangUID
 
 
 InventoryMessage = DevicesAnnounced
@@ -369,14 +378,3 @@ ConfirmationMessage = (
     | AllocationLost
     | ClaimsReleased
 )
-
-INVENTORY: Codec[InventoryMessage] = Codec(InventoryMessage, "inventory")
-HEALTH: Codec[HealthMessage] = Codec(HealthMessage, "health")
-HEARTBEAT: Codec[HeartbeatMessage] = Codec(HeartbeatMessage, "heartbeat")
-STATE: Codec[StateMessage] = Codec(StateMessage, "state")
-SUBMISSION: Codec[SubmissionMessage] = Codec(SubmissionMessage, "submission")
-COMMAND: Codec[CommandMessage] = Codec(CommandMessage, "command")
-DECISION: Codec[DecisionMessage] = Codec(DecisionMessage, "decision")
-SOLVED: Codec[BatchSolved] = Codec(BatchSolved, "solved")
-CONFIRMATION: Codec[ConfirmationMessage] = Codec(ConfirmationMessage, "confirmation")
-FENCE: Codec[EpochClaimed] = Codec(EpochClaimed, "fence")

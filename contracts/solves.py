@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from contracts.codec import Codec
 from contracts.ids import ClusterName, GangUID, SolveID
 from contracts.messages import Message
 
 
-class SolveOpened(Message, frozen=True, kw_only=True):
-    """A Problem is recorded and about to be solved (subject `solve`)."""
+class RecordMessage(Message, frozen=True, kw_only=True):
+    """A message about one recorded solve."""
 
     cluster: ClusterName
     solve: SolveID
+
+    @property
+    def address(self) -> tuple[str, ...]:
+        """Cluster and solve."""
+        return (self.cluster, self.solve)
+
+
+class SolveOpened(RecordMessage, frozen=True, kw_only=True):
+    """A Problem is recorded and about to be solved (subject `solve`)."""
+
     problem: str
     """Hash of the Problem's root, which is also the name of its blob."""
     version: str
@@ -26,11 +35,9 @@ class SolveOpened(Message, frozen=True, kw_only=True):
     """RFC 3339, for people."""
 
 
-class SolveDecided(Message, frozen=True, kw_only=True):
+class SolveDecided(RecordMessage, frozen=True, kw_only=True):
     """The answer of a recorded solve."""
 
-    cluster: ClusterName
-    solve: SolveID
     problem: str
     decision: str
     """Hash of the Decision's bytes, which is also the name of its blob."""
@@ -43,5 +50,3 @@ class SolveDecided(Message, frozen=True, kw_only=True):
 
 
 SolveMessage = SolveOpened | SolveDecided
-
-SOLVE: Codec[SolveMessage] = Codec(SolveMessage, "solve")

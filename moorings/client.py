@@ -6,33 +6,39 @@ does. Knows nothing of how anything is shown.
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 from msgspec import structs
 
-from contracts import messages, subjects
 from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID, Namespace
 from contracts.kubernetes.defaults import default_gang
 from contracts.messages import AllocationWritten, CommandMessage, SubmitGang
+from contracts.topics import (
+    COMMANDS,
+    CONFIRMATIONS,
+    DECISIONS,
+    SUBMISSIONS,
+    Topic,
+    token,
+)
 from contracts.validate import validate
 from moorings.errors import InputError, NotFoundError
 from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.wire import BusSettings, Outgoing
-from solver.service.intake import Refused, RefusedSubmission, Seen, read_message
 from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import Snapshot, apply
 
-STREAMS = {"SUBMIT": "submit", "CMD": "cmd", "CONF": "conf", "DEC": "dec"}
-"""What says how gangs are: stream -> entity."""
+TOPICS: tuple[Topic[Any], ...] = (SUBMISSIONS, COMMANDS, CONFIRMATIONS, DECISIONS)
+"""What says how gangs are."""
 CONNECT_S = 5.0
 WrittenGangs = Mapping[GangUID, AllocationWritten]
 """What was said to be written of the last attempt of gangs."""
@@ -69,10 +75,8 @@ class Client:
             )
         except ValueError as error:
             raise InputError(f"Gang {name}", str(error)) from error
-        subject = subjects.submit(self.cluster, namespace, uid)
-        data = messages.SUBMISSION.encode(message)
         try:
-            await self.bus.publish(Outgoing(subject=subject, data=data))
+            await self.bus.publish(Outgoing.of(SUBMISSIONS, message))
         except PublishRefusedError as error:
             if error.kind == "exists":
                 return uid, False
@@ -81,50 +85,36 @@ class Client:
 
     async def command(self, message: CommandMessage) -> None:
         """Cancel or release a gang."""
-        subject = subjects.command(self.cluster, message.namespace, message.uid)
-        data = messages.COMMAND.encode(message)
-        await self.bus.publish(Outgoing(subject=subject, data=data))
+        await self.bus.publish(Outgoing.of(COMMANDS, message))
 
     async def gangs(self) -> list[GangRecord]:
         """Read how all gangs are now, oldest first."""
         snapshot = Snapshot()
-        for stream, entity in STREAMS.items():
-            snapshot = await self._joined(snapshot, stream, entity)
-        found = [record for record in snapshot.gangs.values() if record.submission]
-        return sorted(found, key=lambda record: record.order)
-
-    async def _joined(self, snapshot: Snapshot, stream: str, entity: str) -> Snapshot:
-        stop = asyncio.Event()
-        wanted = [subjects.wildcard(entity, self.cluster)]
-        async for page in self.bus.follow(stream, wanted, stop):
-            for received in page.messages:
-                message = read_message(received, self.cluster)
-                if not isinstance(message, Refused | RefusedSubmission | Seen | None):
-                    snapshot = apply(snapshot, message, sequence=received.sequence)
-            if page.synced:
-                break
-        return snapshot
+        for topic in TOPICS:
+            async for batch in self.bus.read_existing(topic, self.cluster):
+                for incoming in batch.messages:
+                    if incoming.message is not None:
+                        sequence = incoming.sequence
+                        snapshot = apply(snapshot, incoming.message, sequence=sequence)
+        records = [record for record in snapshot.gangs.values() if record.submission]
+        return sorted(records, key=lambda record: record.order)
 
     async def written(self, records: Sequence[GangRecord]) -> WrittenGangs:
         """Read what was said to be written of the last attempts of gangs."""
         attempts = {record.uid: record.attempt for record in records}
-        wanted = [subjects.wildcard("conf", self.cluster)]
+        names: tuple[str, ...] = (self.cluster,)
         if len(records) == 1:
-            ids = (records[0].namespace, records[0].uid)
-            wanted = [subjects.confirmation(self.cluster, *ids)]
-        found: dict[GangUID, AllocationWritten] = {}
-        stop = asyncio.Event()
+            names = (self.cluster, records[0].namespace, records[0].uid)
+        written: dict[GangUID, AllocationWritten] = {}
         # What came last of a gang may be that its gates opened: read what came before.
-        async for page in self.bus.follow("CONF", wanted, stop, start="all"):
-            for received in page.messages:
-                message = read_message(received, self.cluster)
+        async for batch in self.bus.read_existing(CONFIRMATIONS, *names, start="all"):
+            for incoming in batch.messages:
+                message = incoming.message
                 if not isinstance(message, AllocationWritten):
                     continue
                 if message.attempt == attempts.get(message.uid):
-                    found[message.uid] = message
-            if page.synced:
-                break
-        return found
+                    written[message.uid] = message
+        return written
 
     async def gangs_named(
         self, name: str, namespace: str | None = None
@@ -176,7 +166,7 @@ async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
         InputError: nobody answers, or the cluster's name cannot be part of a subject.
     """
     try:
-        subjects.token(cluster)
+        token(cluster)
     except ContractsError as error:
         raise InputError("--cluster", str(error)) from error
     settings = BusSettings(

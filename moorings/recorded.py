@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from msgspec import Struct
 
-from contracts import solves, subjects
 from contracts.errors import DecodeError
 from contracts.solves import SolveDecided, SolveOpened
+from contracts.topics import SOLVES
 from moorings.client import Client
 from moorings.errors import NotFoundError
 from runtime.errors import BlobCorruptedError, BlobMissingError
@@ -26,23 +24,16 @@ class SolveEntry(Struct, frozen=True, kw_only=True):
 
 async def list_solves(client: Client) -> list[SolveEntry]:
     """List the recorded solves, oldest first."""
-    stop = asyncio.Event()
-    found: dict[str, SolveEntry] = {}
-    wanted = [subjects.wildcard("solve", client.cluster)]
-    async for page in client.bus.follow("SOLVE", wanted, stop, start="all"):
-        for received in page.messages:
-            try:
-                message = solves.SOLVE.decode(received.data)
-            except DecodeError:
-                continue
+    entries: dict[str, SolveEntry] = {}
+    async for batch in client.bus.read_existing(SOLVES, client.cluster, start="all"):
+        for incoming in batch.messages:
+            message = incoming.message
             if isinstance(message, SolveOpened):
-                found[message.solve] = SolveEntry(opened=message)
-            elif message.solve in found:
-                opened = found[message.solve].opened
-                found[message.solve] = SolveEntry(opened=opened, decided=message)
-        if page.synced:
-            break
-    return list(found.values())
+                entries[message.solve] = SolveEntry(opened=message)
+            elif message is not None and message.solve in entries:
+                opened = entries[message.solve].opened
+                entries[message.solve] = SolveEntry(opened=opened, decided=message)
+    return list(entries.values())
 
 
 async def find_solve(client: Client, name: str) -> SolveEntry:

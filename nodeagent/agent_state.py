@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct, structs
 
-from contracts import messages
+from contracts import topics
 from contracts.ids import ClusterName, DeviceID, NodeName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from nodeagent import health, inventory
@@ -106,7 +106,7 @@ class AgentState:
             self._records[message.node] = structs.replace(
                 record,
                 health=health.restore(message, record.health),
-                health_digest=_digest(messages.HEALTH.encode(message)),
+                health_digest=_digest(topics.HEALTH.codec.encode(message)),
             )
 
     def judge_readings(
@@ -187,7 +187,7 @@ class AgentState:
         """
         record = self._records[node]
         message = health.to_message(self._policy, self._cluster, node, record.health)
-        digest = _digest(messages.HEALTH.encode(message))
+        digest = _digest(topics.HEALTH.codec.encode(message))
         is_changed = digest != record.health_digest
         self._records[node] = structs.replace(record, health_digest=digest)
         if not is_changed and not dirty.resend:

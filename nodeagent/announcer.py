@@ -12,24 +12,26 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from contracts import messages, subjects
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import NodeSeen
+from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES, STREAMS
 from nodeagent.agent_state import DEVICES, RESEND, AgentState, Dirty
 from nodeagent.errors import SourceError
 from nodeagent.health import HealthChange, Moment
 from nodeagent.restore import restore_state
 from nodeagent.schedule import list_due, phase_of
 from nodeagent.sources.source import DeviceSource
-from runtime.bus.bus import Bus, Outgoing
+from runtime.bus.bus import Bus
 from runtime.errors import BusError, StreamDiffersError
 from runtime.log import get_logger
 from runtime.waits import first_of
+from runtime.wire import Outgoing
 
 log = get_logger(__name__)
 
-STREAMS = tuple(
-    stream for stream in subjects.STREAMS if stream.name in {"INV", "HEALTH", "HB"}
+_TOPICS = (INVENTORIES, HEALTH, HEARTBEATS)
+_OWN_STREAMS = tuple(
+    stream for stream in STREAMS if stream.name in {topic.stream for topic in _TOPICS}
 )
 _CHUNK_NODES = 64
 _HEARTBEAT_SLOTS = 20
@@ -140,7 +142,7 @@ class Announcer:
         if connection == self._synced_connection:
             return
         if self._settings.create_streams:
-            await self._bus.ensure_streams(STREAMS)
+            await self._bus.ensure_streams(_OWN_STREAMS)
         if self._synced_connection is None:
             # The first connection: go on from what an earlier process sent.
             await restore_state(
@@ -204,15 +206,11 @@ class Announcer:
             devices = await self._source.discover(node)
             inventory = self._state.make_inventory(devices, dirty)
             if inventory is not None:
-                subject = subjects.inventory(self._cluster, node)
-                data = messages.INVENTORY.encode(inventory.message)
-                outgoing.append(Outgoing(subject=subject, data=data, zstd=True))
+                outgoing.append(Outgoing.of(INVENTORIES, inventory.message))
                 is_changed = inventory.is_changed
         health = self._state.make_health(node, dirty)
         if health is not None:
-            subject = subjects.health(self._cluster, node)
-            data = messages.HEALTH.encode(health.message)
-            outgoing.append(Outgoing(subject=subject, data=data))
+            outgoing.append(Outgoing.of(HEALTH, health.message))
             is_changed = is_changed or health.is_changed
         return outgoing, is_changed
 
@@ -230,12 +228,10 @@ class Announcer:
 
     async def _send_heartbeats(self, nodes: list[NodeName]) -> None:
         outgoing = [
-            Outgoing(
-                subject=subjects.heartbeat(self._cluster, node),
-                data=messages.HEARTBEAT.encode(
-                    NodeSeen(
-                        cluster=self._cluster, node=node, incarnation=self._incarnation
-                    )
+            Outgoing.of(
+                HEARTBEATS,
+                NodeSeen(
+                    cluster=self._cluster, node=node, incarnation=self._incarnation
                 ),
                 ttl_s=self._settings.heartbeat_ttl_s,
             )

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from contracts.ids import NodeName
-from contracts.subjects import DAY_S
+from contracts.topics import DAY_S
 from nodeagent.health import HealthPolicy, TaintEffect
 from runtime.settings import ServiceConfig
 

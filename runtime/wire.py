@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Generic
 
 import zstandard
 from msgspec import Struct
 
+from contracts.topics import M, Topic
 from runtime.errors import MessageError
 from runtime.settings import ServiceConfig
 
@@ -83,6 +85,24 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     expected_last_subject_sequence: int | None = None
     """Refuse as stale unless this is the subject's last; 0: the subject is new."""
 
+    @classmethod
+    def of(
+        cls,
+        topic: Topic[M],
+        message: M,
+        *,
+        ttl_s: int | None = None,
+        expected_last_subject_sequence: int | None = None,
+    ) -> Outgoing:
+        """Address a message on the subject of its topic."""
+        return cls(
+            subject=topic.subject_of(message),
+            data=topic.codec.encode(message),
+            zstd=topic.zstd,
+            ttl_s=ttl_s,
+            expected_last_subject_sequence=expected_last_subject_sequence,
+        )
+
 
 class Received(Struct, frozen=True, kw_only=True):
     """A message of a stream."""
@@ -98,14 +118,72 @@ class Received(Struct, frozen=True, kw_only=True):
     """Not empty: the subject's value ended (`MaxAge`, `Remove` or `Purge`)."""
 
 
-class Page(Struct, frozen=True, kw_only=True):
+class Refused(Struct, frozen=True, kw_only=True):
+    """A message that changes nothing, and why."""
+
+    subject: str
+    reason: str
+    sequence: int
+
+
+class Fetched(Struct, frozen=True, kw_only=True):
     """What a follower got at once; empty when the stream is quiet."""
 
     messages: tuple[Received, ...]
+    refused: tuple[Refused, ...] = ()
+    """Those that could not be unpacked."""
     synced: bool
     """Everything that existed when the follower began has been delivered."""
     restarted: bool = False
     """The stream is another one, or lost messages: what came before may be gone."""
+
+
+class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
+    """A message of a topic that was read, and belongs to its subject."""
+
+    topic: Topic[M]
+    names: tuple[str, ...]
+    """Those of its subject, the cluster first."""
+    message: M | None
+    """None: the subject's value ended; it expired or was removed."""
+    data: bytes
+    sequence: int
+
+    @classmethod
+    def of(cls, topic: Topic[M], received: Received) -> Incoming[M]:
+        """Read what came on a subject of the topic.
+
+        Raises:
+            ContractsError: it cannot be read, or belongs to another subject.
+        """
+        names = topic.names_of(received.subject)
+        message = None if received.gone else topic.decode(names, received.data)
+        return cls(
+            topic=topic,
+            names=names,
+            message=message,
+            data=received.data,
+            sequence=received.sequence,
+        )
+
+
+class TopicBatch(Struct, Generic[M], frozen=True, kw_only=True):
+    """What a reader of topics got at once; empty when they are quiet."""
+
+    messages: tuple[Incoming[M], ...]
+    refused: tuple[Refused, ...] = ()
+    """Already counted and logged."""
+    caught_up: bool
+    """Everything that existed when the reader began was in this batch or before."""
+    restarted: bool = False
+    """The stream is another one, or lost messages: what came before may be gone."""
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last message in it; 0: there is none."""
+        sequences = [message.sequence for message in self.messages]
+        sequences += [message.sequence for message in self.refused]
+        return max(sequences, default=0)
 
 
 def pack(message: Outgoing) -> tuple[bytes, dict[str, str]]:

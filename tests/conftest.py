@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.bus.bus import Bus, BusSettings
+from runtime.bus.bus import Bus
+from runtime.wire import BusSettings
 from tests.lab.controlplane import programs, server
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.options import NEWEST, RELEASE, Options, of_release

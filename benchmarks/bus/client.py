@@ -8,15 +8,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from benchmarks.worlds.fleets import CLUSTER
-from contracts import messages, subjects
+from contracts import topics
 from contracts.ids import GangUID, Namespace
 from contracts.messages import (
+    DecisionMessage,
     GangAllocated,
     GangReleased,
     ReleaseGang,
     SubmitGang,
 )
-from runtime.bus.bus import Bus, Outgoing
+from runtime.bus.bus import Bus
+from runtime.wire import Outgoing
 
 NAMESPACE = Namespace("bench")
 
@@ -47,17 +49,13 @@ class Client:
     async def submit(self, asked: SubmitGang) -> None:
         """Submit a gang."""
         self._submitted[asked.uid] = time.perf_counter()
-        subject = subjects.submit(CLUSTER, NAMESPACE, asked.uid)
-        data = messages.SUBMISSION.encode(asked)
-        await self._bus.publish(Outgoing(subject=subject, data=data))
+        await self._bus.publish(Outgoing.of(topics.SUBMISSIONS, asked))
 
     async def release(self, uid: GangUID) -> None:
         """Say that a gang's work is done."""
         self.holding.pop(uid, None)
         command = ReleaseGang(cluster=CLUSTER, namespace=NAMESPACE, uid=uid)
-        subject = subjects.command(CLUSTER, NAMESPACE, uid)
-        data = messages.COMMAND.encode(command)
-        await self._bus.publish(Outgoing(subject=subject, data=data))
+        await self._bus.publish(Outgoing.of(topics.COMMANDS, command))
 
     async def answered(self, uid: GangUID) -> float:
         """Wait for the first decision on a gang; seconds since its submission."""
@@ -74,15 +72,16 @@ class Client:
 
     async def follow(self, stop: asyncio.Event) -> None:
         """Take in decisions until told to stop."""
-        pattern = subjects.wildcard("dec", CLUSTER)
-        async for page in self._bus.follow("DEC", [pattern], stop, start="new"):
+        batches = self._bus.read(topics.DECISIONS, CLUSTER, stop=stop, start="new")
+        async for batch in batches:
             now = time.perf_counter()
-            for received in page.messages:
-                self._take(messages.DECISION.decode(received.data), now)
-            if page.messages:
+            for incoming in batch.messages:
+                if incoming.message is not None:
+                    self._take(incoming.message, now)
+            if batch.messages:
                 self._heard.set()
 
-    def _take(self, message: messages.DecisionMessage, now: float) -> None:
+    def _take(self, message: DecisionMessage, now: float) -> None:
         uid = message.uid
         if uid in self._submitted:
             self.seconds.setdefault(uid, now - self._submitted[uid])

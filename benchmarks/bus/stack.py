@@ -16,10 +16,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from benchmarks.worlds.fleets import CLUSTER, observed_class
-from contracts import messages, subjects
+from contracts import topics
 from contracts.messages import DevicesAnnounced, HealthJudged
 from moorings.local.nats_server import local_nats
-from runtime.bus.bus import Bus, BusSettings, Outgoing
+from runtime.bus.bus import Bus
+from runtime.wire import BusSettings, Outgoing
 
 START_LIMIT_S = 300.0
 
@@ -72,7 +73,7 @@ async def solver(bus: Bus, url: str, log: Path) -> AsyncIterator[Stack]:
 
 
 async def _leads(bus: Bus, process: subprocess.Popen[bytes], log: Path) -> None:
-    subject = subjects.fence(CLUSTER)
+    subject = topics.FENCE.subject(CLUSTER)
     async with asyncio.timeout(START_LIMIT_S):
         while await bus.last("DEC", subject) is None:  # the bus has no event for it
             assert process.poll() is None, f"the solver ended: see {log}"
@@ -83,21 +84,23 @@ async def fill(bus: Bus, fleet: Iterable[DevicesAnnounced]) -> None:
     """Put a fleet and its class on the bus."""
     await bus.publish_many([inventory(message) for message in fleet])
     seen = observed_class()
-    subject = subjects.state(CLUSTER, seen.kind, seen.key)
-    data = messages.STATE.encode(seen)
+    subject = topics.STATE.subject(CLUSTER, seen.kind, seen.key)
+    data = topics.STATE.codec.encode(seen)
     await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
 
 
 def inventory(message: DevicesAnnounced) -> Outgoing:
     """Address an inventory."""
-    subject = subjects.inventory(CLUSTER, message.node)
-    return Outgoing(subject=subject, data=messages.INVENTORY.encode(message), zstd=True)
+    subject = topics.INVENTORIES.subject(CLUSTER, message.node)
+    return Outgoing(
+        subject=subject, data=topics.INVENTORIES.codec.encode(message), zstd=True
+    )
 
 
 def health(message: HealthJudged) -> Outgoing:
     """Address what is not healthy on a node."""
-    subject = subjects.health(CLUSTER, message.node)
-    return Outgoing(subject=subject, data=messages.HEALTH.encode(message))
+    subject = topics.HEALTH.subject(CLUSTER, message.node)
+    return Outgoing(subject=subject, data=topics.HEALTH.codec.encode(message))
 
 
 def memory_mib(pid: int) -> dict[str, int]:

@@ -30,6 +30,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from msgspec import Struct
 
@@ -47,7 +48,7 @@ from benchmarks.cluster.milestones import (
 )
 from benchmarks.processes import Usage, processes_of, usage, used
 from benchmarks.report import Row, parser, print_tables, write
-from contracts import subjects
+from contracts.topics import DECISIONS, SUBMISSIONS, Topic
 from runtime.bus.bus import Bus
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.options import Options
@@ -160,15 +161,15 @@ async def _bus_watched(
     """Note when gangs of the namespace were submitted and decided."""
     stop = asyncio.Event()
 
-    async def follow(stream: str, entity: str, milestone: str) -> None:
-        pattern = subjects.wildcard(entity, CLUSTER, namespace)
-        async for page in bus.follow(stream, [pattern], stop):
+    async def follow(topic: Topic[Any], milestone: str) -> None:
+        below = topic.subjects_below(CLUSTER, namespace)
+        async for page in bus.follow(topic.stream, [below], stop):
             for item in page.messages:
                 seen.note(milestone, item.subject, item.time_s)
 
     tasks = [
-        asyncio.create_task(follow("SUBMIT", "submit", SUBMITTED)),
-        asyncio.create_task(follow("DEC", "dec", DECIDED)),
+        asyncio.create_task(follow(SUBMISSIONS, SUBMITTED)),
+        asyncio.create_task(follow(DECISIONS, DECIDED)),
     ]
     try:
         yield

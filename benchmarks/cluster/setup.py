@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from runtime.bus.bus import Bus, BusSettings
+from runtime.bus.bus import Bus
+from runtime.wire import BusSettings
 from tests.lab.cluster import Stack, gang_pod, is_bound
 from tests.lab.controlplane import objects, programs, server
 from tests.lab.controlplane.client import Json, Kube, named, path_of

@@ -34,7 +34,8 @@ from publisher.kube.informer import follow
 from publisher.kube.kinds import RESOURCE_SLICE
 from publisher.slices.layout import wanted_pool
 from publisher.slices.plan_slices import plan_slices
-from runtime.bus.bus import Bus, BusSettings
+from runtime.bus.bus import Bus
+from runtime.wire import BusSettings
 from tests.lab.controlplane import objects, programs
 from tests.lab.controlplane.options import API_SERVER, ETCD, Options
 from tests.lab.controlplane.server import ControlPlane, running

@@ -32,7 +32,7 @@ from nats.aio.msg import Msg
 
 from benchmarks.report import Row, arguments, cpu_seconds, percentile, report
 from benchmarks.worlds.fleets import CLUSTER
-from contracts import subjects
+from contracts import topics
 from moorings.local.nats_server import local_nats
 from publisher.kube.api import Json, KubernetesApi
 from publisher.kube.informer import follow
@@ -197,7 +197,7 @@ async def changes(
 
     watching = asyncio.create_task(watch())
     await came["watch"].get()
-    subject = subjects.state(CLUSTER, NODE.name, "node-00000")
+    subject = topics.STATE.subject(CLUSTER, NODE.name, "node-00000")
     subscription = await server_.subscribe(subject, cb=note)
     await server_.flush()
     found: dict[str, list[float]] = {name: [] for name in came}

@@ -22,7 +22,8 @@ from benchmarks.worlds.fleets import CLUSTER, submission, uniform
 from contracts.device import DeviceTaint
 from contracts.ids import DeviceID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
-from runtime.bus.bus import Bus, Outgoing
+from runtime.bus.bus import Bus
+from runtime.wire import Outgoing
 
 TOGETHER = 100
 TAINT = DeviceTaint(key="moorings.dev/health", value="Unhealthy", effect="NoExecute")

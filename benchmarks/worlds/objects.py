@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from contracts import messages
+from contracts import topics
 from contracts.allocation import (
     AllocationResult,
     DeviceAllocationResult,
@@ -92,7 +92,7 @@ def submission(age: int, *members: Member, priority: int = 0) -> SubmitGang:
     )
     uid = GangUID(f"00000000-0000-4000-8000-{age:012}")
     message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
-    found = messages.SUBMISSION.decode(messages.SUBMISSION.encode(message))
+    found = topics.SUBMISSIONS.codec.decode(topics.SUBMISSIONS.codec.encode(message))
     assert isinstance(found, SubmitGang)
     return found
 
@@ -100,7 +100,7 @@ def submission(age: int, *members: Member, priority: int = 0) -> SubmitGang:
 def announced(node: NodeName, *pools: ResourcePool) -> DevicesAnnounced:
     """Announce a node's devices, as the bus delivers it."""
     message = DevicesAnnounced(cluster=CLUSTER, node=node, pools=pools)
-    return messages.INVENTORY.decode(messages.INVENTORY.encode(message))
+    return topics.INVENTORIES.codec.decode(topics.INVENTORIES.codec.encode(message))
 
 
 def observed(value: WritableObject) -> ObjectObserved:

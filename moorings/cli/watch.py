@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from contracts import messages, subjects
 from contracts.ids import GangUID
 from contracts.messages import (
     AllocationLost,
@@ -23,14 +22,13 @@ from contracts.messages import (
     GatesOpened,
     PodWritten,
 )
+from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
 from moorings.cli.options import Cluster, Namespace, Output, Server, server_of
 from moorings.cli.output import ExitCode, Format, console
 from moorings.client import Client, open_client
 from runtime.waits import together
-from runtime.wire import Received
-from solver.service.intake import read_message
+from runtime.wire import Incoming
 
-STREAMS = {"DEC": "dec", "CONF": "conf"}
 MOST_PODS = 3
 """Pods that are named on a line."""
 
@@ -77,21 +75,28 @@ class Watch:
 
     async def run(self) -> None:
         """Print events until there were enough."""
-        await together(self._follow(*names) for names in STREAMS.items())
+        await together((self._follow(DECISIONS), self._follow(CONFIRMATIONS)))
 
-    async def _follow(self, stream: str, entity: str) -> None:
-        wanted = [subjects.wildcard(entity, self._client.cluster)]
-        bus = self._client.bus
-        async for page in bus.follow(stream, wanted, self._stop, start="new"):
-            for received in page.messages:
-                await self._take(received)
+    async def _follow(self, topic: Topic[Any]) -> None:
+        batches = self._client.bus.read(
+            topic,
+            self._client.cluster,
+            stop=self._stop,
+            start="new",
+            survives_restart=True,
+        )
+        async for batch in batches:
+            for incoming in batch.messages:
+                await self._take(incoming)
                 if self._left == 0:
                     self._stop.set()
                     return
 
-    async def _take(self, received: Received) -> None:
-        message = read_message(received, self._client.cluster)
-        if not isinstance(message, DecisionMessage | ConfirmationMessage):
+    async def _take(
+        self, incoming: Incoming[DecisionMessage | ConfirmationMessage]
+    ) -> None:
+        message = incoming.message
+        if message is None:
             return
         if self._namespace not in (None, message.namespace):
             return
@@ -100,7 +105,7 @@ class Watch:
             line = f"{type(message).__name__:<17} {name:<30} {story(message)}"
             console.print(line.rstrip(), markup=False)
         else:
-            typer.echo(received.data.decode())
+            typer.echo(incoming.data.decode())
         self._left -= 1
 
     async def _name(self, message: DecisionMessage | ConfirmationMessage) -> str:
@@ -108,11 +113,9 @@ class Watch:
         if isinstance(message, DecisionMessage):
             self._names[message.uid] = message.name
         elif message.uid not in self._names:
-            ids = (message.cluster, message.namespace, message.uid)
-            found = await self._client.bus.last("DEC", subjects.decision(*ids))
-            if found is not None:
-                decision = messages.DECISION.decode(found.data)
-                self._names[message.uid] = decision.name
+            last = await self._client.bus.read_last(DECISIONS, *message.address)
+            if last is not None and last.message is not None:
+                self._names[message.uid] = last.message.name
         name = self._names.get(message.uid) or message.uid
         return f"{message.namespace}/{name}"
 

@@ -15,9 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from contracts import messages, subjects
 from contracts.gang import Gang
-from contracts.ids import DeviceID, GangUID, Namespace, NodeName
+from contracts.ids import DeviceID, GangUID, Namespace
 from contracts.messages import (
     DecisionMessage,
     GangAllocated,
@@ -26,6 +25,7 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
+from contracts.topics import DECISIONS, HEALTH, SUBMISSIONS
 from moorings.client import Client
 from moorings.demo.facts import (
     count_files,
@@ -93,13 +93,15 @@ class Demo:
         return self.summary
 
     async def _follow(self) -> None:
-        wanted = [subjects.wildcard("dec", self._client.cluster)]
-        follow = self._client.bus.follow("DEC", wanted, self._stop)
-        async for page in follow:
-            for received in page.messages:
-                message = messages.DECISION.decode(received.data)
-                self._decisions[message.uid] = (message, time.perf_counter())
-            if page.messages:
+        batches = self._client.bus.read(
+            DECISIONS, self._client.cluster, stop=self._stop
+        )
+        async for batch in batches:
+            for incoming in batch.messages:
+                message = incoming.message
+                if message is not None:
+                    self._decisions[message.uid] = (message, time.perf_counter())
+            if batch.messages:
                 self._changed.set()
 
     async def _until(self, holds: Callable[[], object], what: str) -> None:
@@ -304,14 +306,14 @@ class Demo:
         raise LocalStackError("solver", "no gang of the demo holds two devices")
 
     async def _tainted(self, node: str, sick: DeviceID) -> str:
-        subject = subjects.health(self._client.cluster, NodeName(node))
+        address = (self._client.cluster, node)
         deadline = time.perf_counter() + STEP_S
         while time.perf_counter() < deadline:
-            found = await self._client.bus.last("HEALTH", subject)
-            judged = messages.HEALTH.decode(found.data).devices if found else ()
-            for item in judged:
-                if item.device == sick and item.taints:
-                    return f"{item.taints[0].key}:{item.taints[0].effect}"
+            last = await self._client.bus.read_last(HEALTH, *address)
+            judged = last.message if last is not None else None
+            for device in () if judged is None else judged.devices:
+                if device.device == sick and device.taints:
+                    return f"{device.taints[0].key}:{device.taints[0].effect}"
             await asyncio.sleep(0.02)
         words = self._stack.agent.last_words()
         raise LocalStackError("nodeagent", f"judged no device unhealthy\n{words}")
@@ -350,10 +352,7 @@ class Demo:
         for gang in gangs:
             uid = GangUID(gang.metadata.uid)
             message = SubmitGang(cluster=cluster, uid=uid, gang=gang)
-            namespace = Namespace(gang.metadata.namespace)
-            subject = subjects.submit(cluster, namespace, uid)
-            data = messages.SUBMISSION.encode(message)
-            outgoing.append(Outgoing(subject=subject, data=data))
+            outgoing.append(Outgoing.of(SUBMISSIONS, message))
         now = time.perf_counter()
         self._sent |= {GangUID(gang.metadata.uid): now for gang in gangs}
         await self._client.bus.publish_many(outgoing)

@@ -22,12 +22,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from contracts import messages, subjects
 from contracts.claim import ResourceClaimTemplate
 from contracts.codec import to_builtins
-from contracts.ids import ClusterName, object_key
+from contracts.ids import object_key
 from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from contracts.messages import DevicesAnnounced, ObjectObserved
+from contracts.topics import FENCE, INVENTORIES, STATE
 from moorings.client import Client, open_client
 from moorings.errors import LocalStackError
 from moorings.local.cluster import await_leading
@@ -272,15 +272,13 @@ async def _observe(client: Client, objects: Sequence[WritableObject]) -> None:
         seen = ObjectObserved(
             cluster=client.cluster, kind=raw["kind"], key=key, object=raw
         )
-        subject = subjects.state(client.cluster, seen.kind, key)
-        data = messages.STATE.encode(seen)
-        await client.bus.publish(Outgoing(subject=subject, data=data, zstd=True))
+        await client.bus.publish(Outgoing.of(STATE, seen))
 
 
 async def _ready(stack: LocalStack, client: Client) -> None:
     """Wait until the solver leads and knows every node of the fleet."""
     deadline = asyncio.get_running_loop().time() + READY_S
-    while await client.bus.last("DEC", subjects.fence(client.cluster)) is None:
+    while await client.bus.read_last(FENCE, client.cluster) is None:
         for component in stack.components:
             if component.tend():
                 continue
@@ -303,15 +301,12 @@ async def _leads(stack: LocalStack, cluster: ClusterAccess) -> None:
 
 async def inventories(client: Client) -> dict[str, DevicesAnnounced]:
     """Read what the agents announced, by node."""
-    stop, found = asyncio.Event(), {}
-    wanted = [subjects.wildcard("inv", ClusterName(client.cluster))]
-    async for page in client.bus.follow("INV", wanted, stop):
-        for received in page.messages:
-            message = messages.INVENTORY.decode(received.data)
-            found[str(message.node)] = message
-        if page.synced:
-            break
-    return found
+    messages_by_node: dict[str, DevicesAnnounced] = {}
+    async for batch in client.bus.read_existing(INVENTORIES, client.cluster):
+        for incoming in batch.messages:
+            if incoming.message is not None:
+                messages_by_node[incoming.message.node] = incoming.message
+    return messages_by_node
 
 
 def _clean_environment() -> dict[str, str]:

@@ -11,41 +11,31 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
-from msgspec import Struct
-
-from contracts import messages, subjects
-from contracts.codec import Codec
-from contracts.errors import ContractsError
-from contracts.ids import ClusterName, GangUID, Namespace
+from contracts.ids import ClusterName, GangUID
 from contracts.messages import (
     CancelGang,
     ConfirmationMessage,
     ReleaseGang,
     SubmitGang,
 )
-from publisher.gangs.situation import SHOWN, GangMessage
+from contracts.topics import (
+    COMMANDS,
+    CONFIRMATIONS,
+    DECISIONS,
+    SUBMISSIONS,
+    Topic,
+)
+from publisher.gangs.situation import GangMessage
 from publisher.gangs.submissions import Submission, Submissions
 from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
-from runtime.errors import PublishRefusedError, RestartError
-from runtime.log import get_logger
+from runtime.bus.reader import CaughtUp
+from runtime.errors import PublishRefusedError
 from runtime.run import Task
-from runtime.wire import Outgoing, Received
+from runtime.wire import Outgoing
 
-log = get_logger(__name__)
-
-
-class _Followed(Struct, frozen=True):
-    entity: str
-    codec: Codec[Any]
-
-
-_STREAMS = {
-    "SUBMIT": _Followed("submit", messages.SUBMISSION),
-    "CMD": _Followed("cmd", messages.COMMAND),
-    "DEC": _Followed("dec", messages.DECISION),
-    "CONF": _Followed("conf", messages.CONFIRMATION),
-}
+TOPICS: tuple[Topic[Any], ...] = (SUBMISSIONS, COMMANDS, DECISIONS, CONFIRMATIONS)
+"""What says how gangs are."""
 
 
 class GangBus:
@@ -61,49 +51,34 @@ class GangBus:
         self._bus = bus
         self._submissions = Submissions()
         self._changed = changed
-        self._unsynced = set(_STREAMS)
-        self.synced = asyncio.Event()
-        """Set once everything was read that was there at the start."""
+        self._caught_up = CaughtUp(TOPICS)
         self.counts: Counter[str] = Counter()
         """Messages taken in, refused and said, by entity."""
 
     def tasks(self) -> dict[str, Task]:
         """Name what runs for as long as the service does."""
-        return {
-            f"gangs-{followed.entity}": self._follower(stream, followed)
-            for stream, followed in _STREAMS.items()
-        }
+        return {f"gangs-{topic.entity}": self._follower(topic) for topic in TOPICS}
 
-    def _follower(self, stream: str, followed: _Followed) -> Task:
+    @property
+    def synced(self) -> asyncio.Event:
+        """Set once everything was read that was there at the start."""
+        return self._caught_up.event
+
+    def _follower(self, topic: Topic[Any]) -> Task:
         async def follow(stop: asyncio.Event) -> None:
-            wanted = [subjects.wildcard(followed.entity, self._cluster)]
-            async for page in self._bus.follow(stream, wanted, stop):
-                if page.restarted:
-                    # What we believe was said there: it is found out at a start.
-                    raise RestartError(f"the stream {stream} has lost messages")
-                taken = [self._take(item, followed) for item in page.messages]
-                await self._changed({group for group in taken if group is not None})
-                if page.synced and stream in self._unsynced:
-                    self._unsynced.discard(stream)
-                    log.info("stream.synced", stream=stream)
-                    if not self._unsynced:
-                        self.synced.set()
+            batches = self._bus.read(
+                topic, self._cluster, stop=stop, counts=self.counts
+            )
+            async for batch in batches:
+                groups = [
+                    self._submissions.apply(incoming.message, incoming.sequence)
+                    for incoming in batch.messages
+                    if incoming.message is not None
+                ]
+                await self._changed({group for group in groups if group is not None})
+                self._caught_up.note(topic, batch)
 
         return follow
-
-    def _take(self, received: Received, followed: _Followed) -> GroupKey | None:
-        """Believe a message; gives the group that it is about."""
-        if received.gone:
-            return None
-        try:
-            message = followed.codec.decode(received.data)
-        except ContractsError as error:
-            self.counts[f"{followed.entity}.refused"] += 1
-            subject, reason = received.subject, str(error)[:SHOWN]
-            log.error("message.refused", subject=subject, reason=reason)  # noqa: TRY400 # the reason is the whole story
-            return None
-        self.counts[followed.entity] += 1
-        return self._submissions.apply(message, received.sequence)
 
     def groups(self) -> Iterator[GroupKey]:
         """Go through the groups of which something was said."""
@@ -133,19 +108,16 @@ class GangBus:
             BusError: it could not be stored.
             ContractsError: what was confirmed before cannot be read.
         """
-        subject, data = _addressed(message)
         expected = None
         if isinstance(message, ConfirmationMessage):
-            known = (s.confirmed_at for s in submissions if s.uid == message.uid)
-            expected = next(known, 0)
-        outgoing = Outgoing(
-            subject=subject, data=data, expected_last_subject_sequence=expected
-        )
+            confirmed = (s.confirmed_at for s in submissions if s.uid == message.uid)
+            expected = next(confirmed, 0)
+        outgoing = _outgoing(message, expected)
         try:
             sequence = await self._bus.publish(outgoing)
         except PublishRefusedError as error:
             if error.kind == "stale":
-                await self._read_again(message.uid, subject)
+                await self._read_again(message)
                 return
             # Written once: another publisher submitted the same pods before us.
             if error.kind != "exists":
@@ -154,34 +126,28 @@ class GangBus:
         self._submissions.apply(message, sequence)
         self.counts["said"] += 1
 
-    async def _read_again(self, uid: GangUID, subject: str) -> None:
+    async def _read_again(self, message: GangMessage) -> None:
         """Believe what is confirmed of a gang: somebody was faster, or all was lost.
 
         Raises:
             ContractsError: it cannot be read, so nothing can be said after it.
         """
         self.counts["stale"] += 1
-        found = await self._bus.last("CONF", subject)
-        if found is None:
-            self._submissions.correct(uid, None, 0)
-            return
-        message = messages.CONFIRMATION.decode(found.data)
-        self._submissions.correct(uid, message, found.sequence)
+        last = await self._bus.read_last(CONFIRMATIONS, *message.address)
+        if last is None:
+            self._submissions.correct(message.uid, None, 0)
+        else:
+            self._submissions.correct(message.uid, last.message, last.sequence)
 
 
-def _addressed(message: GangMessage) -> tuple[str, bytes]:
+def _outgoing(message: GangMessage, expected: int | None) -> Outgoing:
+    """Address a message; `expected` is the last sequence of its subject, if known."""
     match message:
         case SubmitGang():
-            namespace = Namespace(message.gang.metadata.namespace)
-            subject = subjects.submit(message.cluster, namespace, message.uid)
-            return subject, messages.SUBMISSION.encode(message)
+            return Outgoing.of(SUBMISSIONS, message)
         case CancelGang() | ReleaseGang():
-            subject = subjects.command(message.cluster, message.namespace, message.uid)
-            return subject, messages.COMMAND.encode(message)
+            return Outgoing.of(COMMANDS, message)
         case _:
-            return _confirmation(message)
-
-
-def _confirmation(message: ConfirmationMessage) -> tuple[str, bytes]:
-    subject = subjects.confirmation(message.cluster, message.namespace, message.uid)
-    return subject, messages.CONFIRMATION.encode(message)
+            return Outgoing.of(
+                CONFIRMATIONS, message, expected_last_subject_sequence=expected
+            )

@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from contracts import messages, subjects
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName
 from contracts.messages import ObjectGone, ObjectObserved
-from contracts.subjects import untoken
+from contracts.topics import STATE
 from publisher.cluster.compact import compact
 from publisher.cluster.outbox import Outbox
 from publisher.errors import NotLeadingError
@@ -98,7 +97,7 @@ class StatePublisher:
             self._flushed.notify_all()
 
     def _take(self, change: Change) -> None:
-        subject = subjects.state(self._cluster, change.kind, change.key)
+        subject = STATE.subject(self._cluster, change.kind, change.key)
         raw = change.object
         if raw is None:
             self._outbox.put(subject, None)
@@ -118,7 +117,7 @@ class StatePublisher:
             message = ObjectObserved(
                 cluster=self._cluster, kind=change.kind, key=change.key, object=found
             )
-            data = messages.STATE.encode(message)
+            data = STATE.codec.encode(message)
         self._outbox.put(subject, data, version)
 
     async def _compare(self, stop: asyncio.Event) -> None:
@@ -126,24 +125,23 @@ class StatePublisher:
         self._connection = self._bus.connection
         self._outbox.end()
         self._sequence = 0
-        wanted = [subjects.wildcard("state", self._cluster)]
         held: dict[str, bytes] = {}
-        done = asyncio.Event()
-        async for page in self._bus.follow("STATE", wanted, done):
-            for received in page.messages:
-                self._sequence = received.sequence
-                held.pop(received.subject, None)
-                if not received.gone and not _is_tombstone(received.data):
-                    held[received.subject] = received.data
-            if page.synced or stop.is_set():
-                done.set()
+        async for batch in self._bus.read_existing(STATE, self._cluster, stop=stop):
+            for incoming in batch.messages:
+                subject = STATE.subject(*incoming.names)
+                held.pop(subject, None)
+                if isinstance(incoming.message, ObjectObserved):
+                    held[subject] = incoming.data
+            # What cannot be read is no tombstone: it is to be replaced.
+            held.update((refused.subject, b"") for refused in batch.refused)
+            self._sequence = max(self._sequence, batch.last_sequence)
         self._outbox.begin(held)
         log.info("state.compared", on_bus=len(held), differing=len(self._outbox))
 
     async def _say_some(self, stop: asyncio.Event) -> None:
         """Say a batch: one message a subject, so that none overtakes another."""
         batch = list(self._outbox.next(_BATCH))
-        outgoing = [_outgoing(self._cluster, *item) for item in batch]
+        outgoing = [_outgoing(*item) for item in batch]
         try:
             # Who leads no more must not say later what another has replaced by then.
             sequence = await unless(stop, self._bus.publish_many(outgoing))
@@ -157,16 +155,9 @@ class StatePublisher:
             self.counts["said"] += len(batch)
 
 
-def _outgoing(cluster: ClusterName, subject: str, data: bytes | None) -> Outgoing:
+def _outgoing(subject: str, data: bytes | None) -> Outgoing:
     if data is None:
-        *_, kind, key = (untoken(token) for token in subject.split("."))
-        data = messages.STATE.encode(ObjectGone(cluster=cluster, kind=kind, key=key))
-    return Outgoing(subject=subject, data=data, zstd=True)
-
-
-def _is_tombstone(data: bytes) -> bool:
-    """Whether a message says that an object is gone; what cannot be read is none."""
-    try:
-        return isinstance(messages.STATE.decode(data), ObjectGone)
-    except ContractsError:
-        return False
+        cluster, kind, key = STATE.names_of(subject)
+        gone = ObjectGone(cluster=ClusterName(cluster), kind=kind, key=key)
+        return Outgoing.of(STATE, gone)
+    return Outgoing(subject=subject, data=data, zstd=STATE.zstd)

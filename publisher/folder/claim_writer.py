@@ -13,9 +13,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import assert_never
 
-from contracts import messages, subjects
 from contracts.claim import ResourceClaim
-from contracts.errors import ContractsError
 from contracts.ids import GangUID
 from contracts.messages import (
     AllocationLost,
@@ -29,6 +27,7 @@ from contracts.messages import (
     GangRejected,
     GangReleased,
 )
+from contracts.topics import CONFIRMATIONS, DECISIONS
 from publisher.config import PublisherConfig
 from publisher.errors import ClaimRefusedError, FolderError, PublisherError
 from publisher.folder.files import Folder
@@ -44,7 +43,7 @@ from runtime.log import get_logger
 from runtime.retry import retry
 from runtime.run import Task
 from runtime.waits import first_of
-from runtime.wire import Outgoing, Received
+from runtime.wire import Outgoing
 
 _PAUSE_S = 1.0
 _SHOWN = 500
@@ -88,18 +87,16 @@ class ClaimWriter:
         decided: set[GangUID] | None = set()
         try:
             await self._read_confirmations(stop)
-            wanted = [subjects.wildcard("dec", cluster)]
-            async for page in self._bus.follow("DEC", wanted, stop):
-                for received in page.messages:
-                    decision = self._read(received)
+            batches = self._bus.read(DECISIONS, cluster, stop=stop, counts=self.counts)
+            async for batch in batches:
+                for incoming in batch.messages:
+                    decision = incoming.message
                     if decision is not None:
                         await self._decisions.put(decision.uid, decision)
                         if decided is not None:
                             decided.add(decision.uid)
-                if page.synced and decided is not None:
-                    orphans = self._known.gangs() - decided
-                    log.info("stream.synced", stream="DEC", gangs=len(decided))
-                    for gang in sorted(orphans):
+                if batch.caught_up and decided is not None:
+                    for gang in sorted(self._known.gangs() - decided):
                         log.warning("claims.orphaned", gang_uid=gang)
                     decided = None
         finally:
@@ -107,44 +104,12 @@ class ClaimWriter:
 
     async def _read_confirmations(self, stop: asyncio.Event) -> None:
         """Read what was confirmed; from then on only we confirm."""
-        wanted = [subjects.wildcard("conf", self._config.cluster)]
-        enough = asyncio.Event()
-        async for page in self._bus.follow("CONF", wanted, enough):
-            for received in page.messages:
-                self._take_confirmation(received)
-            if page.synced or stop.is_set():
-                enough.set()
-
-    def _take_confirmation(self, received: Received) -> None:
-        if received.gone:
-            return
-        try:
-            message = messages.CONFIRMATION.decode(received.data)
-        except ContractsError as error:
-            self._refuse(received, "conf", str(error))
-            return
-        self._confirmations[message.uid] = message
-
-    def _read(self, received: Received) -> DecisionMessage | None:
-        """Read a decision; one that contradicts its subject is no decision."""
-        if received.gone:
-            return None
-        try:
-            decision = messages.DECISION.decode(received.data)
-            ids = (decision.cluster, decision.namespace, decision.uid)
-            matches = received.subject == subjects.decision(*ids)
-        except ContractsError as error:
-            self._refuse(received, "dec", str(error))
-            return None
-        if not matches:
-            self._refuse(received, "dec", f"is about gang {decision.uid}")
-            return None
-        self.counts["dec"] += 1
-        return decision
-
-    def _refuse(self, received: Received, entity: str, reason: str) -> None:
-        self.counts[f"{entity}.refused"] += 1
-        log.error("message.refused", subject=received.subject, reason=reason[:_SHOWN])
+        cluster = self._config.cluster
+        async for batch in self._bus.read_existing(CONFIRMATIONS, cluster, stop=stop):
+            for incoming in batch.messages:
+                message = incoming.message
+                if message is not None:
+                    self._confirmations[message.uid] = message
 
     # --- one gang at a time ----------------------------------------------------------
 
@@ -286,9 +251,7 @@ class ClaimWriter:
         self._known.apply(steps)
 
     async def _confirm(self, message: ConfirmationMessage) -> None:
-        subject = subjects.confirmation(message.cluster, message.namespace, message.uid)
-        data = messages.CONFIRMATION.encode(message)
-        await self._bus.publish(Outgoing(subject=subject, data=data))
+        await self._bus.publish(Outgoing.of(CONFIRMATIONS, message))
         self._confirmations[message.uid] = message
         self.counts["conf"] += 1
 

@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable
 
-from contracts import messages, subjects
-from contracts.codec import Codec
-from contracts.errors import ContractsError
 from contracts.ids import ClusterName, NodeName, PoolID
-from contracts.subjects import untoken
+from contracts.topics import HEALTH, INVENTORIES, M, Topic
 from publisher.slices.announced_pools import AnnouncedPools
 from runtime.bus.bus import Bus
-from runtime.log import get_logger
+from runtime.bus.reader import CaughtUp
 from runtime.run import Task
 from runtime.waits import first_of
-from runtime.wire import Received
+from runtime.wire import TopicBatch
 
 Hear = Callable[[NodeName, frozenset[PoolID]], None]
 """Told which node spoke, and which pools it changed thereby."""
-
-log = get_logger(__name__)
 
 
 class Announcements:
@@ -39,14 +33,13 @@ class Announcements:
         self._bus = bus
         self.announced = announced
         self._listeners: list[Hear] = []
-        self._unsynced = {"inv", "health"}
-        self._synced = asyncio.Event()
+        self._caught_up = CaughtUp((INVENTORIES, HEALTH))
         self.counts: Counter[str] = Counter()
         """Messages taken in and refused, by entity."""
 
     async def wait_synced(self, stop: asyncio.Event) -> None:
         """Wait until everything that was said before is known, or `stop`."""
-        await first_of(self._synced, stop)
+        await first_of(self._caught_up.event, stop)
 
     def listen(self, hear: Hear) -> None:
         """Tell somebody of everything that is said from now on."""
@@ -60,45 +53,24 @@ class Announcements:
         }
 
     async def _follow_inventories(self, stop: asyncio.Event) -> None:
-        await self._follow("INV", "inv", messages.INVENTORY, stop)
+        async for batch in self._read(INVENTORIES, stop):
+            for incoming in batch.messages:
+                node = NodeName(incoming.names[1])
+                self._tell(node, self.announced.announce(node, incoming.message))
+            self._caught_up.note(INVENTORIES, batch)
 
     async def _follow_health(self, stop: asyncio.Event) -> None:
-        await self._follow("HEALTH", "health", messages.HEALTH, stop)
+        async for batch in self._read(HEALTH, stop):
+            for incoming in batch.messages:
+                node = NodeName(incoming.names[1])
+                self._tell(node, self.announced.judge(node, incoming.message))
+            self._caught_up.note(HEALTH, batch)
 
-    async def _follow(
-        self, stream: str, entity: str, codec: Codec[Any], stop: asyncio.Event
-    ) -> None:
-        wanted = [subjects.wildcard(entity, self._cluster)]
-        async for page in self._bus.follow(stream, wanted, stop):
-            for received in page.messages:
-                self._take(received, entity, codec)
-            if page.synced and entity in self._unsynced:
-                self._unsynced.discard(entity)
-                log.info("stream.synced", stream=stream)
-                if not self._unsynced:
-                    self._synced.set()
+    def _read(
+        self, topic: Topic[M], stop: asyncio.Event
+    ) -> AsyncIterator[TopicBatch[M]]:
+        return self._bus.read(topic, self._cluster, stop=stop, counts=self.counts)
 
-    def _take(self, received: Received, entity: str, codec: Codec[Any]) -> None:
-        message: Any = None
-        try:
-            node = NodeName(untoken(received.subject.rpartition(".")[2]))
-            if not received.gone:
-                message = codec.decode(received.data)
-        except ContractsError as error:
-            self._refuse(received.subject, entity, str(error))
-            return
-        named = (self._cluster, node)
-        if message is not None and (message.cluster, message.node) != named:
-            self._refuse(received.subject, entity, f"is about node {message.node}")
-            return
-        self.counts[entity] += 1
-        if entity == "health":
-            pools = self.announced.judge(node, message)
-        else:
-            pools = self.announced.announce(node, message)
+    def _tell(self, node: NodeName, pools: frozenset[PoolID]) -> None:
         for hear in self._listeners:
             hear(node, pools)
-
-    def _refuse(self, subject: str, entity: str, reason: str) -> None:
-        self.counts[f"{entity}.refused"] += 1
-        log.error("message.refused", subject=subject, reason=reason[:500])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from contracts import subjects
+from contracts.topics import BLOBS, DAY_S
 from runtime.bus import publishing
 from runtime.bus.connection import Connection, Delivery
 from runtime.bus.jetstream import last
@@ -26,10 +26,10 @@ from runtime.errors import (
 )
 from runtime.wire import Outgoing, unpack
 
-STREAM = "BLOB"
+STREAM = BLOBS.stream
 CHUNK_BYTES = 512 << 10
 _WINDOW = 16
-_YOUNG_S = 5 * subjects.DAY_S
+_YOUNG_S = 5 * DAY_S
 """An older blob is written again, so that it outlives the manifests that name it."""
 
 
@@ -38,26 +38,30 @@ class _Mark(Struct, frozen=True):
     size_bytes: int
 
 
+def _mark_subject(sha256: str) -> str:
+    return BLOBS.subject(sha256, "ok")
+
+
 async def put(connection: Connection, data: bytes) -> str:
     """Keep bytes; see `Bus.put_blob`."""
     sha256 = hashlib.sha256(data).hexdigest()
-    mark = await last(connection, STREAM, subjects.blob_mark(sha256))
+    mark = await last(connection, STREAM, _mark_subject(sha256))
     if mark is not None and not mark.gone and time.time() - mark.time_s < _YOUNG_S:
         return sha256
     chunks = [
-        Outgoing(subject=subjects.blob(sha256, index), data=chunk, zstd=True)
+        Outgoing(subject=BLOBS.subject(sha256, str(index)), data=chunk, zstd=True)
         for index, chunk in enumerate(_cut(data))
     ]
     await publishing.publish_many(connection, chunks, _WINDOW * CHUNK_BYTES)
     body = msgspec.json.encode(_Mark(len(chunks), len(data)))
-    commit = Outgoing(subject=subjects.blob_mark(sha256), data=body)
+    commit = Outgoing(subject=_mark_subject(sha256), data=body)
     await publishing.publish(connection, commit)
     return sha256
 
 
 async def get(connection: Connection, sha256: str) -> bytes:
     """Read bytes back; see `Bus.get_blob`."""
-    stored = await last(connection, STREAM, subjects.blob_mark(sha256))
+    stored = await last(connection, STREAM, _mark_subject(sha256))
     if stored is None:
         raise BlobMissingError(sha256)
     mark = msgspec.json.decode(stored.data, type=_Mark)
@@ -74,7 +78,7 @@ async def get(connection: Connection, sha256: str) -> bytes:
 async def _chunks(
     connection: Connection, sha256: str, window: Sequence[int]
 ) -> list[bytes]:
-    names = [subjects.blob(sha256, index) for index in window]
+    names = [BLOBS.subject(sha256, str(index)) for index in window]
     sent: list[asyncio.Future[Delivery] | None] = []
     for name in names:
         try:

@@ -7,19 +7,27 @@ client library stops below, in `connection.py`.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
-from contracts.subjects import STREAMS, Stream
-from runtime.bus import blobs, follower, jetstream, publishing
+from contracts.topics import STREAMS, M, Stream, Topic
+from runtime.bus import blobs, jetstream, publishing, reader
 from runtime.bus.connection import Connection, Delivery
-from runtime.bus.follower import Start
+from runtime.bus.follower import Start, follow
 from runtime.bus.streams import ensure_streams as create_streams
 from runtime.errors import BusError, MessageError
 from runtime.log import get_logger
-from runtime.wire import BusSettings, Outgoing, Page, Received, republished
-
-__all__ = ["Bus", "BusSettings", "Outgoing", "Page", "Received", "Start"]
+from runtime.wire import (
+    BusSettings,
+    Fetched,
+    Incoming,
+    Outgoing,
+    Received,
+    TopicBatch,
+    republished,
+)
 
 _SUBSCRIBED_MESSAGES = 65_536
 """Kept for a slow reader of a subscription; more are dropped, and it is logged."""
@@ -120,6 +128,85 @@ class Bus:
         """Remove all messages of a subject (or wildcard)."""
         await jetstream.purge(self._connection, stream, subject)
 
+    def read(
+        self,
+        topic: Topic[M],
+        *names: str,
+        stop: asyncio.Event,
+        start: Start = "last_per_subject",
+        counts: Counter[str] | None = None,
+        survives_restart: bool = False,
+    ) -> AsyncIterator[TopicBatch[M]]:
+        """Read a topic's messages below these names (the cluster first) until `stop`.
+
+        `async for batch in bus.read(DECISIONS, cluster, stop=stop)`: each message is
+        decoded and belongs to its subject; what does not is refused: counted in
+        `counts` as `<entity>.refused`, logged, and named in the batch. Nothing is lost
+        over reconnects and restarts; a message may come twice. A quiet topic gives an
+        empty batch about every second. The caller must act on `batch.caught_up`
+        (everything that existed has come) and, where a topic survives a restart, on
+        `batch.restarted`.
+
+        Raises:
+            RestartError: the stream was made anew or lost messages, so what was read
+                before may be wrong: the process is to start again. Not with
+                `survives_restart`.
+        """
+        return self.read_all(
+            (topic,),
+            *names,
+            stop=stop,
+            start=start,
+            counts=counts,
+            survives_restart=survives_restart,
+        )
+
+    def read_all(
+        self,
+        topics: Sequence[Topic[Any]],
+        *names: str,
+        stop: asyncio.Event,
+        start: Start = "last_per_subject",
+        counts: Counter[str] | None = None,
+        survives_restart: bool = False,
+    ) -> AsyncIterator[TopicBatch[Any]]:
+        """Read topics of one stream as `read` does, in the order of the stream."""
+        return reader.read(
+            self._connection,
+            topics,
+            names,
+            stop,
+            start=start,
+            counts=Counter() if counts is None else counts,
+            survives_restart=survives_restart,
+        )
+
+    async def read_existing(
+        self,
+        topic: Topic[M],
+        *names: str,
+        stop: asyncio.Event | None = None,
+        start: Start = "last_per_subject",
+    ) -> AsyncIterator[TopicBatch[M]]:
+        """Read what a topic holds now, then end; earlier when `stop` is set."""
+        done = asyncio.Event()
+        batches = self.read(
+            topic, *names, stop=done, start=start, survives_restart=True
+        )
+        async for batch in batches:
+            yield batch
+            if batch.caught_up or (stop is not None and stop.is_set()):
+                done.set()
+
+    async def read_last(self, topic: Topic[M], *names: str) -> Incoming[M] | None:
+        """Read the last message of one subject from the leader: own writes are seen.
+
+        Raises:
+            ContractsError: it cannot be read, or belongs to another subject.
+            MessageError: it cannot be unpacked.
+        """
+        return await reader.read_last(self._connection, topic, names)
+
     def follow(
         self,
         stream: str,
@@ -127,15 +214,12 @@ class Bus:
         stop: asyncio.Event,
         *,
         start: Start = "last_per_subject",
-    ) -> AsyncIterator[Page]:
-        """Read the stream's messages on these subjects until `stop` is set.
+    ) -> AsyncIterator[Fetched]:
+        """Follow subjects of a stream as bytes, whatever they carry, until `stop`.
 
-        `async for page in bus.follow(...)`: nothing is lost over reconnects and
-        restarts; a message may come twice. A quiet stream gives an empty page about
-        every second. When the stream itself was made anew, or its memory was lost,
-        a page says `restarted`, and `synced` begins again.
+        What carries messages of a topic is read by `read`.
         """
-        return follower.follow(self._connection, stream, subjects, stop, start)
+        return follow(self._connection, stream, subjects, stop, start)
 
     async def subscribe(
         self, subject: str, stop: asyncio.Event

@@ -18,7 +18,7 @@ from runtime.bus.jetstream import StreamInfo, call, last
 from runtime.errors import BusError, MessageError
 from runtime.log import get_logger
 from runtime.waits import first_of
-from runtime.wire import Page, Received, unpack
+from runtime.wire import Fetched, Received, Refused, unpack
 
 Start = Literal["last_per_subject", "all", "new"] | int
 """Where a follower begins; a number is a stream sequence."""
@@ -37,7 +37,7 @@ async def follow(
     subjects: Sequence[str],
     stop: asyncio.Event,
     start: Start,
-) -> AsyncIterator[Page]:
+) -> AsyncIterator[Fetched]:
     """Read until `stop` is set; see `Bus.follow`."""
     reader = _Reader(connection, stream, subjects, start)
     stopping = asyncio.create_task(stop.wait())
@@ -80,11 +80,12 @@ class _Reader:
         """Subjects that existed when we began and of which nothing came yet."""
         self._synced = False
         self._restarted = False
+        self._refused: list[Refused] = []
         self._shown_s = 0.0
         self._complained = False
         self.wake = asyncio.Event()
 
-    async def next_page(self) -> Page | None:
+    async def next_page(self) -> Fetched | None:
         """Wait for messages, at most a second for an empty page."""
         loop = asyncio.get_running_loop()
         if self._consumer is None or not self._consumer.usable:
@@ -94,10 +95,16 @@ class _Reader:
         if not self._synced and not messages:
             await self._settle()
         due_s = self._shown_s + _IDLE_S - loop.time()
-        if messages or self._synced != was_synced or due_s <= 0:
+        if messages or self._refused or self._synced != was_synced or due_s <= 0:
             self._shown_s = loop.time()
             restarted, self._restarted = self._restarted, False
-            return Page(messages=messages, synced=self._synced, restarted=restarted)
+            refused, self._refused = tuple(self._refused), []
+            return Fetched(
+                messages=messages,
+                refused=refused,
+                synced=self._synced,
+                restarted=restarted,
+            )
         usable = self._consumer is not None and self._consumer.usable
         pause_s = due_s if self._synced or not usable else min(due_s, _SETTLE_S)
         await first_of(self.wake, within_s=pause_s)
@@ -127,7 +134,13 @@ class _Reader:
                     )
                 )
             except MessageError as error:
-                log.error("message.refused", stream=self._stream, reason=str(error))  # noqa: TRY400 # the reason is the whole story
+                self._refused.append(
+                    Refused(
+                        subject=delivery.subject,
+                        reason=str(error),
+                        sequence=place.sequence,
+                    )
+                )
         if messages and not self._unseen:
             self._synced = self._synced or self._sequence >= self._needed_sequence
         with contextlib.suppress(BusError):

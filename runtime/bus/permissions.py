@@ -1,24 +1,21 @@
 """What each user of the bus may publish and subscribe to, as nats-server reads it.
 
-Follows from `SUBJECTS` and from how the bus reads streams: pull consumers, the last
+Follows from the topics and from how the bus reads streams: pull consumers, the last
 message of a subject, blobs in pieces. Written by `moorings permissions`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
-from contracts.subjects import STREAMS, SUBJECTS, SubjectRow
+from contracts.topics import BLOBS, STREAMS, TOPICS
 from runtime.wire import inbox_prefix
 
 USERS = ("solver", "publisher", "nodeagent", "platform")
 CREATORS = ("solver", "publisher")
 """Who creates streams that are not there."""
-BLOB_WRITERS = ("solver",)
-BLOB_READERS = ("solver", "platform")
 SUBSCRIBERS = ("platform",)
 """Who may listen to what is republished, without a consumer."""
 _READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT")
@@ -71,22 +68,23 @@ def _listed(what: str, subjects: tuple[str, ...]) -> Iterator[str]:
 
 
 def _publishes(user: str) -> Iterator[str]:
-    for row in SUBJECTS:
-        if user in row.senders:
-            yield _any(row)
+    for topic in TOPICS:
+        if user in topic.senders:
+            yield topic.any_subject
             # A sender looks at what is there when its message is refused.
-            yield f"$JS.API.STREAM.MSG.GET.{row.stream}"
-        if user in {*row.senders, *row.receivers}:
-            yield from _reads(row.stream)
+            yield f"$JS.API.STREAM.MSG.GET.{topic.stream}"
+        if user in {*topic.senders, *topic.receivers}:
+            yield from _reads(topic.stream)
     if user in CREATORS:
         for stream in STREAMS:
             yield f"$JS.API.STREAM.CREATE.{stream.name}"
             yield f"$JS.API.STREAM.INFO.{stream.name}"
-    if user in BLOB_WRITERS:
-        yield "blob.v1.*.*"
-    if user in BLOB_READERS:
-        yield "$JS.API.STREAM.MSG.GET.BLOB"
-        yield "$JS.API.DIRECT.GET.BLOB.>"
+    if user in BLOBS.senders:
+        yield BLOBS.any_subject
+    if user in BLOBS.receivers:
+        # Read by name, chunk by chunk, from any copy of the stream.
+        yield f"$JS.API.STREAM.MSG.GET.{BLOBS.stream}"
+        yield f"$JS.API.DIRECT.GET.{BLOBS.stream}.>"
 
 
 def _reads(stream: str) -> Iterator[str]:
@@ -98,10 +96,6 @@ def _reads(stream: str) -> Iterator[str]:
 def _subscribes(user: str) -> Iterator[str]:
     yield f"{inbox_prefix(user)}.>"
     prefixes = {stream.name: stream.republish for stream in STREAMS}
-    for row in SUBJECTS:
-        if user in SUBSCRIBERS and user in row.receivers and prefixes[row.stream]:
-            yield f"{prefixes[row.stream]}.{_any(row)}"
-
-
-def _any(row: SubjectRow) -> str:
-    return re.sub(r"<[^>]*>", "*", row.pattern)
+    for topic in TOPICS:
+        if user in SUBSCRIBERS and user in topic.receivers and prefixes[topic.stream]:
+            yield f"{prefixes[topic.stream]}.{topic.any_subject}"

@@ -1,4 +1,4 @@
-"""Streams as the table in subjects.py wants them.
+"""Streams as the table in topics.py wants them.
 
 Turns a `Stream` into the server's configuration, creates what is missing and names
 what differs; changes nothing that exists.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from contracts.subjects import Stream
+from contracts.topics import Stream
 from runtime.bus.connection import Connection
 from runtime.bus.jetstream import (
     STREAM_NAME_IN_USE,

@@ -11,14 +11,12 @@ import asyncio
 from collections.abc import Sequence
 from time import monotonic
 
-from contracts import messages, subjects
 from contracts.ids import ClusterName
 from contracts.messages import EpochClaimed
+from contracts.topics import FENCE
 from runtime.bus.bus import Bus
 from runtime.errors import PublishRefusedError
-from runtime.wire import Outgoing, Received
-
-STREAM = "DEC"
+from runtime.wire import Incoming, Outgoing
 
 
 class Leadership:
@@ -49,15 +47,16 @@ class Leadership:
         """Whether all that was decided before our epoch has been read."""
         return self._heard >= self._since
 
-    def heard(self, received: Received, claim: EpochClaimed) -> None:
+    def heard(self, incoming: Incoming[EpochClaimed]) -> None:
         """Take note of a write to the fence, ours or another's."""
-        self._heard = max(self._heard, received.sequence)
-        if received.sequence < self._sequence:
+        claim = incoming.message
+        self._heard = max(self._heard, incoming.sequence)
+        if claim is None or incoming.sequence < self._sequence:
             return
         if self.leads and claim.epoch > self.epoch:
             self.epoch = 0
         if not self.leads:
-            self._sequence = received.sequence
+            self._sequence = incoming.sequence
             self._seen = claim
             self._seen_at = monotonic()
 
@@ -67,9 +66,9 @@ class Leadership:
             if self.leads:
                 await self._claim(self.epoch)
                 return False
-            known = await self._bus.last(STREAM, subjects.fence(self._cluster))
-            if known is not None and known.sequence > self._sequence:
-                self.heard(known, messages.FENCE.decode(known.data))
+            fence = await self._bus.read_last(FENCE, self._cluster)
+            if fence is not None and fence.sequence > self._sequence:
+                self.heard(fence)
             if self._held_by_another():
                 return False
             epoch = self._seen.epoch + 1 if self._seen is not None else 1
@@ -124,8 +123,4 @@ class Leadership:
             holder=self._holder,
             lease_s=self._lease_s if lease_s is None else lease_s,
         )
-        return Outgoing(
-            subject=subjects.fence(self._cluster),
-            data=messages.FENCE.encode(claim),
-            expected_last_subject_sequence=self._sequence,
-        )
+        return Outgoing.of(FENCE, claim, expected_last_subject_sequence=self._sequence)

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Collection
 from datetime import UTC, datetime
 
-from contracts import solves, subjects
 from contracts.ids import ClusterName, SolveID
 from contracts.solves import SolveDecided, SolveOpened
+from contracts.topics import SOLVES
 from runtime.bus.bus import Bus
 from runtime.waits import together
 from runtime.wire import Outgoing
@@ -85,17 +85,16 @@ class Ledger:
 
     async def open_solves(self) -> list[SolveOpened]:
         """List the solves that were recorded and never answered, oldest first."""
-        found: dict[str, tuple[int, SolveOpened | SolveDecided]] = {}
-        stop = asyncio.Event()
-        pattern = subjects.wildcard("solve", self._cluster)
-        async for page in self._bus.follow("SOLVE", (pattern,), stop):
-            for received in page.messages:
-                message = solves.SOLVE.decode(received.data)
-                found[message.solve] = (received.sequence, message)
-            if page.synced:
-                break
-        newest = sorted(found.values(), key=lambda item: item[0])
-        return [message for _, message in newest if isinstance(message, SolveOpened)]
+        last_by_solve: dict[str, tuple[int, SolveOpened | SolveDecided]] = {}
+        async for batch in self._bus.read_existing(SOLVES, self._cluster):
+            for incoming in batch.messages:
+                message = incoming.message
+                if message is not None:
+                    last_by_solve[message.solve] = (incoming.sequence, message)
+        oldest_first = sorted(last_by_solve.values(), key=lambda entry: entry[0])
+        return [
+            message for _, message in oldest_first if isinstance(message, SolveOpened)
+        ]
 
     async def fetch(self, opened: SolveOpened) -> Recorded:
         """Read a recorded Problem back.
@@ -110,9 +109,7 @@ class Ledger:
         return Recorded(opened=opened, root=root, pages=pages)
 
     async def _publish(self, message: SolveOpened | SolveDecided) -> None:
-        subject = subjects.solve(self._cluster, message.solve)
-        data = solves.SOLVE.encode(message)
-        await self._bus.publish(Outgoing(subject=subject, data=data))
+        await self._bus.publish(Outgoing.of(SOLVES, message))
 
 
 def solve_id(problem: Problem) -> SolveID:

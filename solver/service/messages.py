@@ -5,7 +5,7 @@ Pure. A gang that still waits for the same reasons is not repeated on the bus.
 
 from __future__ import annotations
 
-from contracts import messages, subjects
+from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.ids import ClusterName, GangUID, Namespace, SolveID
 from contracts.messages import (
@@ -74,7 +74,7 @@ def carried(message: DecisionMessage) -> tuple[DecisionMessage, Outgoing]:
     The configuration of classes and claims is copied into every allocation (KEP-4381),
     so a small submission can make a large decision.
     """
-    addressed = outgoing(message)
+    addressed = Outgoing.of(topics.DECISIONS, message)
     size = len(addressed.data)
     if size <= MAX_DECISION_BYTES or not isinstance(message, GangAllocated):
         return message, addressed
@@ -92,7 +92,7 @@ def carried(message: DecisionMessage) -> tuple[DecisionMessage, Outgoing]:
         epoch=message.epoch,
         reasons=(Reason(rule=Rule.NOT_MODELLED, message=text),),
     )
-    return waiting, outgoing(waiting)
+    return waiting, Outgoing.of(topics.DECISIONS, waiting)
 
 
 def rejection(
@@ -132,16 +132,9 @@ def release(
     )
 
 
-def outgoing(message: DecisionMessage) -> Outgoing:
-    """Address a decision."""
-    subject = subjects.decision(message.cluster, message.namespace, message.uid)
-    return Outgoing(subject=subject, data=messages.DECISION.encode(message))
-
-
 def batch_end(
     cluster: ClusterName, solve: SolveID, epoch: int, gangs: tuple[GangUID, ...]
 ) -> Outgoing:
     """End a batch."""
     message = BatchSolved(cluster=cluster, solve=solve, epoch=epoch, gangs=gangs)
-    data = messages.SOLVED.encode(message)
-    return Outgoing(subject=subjects.solved(cluster), data=data)
+    return Outgoing.of(topics.SOLVED, message)

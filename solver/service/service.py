@@ -14,34 +14,29 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
+from typing import Any
 
-from contracts import messages, subjects
+from contracts import topics
+from contracts.allocation import Reason, Rule
 from contracts.errors import ContractsError
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
+from contracts.topics import Topic
 from runtime.bus.bus import Bus
-from runtime.errors import (
-    BusUnavailableError,
-    PublishRefusedError,
-    RestartError,
-)
+from runtime.bus.reader import CaughtUp, log_refused
+from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.log import get_logger
 from runtime.run import Task
 from runtime.waits import first_of, together
-from runtime.wire import BusSettings, Received
+from runtime.wire import BusSettings, Incoming, Outgoing, Refused, TopicBatch
 from solver.cel.evaluator import SelectorEvaluator
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider
 from solver.service.deferred import Openings
-from solver.service.intake import (
-    Refused,
-    RefusedSubmission,
-    Seen,
-    read_message,
-)
+from solver.service.intake import snapshot_message
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
-from solver.service.messages import outgoing, rejection, release
+from solver.service.messages import rejection, release
 from solver.service.presence import judge_presence
 from solver.service.worker import SolveWorker
 from solver.snapshot.batch import BatchLimits, choose_batch
@@ -50,23 +45,24 @@ from solver.snapshot.snapshot import (
     GangTried,
     NodePresence,
     Snapshot,
-    SnapshotMessage,
     apply,
 )
 
 log = get_logger(__name__)
-STREAMS = {
-    "INV": "inv",
-    "HEALTH": "health",
-    "HB": "hb",
-    "STATE": "state",
-    "SUBMIT": "submit",
-    "CMD": "cmd",
-    "CONF": "conf",
-    "DEC": "dec",
-}
-"""What is followed: stream -> entity."""
-SAID_OF_GANGS = ("submit", "cmd", "conf", "dec")
+NODE_TOPICS = (
+    topics.INVENTORIES,
+    topics.HEALTH,
+    topics.HEARTBEATS,
+    topics.STATE,
+)
+"""What their senders say again when a stream is made anew."""
+GANG_TOPICS = (
+    topics.SUBMISSIONS,
+    topics.COMMANDS,
+    topics.CONFIRMATIONS,
+    topics.DECISIONS,
+)
+"""What is said once: a stream that lost some of it ends the process."""
 REST_S = 0.1
 """How long a gang rests after its first decision came back; doubled each time."""
 MAX_REST_S = 60.0
@@ -95,9 +91,9 @@ class SolverService:
         self._snapshot = Snapshot()
         self._seen: dict[NodeName, float] = {}
         self._connection = (0, monotonic())
-        self._synced: set[str] = set()
+        self._caught_up = CaughtUp((*NODE_TOPICS, *GANG_TOPICS))
         self._openings = Openings()
-        self._refused: dict[tuple[Namespace, GangUID], RefusedSubmission] = {}
+        self._refused: dict[tuple[Namespace, GangUID], Reason] = {}
         self.counts: Counter[str] = Counter()
         """Messages taken in and refused, by entity."""
         self._rests: dict[GangUID, float] = {}
@@ -111,8 +107,8 @@ class SolverService:
     def tasks(self) -> dict[str, Task]:
         """Name what runs for as long as the service does."""
         follow = {
-            f"follow-{entity}": self._follower(stream, entity)
-            for stream, entity in STREAMS.items()
+            f"follow-{topic.entity}": self._follower(topic)
+            for topic in (*NODE_TOPICS, *GANG_TOPICS)
         }
         return {
             **follow,
@@ -124,73 +120,72 @@ class SolverService:
 
     # --- messages in ---------------------------------------------------------------
 
-    def _follower(self, stream: str, entity: str) -> Task:
+    def _follower(self, topic: Topic[Any]) -> Task:
+        # The fence is read in one with the decisions: it says how far they go.
+        read = (topic, topics.FENCE) if topic is topics.DECISIONS else (topic,)
+
         async def follow(stop: asyncio.Event) -> None:
-            cluster = self._config.cluster
-            wanted = [subjects.wildcard(entity, cluster)]
-            if entity == "dec":
-                wanted.append(subjects.fence(cluster))
-            async for page in self._bus.follow(stream, wanted, stop):
-                if page.restarted and entity in SAID_OF_GANGS:
-                    # What we believe was said there: it is found out at a start.
-                    raise RestartError(f"the stream {stream} has lost messages")
-                for received in page.messages:
-                    self._take(received)
-                if entity == "state" and page.messages:
-                    for opened in self._openings.read(page.messages[-1].sequence):
-                        self._snapshot = apply(self._snapshot, opened)
-                if page.synced and entity not in self._synced:
-                    self._synced.add(entity)
-                    log.info("stream.synced", stream=stream, **self._sizes())
-                if page.messages:
-                    self._wake.set()
+            async for batch in self._bus.read_all(
+                read,
+                self._config.cluster,
+                stop=stop,
+                counts=self.counts,
+                survives_restart=topic in NODE_TOPICS,
+            ):
+                self._take(topic, batch)
+                self._caught_up.note(topic, batch)
 
         return follow
 
-    def _take(self, received: Received) -> None:
-        """Believe a message, or count and log why not."""
-        if received.subject.startswith("fence."):
-            self._take_fence(received)
-            return
-        message = read_message(received, self._config.cluster)
-        entity = received.subject.partition(".")[0]
-        match message:
-            case None:
-                return
-            case Seen(node=node, away=away):
-                if not away:
-                    self._seen[node] = monotonic()
-                return
-            case Refused(reason=reason):
-                self._refuse(received.subject, entity, reason)
-            case RefusedSubmission():
-                self._refuse(received.subject, entity, message.reason.message)
-                self._refused[message.namespace, message.uid] = message
-            case _:
-                self._believe(message, received)
+    def _take(self, topic: Topic[Any], batch: TopicBatch[Any]) -> None:
+        """Apply a batch to the Snapshot, and remember what must be answered."""
+        for incoming in batch.messages:
+            if incoming.topic is topics.HEARTBEATS:
+                self._take_heartbeat(incoming)
+            elif incoming.topic is topics.FENCE:
+                self._leadership.heard(incoming)
+            else:
+                self._apply_incoming(incoming)
+        if topic is topics.SUBMISSIONS:
+            for refused in batch.refused:
+                self._remember_refused(refused)
+        if topic is topics.STATE and batch.last_sequence:
+            for opened in self._openings.read(batch.last_sequence):
+                self._snapshot = apply(self._snapshot, opened)
+        if batch.last_sequence:
+            self._wake.set()
 
-    def _believe(self, message: SnapshotMessage, received: Received) -> None:
-        entity = received.subject.partition(".")[0]
+    def _take_heartbeat(self, incoming: Incoming[Any]) -> None:
+        if incoming.message is not None:
+            self._seen[NodeName(incoming.names[1])] = monotonic()
+
+    def _apply_incoming(self, incoming: Incoming[Any]) -> None:
+        message = snapshot_message(incoming)
+        if message is None:
+            return
         try:
             if not self._openings.keeps(message):
-                sequence = received.sequence
-                self._snapshot = apply(self._snapshot, message, sequence=sequence)
-            self.counts[entity] += 1
-            if isinstance(message, AllocationRefused | AllocationLost):
-                pause = min(REST_S * 2 ** min(message.attempt, 16), MAX_REST_S)
-                self._rests[message.uid] = monotonic() + pause
+                self._snapshot = apply(
+                    self._snapshot, message, sequence=incoming.sequence
+                )
         except ContractsError as error:
-            self._refuse(received.subject, entity, str(error))
+            entity = incoming.topic.entity
+            self.counts[entity] -= 1
+            self.counts[f"{entity}.refused"] += 1
+            log_refused(incoming.topic.subject(*incoming.names), str(error))
+            return
+        if isinstance(message, AllocationRefused | AllocationLost):
+            pause = min(REST_S * 2 ** min(message.attempt, 16), MAX_REST_S)
+            self._rests[message.uid] = monotonic() + pause
 
-    def _refuse(self, subject: str, entity: str, reason: str) -> None:
-        self.counts[f"{entity}.refused"] += 1
-        log.warning("message.refused", subject=subject, reason=reason[:500])
-
-    def _take_fence(self, received: Received) -> None:
+    def _remember_refused(self, refused: Refused) -> None:
+        """Keep a submission that cannot be read: its sender is to get an answer."""
         try:
-            self._leadership.heard(received, messages.FENCE.decode(received.data))
-        except ContractsError as error:
-            self._refuse(received.subject, "fence", str(error))
+            _, namespace, uid = topics.SUBMISSIONS.names_of(refused.subject)
+        except ContractsError:
+            return
+        gang = (Namespace(namespace), GangUID(uid))
+        self._refused[gang] = Reason(rule=Rule.INVALID, message=refused.reason)
 
     def _sizes(self) -> dict[str, int]:
         inventory = self._snapshot.inventory
@@ -204,7 +199,7 @@ class SolverService:
 
     @property
     def _ready(self) -> bool:
-        return len(self._synced) == len(STREAMS)
+        return bool(self._caught_up)
 
     async def lead(self, stop: asyncio.Event) -> None:
         """Hold the epoch, or wait for it; pages are stored before the first claim."""
@@ -319,11 +314,11 @@ class SolverService:
         """Reject what cannot be read, release what is done or not wanted any more."""
         cluster, epoch = self._config.cluster, self._leadership.epoch
         found: list[DecisionMessage] = []
-        for (namespace, uid), refused in list(self._refused.items())[:ENDINGS]:
+        for (namespace, uid), reason in list(self._refused.items())[:ENDINGS]:
             record = self._snapshot.gangs.get(uid)
             if record is None or record.decision is None:
-                reasons = (refused.reason,)
-                found.append(rejection(namespace, uid, "", reasons, (cluster, epoch)))
+                leader = (cluster, epoch)
+                found.append(rejection(namespace, uid, "", (reason,), leader))
             else:
                 del self._refused[namespace, uid]
         for record in list(self._snapshot.ending.values())[:ENDINGS]:
@@ -332,7 +327,9 @@ class SolverService:
                 found.append(release(record, outcome, cluster=cluster, epoch=epoch))
         if not found:
             return
-        first = await self._leadership.publish([outgoing(m) for m in found])
+        first = await self._leadership.publish(
+            [Outgoing.of(topics.DECISIONS, message) for message in found]
+        )
         self._apply([(message, first + i) for i, message in enumerate(found)])
         for ended in found:
             self._refused.pop((ended.namespace, ended.uid), None)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from contracts import messages, subjects
+from contracts import topics
 from contracts.messages import AllocationWritten, GatesOpened, PodWritten
 from moorings.client import open_client
 from runtime.wire import Outgoing
@@ -152,8 +152,8 @@ async def say_written(server: str, gang: GangRecord) -> None:
         for message in (written, opened):
             await client.bus.publish(
                 Outgoing(
-                    subject=subjects.confirmation(*who),
-                    data=messages.CONFIRMATION.encode(message),
+                    subject=topics.CONFIRMATIONS.subject(*who),
+                    data=topics.CONFIRMATIONS.codec.encode(message),
                 )
             )
 

@@ -7,10 +7,11 @@ import random
 
 import pytest
 
-from contracts import subjects
+from contracts import topics
 from runtime.bus.blobs import CHUNK_BYTES
-from runtime.bus.bus import Bus, Outgoing
+from runtime.bus.bus import Bus
 from runtime.errors import BlobCorruptedError, BlobMissingError
+from runtime.wire import Outgoing
 
 LARGE = 20 << 20
 
@@ -29,11 +30,11 @@ async def test_a_blob_comes_back(bus: Bus, size: int) -> None:
 async def test_a_blob_is_written_once(bus: Bus) -> None:
     """A second put finds the first and writes nothing."""
     sha256 = await bus.put_blob(b"same")
-    before = await bus.last("BLOB", subjects.blob_mark(sha256))
+    before = await bus.last("BLOB", topics.BLOBS.subject(sha256, "ok"))
 
     assert await bus.put_blob(b"same") == sha256
 
-    after = await bus.last("BLOB", subjects.blob_mark(sha256))
+    after = await bus.last("BLOB", topics.BLOBS.subject(sha256, "ok"))
     assert before is not None
     assert after == before
 
@@ -44,7 +45,7 @@ async def test_a_blob_without_all_chunks_is_missing(bus: Bus) -> None:
         await bus.get_blob("0" * 64)
 
     sha256 = await bus.put_blob(bytes(3 * CHUNK_BYTES))
-    await bus.purge("BLOB", subjects.blob(sha256, 1))
+    await bus.purge("BLOB", topics.BLOBS.subject(sha256, "1"))
 
     with pytest.raises(BlobMissingError):
         await bus.get_blob(sha256)
@@ -57,7 +58,9 @@ async def test_other_bytes_under_a_digest_are_refused(
     """Readable or not: they are not what the digest says."""
     sha256 = await bus.put_blob(bytes(2 * CHUNK_BYTES))
     await bus.publish(
-        Outgoing(subject=subjects.blob(sha256, 1), data=b"other", headers=headers)
+        Outgoing(
+            subject=topics.BLOBS.subject(sha256, "1"), data=b"other", headers=headers
+        )
     )
 
     with pytest.raises(BlobCorruptedError):

@@ -8,9 +8,10 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from contracts.subjects import STREAMS
-from runtime.bus.bus import Bus, BusSettings, Outgoing, Received
+from contracts.topics import STREAMS
+from runtime.bus.bus import Bus
 from runtime.bus.follower import Start
+from runtime.wire import BusSettings, Outgoing, Received
 from tests.lab.nats_server import LabServer
 
 KEYS = 300

@@ -8,16 +8,16 @@ import time
 import pytest
 import zstandard
 
-from contracts.subjects import STREAMS, Stream
+from contracts.topics import STREAMS, Stream
 from runtime.bus import connection as bus_connection
-from runtime.bus.bus import Bus, BusSettings, Outgoing
+from runtime.bus.bus import Bus
 from runtime.errors import (
     BusUnavailableError,
     MessageError,
     PublishRefusedError,
     StreamDiffersError,
 )
-from runtime.wire import MAX_DECODED_BYTES
+from runtime.wire import MAX_DECODED_BYTES, BusSettings, Outgoing
 from tests.lab.nats_server import LabServer
 
 FENCE = "fence.v1.c"

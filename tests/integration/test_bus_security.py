@@ -1,4 +1,4 @@
-"""NATS as k8s/base sets it up: TLS for everybody, and to each what SUBJECTS says."""
+"""NATS as k8s/base sets it up: TLS for everybody, and to each what the topics say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 from msgspec import structs
@@ -19,7 +19,7 @@ from nats.aio.client import Client
 
 from contracts.codec import encode
 from contracts.kubernetes.decode import to_kubernetes
-from contracts.subjects import SUBJECTS, SubjectRow
+from contracts.topics import TOPICS, Topic
 from moorings.local.ports import free_port
 from runtime.bus.bus import Bus
 from runtime.bus.permissions import USERS
@@ -136,11 +136,8 @@ async def refusals(secured: SecuredNats, user: str) -> AsyncIterator[Refusals]:
         yield client
 
 
-def _some(row: SubjectRow) -> str:
-    tokens = [
-        "x" if token.startswith("<") else token for token in row.pattern.split(".")
-    ]
-    return ".".join(tokens)
+def _some(topic: Topic[Any]) -> str:
+    return topic.any_subject.replace("*", "x")
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -148,9 +145,11 @@ async def test_user_sends_what_the_table_lets_it_send(
     refusals: Refusals, user: str
 ) -> None:
     """Each entity, by each user: yes exactly for its senders."""
-    allowed = {row.entity for row in SUBJECTS if await refusals.may_publish(_some(row))}
+    allowed = {
+        topic.entity for topic in TOPICS if await refusals.may_publish(_some(topic))
+    }
 
-    assert allowed == {row.entity for row in SUBJECTS if user in row.senders}
+    assert allowed == {topic.entity for topic in TOPICS if user in topic.senders}
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -158,13 +157,13 @@ async def test_user_reads_streams_that_the_table_lets_it_read(
     refusals: Refusals, user: str
 ) -> None:
     allowed = {
-        row.stream
-        for row in SUBJECTS
-        if await refusals.may_publish(f"$JS.API.CONSUMER.CREATE.{row.stream}.c")
+        topic.stream
+        for topic in TOPICS
+        if await refusals.may_publish(f"$JS.API.CONSUMER.CREATE.{topic.stream}.c")
     }
-    parties = (row for row in SUBJECTS if user in {*row.senders, *row.receivers})
+    parties = (t for t in TOPICS if user in {*t.senders, *t.receivers})
 
-    assert allowed == {row.stream for row in parties}
+    assert allowed == {topic.stream for topic in parties}
 
 
 NOBODY_PUBLISHES = (

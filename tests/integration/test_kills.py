@@ -13,7 +13,7 @@ import signal
 from collections import Counter
 from pathlib import Path
 
-from contracts import messages, subjects
+from contracts import topics
 from contracts.gang import Gang, GangPhase
 from contracts.ids import DeviceID, GangUID, Namespace
 from contracts.messages import CancelGang, ReleaseGang
@@ -21,8 +21,9 @@ from moorings.client import Client
 from moorings.demo.workload import gang_of
 from moorings.local.fleet_classes import classes_of
 from moorings.local.stack import fleet_file
-from runtime.bus.bus import Bus, BusSettings, Outgoing
+from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError
+from runtime.wire import BusSettings, Outgoing
 from solver.snapshot.gangs import GangRecord
 from tests.lab.nats_server import LabServer
 from tests.lab.services import (
@@ -122,8 +123,8 @@ class World:
             Namespace(gang.metadata.namespace),
         )
         message = kind(cluster=CLUSTER, namespace=namespace, uid=uid)
-        subject = subjects.command(CLUSTER, namespace, uid)
-        data = messages.COMMAND.encode(message)
+        subject = topics.COMMANDS.subject(CLUSTER, namespace, uid)
+        data = topics.COMMANDS.codec.encode(message)
         await bus.publish(Outgoing(subject=subject, data=data))
         self.ended.add(gang.metadata.uid)
 

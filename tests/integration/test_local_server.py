@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.subjects import STREAMS
+from contracts.topics import STREAMS
 from moorings.errors import LocalServerError
 from moorings.local.nats_server import LocalServer, local_nats
-from runtime.bus.bus import Bus, BusSettings, Outgoing
+from runtime.bus.bus import Bus
+from runtime.wire import BusSettings, Outgoing
 
 
 async def test_data_outlives_a_server(tmp_path: Path) -> None:

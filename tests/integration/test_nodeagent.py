@@ -8,7 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
-from contracts import messages, subjects
+from contracts import topics
 from contracts.ids import NodeName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from runtime.bus.bus import Bus
@@ -62,13 +62,13 @@ class Agent(Process):
 
 
 async def inventory_of(bus: Bus, node: NodeName) -> DevicesAnnounced | None:
-    found = await bus.last("INV", subjects.inventory(CLUSTER, node))
-    return None if found is None else messages.INVENTORY.decode(found.data)
+    found = await bus.last("INV", topics.INVENTORIES.subject(CLUSTER, node))
+    return None if found is None else topics.INVENTORIES.codec.decode(found.data)
 
 
 async def health_of(bus: Bus, node: NodeName) -> HealthJudged | None:
-    found = await bus.last("HEALTH", subjects.health(CLUSTER, node))
-    return None if found is None else messages.HEALTH.decode(found.data)
+    found = await bus.last("HEALTH", topics.HEALTH.subject(CLUSTER, node))
+    return None if found is None else topics.HEALTH.codec.decode(found.data)
 
 
 async def unhealthy(bus: Bus, node: NodeName) -> list[str]:
@@ -79,8 +79,8 @@ async def unhealthy(bus: Bus, node: NodeName) -> list[str]:
 async def sequences(bus: Bus) -> list[int]:
     """Give where in their streams the last messages of all nodes are."""
     found = [
-        await bus.last(stream, of(CLUSTER, node))
-        for stream, of in (("INV", subjects.inventory), ("HEALTH", subjects.health))
+        await bus.last(topic.stream, topic.subject(CLUSTER, node))
+        for topic in (topics.INVENTORIES, topics.HEALTH)
         for node in NODES
     ]
     return [message.sequence for message in found if message is not None]
@@ -123,10 +123,10 @@ async def test_a_fault_is_on_the_bus_within_a_second_and_goes_again(
         agent.inject("{node: n-1, device: gpu-2, verdict: Unhealthy, message: hot}")
         began_s = time.time()
         await eventually(lambda: unhealthy(bus, NODES[1]), "a device is unhealthy")
-        stored = await bus.last("HEALTH", subjects.health(CLUSTER, NODES[1]))
+        stored = await bus.last("HEALTH", topics.HEALTH.subject(CLUSTER, NODES[1]))
         assert stored is not None
         assert stored.time_s - began_s < 1.0
-        (item,) = messages.HEALTH.decode(stored.data).devices
+        (item,) = topics.HEALTH.codec.decode(stored.data).devices
         assert (item.device.device, item.message) == ("gpu-2", "hot")
         assert [taint.effect for taint in item.taints] == ["NoExecute"]
         assert await unhealthy(bus, NODES[0]) == []
@@ -169,9 +169,11 @@ async def test_heartbeats_end_with_the_agent_and_leave_a_marker(
     stop = asyncio.Event()
     alive: set[str] = set()
     expired: set[str] = set()
-    wanted = {subjects.heartbeat(CLUSTER, node) for node in NODES}
+    wanted = {topics.HEARTBEATS.subject(CLUSTER, node) for node in NODES}
     async with running(agent), asyncio.timeout(20):
-        async for page in bus.follow("HB", [subjects.wildcard("hb", CLUSTER)], stop):
+        async for page in bus.follow(
+            "HB", [topics.HEARTBEATS.subjects_below(CLUSTER)], stop
+        ):
             for message in page.messages:
                 (expired if message.gone else alive).add(message.subject)
                 assert message.gone in ("", "MaxAge")
@@ -196,7 +198,7 @@ async def test_a_node_that_is_away_stops_its_heartbeat_alone(
 
         async def presence() -> list[bool]:
             found = [
-                await bus.last("HB", subjects.heartbeat(CLUSTER, node))
+                await bus.last("HB", topics.HEARTBEATS.subject(CLUSTER, node))
                 for node in NODES
             ]
             return [beat is not None and not beat.gone for beat in found]
@@ -260,7 +262,7 @@ async def test_everything_is_said_again_after_a_reconnect(
             return min(now[:3]) > max(before[:3]) and min(now[3:]) > max(before[3:])
 
         await eventually(said_again, "everything is said again")
-        beat = await bus.last("HB", subjects.heartbeat(CLUSTER, NODES[0]))
+        beat = await bus.last("HB", topics.HEARTBEATS.subject(CLUSTER, NODES[0]))
         assert beat is not None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from contracts import messages, subjects
+from contracts import topics
 from contracts.device import ResourcePool
 from contracts.gang import Gang
 from contracts.ids import DeviceID, DeviceName, GangUID, Namespace, NodeName
@@ -30,7 +30,8 @@ from contracts.messages import (
     ObjectObserved,
     SubmitGang,
 )
-from runtime.bus.bus import Bus, Outgoing
+from runtime.bus.bus import Bus
+from runtime.wire import Outgoing
 from tests import builders
 from tests.builders import decisions
 from tests.builders.decisions import CLUSTER
@@ -43,14 +44,14 @@ WAIT_S = 10.0
 
 async def submit(bus: Bus, gang: Gang, uid: str = builders.UID) -> None:
     message = SubmitGang(cluster=CLUSTER, uid=GangUID(uid), gang=gang)
-    subject = subjects.submit(CLUSTER, NAMESPACE, GangUID(uid))
-    data = messages.SUBMISSION.encode(message)
+    subject = topics.SUBMISSIONS.subject(CLUSTER, NAMESPACE, GangUID(uid))
+    data = topics.SUBMISSIONS.codec.encode(message)
     await bus.publish(Outgoing(subject=subject, data=data))
 
 
 async def decide(bus: Bus, decision: DecisionMessage) -> None:
-    subject = subjects.decision(CLUSTER, NAMESPACE, decision.uid)
-    data = messages.DECISION.encode(decision)
+    subject = topics.DECISIONS.subject(CLUSTER, NAMESPACE, decision.uid)
+    data = topics.DECISIONS.codec.encode(decision)
     await bus.publish(Outgoing(subject=subject, data=data))
 
 
@@ -58,12 +59,14 @@ async def confirmed(
     bus: Bus, wanted: type[ConfirmationMessage] | ConfirmationMessage, uid: str = ""
 ) -> ConfirmationMessage:
     """Wait until the last confirmation about a gang is this one, or of this type."""
-    subject = subjects.confirmation(CLUSTER, NAMESPACE, GangUID(uid or builders.UID))
+    subject = topics.CONFIRMATIONS.subject(
+        CLUSTER, NAMESPACE, GangUID(uid or builders.UID)
+    )
     async with asyncio.timeout(WAIT_S):
         while True:
             received = await bus.last("CONF", subject)
             if received is not None:
-                message = messages.CONFIRMATION.decode(received.data)
+                message = topics.CONFIRMATIONS.codec.decode(received.data)
                 if message == wanted or type(message) is wanted:
                     return message
             await asyncio.sleep(0.01)
@@ -80,9 +83,11 @@ async def confirmations(bus: Bus) -> list[ConfirmationMessage]:
     """Read every confirmation that is stored."""
     stop = asyncio.Event()
     found: list[ConfirmationMessage] = []
-    subject = subjects.wildcard("conf", CLUSTER)
+    subject = topics.CONFIRMATIONS.subjects_below(CLUSTER)
     async for page in bus.follow("CONF", [subject], stop, start="all"):
-        found += [messages.CONFIRMATION.decode(item.data) for item in page.messages]
+        found += [
+            topics.CONFIRMATIONS.codec.decode(item.data) for item in page.messages
+        ]
         if page.synced:
             stop.set()
     return found
@@ -179,9 +184,9 @@ async def test_malformed_decisions_are_refused_and_the_service_goes_on(
         for uid, data in {
             "no-json": b"{",
             "no-decision": b'{"type": "GangAllocated"}',
-            "another": messages.DECISION.encode(decisions.gang_allocated()),
+            "another": topics.DECISIONS.codec.encode(decisions.gang_allocated()),
         }.items():
-            subject = subjects.decision(CLUSTER, NAMESPACE, GangUID(uid))
+            subject = topics.DECISIONS.subject(CLUSTER, NAMESPACE, GangUID(uid))
             await bus.publish(Outgoing(subject=subject, data=data))
         await decide(bus, decisions.gang_allocated())
         await confirmed(bus, written())
@@ -251,8 +256,8 @@ async def test_template_on_the_bus_gives_the_spec(
             },
         },
     )
-    subject = subjects.state(CLUSTER, "ResourceClaimTemplate", name)
-    await bus.publish(Outgoing(subject=subject, data=messages.STATE.encode(state)))
+    subject = topics.STATE.subject(CLUSTER, "ResourceClaimTemplate", name)
+    await bus.publish(Outgoing(subject=subject, data=topics.STATE.codec.encode(state)))
     claim = builders.member_claim(template="template-1")
     await submit(bus, builders.gang(builders.member(claim)))
     async with publisher(nats_server, folder):
@@ -266,8 +271,8 @@ async def test_template_on_the_bus_gives_the_spec(
 async def announce(bus: Bus, *pools: ResourcePool, node: str = builders.NODE) -> None:
     name = NodeName(node)
     message = DevicesAnnounced(cluster=CLUSTER, node=name, pools=pools)
-    data = messages.INVENTORY.encode(message)
-    subject = subjects.inventory(CLUSTER, name)
+    data = topics.INVENTORIES.codec.encode(message)
+    subject = topics.INVENTORIES.subject(CLUSTER, name)
     await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
 
 
@@ -298,8 +303,8 @@ async def test_slices_follow_inventory_and_health_over_restarts(
             device=device, verdict="Unhealthy", taints=(builders.taint(),)
         )
         health = HealthJudged(cluster=CLUSTER, node=node, devices=(item,))
-        data = messages.HEALTH.encode(health)
-        subject = subjects.health(CLUSTER, node)
+        data = topics.HEALTH.codec.encode(health)
+        subject = topics.HEALTH.subject(CLUSTER, node)
         await bus.publish(Outgoing(subject=subject, data=data))
         (tainted,) = await slices(folder, 1, taints=1)
         assert tainted["spec"]["pool"] == body["spec"]["pool"]
@@ -320,7 +325,7 @@ async def test_bus_that_lost_its_memory_takes_no_slices_away(
     async with publisher(nats_server, folder):
         await announce(bus, builders.pool())
         await slices(folder, 1)
-    await bus.purge("INV", subjects.inventory(CLUSTER, NodeName(builders.NODE)))
+    await bus.purge("INV", topics.INVENTORIES.subject(CLUSTER, NodeName(builders.NODE)))
     other = builders.pool(name="node-2")
     async with publisher(nats_server, folder):
         await announce(bus, other, node="node-2")

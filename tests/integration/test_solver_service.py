@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts import messages, solves, subjects
+from contracts import topics
 from contracts.gang import Gang
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import (
@@ -17,11 +17,13 @@ from contracts.messages import (
     GangPending,
     GangRejected,
     GangReleased,
+    NodeSeen,
     ReleaseGang,
 )
-from contracts.solves import SolveDecided, SolveMessage
-from runtime.bus.bus import Bus, Outgoing
+from contracts.solves import SolveDecided, SolveMessage, SolveOpened
+from runtime.bus.bus import Bus
 from runtime.errors import PublishRefusedError
+from runtime.wire import Outgoing
 from solver.allocate import allocate
 from solver.decision import DECISION
 from solver.record import Recorded, sha_of
@@ -71,8 +73,10 @@ async def world(bus: Bus) -> Bus:
 
 
 async def command(bus: Bus, message: CancelGang | ReleaseGang) -> None:
-    subject = subjects.command(CLUSTER, message.namespace, message.uid)
-    await bus.publish(Outgoing(subject=subject, data=messages.COMMAND.encode(message)))
+    subject = topics.COMMANDS.subject(CLUSTER, message.namespace, message.uid)
+    await bus.publish(
+        Outgoing(subject=subject, data=topics.COMMANDS.codec.encode(message))
+    )
 
 
 async def test_gangs_are_decided_released_and_decided_again(
@@ -141,14 +145,14 @@ async def test_bad_messages_change_nothing_and_are_answered(
         await eventually(lambda: is_decided(world, asked, GangAllocated), "decided")
 
         async def all_answered() -> bool:
-            last = subjects.decision(CLUSTER, Namespace("ns"), GangUID("x999"))
+            last = topics.DECISIONS.subject(CLUSTER, Namespace("ns"), GangUID("x999"))
             return await world.last("DEC", last) is not None
 
         await eventually(all_answered, "the last malformed submission is rejected")
-        subject = subjects.decision(CLUSTER, Namespace("ns"), GangUID("x1"))
+        subject = topics.DECISIONS.subject(CLUSTER, Namespace("ns"), GangUID("x1"))
         found = await world.last("DEC", subject)
         assert found is not None
-        answer = messages.DECISION.decode(found.data)
+        answer = topics.DECISIONS.codec.decode(found.data)
         assert isinstance(answer, GangRejected)
         assert answer.reasons[0].message
         assert process.stop() == 0
@@ -165,10 +169,10 @@ async def test_a_standby_takes_over_and_the_deposed_publishes_nothing(
         asked = wanted(1)
         await submit(world, asked)
         await eventually(lambda: is_decided(world, asked, GangAllocated), "by one")
-        fence = await world.last("DEC", subjects.fence(CLUSTER))
+        fence = await world.read_last(topics.FENCE, CLUSTER)
         assert fence is not None
         deposed = Leadership(world, CLUSTER, "one", 2.0)
-        deposed.heard(fence, messages.FENCE.decode(fence.data))
+        deposed.heard(fence)
         deposed.epoch = 1
         async with running(two):
             await asyncio.sleep(0.5)
@@ -197,14 +201,16 @@ async def test_an_open_manifest_is_solved_to_the_same_bytes(
     async with running(process):
 
         async def is_closed() -> bool:
-            found = await world.last("SOLVE", subjects.solve(CLUSTER, opened.solve))
+            found = await world.last(
+                "SOLVE", topics.SOLVES.subject(CLUSTER, opened.solve)
+            )
             assert found is not None
-            return isinstance(solves.SOLVE.decode(found.data), SolveDecided)
+            return isinstance(topics.SOLVES.codec.decode(found.data), SolveDecided)
 
         await eventually(is_closed, "the manifest is answered")
-    found = await world.last("SOLVE", subjects.solve(CLUSTER, opened.solve))
+    found = await world.last("SOLVE", topics.SOLVES.subject(CLUSTER, opened.solve))
     assert found is not None
-    closed = solves.SOLVE.decode(found.data)
+    closed = topics.SOLVES.codec.decode(found.data)
     assert isinstance(closed, SolveDecided)
     assert closed.decision == sha_of(DECISION.encode(allocate(problem)))
 
@@ -218,7 +224,7 @@ async def test_a_recorded_solve_replays_to_the_same_bytes(
         await eventually(lambda: is_decided(world, asked, GangAllocated), "decided")
         decision = await decision_on(world, asked)
         assert isinstance(decision, GangAllocated)
-        subject = subjects.solve(CLUSTER, decision.solve)
+        subject = topics.SOLVES.subject(CLUSTER, decision.solve)
 
         async def is_closed() -> bool:
             found = await world.last("SOLVE", subject)
@@ -236,11 +242,11 @@ async def recorded_solve(bus: Bus, subject: str) -> Recorded:
     stop = asyncio.Event()
     found: list[SolveMessage] = []
     async for page in bus.follow("SOLVE", [subject], stop, start="all"):
-        found.extend(solves.SOLVE.decode(item.data) for item in page.messages)
+        found.extend(topics.SOLVES.codec.decode(item.data) for item in page.messages)
         if page.synced:
             break
     opened, decided = found[0], found[1]
-    assert isinstance(opened, solves.SolveOpened)
+    assert isinstance(opened, SolveOpened)
     assert isinstance(decided, SolveDecided)
     recorded = await Ledger(bus, CLUSTER).fetch(opened)
     return Recorded(
@@ -296,11 +302,11 @@ async def beat(bus: Bus) -> None:
     """Send heartbeats of both nodes."""
     while True:
         for node in ("a", "b"):
-            message = messages.NodeSeen(cluster=CLUSTER, node=NodeName(node))
+            message = NodeSeen(cluster=CLUSTER, node=NodeName(node))
             await bus.publish(
                 Outgoing(
-                    subject=subjects.heartbeat(CLUSTER, NodeName(node)),
-                    data=messages.HEARTBEAT.encode(message),
+                    subject=topics.HEARTBEATS.subject(CLUSTER, NodeName(node)),
+                    data=topics.HEARTBEATS.codec.encode(message),
                     ttl_s=20,
                 )
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from contracts import messages, subjects
+from contracts import topics
 from contracts.ids import ClusterName
 from contracts.messages import ObjectObserved
 from publisher.cluster.state_publisher import StatePublisher
@@ -40,10 +40,10 @@ def page(*changes: Change) -> ChangePage:
 
 async def on_bus(bus: Bus, name: str) -> str | None:
     """Read which CPU the bus holds of a node; None: it is gone or never was."""
-    received = await bus.last("STATE", subjects.state(CLUSTER, "Node", name))
+    received = await bus.last("STATE", topics.STATE.subject(CLUSTER, "Node", name))
     if received is None:
         return None
-    message = messages.STATE.decode(received.data)
+    message = topics.STATE.codec.decode(received.data)
     if not isinstance(message, ObjectObserved):
         return None
     cpu: str = message.object["status"]["allocatable"]["cpu"]
@@ -86,7 +86,7 @@ async def test_a_sequence_is_given_only_when_all_before_it_is_on_the_bus(
         changes = [node(f"n{number}", number + 1) for number in range(1500)]
         await state.take(page(*changes))
         sequence = await state.published()
-        last = await bus.last("STATE", subjects.state(CLUSTER, "Node", "n1499"))
+        last = await bus.last("STATE", topics.STATE.subject(CLUSTER, "Node", "n1499"))
         assert last is not None
         assert last.sequence <= sequence
 
@@ -137,6 +137,6 @@ async def test_a_bus_that_lost_everything_is_told_all_again(
         await eventually(said, "it is said again", 30)
         await state.take(page(node("n0", 2, cpu="2")))
         sequence = await state.published()
-    last = await bus.last("STATE", subjects.state(CLUSTER, "Node", "n0"))
+    last = await bus.last("STATE", topics.STATE.subject(CLUSTER, "Node", "n0"))
     assert last is not None
     assert last.sequence == sequence

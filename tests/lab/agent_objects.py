@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from contracts import messages, subjects
+from contracts import topics
 from contracts.device import ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
@@ -85,8 +85,8 @@ class Agents(Struct, frozen=True, kw_only=True):
         """Say that the node has these pools."""
         name = NodeName(self.node)
         message = DevicesAnnounced(cluster=CLUSTER, node=name, pools=pools)
-        data = messages.INVENTORY.encode(message)
-        subject = subjects.inventory(CLUSTER, name)
+        data = topics.INVENTORIES.codec.encode(message)
+        subject = topics.INVENTORIES.subject(CLUSTER, name)
         await self.bus.publish(Outgoing(subject=subject, data=data, zstd=True))
 
     async def judge(self, *sick: str) -> None:
@@ -105,8 +105,8 @@ class Agents(Struct, frozen=True, kw_only=True):
                 for name in sick
             ),
         )
-        data = messages.HEALTH.encode(message)
-        subject = subjects.health(CLUSTER, message.node)
+        data = topics.HEALTH.codec.encode(message)
+        subject = topics.HEALTH.subject(CLUSTER, message.node)
         await self.bus.publish(Outgoing(subject=subject, data=data))
 
     async def slices(self, holds: Callable[[list[Json]], bool]) -> list[Json]:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from contracts import messages, subjects
+from contracts import topics
 from contracts.claim import DeviceClass, ResourceClaim
 from contracts.codec import to_builtins
 from contracts.gang import Gang
@@ -25,7 +25,8 @@ from contracts.messages import (
     ObjectObserved,
     SubmitGang,
 )
-from runtime.bus.bus import Bus, Outgoing
+from runtime.bus.bus import Bus
+from runtime.wire import Outgoing
 from tests.builders import device_class
 
 CLUSTER = ClusterName("local")
@@ -104,8 +105,8 @@ def solver(url: str, folder: Path, name: str = "one", **more: str) -> Process:
 async def announce(bus: Bus, *inventories: DevicesAnnounced) -> None:
     """Put inventories on the bus, as node agents do."""
     for message in inventories:
-        subject = subjects.inventory(CLUSTER, NodeName(message.node))
-        data = messages.INVENTORY.encode(message)
+        subject = topics.INVENTORIES.subject(CLUSTER, NodeName(message.node))
+        data = topics.INVENTORIES.codec.encode(message)
         await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
 
 
@@ -121,15 +122,15 @@ async def observe(bus: Bus, item: DeviceClass | ResourceClaim) -> int:
         key = object_key(item.metadata.namespace, key)
     raw = to_builtins(to_kubernetes(item))
     message = ObjectObserved(cluster=CLUSTER, kind=kind, key=key, object=raw)
-    subject = subjects.state(CLUSTER, kind, key)
-    data = messages.STATE.encode(message)
+    subject = topics.STATE.subject(CLUSTER, kind, key)
+    data = topics.STATE.codec.encode(message)
     return await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
 
 
 async def confirm(bus: Bus, message: ConfirmationMessage) -> None:
     """Say what became of a decision, as the publisher does."""
-    subject = subjects.confirmation(CLUSTER, message.namespace, message.uid)
-    data = messages.CONFIRMATION.encode(message)
+    subject = topics.CONFIRMATIONS.subject(CLUSTER, message.namespace, message.uid)
+    data = topics.CONFIRMATIONS.codec.encode(message)
     await bus.publish(Outgoing(subject=subject, data=data))
 
 
@@ -137,17 +138,17 @@ async def submit(bus: Bus, gang: Gang) -> None:
     """Submit a gang under its own uid."""
     uid, namespace = GangUID(gang.metadata.uid), Namespace(gang.metadata.namespace)
     message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
-    subject = subjects.submit(CLUSTER, namespace, uid)
+    subject = topics.SUBMISSIONS.subject(CLUSTER, namespace, uid)
     await bus.publish(
-        Outgoing(subject=subject, data=messages.SUBMISSION.encode(message))
+        Outgoing(subject=subject, data=topics.SUBMISSIONS.codec.encode(message))
     )
 
 
 async def decision_on(bus: Bus, gang: Gang) -> DecisionMessage | None:
     """Read the last decision about a gang."""
     uid, namespace = GangUID(gang.metadata.uid), Namespace(gang.metadata.namespace)
-    found = await bus.last("DEC", subjects.decision(CLUSTER, namespace, uid))
-    return None if found is None else messages.DECISION.decode(found.data)
+    last = await bus.read_last(topics.DECISIONS, CLUSTER, namespace, uid)
+    return None if last is None else last.message
 
 
 async def eventually(

@@ -18,6 +18,7 @@ from contracts import (
     messages,
     meta,
     solves,
+    topics,
     workload,
 )
 from contracts.codec import Codec, convert, to_builtins
@@ -46,14 +47,14 @@ STRUCTS = sorted(
     key=lambda kind: kind.__name__,
 )
 CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
-    "inventory": (messages.INVENTORY, (messages.DevicesAnnounced,)),
-    "health": (messages.HEALTH, (messages.HealthJudged,)),
-    "heartbeat": (messages.HEARTBEAT, (messages.NodeSeen,)),
-    "state": (messages.STATE, (messages.ObjectObserved, messages.ObjectGone)),
-    "submission": (messages.SUBMISSION, (messages.SubmitGang,)),
-    "command": (messages.COMMAND, (messages.CancelGang, messages.ReleaseGang)),
+    "inventory": (topics.INVENTORIES.codec, (messages.DevicesAnnounced,)),
+    "health": (topics.HEALTH.codec, (messages.HealthJudged,)),
+    "heartbeat": (topics.HEARTBEATS.codec, (messages.NodeSeen,)),
+    "state": (topics.STATE.codec, (messages.ObjectObserved, messages.ObjectGone)),
+    "submission": (topics.SUBMISSIONS.codec, (messages.SubmitGang,)),
+    "command": (topics.COMMANDS.codec, (messages.CancelGang, messages.ReleaseGang)),
     "decision": (
-        messages.DECISION,
+        topics.DECISIONS.codec,
         (
             messages.GangAllocated,
             messages.GangPending,
@@ -61,10 +62,10 @@ CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
             messages.GangReleased,
         ),
     ),
-    "solved": (messages.SOLVED, (messages.BatchSolved,)),
-    "solve": (solves.SOLVE, (solves.SolveOpened, solves.SolveDecided)),
+    "solved": (topics.SOLVED.codec, (messages.BatchSolved,)),
+    "solve": (topics.SOLVES.codec, (solves.SolveOpened, solves.SolveDecided)),
     "confirmation": (
-        messages.CONFIRMATION,
+        topics.CONFIRMATIONS.codec,
         (
             messages.AllocationWritten,
             messages.GatesOpened,
@@ -73,7 +74,7 @@ CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
             messages.ClaimsReleased,
         ),
     ),
-    "fence": (messages.FENCE, (messages.EpochClaimed,)),
+    "fence": (topics.FENCE.codec, (messages.EpochClaimed,)),
 }
 
 

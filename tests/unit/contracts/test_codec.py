@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts import messages
+from contracts import topics
 from contracts.codec import Codec, convert, encode, to_builtins
 from contracts.device import DeviceCapacity
 from contracts.errors import DecodeError
@@ -58,7 +58,9 @@ def test_numbers_are_quantities_too(data: bytes, text: str) -> None:
 
 def test_a_message_of_another_subject_is_refused() -> None:
     with pytest.raises(DecodeError, match="decision"):
-        messages.DECISION.decode(b'{"type": "NodeSeen", "cluster": "c", "node": "n"}')
+        topics.DECISIONS.codec.decode(
+            b'{"type": "NodeSeen", "cluster": "c", "node": "n"}'
+        )
 
 
 @pytest.mark.parametrize(
@@ -74,10 +76,10 @@ def test_a_submission_that_is_not_well_formed_is_refused(
     change: dict[str, object],
 ) -> None:
     body = {"type": "SubmitGang", "cluster": "c", "uid": "u", "gang": gang()}
-    assert messages.SUBMISSION.decode(encode(body)).gang == gang()
+    assert topics.SUBMISSIONS.codec.decode(encode(body)).gang == gang()
 
     with pytest.raises(DecodeError, match="submission"):
-        messages.SUBMISSION.decode(encode({**body, **change}))
+        topics.SUBMISSIONS.codec.decode(encode({**body, **change}))
 
 
 def test_equal_values_have_equal_bytes() -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from contracts.ids import ClusterName, GangUID, Namespace
 from contracts.messages import (
-    CONFIRMATION,
     MAX_BYTES,
     AllocationWritten,
     PodWritten,
 )
+from contracts.topics import CONFIRMATIONS
 
 WRITTEN = AllocationWritten(
     cluster=ClusterName("c"), namespace=Namespace("n"), uid=GangUID("u"), attempt=1
@@ -26,4 +26,4 @@ def test_pods_are_named_unless_that_takes_too_much(length: int, named: bool) -> 
     message = WRITTEN.naming(pods)
     assert message.pods == (pods if named else ())
     assert message.pods_omitted is not named
-    assert len(CONFIRMATION.encode(message)) <= MAX_BYTES
+    assert len(CONFIRMATIONS.codec.encode(message)) <= MAX_BYTES

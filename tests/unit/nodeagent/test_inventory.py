@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contracts import messages
 from contracts.device import Device, ResourcePool
 from contracts.ids import ClusterName, DriverName, NodeName, PoolID, PoolName
 from contracts.quantity import Quantity
+from contracts.topics import INVENTORIES
 from nodeagent.inventory import (
     AnnouncedNode,
     NodeDevices,
@@ -93,7 +93,7 @@ def test_a_recalled_announcement_goes_on_where_it_was() -> None:
     """A restart bumps nothing: what the bus gives back is what was remembered."""
     _, first = announce(CLUSTER, found(a=devices(1)), None)
     message, second = announce(CLUSTER, found(a=devices(3)), first)
-    stored = messages.INVENTORY.decode(messages.INVENTORY.encode(message))
+    stored = INVENTORIES.codec.decode(INVENTORIES.codec.encode(message))
     _, after_restart = announce(CLUSTER, found(a=devices(3)), restore(stored))
     assert find_change(second, after_restart) is None
     assert generations(after_restart) == {A: 2}

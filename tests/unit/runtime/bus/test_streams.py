@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.subjects import STREAMS, Stream
+from contracts.topics import STREAMS, Stream
 from runtime.bus.streams import configuration, differences
 
 

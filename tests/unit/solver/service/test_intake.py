@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from contracts import topics
+from contracts.errors import AddressError, ContractsError
 from contracts.ids import (
-    ClusterName,
     DeviceID,
     GangUID,
-    Namespace,
     NodeName,
 )
 from contracts.messages import (
@@ -18,8 +20,9 @@ from contracts.messages import (
     NodeSeen,
     SubmitGang,
 )
-from runtime.wire import Received
-from solver.service.intake import Refused, RefusedSubmission, Seen, read_message
+from contracts.topics import Topic
+from runtime.wire import Incoming, Received
+from solver.service.intake import snapshot_message
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.snapshot import (
     InventoryExpired,
@@ -38,23 +41,16 @@ def received(subject: str, data: bytes, gone: str = "") -> Received:
 
 
 def test_a_message_that_contradicts_its_subject_is_refused() -> None:
-    from contracts import messages, subjects
-
+    """A submission belongs on the subject of its namespace and uid only."""
     uid = GangUID("00000000-0000-4000-8000-000000000001")
     message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang(namespace="ns"))
-    data = messages.SUBMISSION.encode(message)
-    right = subjects.submit(CLUSTER, Namespace("ns"), uid)
-    assert read_message(received(right, data), CLUSTER) == message
-    wrong = subjects.submit(CLUSTER, Namespace("other"), uid)
-    refused = read_message(received(wrong, data), CLUSTER)
-    assert isinstance(refused, RefusedSubmission)
-    assert "but its subject says" in refused.reason.message
-
-
-def test_what_cannot_be_read_is_refused_with_its_subject() -> None:
-    refused = read_message(received("inv.v1.test.a", b"{"), CLUSTER)
-    assert isinstance(refused, Refused)
-    assert refused.subject == "inv.v1.test.a"
+    data = topics.SUBMISSIONS.codec.encode(message)
+    right = received(topics.SUBMISSIONS.subject(CLUSTER, "ns", uid), data)
+    incoming = Incoming.of(topics.SUBMISSIONS, right)
+    assert snapshot_message(incoming) == message
+    wrong = received(topics.SUBMISSIONS.subject(CLUSTER, "other", uid), data)
+    with pytest.raises(AddressError, match="is about"):
+        Incoming.of(topics.SUBMISSIONS, wrong)
 
 
 def test_nothing_is_left_of_an_agent_that_is_silent_for_long() -> None:
@@ -69,9 +65,9 @@ def test_nothing_is_left_of_an_agent_that_is_silent_for_long() -> None:
         NodePresence(node=A, away=True),
     ):
         snapshot = apply(snapshot, message)
-    for entity in ("inv", "health"):
-        subject = f"{entity}.v1.test.a"
-        gone = read_message(received(subject, b"", gone="MaxAge"), CLUSTER)
+    for topic in (topics.INVENTORIES, topics.HEALTH):
+        ended = received(topic.subject(CLUSTER, A), b"", gone="MaxAge")
+        gone = snapshot_message(Incoming.of(topic, ended))
         assert isinstance(gone, InventoryExpired | HealthJudged)
         snapshot = apply(snapshot, gone)
     inventory = snapshot.inventory
@@ -81,19 +77,16 @@ def test_nothing_is_left_of_an_agent_that_is_silent_for_long() -> None:
     assert {name: list(of) for name, of in maps.items() if len(of)} == {}
 
 
-def test_heartbeats_are_seen_whatever_they_carry() -> None:
-    beat = NodeSeen(cluster=ClusterName("test"), node=A)
-    assert beat.incarnation == ""
-    assert read_message(received("hb.v1.test.a", b"{"), CLUSTER) == Seen(
-        node=A, away=False
-    )
+def test_a_heartbeat_changes_nothing_in_the_snapshot() -> None:
+    """Who is alive is judged by the service, not believed from messages."""
+    data = topics.HEARTBEATS.codec.encode(NodeSeen(cluster=CLUSTER, node=A))
+    beat = received(topics.HEARTBEATS.subject(CLUSTER, A), data)
+    assert snapshot_message(Incoming.of(topics.HEARTBEATS, beat)) is None
 
 
-@pytest.mark.parametrize("entity", ["submit", "cmd", "dec", "conf", "inv", "hb"])
-def test_a_subject_that_nobody_of_us_makes_is_refused(entity: str) -> None:
+@pytest.mark.parametrize("topic", topics.TOPICS, ids=lambda topic: topic.entity)
+def test_a_subject_that_nobody_of_us_makes_is_refused(topic: Topic[Any]) -> None:
     """Such a message stays in its stream: whoever fails on it fails at each start."""
-    subject = f"{entity}.v1.{CLUSTER}.ns.=FF"
-    received = Received(subject=subject, data=b"{}", sequence=1, time_s=0)
-    refused = read_message(received, CLUSTER)
-    assert isinstance(refused, Refused)
-    assert "=FF" in refused.reason
+    subject = topic.any_subject.replace("*", "=FF")
+    with pytest.raises(ContractsError, match="=FF"):
+        Incoming.of(topic, received(subject, b"{}"))

@@ -1,0 +1,373 @@
+"""The bus in one table: what travels on which subjects, in which stream, by whom.
+
+A `Topic` is a row of docs/bus.md. Subjects are built and read here and nowhere else;
+streams, permissions and every reader follow from the same rows. `token` makes any name
+one legal token of a subject (`.` -> `_`, the rest as `=XX`), `untoken` reverses it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from contracts.codec import Codec
+from contracts.errors import AddressError, SubjectError
+from contracts.messages import (
+    BatchSolved,
+    CommandMessage,
+    ConfirmationMessage,
+    DecisionMessage,
+    EpochClaimed,
+    HealthMessage,
+    HeartbeatMessage,
+    InventoryMessage,
+    Message,
+    StateMessage,
+    SubmissionMessage,
+)
+from contracts.solves import SolveMessage
+
+_PLAIN = re.compile(r"[A-Za-z0-9-]")
+MAX_TOKEN = 253 * 3
+"""Characters; a Kubernetes name has at most 253."""
+
+
+def token(name: str) -> str:
+    """Make a name one token of a subject; reversible.
+
+    Raises:
+        SubjectError: the name is empty or too long.
+    """
+    if not name:
+        raise SubjectError(name, "must not be empty")
+    text = "".join(
+        char
+        if _PLAIN.match(char)
+        else "_"
+        if char == "."
+        else "".join(f"={byte:02X}" for byte in char.encode())
+        for char in name
+    )
+    if len(text) > MAX_TOKEN:
+        raise SubjectError(name[:40] + "...", f"longer than {MAX_TOKEN} characters")
+    return text
+
+
+def untoken(text: str) -> str:
+    """Reverse `token`.
+
+    Raises:
+        SubjectError: `token` makes no such text.
+    """
+    encoded = text.replace("_", ".").encode()
+    try:
+        return re.sub(
+            rb"=([0-9A-F]{2})", lambda match: bytes([int(match[1], 16)]), encoded
+        ).decode()
+    except UnicodeDecodeError as error:
+        raise SubjectError(text, "is no name") from error
+
+
+M = TypeVar("M", bound=Message)
+VERSION = "v1"
+
+
+class SubjectFamily(Struct, frozen=True, kw_only=True):
+    """All subjects of one entity: `<entity>.v1.<name>.<name>...`, and who uses them."""
+
+    entity: str
+    """The first token."""
+    names: tuple[str, ...]
+    """What the tokens behind the version stand for, such as `cluster` and `node`."""
+    stream: str
+    """The stream that stores them."""
+    senders: tuple[str, ...]
+    """Users of the bus that publish here."""
+    receivers: tuple[str, ...]
+    """Users of the bus that read here."""
+
+    @property
+    def pattern(self) -> str:
+        """The family for people: `inv.v1.<cluster>.<node>`."""
+        return ".".join((self.entity, VERSION, *(f"<{name}>" for name in self.names)))
+
+    @property
+    def any_subject(self) -> str:
+        """A wildcard for each name: `inv.v1.*.*`."""
+        return ".".join((self.entity, VERSION, *("*" for _ in self.names)))
+
+    def subject(self, *names: str) -> str:
+        """Build the subject of these names, one for each of `self.names`.
+
+        Raises:
+            SubjectError: a name is empty or too long.
+            ValueError: there are more names, or fewer.
+        """
+        if len(names) != len(self.names):
+            raise ValueError(f"{self.pattern} from {len(names)} names")
+        return ".".join((self.entity, VERSION, *map(token, names)))
+
+    def subjects_below(self, *names: str) -> str:
+        """Build the wildcard of all subjects that begin with these names.
+
+        With all names given it is the one subject of them.
+        """
+        if len(names) == len(self.names):
+            return self.subject(*names)
+        return ".".join((self.entity, VERSION, *map(token, names), ">"))
+
+    def names_of(self, subject: str) -> tuple[str, ...]:
+        """Read the names back from a subject.
+
+        Raises:
+            AddressError: it is none of this family.
+            SubjectError: one of its tokens is no name.
+        """
+        entity, _, rest = subject.partition(".")
+        version, *tokens = rest.split(".")
+        if (entity, version, len(tokens)) != (self.entity, VERSION, len(self.names)):
+            raise AddressError(subject, f"is none of {self.pattern}")
+        return tuple(map(untoken, tokens))
+
+
+class Topic(SubjectFamily, Generic[M], frozen=True, kw_only=True):
+    """Subjects that carry messages of one type, each on the subject of its address."""
+
+    codec: Codec[M]
+    zstd: bool = False
+    """Whether the bodies are compressed."""
+
+    def subject_of(self, message: M) -> str:
+        """Build the subject on which a message belongs."""
+        return self.subject(*message.address)
+
+    def decode(self, names: tuple[str, ...], data: bytes) -> M:
+        """Read a message that came on the subject of these names.
+
+        Raises:
+            DecodeError: the bytes are no message of this topic.
+            AddressError: the message is about something else than its subject.
+        """
+        message = self.codec.decode(data)
+        if message.address != names:
+            about = f"its message is about {', '.join(message.address)}"
+            raise AddressError(self.subject(*names), about)
+        return message
+
+
+_NODE = ("cluster", "node")
+_GANG = ("cluster", "namespace", "uid")
+
+INVENTORIES: Topic[InventoryMessage] = Topic(
+    entity="inv",
+    names=_NODE,
+    stream="INV",
+    codec=Codec(InventoryMessage, "inventory"),
+    zstd=True,
+    senders=("nodeagent",),
+    receivers=("solver", "publisher"),
+)
+"""All pools of a node."""
+HEALTH: Topic[HealthMessage] = Topic(
+    entity="health",
+    names=_NODE,
+    stream="HEALTH",
+    codec=Codec(HealthMessage, "health"),
+    senders=("nodeagent",),
+    receivers=("solver", "publisher"),
+)
+"""The devices of a node that are not healthy."""
+HEARTBEATS: Topic[HeartbeatMessage] = Topic(
+    entity="hb",
+    names=_NODE,
+    stream="HB",
+    codec=Codec(HeartbeatMessage, "heartbeat"),
+    senders=("nodeagent",),
+    receivers=("solver",),
+)
+"""A node agent is alive."""
+STATE: Topic[StateMessage] = Topic(
+    entity="state",
+    names=("cluster", "kind", "key"),
+    stream="STATE",
+    codec=Codec(StateMessage, "state"),
+    zstd=True,
+    senders=("publisher",),
+    receivers=("solver",),
+)
+"""What Kubernetes holds, one object a subject."""
+SUBMISSIONS: Topic[SubmissionMessage] = Topic(
+    entity="submit",
+    names=_GANG,
+    stream="SUBMIT",
+    codec=Codec(SubmissionMessage, "submission"),
+    senders=("platform", "publisher"),
+    receivers=("solver", "publisher", "platform"),
+)
+"""A gang asks for devices; written once."""
+COMMANDS: Topic[CommandMessage] = Topic(
+    entity="cmd",
+    names=_GANG,
+    stream="CMD",
+    codec=Codec(CommandMessage, "command"),
+    senders=("platform", "publisher"),
+    receivers=("solver", "publisher", "platform"),
+)
+"""A gang is cancelled or released."""
+DECISIONS: Topic[DecisionMessage] = Topic(
+    entity="dec",
+    names=_GANG,
+    stream="DEC",
+    codec=Codec(DecisionMessage, "decision"),
+    senders=("solver",),
+    receivers=("solver", "publisher", "platform"),
+)
+"""What was decided for a gang."""
+SOLVED: Topic[BatchSolved] = Topic(
+    entity="solved",
+    names=("cluster",),
+    stream="DEC",
+    codec=Codec(BatchSolved, "solved"),
+    senders=("solver",),
+    receivers=("publisher", "platform"),
+)
+"""A batch of decisions is complete."""
+FENCE: Topic[EpochClaimed] = Topic(
+    entity="fence",
+    names=("cluster",),
+    stream="DEC",
+    codec=Codec(EpochClaimed, "fence"),
+    senders=("solver",),
+    receivers=("solver",),
+)
+"""The solver that leads holds its epoch here."""
+CONFIRMATIONS: Topic[ConfirmationMessage] = Topic(
+    entity="conf",
+    names=_GANG,
+    stream="CONF",
+    codec=Codec(ConfirmationMessage, "confirmation"),
+    senders=("publisher",),
+    receivers=("solver", "publisher", "platform"),
+)
+"""What became of a decision."""
+SOLVES: Topic[SolveMessage] = Topic(
+    entity="solve",
+    names=("cluster", "id"),
+    stream="SOLVE",
+    codec=Codec(SolveMessage, "solve"),
+    senders=("solver",),
+    receivers=("solver", "platform"),
+)
+"""The recorded input of a solve, and its answer."""
+BLOBS = SubjectFamily(
+    entity="blob",
+    names=("sha256", "chunk"),
+    stream="BLOB",
+    senders=("solver",),
+    receivers=("solver", "platform"),
+)
+"""Content-addressed bytes in chunks, each read by its name; `ok` in place of a chunk's
+number says that all of them are there, and is written last."""
+
+TOPICS: tuple[Topic[Any], ...] = (
+    INVENTORIES,
+    HEALTH,
+    HEARTBEATS,
+    STATE,
+    SUBMISSIONS,
+    COMMANDS,
+    DECISIONS,
+    SOLVED,
+    FENCE,
+    CONFIRMATIONS,
+    SOLVES,
+)
+
+
+class Stream(Struct, frozen=True, kw_only=True):
+    """How one JetStream stream is set up (settings are explained in docs/bus.md)."""
+
+    name: str
+    subjects: tuple[str, ...]
+    storage: str = "file"
+    per_subject: int = -1
+    """Messages kept a subject; -1: all."""
+    write_once: bool = False
+    """A second message on a subject is refused."""
+    max_age_s: int = 0
+    """0: kept for ever."""
+    max_bytes: int = -1
+    atomic: bool = False
+    ttl: bool = False
+    """A message may carry a time to live; its end, and that by age, leaves a marker.
+
+    The server then allows rollups too: one sender can remove the messages of all, and
+    no marker follows. So it is for what its senders repeat, where a marker may speed a
+    conclusion up and age suffices.
+    """
+    republish: str = ""
+    """Prefix under which core subscribers get every stored message."""
+    compressed: bool = True
+    duplicate_window_s: int = 1
+    """How long message ids are remembered; long only where one sender uses them."""
+
+
+def _subjects_in(stream: str) -> tuple[str, ...]:
+    """List the subjects that a stream stores, as wildcards."""
+    families = (*TOPICS, BLOBS)
+    return tuple(f"{f.entity}.{VERSION}.>" for f in families if f.stream == stream)
+
+
+DAY_S = 86_400
+
+STREAMS: tuple[Stream, ...] = (
+    Stream(
+        name="INV",
+        subjects=_subjects_in("INV"),
+        per_subject=1,
+        max_age_s=DAY_S,
+        ttl=True,
+        compressed=False,
+    ),
+    Stream(
+        name="HEALTH",
+        subjects=_subjects_in("HEALTH"),
+        per_subject=1,
+        max_age_s=DAY_S,
+        ttl=True,
+        compressed=False,
+    ),
+    Stream(
+        name="HB",
+        subjects=_subjects_in("HB"),
+        per_subject=1,
+        storage="memory",
+        ttl=True,
+        compressed=False,
+    ),
+    Stream(name="STATE", subjects=_subjects_in("STATE"), per_subject=1),
+    Stream(
+        name="SUBMIT", subjects=_subjects_in("SUBMIT"), per_subject=1, write_once=True
+    ),
+    Stream(name="CMD", subjects=_subjects_in("CMD"), per_subject=2),
+    Stream(
+        name="DEC",
+        subjects=_subjects_in("DEC"),
+        per_subject=16,
+        atomic=True,
+        republish="evt",
+    ),
+    Stream(name="CONF", subjects=_subjects_in("CONF"), per_subject=4),
+    Stream(
+        name="SOLVE", subjects=_subjects_in("SOLVE"), per_subject=2, max_age_s=7 * DAY_S
+    ),
+    Stream(
+        name="BLOB",
+        subjects=_subjects_in("BLOB"),
+        per_subject=1,
+        max_age_s=15 * DAY_S,
+        compressed=False,
+    ),
+)

@@ -1,0 +1,122 @@
+"""Reading topics: bytes of a stream become messages that belong to their subjects.
+
+The one reader of every service. It decodes, checks each message against its subject,
+counts, logs what it refuses (one event, one level, one form), tells when everything
+that existed has come, and ends a reader whose stream lost messages. What a message
+means is the caller's.
+
+Source: docs/bus.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
+
+from contracts.errors import ContractsError
+from contracts.topics import M, Topic
+from runtime.bus import jetstream
+from runtime.bus.connection import Connection
+from runtime.bus.follower import Start, follow
+from runtime.errors import RestartError
+from runtime.log import get_logger
+from runtime.wire import Fetched, Incoming, Refused, TopicBatch
+
+MAX_REASON = 500
+"""Characters of a reason that are logged: others wrote them."""
+
+log = get_logger(__name__)
+
+
+async def read(
+    connection: Connection,
+    topics: Sequence[Topic[Any]],
+    names: Sequence[str],
+    stop: asyncio.Event,
+    *,
+    start: Start,
+    counts: Counter[str],
+    survives_restart: bool,
+) -> AsyncIterator[TopicBatch[Any]]:
+    """Read topics of one stream until `stop` is set; see `Bus.read`."""
+    (stream,) = {topic.stream for topic in topics}
+    topics_by_entity = {topic.entity: topic for topic in topics}
+    # A topic with fewer names than are given has only the subject of its first ones.
+    subjects = [topic.subjects_below(*names[: len(topic.names)]) for topic in topics]
+    caught_up = False
+    count = 0
+    async for fetched in follow(connection, stream, subjects, stop, start):
+        if fetched.restarted and not survives_restart:
+            # What we know was said there: it is found out again at a start.
+            raise RestartError(f"the stream {stream} has lost messages")
+        batch = _read_fetched(fetched, topics_by_entity, counts)
+        count += len(batch.messages)
+        if batch.caught_up and not caught_up:
+            log.info("stream.synced", stream=stream, messages=count)
+        caught_up = batch.caught_up
+        yield batch
+
+
+async def read_last(
+    connection: Connection, topic: Topic[M], names: Sequence[str]
+) -> Incoming[M] | None:
+    """Read the last message of one subject; see `Bus.read_last`."""
+    subject = topic.subject(*names)
+    received = await jetstream.last(connection, topic.stream, subject)
+    return None if received is None else Incoming.of(topic, received)
+
+
+class CaughtUp:
+    """Whether every one of several topics has been read to where it stood."""
+
+    def __init__(self, topics: Iterable[Topic[Any]]) -> None:
+        self._missing = {topic.entity for topic in topics}
+        self.event = asyncio.Event()
+        """Set from then on."""
+
+    def note(self, topic: Topic[Any], batch: TopicBatch[Any]) -> None:
+        """Take note of a batch of the topic."""
+        if batch.caught_up:
+            self._missing.discard(topic.entity)
+        if not self._missing:
+            self.event.set()
+
+    def __bool__(self) -> bool:
+        return self.event.is_set()
+
+
+def log_refused(subject: str, reason: str) -> None:
+    """Log a message that changes nothing: the one form for all readers."""
+    log.warning("message.refused", subject=subject, reason=reason[:MAX_REASON])
+
+
+def _read_fetched(
+    fetched: Fetched, topics_by_entity: dict[str, Topic[Any]], counts: Counter[str]
+) -> TopicBatch[Any]:
+    messages: list[Incoming[Any]] = []
+    refused = list(fetched.refused)
+    for received in fetched.messages:
+        topic = topics_by_entity[received.subject.partition(".")[0]]
+        try:
+            messages.append(Incoming.of(topic, received))
+        except (ContractsError, ValueError) as error:
+            refused.append(
+                Refused(
+                    subject=received.subject,
+                    reason=str(error),
+                    sequence=received.sequence,
+                )
+            )
+    for message in messages:
+        counts[message.topic.entity] += 1
+    for item in refused:
+        counts[f"{item.subject.partition('.')[0]}.refused"] += 1
+        log_refused(item.subject, item.reason)
+    return TopicBatch(
+        messages=tuple(messages),
+        refused=tuple(refused),
+        caught_up=fetched.synced,
+        restarted=fetched.restarted,
+    )

@@ -30,28 +30,31 @@ def allocate(problem: Problem) -> Decision:
         JudgedWrongError: our own answer breaks a rule; nothing may be published.
         VerdictMissingError: the Problem is incomplete.
     """
-    decided = Problem(
+    # First refuse by name what no engine states; the rest goes to an engine.
+    answerable = Problem(
         problem.pages,
-        tuple(_refused_where_unmodelled(problem)),
+        tuple(_refuse_unmodelled(problem)),
         problem.selectors,
         problem.parameters,
         problem.expected,
     )
-    found = answer(decided)
+    best = answer(answerable)
+    # Then write the answer down, with reasons for whoever is not in.
     decision = Decision(
         problem=problem.hash,
-        status=found.status,
-        objective=found.tiers,
-        gangs=tuple(_decisions(decided, found)),
-        statistics=found.statistics,
+        status=best.status,
+        objective=best.tiers,
+        gangs=tuple(_decisions(answerable, best)),
+        statistics=best.statistics,
     )
-    violations = judge(decided, decision)
+    violations = judge(answerable, decision)
     if violations:
         raise JudgedWrongError(violations)
     return decision
 
 
-def _refused_where_unmodelled(problem: Problem) -> Iterator[GangPart]:
+def _refuse_unmodelled(problem: Problem) -> Iterator[GangPart]:
+    """Go through the gangs; those that no engine can decide are refused, for now."""
     for gang in problem.gangs:
         reason = None if gang.refused else reason_not_modelled(gang, problem)
         if reason is None:
@@ -60,27 +63,30 @@ def _refused_where_unmodelled(problem: Problem) -> Iterator[GangPart]:
             yield structs.replace(gang, refused=(reason,), rejected=False)
 
 
-def _decisions(problem: Problem, found: Answer) -> Iterator[GangDecision]:
+def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
+    """Write down each gang's devices, or why it has none."""
     demand = Demand(problem.gangs)
-    placed = {demand.gangs[item.gang].uid: item for item in found.placements}
-    hopeless = {demand.gangs[index].uid for index in found.hopeless}
+    placements_by_uid = {
+        demand.gangs[placement.gang].uid: placement for placement in best.placements
+    }
+    hopeless = {demand.gangs[gang].uid for gang in best.hopeless}
     cluster = Cluster(problem.pages, problem.parameters.features)
     results = Results(problem, cluster, narrow=True)
     funnel = Funnel(problem)
     for gang in problem.gangs:
-        bare = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
+        undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:
             yield structs.replace(
-                bare, reasons=gang.refused, rejected=gang.rejected, failed=True
+                undecided, reasons=gang.refused, rejected=gang.rejected, failed=True
             )
-        elif gang.uid in placed:
-            members = results.gang(gang, placed[gang.uid])
-            yield structs.replace(bare, members=members)
-        elif found.status is Status.NOT_PROVEN and gang.uid not in hopeless:
+        elif gang.uid in placements_by_uid:
+            members = results.of_gang(gang, placements_by_uid[gang.uid])
+            yield structs.replace(undecided, members=members)
+        elif best.status is Status.NOT_PROVEN and gang.uid not in hopeless:
             message = "no answer within the work limit"
             reason = Reason(rule=Rule.NOT_PROVEN, message=message)
-            yield structs.replace(bare, reasons=(reason,))
+            yield structs.replace(undecided, reasons=(reason,))
         else:
-            reasons = funnel.reasons(gang, beaten_by=len(placed))
-            faulty = any(r.rule is Rule.SELECTOR_ERROR for r in reasons)
-            yield structs.replace(bare, reasons=reasons, failed=faulty)
+            reasons = funnel.reasons(gang, beaten_by=len(placements_by_uid))
+            is_faulty = any(reason.rule is Rule.SELECTOR_ERROR for reason in reasons)
+            yield structs.replace(undecided, reasons=reasons, failed=is_faulty)

@@ -17,7 +17,7 @@ from contracts.messages import MemberAllocated
 
 
 class Status(StrEnum):
-    """What is known of an answer's first two tiers; later ones say it themselves."""
+    """How far an answer is proven in its first two tiers; later tiers say it each."""
 
     OPTIMAL = "Optimal"
     FEASIBLE = "Feasible"

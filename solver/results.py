@@ -55,7 +55,7 @@ NAMESPACE = UUID("6c0d7a3e-98c5-5a0e-9a55-2f1f3cf1a3d0")
 
 
 class Results:
-    """Writes down what pods get.
+    """Writes down what pods get; made once a Problem.
 
     `narrow` pins a claim to its node where the node selectors of its devices cannot be
     merged, instead of giving up as kube-scheduler does.
@@ -67,8 +67,8 @@ class Results:
         self._configs = _class_configs(problem)
         self._narrow = narrow
 
-    def gang(
-        self, gang: GangPart, placed: GangPlacement
+    def of_gang(
+        self, gang: GangPart, placement: GangPlacement
     ) -> tuple[MemberAllocated, ...]:
         """Write down what every pod of a gang gets.
 
@@ -76,13 +76,13 @@ class Results:
             ResultError: node selectors that cannot be merged.
         """
         return tuple(
-            self.pod(gang, member, index, place)
-            for member, places in zip(gang.members, placed.members, strict=True)
-            for index, place in enumerate(places)
+            self.of_pod(gang, member, index, pod)
+            for member, pods in zip(gang.members, placement.members, strict=True)
+            for index, pod in enumerate(pods)
         )
 
-    def pod(
-        self, gang: GangPart, member: MemberPart, index: int, place: PodPlacement
+    def of_pod(
+        self, gang: GangPart, member: MemberPart, index: int, pod: PodPlacement
     ) -> MemberAllocated:
         """Write down what one pod gets.
 
@@ -93,98 +93,111 @@ class Results:
         for claim in member.claims:
             last = first + len(claim.requests)
             ref = claim_ref(gang, member, index, claim)
-            part = PodPlacement(
-                place.node, place.devices[first:last], place.alternatives[first:last]
+            of_claim = PodPlacement(
+                pod.node, pod.devices[first:last], pod.alternatives[first:last]
             )
             claims.append(
                 ClaimAllocated(
                     claim=claim.name,
                     ref=ref,
-                    allocation=self._allocation(claim, ref, part),
+                    allocation=self._allocation(claim, ref, of_claim),
                 )
             )
             first = last
         return MemberAllocated(
-            member=member.name, index=index, node=place.node, claims=tuple(claims)
+            member=member.name, index=index, node=pod.node, claims=tuple(claims)
         )
 
     def _allocation(
-        self, claim: ClaimPart, ref: ClaimRef, place: PodPlacement
+        self, claim: ClaimPart, ref: ClaimRef, pod: PodPlacement
     ) -> AllocationResult:
+        """Write down one claim; `pod` holds its requests alone.
+
+        Raises:
+            ResultError: node selectors that cannot be merged.
+        """
         results: list[DeviceRequestAllocationResult] = []
-        slices: list[tuple[Device, PoolSlice]] = []
+        devices_and_slices: list[tuple[Device, PoolSlice]] = []
+        names: list[str] = []
         for request, devices, alternative in zip(
-            claim.requests, place.devices, place.alternatives, strict=True
+            claim.requests, pod.devices, pod.alternatives, strict=True
         ):
-            asked = request.alternatives[alternative]
+            subrequest = request.alternatives[alternative]
             name = request.result_name(alternative)
+            names.append(name)
             for device_id in devices:
-                found = self._cluster.nodes[place.node].find(device_id)
-                if found is None:
-                    raise ResultError(f"{device_id} is not on {place.node}")
-                share = None
-                if is_shareable(found[0], self._features):
+                device_and_slice = self._cluster.nodes[pod.node].find(device_id)
+                if device_and_slice is None:
+                    raise ResultError(f"{device_id} is not on {pod.node}")
+                share_id = None
+                if is_shareable(device_and_slice[0], self._features):
                     text = f"{len(results)}/{device_id}"
-                    share = str(uuid5(_namespace(ref.uid), text))
-                results.append(self._result(asked, name, device_id, found, share))
-                slices.append(found)
-        names = [
-            request.result_name(alternative)
-            for request, alternative in zip(
-                claim.requests, place.alternatives, strict=True
-            )
-        ]
+                    share_id = str(uuid5(_namespace(ref.uid), text))
+                results.append(
+                    self._result(
+                        subrequest, name, device_id, device_and_slice, share_id
+                    )
+                )
+                devices_and_slices.append(device_and_slice)
         return AllocationResult(
             devices=DeviceAllocationResult(
                 results=tuple(results),
-                config=_config(claim, place.alternatives, names, self._configs),
+                config=_config(claim, pod.alternatives, names, self._configs),
             ),
-            node_selector=self._node_selector(claim, place.node, slices),
+            node_selector=self._node_selector(claim, pod.node, devices_and_slices),
         )
 
     def _result(
         self,
-        asked: SubrequestPart,
-        request: str,
+        subrequest: SubrequestPart,
+        name: str,
         device_id: DeviceID,
-        found: tuple[Device, PoolSlice],
+        device_and_slice: tuple[Device, PoolSlice],
         share_id: str | None,
     ) -> DeviceRequestAllocationResult:
-        device, item = found
+        device, pool_slice = device_and_slice
         features, consumed = self._features, dict[str, Quantity]()
         if share_id is not None:
             fractional = features.fractional_capacity_range
-            amounts = consumed_amounts(device, asked.capacity, fractional=fractional)
+            amounts = consumed_amounts(
+                device, subrequest.capacity, fractional=fractional
+            )
             consumed = amounts or {}
-        lists = features.device_binding
+        binds = features.device_binding
         skips = features.optional_node_operations
         return DeviceRequestAllocationResult(
-            request=request,
+            request=name,
             driver=device_id.driver,
             pool=device_id.pool,
             device=device_id.device,
-            admin_access=True if asked.admin_access else None,
-            tolerations=_tolerations(asked),
-            binding_conditions=(device.binding_conditions or ()) if lists else (),
+            admin_access=True if subrequest.admin_access else None,
+            tolerations=_tolerations(subrequest),
+            binding_conditions=(device.binding_conditions or ()) if binds else (),
             binding_failure_conditions=(
-                (device.binding_failure_conditions or ()) if lists else ()
+                (device.binding_failure_conditions or ()) if binds else ()
             ),
             share_id=share_id,
             consumed_capacity=consumed,
-            skip_node_operations=item.skip_node_operations if skips else None,
+            skip_node_operations=pool_slice.skip_node_operations if skips else None,
         )
 
     def _node_selector(
-        self, claim: ClaimPart, node: NodeName, found: list[tuple[Device, PoolSlice]]
+        self,
+        claim: ClaimPart,
+        node: NodeName,
+        devices_and_slices: list[tuple[Device, PoolSlice]],
     ) -> NodeSelector | None:
+        """Merge what the devices ask of nodes; None: they may be used everywhere."""
         fields: list[NodeSelectorRequirement] = []
         expressions: list[NodeSelectorRequirement] = []
-        for device, item in found:
-            name, selector = item.node_name, item.node_selector
-            if item.per_device_node_selection:
+        for device, pool_slice in devices_and_slices:
+            name, selector = pool_slice.node_name, pool_slice.node_selector
+            if pool_slice.per_device_node_selection:
                 name, selector = device.node_name, device.node_selector
+            # One device of a single node pins the claim, whatever the others say.
             if name is not None or device.binds_to_node:
                 return NodeSelector.of_node(node)
+            # Alternatives of several devices cannot be merged into one term.
             terms = selector.node_selector_terms if selector is not None else ()
             if len(terms) > 1:
                 if self._narrow:
@@ -198,10 +211,10 @@ class Results:
                 _add_new(term.match_expressions, expressions)
         if not fields and not expressions:
             return None
-        term = NodeSelectorTerm(
+        merged = NodeSelectorTerm(
             match_fields=tuple(fields), match_expressions=tuple(expressions)
         )
-        return NodeSelector(node_selector_terms=(term,))
+        return NodeSelector(node_selector_terms=(merged,))
 
 
 def claim_ref(
@@ -222,7 +235,7 @@ def _namespace(uid: GangUID | ClaimUID) -> UUID:
         return uuid5(NAMESPACE, uid)
 
 
-def _tolerations(asked: SubrequestPart) -> tuple[ResultToleration, ...]:
+def _tolerations(subrequest: SubrequestPart) -> tuple[ResultToleration, ...]:
     return tuple(
         ResultToleration(
             key=toleration.key,
@@ -231,17 +244,24 @@ def _tolerations(asked: SubrequestPart) -> tuple[ResultToleration, ...]:
             effect=toleration.effect,
             toleration_seconds=toleration.toleration_seconds,
         )
-        for toleration in asked.tolerations
+        for toleration in subrequest.tolerations
     )
 
 
 def _add_new(
-    found: tuple[NodeSelectorRequirement, ...], known: list[NodeSelectorRequirement]
+    requirements: tuple[NodeSelectorRequirement, ...],
+    merged: list[NodeSelectorRequirement],
 ) -> None:
-    for item in found:
-        key = (item.key, item.operator, frozenset(item.values))
-        if all((k.key, k.operator, frozenset(k.values)) != key for k in known):
-            known.append(item)
+    """Add the requirements that say something new; the order of values says nothing."""
+    for requirement in requirements:
+        if all(_meaning(other) != _meaning(requirement) for other in merged):
+            merged.append(requirement)
+
+
+def _meaning(
+    requirement: NodeSelectorRequirement,
+) -> tuple[str, str, frozenset[str]]:
+    return (requirement.key, requirement.operator, frozenset(requirement.values))
 
 
 def _class_configs(
@@ -266,31 +286,37 @@ def _config(
     An entry that covers every request of the claim names none.
     """
     entries: list[tuple[str, tuple[str, ...], DeviceConfiguration]] = []
-    by_class: dict[DeviceClassName, list[str]] = {}
+    requests_by_class: dict[DeviceClassName, list[str]] = {}
     for request, alternative, name in zip(
         claim.requests, alternatives, names, strict=True
     ):
-        chosen = request.alternatives[alternative].device_class
-        by_class.setdefault(chosen, []).append(name)
-    for class_name, requests in by_class.items():
+        device_class = request.alternatives[alternative].device_class
+        requests_by_class.setdefault(device_class, []).append(name)
+    for device_class, requests in requests_by_class.items():
         entries.extend(
-            ("FromClass", tuple(requests), item) for item in configs.get(class_name, ())
+            ("FromClass", tuple(requests), config)
+            for config in configs.get(device_class, ())
         )
-    covers = [{r.name, name} for r, name in zip(claim.requests, names, strict=True)]
+    # An entry of the claim may name a request with or without its alternative.
+    names_by_request = [
+        {request.name, name}
+        for request, name in zip(claim.requests, names, strict=True)
+    ]
     entries.extend(
-        ("FromClaim", item.requests, item)
-        for item in claim.config
-        if not item.requests or any(set(item.requests) & both for both in covers)
+        ("FromClaim", config.requests, config)
+        for config in claim.config
+        if not config.requests
+        or any(set(config.requests) & both for both in names_by_request)
     )
     return tuple(
         DeviceAllocationConfiguration(
             source=source,
-            requests=() if _covers_all(requests, covers) else requests,
-            opaque=item.opaque,
+            requests=() if _covers_all(requests, names_by_request) else requests,
+            opaque=config.opaque,
         )
-        for source, requests, item in entries
+        for source, requests, config in entries
     )
 
 
-def _covers_all(requests: tuple[str, ...], covers: list[set[str]]) -> bool:
-    return all(set(requests) & both for both in covers)
+def _covers_all(requests: tuple[str, ...], names_by_request: list[set[str]]) -> bool:
+    return all(set(requests) & both for both in names_by_request)

@@ -102,7 +102,7 @@ def written(
     found = {demand.gangs[item.gang].uid: item for item in placed}
     parts = {gang.uid: gang for gang in demand.gangs}
     gangs = tuple(
-        structs.replace(gang, members=results.gang(parts[gang.uid], found[gang.uid]))
+        structs.replace(gang, members=results.of_gang(parts[gang.uid], found[gang.uid]))
         if gang.uid in found
         else gang
         for gang in decision.gangs

@@ -99,7 +99,7 @@ class _Scheduler:
                 if place is None:
                     self._uses, self._needs = before, needs
                     return None
-                allocated = self._results.pod(gang, member, index, place)
+                allocated = self._results.of_pod(gang, member, index, place)
                 self._take(allocated)
                 self._needs[place.node] = self._with_pod(place.node, member)
                 members.append(allocated)

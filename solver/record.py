@@ -31,16 +31,12 @@ def sha_of(data: bytes) -> str:
 
 
 class PartCache:
-    """Pages and parts that were read before, so that only what changed is read."""
+    """Pages and parts of the last Problem: of the next, only what changed is read."""
 
     def __init__(self) -> None:
         self._pages: dict[str, Page] = {}
         self._parts: dict[bytes, Part] = {}
         self._nodes: dict[str, NodeParts] = {}
-
-    def knows(self, sha: str) -> bool:
-        """Say whether a page is here."""
-        return sha in self._pages
 
     def problem(self, root: bytes, pages: Mapping[str, bytes]) -> Problem:
         """Put a Problem together from its root and the pages that are not here yet.
@@ -51,37 +47,38 @@ class PartCache:
             DecodeError: bytes that are no root or no page.
             RecordError: a page is neither given nor here.
         """
-        names = ROOT.decode(root)
-        found: dict[str, Page] = {}
-        for sha in names.pages:
+        problem_root = ROOT.decode(root)
+        pages_by_sha: dict[str, Page] = {}
+        for sha in problem_root.pages:
             page = self._pages.get(sha)
             if page is None:
                 data = pages.get(sha)
                 if data is None:
                     raise RecordError(sha_of(root)[:16], f"page {sha[:16]} is missing")
                 page = Page.decode(data, self._parts, self._nodes)
-            found[sha] = page
-        self._keep(found)
-        table = SelectorTable.of_rows(names.selectors)
+            pages_by_sha[sha] = page
+        self._keep(pages_by_sha)
+        table = SelectorTable.of_rows(problem_root.selectors)
         return Problem(
-            tuple(found.values()),
-            names.gangs,
+            tuple(pages_by_sha.values()),
+            problem_root.gangs,
             table,
-            names.parameters,
-            names.expected,
+            problem_root.parameters,
+            problem_root.expected,
         )
 
     def _keep(self, pages: dict[str, Page]) -> None:
-        """Keep these pages, at the price of those that are not here yet, or gone."""
-        gone = _nodes_of(self._pages, self._pages.keys() - pages.keys())
-        come = _nodes_of(pages, pages.keys() - self._pages.keys())
-        for owner, node in gone.items():
-            if come.get(owner) is not node:
+        """Keep these pages and no others; costs what came and what went, not all."""
+        dropped = _nodes_of(self._pages, self._pages.keys() - pages.keys())
+        added = _nodes_of(pages, pages.keys() - self._pages.keys())
+        # A node whose page changed around it is dropped and added at once: it stays.
+        for owner, node in dropped.items():
+            if added.get(owner) is not node:
                 self._nodes.pop(owner, None)
                 for part in node.parts.values():
                     self._parts.pop(part.data, None)
-        for owner, node in come.items():
-            if gone.get(owner) is not node:
+        for owner, node in added.items():
+            if dropped.get(owner) is not node:
                 self._nodes[owner] = node
                 self._parts.update((part.data, part) for part in node.parts.values())
         self._pages = pages
@@ -89,10 +86,10 @@ class PartCache:
 
 def _nodes_of(pages: Mapping[str, Page], shas: Iterable[str]) -> dict[str, NodeParts]:
     """Put the nodes of some pages together, by owner."""
-    found: dict[str, NodeParts] = {}
+    nodes: dict[str, NodeParts] = {}
     for sha in shas:
-        found.update(pages[sha].nodes)
-    return found
+        nodes.update(pages[sha].nodes)
+    return nodes
 
 
 class Recorded(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Solving a recorded Problem again, and what differs if anything does.
+"""Replay: a recorded Problem solved again, and what differs if anything does.
 
 Bytes repeat for the same versions and platform; elsewhere the objective is compared,
 and it says so.
@@ -39,11 +39,11 @@ def replay(recorded: Recorded) -> tuple[ReplayResult, Decision]:
     decision = allocate(recorded.problem())
     data = DECISION.encode(decision)
     opened = recorded.opened
-    same = None if recorded.decided is None else data == recorded.decision
-    differences = () if same is not False else _differences(recorded, decision)
+    same_bytes = None if recorded.decided is None else data == recorded.decision
+    differences = () if same_bytes is not False else _differences(recorded, decision)
     result = ReplayResult(
         solve=opened.solve,
-        same_bytes=same,
+        same_bytes=same_bytes,
         same_versions=(
             opened.version == VERSION and opened.dependencies == dependency_versions()
         ),
@@ -56,20 +56,20 @@ def replay(recorded: Recorded) -> tuple[ReplayResult, Decision]:
 
 
 def _differences(recorded: Recorded, decision: Decision) -> tuple[str, ...]:
-    before = DECISION.decode(recorded.decision)
-    found = []
-    if before.status != decision.status:
-        found.append(f"status: {before.status} -> {decision.status}")
-    if before.objective != decision.objective:
-        found.append(
-            f"objective: {msgspec.json.encode(before.objective).decode()} -> "
+    original = DECISION.decode(recorded.decision)
+    differences = []
+    if original.status != decision.status:
+        differences.append(f"status: {original.status} -> {decision.status}")
+    if original.objective != decision.objective:
+        differences.append(
+            f"objective: {msgspec.json.encode(original.objective).decode()} -> "
             f"{msgspec.json.encode(decision.objective).decode()}"
         )
-    found.extend(
+    differences.extend(
         f"gang {old.namespace}/{old.name}: {old.verdict} -> {new.verdict}"
         if old.verdict != new.verdict
         else f"gang {old.namespace}/{old.name}: other nodes, devices or reasons"
-        for old, new in zip(before.gangs, decision.gangs, strict=False)
+        for old, new in zip(original.gangs, decision.gangs, strict=False)
         if old != new
     )
-    return tuple(found) or ("statistics only",)
+    return tuple(differences) or ("statistics only",)

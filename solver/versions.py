@@ -19,11 +19,11 @@ def platform_tag() -> str:
 
 
 def dependency_versions() -> dict[str, str]:
-    """Say which versions an answer's bytes depend on."""
-    found = {}
+    """Look up which versions an answer's bytes depend on."""
+    versions = {}
     for name in DEPENDENCIES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

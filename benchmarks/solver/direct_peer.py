@@ -34,9 +34,9 @@ def direct_alone(problem: Problem, limit_s: float) -> Found:
     started = time.perf_counter()
     demand = Demand(problem.gangs)
     kinds = node_kinds(problem, demand.query)
-    x = build(demand, all_needed(kinds, demand))
-    gain = weight_in(x, max(kind.priority for kind in demand.gang_kinds))
-    x.model.maximize(gain)
+    placements = build(demand, all_needed(kinds, demand))
+    gain = weight_in(placements, max(kind.priority for kind in demand.gang_kinds))
+    placements.model.maximize(gain)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = problem.parameters.seed
@@ -44,12 +44,12 @@ def direct_alone(problem: Problem, limit_s: float) -> Found:
     solver.parameters.symmetry_level = 0
     solver.parameters.linearization_level = 2
     solver.parameters.max_time_in_seconds = limit_s - (time.perf_counter() - started)
-    status = solver.solve(x.model)
+    status = solver.solve(placements.model)
     known = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     return Found(
         status=solver.status_name(status).capitalize(),
         value=round(solver.objective_value) if known else 0,
         bound=int(solver.best_objective_bound + 1e-6),
         seconds=time.perf_counter() - started,
-        variables=len(x.model.proto.variables),
+        variables=len(placements.model.proto.variables),
     )

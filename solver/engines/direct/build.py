@@ -18,13 +18,13 @@ def build(demand: Demand, nodes: tuple[NodeView, ...]) -> Placements:
     return placements
 
 
-def demand_everything(x: Placements) -> None:
+def demand_everything(placements: Placements) -> None:
     """Ask for all gangs: the model is infeasible where they do not fit together."""
-    for kind, gangs in x.demand.gang_kinds.items():
-        x.model.add(x.gangs[kind] == len(gangs))
+    for kind, gangs in placements.demand.gang_kinds.items():
+        placements.model.add(placements.gangs[kind] == len(gangs))
 
 
-def fix(x: Placements, variable: cp_model.IntVar, value: int) -> None:
+def fix(placements: Placements, variable: cp_model.IntVar, value: int) -> None:
     """Leave a variable one value."""
-    domain = x.model.proto.variables[variable.index].domain
+    domain = placements.model.proto.variables[variable.index].domain
     domain[0] = domain[1] = value

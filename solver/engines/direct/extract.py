@@ -16,16 +16,16 @@ from solver.kinds.demand import Demand
 from solver.placement import GangPlacement, PodPlacement
 
 
-def extract(x: Placements, solved: Solved) -> tuple[GangPlacement, ...]:
+def extract(placements: Placements, solved: Solved) -> tuple[GangPlacement, ...]:
     """Name the devices of every gang that is in, most urgent gang first."""
-    places = _places(x, solved)
+    places = _places(placements, solved)
     admitted = sorted(
         gang
-        for kind, members in x.demand.gang_kinds.items()
-        for gang in members[: solved.value(x.gangs[kind])]
+        for kind, members in placements.demand.gang_kinds.items()
+        for gang in members[: solved.value(placements.gangs[kind])]
     )
     queues = [iter(found) for found in places]
-    return tuple(_placed(x.demand, gang, queues) for gang in admitted)
+    return tuple(_placed(placements.demand, gang, queues) for gang in admitted)
 
 
 def _placed(
@@ -42,17 +42,17 @@ def _placed(
     )
 
 
-def _places(x: Placements, solved: Solved) -> list[list[PodPlacement]]:
+def _places(placements: Placements, solved: Solved) -> list[list[PodPlacement]]:
     """List the places of each member kind, in the order of the nodes' names."""
-    found: list[list[PodPlacement]] = [[] for _ in x.demand.member_kinds]
+    found: list[list[PodPlacement]] = [[] for _ in placements.demand.member_kinds]
     by_node: dict[int, list[Lot]] = {}
-    for lot in x.lots:
+    for lot in placements.lots:
         if solved.value(lot.pods):
             by_node.setdefault(lot.node, []).append(lot)
     left: dict[object, list[DeviceID]] = {}
-    for node in sorted(by_node, key=lambda index: x.nodes[index].name):
+    for node in sorted(by_node, key=lambda index: placements.nodes[index].name):
         for lot in by_node[node]:
-            found[lot.kind].extend(_Splitting(x, lot, solved, left).places())
+            found[lot.kind].extend(_Splitting(placements, lot, solved, left).places())
     return found
 
 
@@ -61,14 +61,14 @@ class _Splitting:
 
     def __init__(
         self,
-        x: Placements,
+        placements: Placements,
         lot: Lot,
         solved: Solved,
         left: dict[object, list[DeviceID]],
     ) -> None:
         self._lot = lot
-        self._member = x.member_of(lot)
-        self._view = x.nodes[lot.node]
+        self._member = placements.member_of(lot)
+        self._view = placements.nodes[lot.node]
         self._left = left
         self._pods = solved.value(lot.pods)
         self._picks = {a: solved.value(pick) for a, pick in lot.picks.items()}
@@ -148,7 +148,7 @@ class _Splitting:
         for c, constraint in enumerate(self._member.constraints):
             values = [
                 v
-                for (cc, v), variable in self._lot.chosen.items()
+                for (cc, v), variable in self._lot.value_picks.items()
                 if cc == c
                 for _ in range(solved.value(variable))
             ]

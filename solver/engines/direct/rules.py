@@ -9,6 +9,7 @@ compatibility groups, which may reach over several nodes, are in `shared.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
@@ -21,223 +22,237 @@ from solver.engines.direct.shared import (
     scaled,
 )
 from solver.engines.direct.variables import Lot, Placements, may_exceed
-from solver.kinds.demand import LocalConstraint
+from solver.kinds.demand import LocalAsk, LocalConstraint
 
 
-def gangs_are_whole(x: Placements) -> None:
+def gangs_are_whole(placements: Placements) -> None:
     """All pods of a gang are placed, or none.
 
-    For each member kind m: sum(pods[m, node]) = sum(count(gang, m) * in[gang]).
+    For each member kind: sum(pods[member, node]) = sum(count(gang, member) * in[gang]).
     """
-    for m, lots in enumerate(x.lots_of):
+    for member, lots in enumerate(placements.lots_of):
         terms: list[Term] = [(lot.pods, 1) for lot in lots]
-        for gang, chosen in x.gangs.items():
-            terms.extend((chosen, -pods) for kind, pods in gang.members if kind == m)
-        x.model.add(total(terms) == 0)
+        for gang, gangs_in in placements.gangs.items():
+            terms.extend(
+                (gangs_in, -pods) for kind, pods in gang.members if kind == member
+            )
+        placements.model.add(total(terms) == 0)
 
 
-def one_alternative_is_chosen(x: Placements) -> None:
+def one_alternative_is_chosen(placements: Placements) -> None:
     """Each pod takes one alternative of each request.
 
-    sum(picks[lot, a] for a of the request) = pods[lot].
+    sum(picks[lot, ask] for ask of the request) = pods[lot].
     Source: DeviceRequest.firstAvailable (KEP-4816).
     """
-    for lot in x.lots:
-        member = x.member_of(lot)
+    for lot in placements.lots:
+        member = placements.member_of(lot)
         for request in range(member.requests):
             asks = member.alternatives(request)
-            possible = [a for a in asks if a in lot.picks]
+            possible = [ask for ask in asks if ask in lot.picks]
+            # A request without a choice has no variable of its own: see `Lot.picks`.
             if len(asks) > 1 or not possible:
-                terms: list[Term] = [(lot.picks[a], 1) for a in possible]
-                x.model.add(total([*terms, (lot.pods, -1)]) == 0)
+                terms: list[Term] = [(lot.picks[ask], 1) for ask in possible]
+                placements.model.add(total([*terms, (lot.pods, -1)]) == 0)
 
 
-def requests_are_filled(x: Placements) -> None:
+def requests_are_filled(placements: Placements) -> None:
     """Each pod gets as many devices for a request as it asks for.
 
-    sum(uses[lot, a, group]) = count(a) * picks[lot, a]; of a device that may be shared
-    each pod gets one share at most.
+    sum(uses[lot, ask, group]) = count(ask) * picks[lot, ask]; of a device that may be
+    shared each pod gets one share at most.
     Source: DeviceRequest.exactly.count (ExactCount).
     """
-    for lot in x.lots:
-        member, shape = x.member_of(lot), x.shape_of(lot)
-        for a, pick in lot.picks.items():
-            ask, serving = member.asks[a], lot.serving(a)
-            if ask.all_devices or ask.count == 0:
+    for lot in placements.lots:
+        member, shape = placements.member_of(lot), placements.shape_of(lot)
+        for ask, pick in lot.picks.items():
+            alternative, serving = member.asks[ask], lot.serving(ask)
+            if alternative.all_devices or alternative.count == 0:
                 continue
-            for g, term in serving:
-                if shape.groups[g].is_shareable:
-                    x.model.add(total([term, (pick, -1)]) <= 0)
+            for group, term in serving:
+                if shape.groups[group].is_shareable:
+                    placements.model.add(total([term, (pick, -1)]) <= 0)
+            # One group that alone serves the ask is counted by `pick` itself.
             if len(serving) != 1 or serving[0][1][0] is not pick:
                 terms = [term for _, term in serving]
-                x.model.add(total([*terms, (pick, -ask.count)]) == 0)
+                filled = total([*terms, (pick, -alternative.count)]) == 0
+                placements.model.add(filled)
 
 
-def devices_are_exclusive(x: Placements) -> None:
+def devices_are_exclusive(placements: Placements) -> None:
     """No device that cannot be shared serves two requests.
 
-    For each node and group: sum(uses[lot, a, group]) <= size(group); of devices that
+    For each node and group: sum(uses[lot, ask, group]) <= size(group); of devices that
     several nodes see, over all nodes. Admin access takes nothing (KEP-5018).
     """
-    used: dict[object, list[Term]] = {}
+    uses_of_group: dict[object, list[Term]] = {}
     sizes: dict[object, int] = {}
-    for lot in x.lots:
-        asks = x.member_of(lot).asks
-        for (a, g), term in lot.uses.items():
-            group = x.shape_of(lot).groups[g]
-            if not group.is_shareable and not asks[a].admin:
-                key: object = group.identity or (lot.node, g)
-                used.setdefault(key, []).append(term)
-                sizes[key] = group.size
-    for key, terms in used.items():
-        x.model.add(total(terms) <= sizes[key])
+    for lot in placements.lots:
+        asks = placements.member_of(lot).asks
+        for (ask, group), term in lot.uses.items():
+            group_shape = placements.shape_of(lot).groups[group]
+            if not group_shape.is_shareable and not asks[ask].admin:
+                key: object = group_shape.identity or (lot.node, group)
+                uses_of_group.setdefault(key, []).append(term)
+                sizes[key] = group_shape.size
+    for key, terms in uses_of_group.items():
+        placements.model.add(total(terms) <= sizes[key])
 
 
-def admin_access_comes_last(x: Placements) -> None:
+def admin_access_comes_last(placements: Placements) -> None:
     """With admin access a claim has a device once, and nobody after it has it.
 
     For each lot (of one pod) and device: at most one use in a claim; no use for a
     request that follows one with admin access.
     Source: KEP-5018; the order is that of kube-scheduler's search.
     """
-    for lot in x.lots:
-        asks = x.member_of(lot).asks
-        if not any(ask.admin for ask in asks):
+    for lot in placements.lots:
+        asks = placements.member_of(lot).asks
+        if not any(alternative.admin for alternative in asks):
             continue
-        by_group: dict[int, list[tuple[int, Term]]] = {}
-        for (a, g), term in lot.uses.items():
-            if not x.shape_of(lot).groups[g].is_shareable:
-                by_group.setdefault(g, []).append((a, term))
-        for uses in by_group.values():
-            for a, first in uses:
-                if asks[a].admin:
-                    x.model.add(total([first]) <= 1)
-                for b, second in uses:
-                    same_claim = asks[a].claim == asks[b].claim
-                    late = asks[a].admin and asks[a].request < asks[b].request
-                    if asks[a].request < asks[b].request and (
-                        same_claim or (late and not asks[b].admin)
-                    ):
-                        x.model.add(total([first, second]) <= 1)
+        uses_of_group: dict[int, list[tuple[LocalAsk, Term]]] = {}
+        for (ask, group), term in lot.uses.items():
+            if not placements.shape_of(lot).groups[group].is_shareable:
+                uses_of_group.setdefault(group, []).append((asks[ask], term))
+        for uses in uses_of_group.values():
+            for earlier, first in uses:
+                if earlier.admin:
+                    placements.model.add(total([first]) <= 1)
+                for later, second in uses:
+                    same_claim = earlier.claim == later.claim
+                    after_admin = earlier.admin and not later.admin
+                    if earlier.request < later.request and (same_claim or after_admin):
+                        placements.model.add(total([first, second]) <= 1)
 
 
-def claims_stay_within_limit(x: Placements) -> None:
+def claims_stay_within_limit(placements: Placements) -> None:
     """A claim has at most 32 devices (DRA: AllocationResultsMaxSize)."""
-    for lot in x.lots:
-        member = x.member_of(lot)
-        if not lot.single or not may_exceed(member, x.shape_of(lot)):
+    for lot in placements.lots:
+        member = placements.member_of(lot)
+        if not lot.single or not may_exceed(member, placements.shape_of(lot)):
             continue
         for claim in range(len(member.claims)):
             terms = [
                 term
-                for (a, _), term in lot.uses.items()
-                if member.asks[a].claim == claim
+                for (ask, _), term in lot.uses.items()
+                if member.asks[ask].claim == claim
             ]
-            x.model.add(total(terms) <= MAX_DEVICES)
+            placements.model.add(total(terms) <= MAX_DEVICES)
 
 
-def node_resources_suffice(x: Placements) -> None:
+def node_resources_suffice(placements: Placements) -> None:
     """The pods on a node need no more of a resource than it has left.
 
     For each node and resource: sum(need * pods[lot]) <= free.
     Source: kube-scheduler's NodeResourcesFit.
     """
-    lots: dict[int, list[Lot]] = {}
-    for lot in x.lots:
-        lots.setdefault(lot.node, []).append(lot)
-    for found in lots.values():
-        for r, free in enumerate(x.shape_of(found[0]).free):
-            needs = [(lot, x.member_of(lot).needs[r]) for lot in found]
-            if free is None or sum(lot.most * need for lot, need in needs) <= free:
+    lots_by_node: dict[int, list[Lot]] = {}
+    for lot in placements.lots:
+        lots_by_node.setdefault(lot.node, []).append(lot)
+    for lots in lots_by_node.values():
+        for resource, free in enumerate(placements.shape_of(lots[0]).free):
+            needs = [placements.member_of(lot).needs[resource] for lot in lots]
+            most = sum(lot.most * need for lot, need in zip(lots, needs, strict=True))
+            if free is None or most <= free:
                 continue
-            amounts, limit = scaled([need for _, need in needs], free)
-            pods = [lot.pods for lot in found]
-            x.model.add(total(list(zip(pods, amounts, strict=True))) <= limit)
+            amounts, limit = scaled(needs, free)
+            pods = [lot.pods for lot in lots]
+            terms = list(zip(pods, amounts, strict=True))
+            placements.model.add(total(terms) <= limit)
 
 
-def attributes_match(x: Placements) -> None:
+def attributes_match(placements: Placements) -> None:
     """All devices of a pod in a constraint's scope have one value.
 
-    Pods choose a value: sum(chosen[lot, c, v]) = pods[lot], and their devices have it.
+    Pods choose a value: sum(value_picks[lot, constraint, value]) = pods[lot], and their
+    devices have it.
     Source: DeviceConstraint.matchAttribute; lists are KEP-5491.
     """
-    for lot in x.lots:
-        for c, constraint in enumerate(x.member_of(lot).constraints):
+    for lot in placements.lots:
+        for number, constraint in enumerate(placements.member_of(lot).constraints):
             if constraint.distinct:
                 continue
-            chosen = {v: var for (cc, v), var in lot.chosen.items() if cc == c}
-            terms: list[Term] = [(variable, 1) for variable in chosen.values()]
+            picks = {
+                value: pick
+                for (owner, value), pick in lot.value_picks.items()
+                if owner == number
+            }
+            terms: list[Term] = [(pick, 1) for pick in picks.values()]
             if lot.single:
-                x.model.add(total(terms) <= 1)
-                _match_one_pod(x, lot, constraint, chosen)
+                placements.model.add(total(terms) <= 1)
+                _match_one_pod(placements, lot, constraint, picks)
             else:
-                x.model.add(total([*terms, (lot.pods, -1)]) == 0)
-                _match_pods(x, lot, constraint, chosen)
+                placements.model.add(total([*terms, (lot.pods, -1)]) == 0)
+                _match_pods(placements, lot, constraint, picks)
 
 
 def _match_one_pod(
-    x: Placements,
+    placements: Placements,
     lot: Lot,
     constraint: LocalConstraint,
-    chosen: dict[int, cp_model.IntVar],
+    picks: dict[int, cp_model.IntVar],
 ) -> None:
-    """A device is used only if its values include the chosen one."""
-    columns, groups = dict(constraint.scope), x.shape_of(lot).groups
-    for (a, g), (variable, factor) in lot.uses.items():
-        if a in columns:
+    """A device is used only if its values include the one that the pod chose."""
+    columns, groups = dict(constraint.scope), placements.shape_of(lot).groups
+    for (ask, group), (variable, factor) in lot.uses.items():
+        if ask in columns:
             most = MAX_DEVICES if factor == 1 else 1
             terms: list[Term] = [
-                (chosen[v], -most) for v in groups[g].values[columns[a]]
+                (picks[value], -most) for value in groups[group].values[columns[ask]]
             ]
-            x.model.add(total([(variable, 1), *terms]) <= 0)
+            placements.model.add(total([(variable, 1), *terms]) <= 0)
 
 
 def _match_pods(
-    x: Placements,
+    placements: Placements,
     lot: Lot,
     constraint: LocalConstraint,
-    chosen: dict[int, cp_model.IntVar],
+    picks: dict[int, cp_model.IntVar],
 ) -> None:
     """Of each value as many devices are used as the pods that chose it ask for."""
-    groups = x.shape_of(lot).groups
-    for a, column in constraint.scope:
-        ask = x.member_of(lot).asks[a]
-        for value, variable in chosen.items():
+    groups = placements.shape_of(lot).groups
+    for ask, column in constraint.scope:
+        alternative = placements.member_of(lot).asks[ask]
+        for value, pick in picks.items():
             terms = [
-                t for g, t in lot.serving(a) if groups[g].values[column] == (value,)
+                term
+                for group, term in lot.serving(ask)
+                if groups[group].values[column] == (value,)
             ]
-            if not ask.all_devices:
-                x.model.add(total([*terms, (variable, -ask.count)]) == 0)
+            if not alternative.all_devices:
+                filled = total([*terms, (pick, -alternative.count)]) == 0
+                placements.model.add(filled)
             elif terms:
-                x.model.add(total([(lot.pods, 1), (variable, -1)]) == 0)
+                placements.model.add(total([(lot.pods, 1), (pick, -1)]) == 0)
 
 
-def attributes_are_distinct(x: Placements) -> None:
+def attributes_are_distinct(placements: Placements) -> None:
     """No two devices of a pod in a constraint's scope have a value in common.
 
     For each lot (of one pod) and value: sum(uses in scope with the value) <= 1.
     Source: DeviceConstraint.distinctAttribute (KEP-5075).
     """
-    for lot in x.lots:
-        groups = x.shape_of(lot).groups
-        for constraint in x.member_of(lot).constraints:
+    for lot in placements.lots:
+        groups = placements.shape_of(lot).groups
+        for constraint in placements.member_of(lot).constraints:
             if not constraint.distinct:
                 continue
             columns = dict(constraint.scope)
-            by_value: dict[int, list[Term]] = {}
-            for (a, g), term in lot.uses.items():
-                for value in groups[g].values[columns[a]] if a in columns else ():
-                    by_value.setdefault(value, []).append(term)
-            for terms in by_value.values():
-                x.model.add(total(terms) <= 1)
+            uses_of_value: dict[int, list[Term]] = {}
+            for (ask, group), term in lot.uses.items():
+                if ask in columns:
+                    for value in groups[group].values[columns[ask]]:
+                        uses_of_value.setdefault(value, []).append(term)
+            for terms in uses_of_value.values():
+                placements.model.add(total(terms) <= 1)
 
 
-def single_lots_fill_in_order(x: Placements) -> None:
+def single_lots_fill_in_order(placements: Placements) -> None:
     """Of equal lots the first are used: no rule of DRA, it only breaks symmetry."""
-    for before, after in zip(x.lots, x.lots[1:], strict=False):
-        same = (before.kind, before.node) == (after.kind, after.node)
-        if after.single and same:
-            x.model.add(after.pods <= before.pods)
+    for first, second in pairwise(placements.lots):
+        is_same = (first.kind, first.node) == (second.kind, second.node)
+        if second.single and is_same:
+            placements.model.add(second.pods <= first.pods)
 
 
 RULES: tuple[Callable[[Placements], None], ...] = (

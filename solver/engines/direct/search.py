@@ -90,17 +90,19 @@ class DirectSearch:
         )
 
     def _built(self, nodes: tuple[NodeView, ...]) -> Placements:
-        x = build(self._demand, nodes)
+        placements = build(self._demand, nodes)
         self._models += 1
-        self._variables = max(self._variables, len(x.model.proto.variables))
-        self._constraints = max(self._constraints, len(x.model.proto.constraints))
-        return x
+        self._variables = max(self._variables, len(placements.model.proto.variables))
+        self._constraints = max(
+            self._constraints, len(placements.model.proto.constraints)
+        )
+        return placements
 
     def _solve(
-        self, x: Placements, limit: float, *, feasibility: bool
+        self, placements: Placements, limit: float, *, feasibility: bool
     ) -> cpsat.Outcome:
         outcome = cpsat.solve(
-            x.model,
+            placements.model,
             work_limit=min(limit, self._parameters.work_limit - self._work),
             seed=self._parameters.seed,
             feasibility=feasibility,
@@ -110,11 +112,11 @@ class DirectSearch:
 
     def _everything_on(self, nodes: tuple[NodeView, ...]) -> Best | None:
         """Place all gangs with their first choices on these nodes, if it can be."""
-        x = self._built(nodes)
-        demand_everything(x)
-        first_choices_only(x)
-        outcome = self._solve(x, SMALL_WORK, feasibility=True)
-        return (x, outcome) if isinstance(outcome, cpsat.Solved) else None
+        placements = self._built(nodes)
+        demand_everything(placements)
+        first_choices_only(placements)
+        outcome = self._solve(placements, SMALL_WORK, feasibility=True)
+        return (placements, outcome) if isinstance(outcome, cpsat.Solved) else None
 
     def _everything_better(self, best: Best, everything: tuple[NodeView, ...]) -> Best:
         """Pursue the later goals from an answer that has everything."""
@@ -123,28 +125,33 @@ class DirectSearch:
         if only_nodes and _touched(best) == least:
             self._bounds[TOUCHED, None] = least
             return best
-        x, complete = best[0], len(everything) <= LATER_NODES
+        placements, complete = best[0], len(everything) <= LATER_NODES
         if complete:
-            known = {view.name for view in x.nodes}
+            known = {view.name for view in placements.nodes}
             others = (view for view in everything if view.name not in known)
-            x = self._built((*x.nodes, *others))
-            demand_everything(x)
-            first_choices_only(x)
-        found, _ = self._pursue(x, self._later, best, proven=complete)
+            placements = self._built((*placements.nodes, *others))
+            demand_everything(placements)
+            first_choices_only(placements)
+        found, _ = self._pursue(placements, self._later, best, proven=complete)
         if only_nodes and found is not None and _touched(found) == least:
             self._bounds[TOUCHED, None] = least
         return found or best
 
     def _best_on(self, nodes: tuple[NodeView, ...]) -> EngineResult:
         """Pursue one goal after the other on all nodes."""
-        x = self._built(nodes)
-        best, proven = self._pursue(x, self._first, None, proven=True)
+        placements = self._built(nodes)
+        best, proven = self._pursue(placements, self._first, None, proven=True)
         if best is not None and len(nodes) <= LATER_NODES:
-            best, _ = self._pursue(x, self._later, best, proven=proven)
+            best, _ = self._pursue(placements, self._later, best, proven=proven)
         return self._found(best, proven=proven)
 
     def _pursue(
-        self, x: Placements, goals: list[Goal], best: Best | None, *, proven: bool
+        self,
+        placements: Placements,
+        goals: list[Goal],
+        best: Best | None,
+        *,
+        proven: bool,
     ) -> tuple[Best | None, bool]:
         """Pursue goals; each keeps what was reached before. Says if all are proven.
 
@@ -152,40 +159,42 @@ class DirectSearch:
         """
         for goal in goals:
             self._bounds[goal] = None
-            gain = gain_of(x, goal)
+            gain = gain_of(placements, goal)
             if gain is None:
                 proven = False
                 continue
-            x.model.maximize(gain)
-            _hint(x, best)
+            placements.model.maximize(gain)
+            _hint(placements, best)
             limit = LATER_WORK.get(goal[0], self._parameters.work_limit)
-            outcome = self._solve(x, limit, feasibility=False)
+            outcome = self._solve(placements, limit, feasibility=False)
             if isinstance(outcome, cpsat.Solved):
-                best = (x, outcome)
+                best = (placements, outcome)
                 if proven:
                     self._bounds[goal] = abs(outcome.whole_bound)
                 proven = proven and outcome.optimal
-                x.model.add(gain >= outcome.value_reached)
+                placements.model.add(gain >= outcome.value_reached)
             else:
                 proven = False
         return best, proven
 
 
-def _hint(x: Placements, best: Best | None) -> None:
+def _hint(placements: Placements, best: Best | None) -> None:
     """Start from what was found, in this model or in one over its first nodes."""
-    x.model.clear_hints()  # type: ignore[no-untyped-call]  # ships no types for it
+    placements.model.clear_hints()  # type: ignore[no-untyped-call]  # ships no types for it
     if best is None:
         return
     known, solved = best
     names = known.model.proto.variables
     values = {names[i].name: value for i, value in enumerate(solved.values)}
-    for index, variable in enumerate(x.model.proto.variables):
+    for index, variable in enumerate(placements.model.proto.variables):
         value = values.get(variable.name)
         if variable.name and value is not None:
-            x.model.add_hint(x.model.get_int_var_from_proto_index(index), value)
+            placements.model.add_hint(
+                placements.model.get_int_var_from_proto_index(index), value
+            )
 
 
 def _touched(best: Best) -> int:
     """Count the nodes that pods are on."""
-    x, solved = best
-    return len({lot.node for lot in x.lots if solved.value(lot.pods)})
+    placements, solved = best
+    return len({lot.node for lot in placements.lots if solved.value(lot.pods)})

@@ -11,122 +11,155 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from math import gcd
+from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
+from solver.kinds.demand import LocalAsk
 from solver.kinds.nodes import GroupShape
 
-_INT64 = 1 << 62
-Sums = dict[object, list[Term]]
-"""Terms by what they are summed for."""
+_MAX_SUM = 1 << 62
+Key = tuple[object, ...]
+"""What something is summed for: a device, a counter or a counter set, and for whom."""
+Sums = dict[Key, list[Term]]
 
 
-def capacity_suffices(x: Placements) -> None:
+def capacity_suffices(placements: Placements) -> None:
     """Shares of a device consume no more of a capacity than it has left.
 
     For each device that may be shared and capacity: sum(cost * uses) <= left.
     Source: KEP-5075.
     """
     sums: Sums = defaultdict(list)
-    left: dict[object, int] = {}
-    for lot in x.lots:
-        for key, admin, term, (a, group) in _uses(x, lot):
-            if group.traits.left is None:
+    left: dict[Key, int] = {}
+    for lot in placements.lots:
+        for use in _uses_of(placements, lot):
+            traits = use.group.traits
+            if traits.left is None:
                 continue
-            cost = group.traits.costs[x.member_of(lot).asks[a].kind]
-            for i, amount in enumerate(cost):
-                for place in _places(x, lot, (*key, i), admin=admin):
-                    sums[place].append((term[0], term[1] * amount))
-                    left[place] = group.traits.left[i]
-    _limit(x.model, sums, left)
+            for capacity, cost in enumerate(traits.costs[use.ask.kind]):
+                subject = (*use.device, capacity)
+                for key in _sums_for(placements, lot, subject, admin=use.ask.admin):
+                    variable, factor = use.term
+                    sums[key].append((variable, factor * cost))
+                    left[key] = traits.left[capacity]
+    _limit(placements.model, sums, left)
 
 
-def counters_suffice(x: Placements) -> None:
+def counters_suffice(placements: Placements) -> None:
     """Devices draw no more from a counter than is left of it; a shared one once.
 
     For each counter: sum(draw * devices) <= left.
     Source: KEP-4815.
     """
-    sums: Sums = defaultdict(list)
-    left: dict[object, int] = {}
-    charged: dict[object, cp_model.IntVar] = {}
-    counted: set[object] = set()
-    for lot in x.lots:
-        counters = x.shape_of(lot).counters
-        for key, admin, term, (_, group) in _uses(x, lot):
-            for number, amount in group.traits.draws:
+    charges = _Charges(placements.model)
+    left: dict[Key, int] = {}
+    for lot in placements.lots:
+        counters = placements.shape_of(lot).counters
+        for use in _uses_of(placements, lot):
+            for number, draw in use.group.traits.draws:
                 counter = counters[number]
-                name = (counter.identity or (lot.node, number),)
-                for place in _places(x, lot, name, admin=admin):
-                    left[place] = min(left.get(place, counter.left), counter.left)
-                    if not group.is_shareable:
-                        sums[place].append((term[0], term[1] * amount))
-                        continue
-                    once = (place[1:], key)
-                    if once not in charged:
-                        charged[once] = x.model.new_bool_var(f"charged{len(charged)}")
-                    if (once, place) not in counted:
-                        counted.add((once, place))
-                        sums[place].append((charged[once], amount))
-                    x.model.add(total([(term[0], 1), (charged[once], -lot.most)]) <= 0)
-    _limit(x.model, sums, left)
+                subject = (counter.identity or (lot.node, number),)
+                for key in _sums_for(placements, lot, subject, admin=use.ask.admin):
+                    left[key] = min(left.get(key, counter.left), counter.left)
+                    if use.group.is_shareable:
+                        charges.add_once(key, lot, use, draw)
+                    else:
+                        variable, factor = use.term
+                        charges.sums[key].append((variable, factor * draw))
+    _limit(placements.model, charges.sums, left)
 
 
-def compatibility_groups_agree(x: Placements) -> None:
+class _Charges:
+    """What devices draw from counters; a shared device draws once, however often used.
+
+    A variable says whether such a device is used at all: used <= most * charged.
+    """
+
+    def __init__(self, model: cp_model.CpModel) -> None:
+        self.sums: Sums = defaultdict(list)
+        self._model = model
+        self._charged: dict[object, cp_model.IntVar] = {}
+        self._counted: set[object] = set()
+
+    def add_once(self, key: Key, lot: Lot, use: Use, draw: int) -> None:
+        """Count a use of a shared device; only its first counts in a sum."""
+        # The batch and each pod with admin access are charged apart: see `_sums_for`.
+        once = (key[1:], use.device)
+        if once not in self._charged:
+            name = f"charged{len(self._charged)}"
+            self._charged[once] = self._model.new_bool_var(name)
+        charged = self._charged[once]
+        if (once, key) not in self._counted:
+            self._counted.add((once, key))
+            self.sums[key].append((charged, draw))
+        self._model.add(total([(use.term[0], 1), (charged, -lot.most)]) <= 0)
+
+
+def compatibility_groups_agree(placements: Placements) -> None:
     """All devices on a counter set have a group in common, or none has any.
 
     For each counter set one group is chosen; a device is used only if it has it.
     Source: KEP-5963.
     """
-    uses: dict[object, list[tuple[Lot, Term, tuple[str, ...]]]] = defaultdict(list)
+    members: dict[object, list[tuple[Lot, Term, tuple[str, ...]]]] = defaultdict(list)
     allowed: dict[object, tuple[str, ...] | None] = {}
-    for lot in x.lots:
-        sets = x.shape_of(lot).sets
-        for _, _, term, (_, group) in _uses(x, lot):
-            for number, mine in group.traits.groups:
+    # First collect by counter set who draws from it, and which groups others left.
+    for lot in placements.lots:
+        sets = placements.shape_of(lot).sets
+        for use in _uses_of(placements, lot):
+            for number, groups in use.group.traits.groups:
                 left, identity = sets[number]
                 key: object = identity or (lot.node, number)
-                uses[key].append((lot, term, mine))
+                members[key].append((lot, use.term, groups))
                 allowed[key] = left
-    for key, items in uses.items():
-        names = sorted({name for _, _, mine in items for name in mine})
+    # Then let each set choose one of them.
+    for key, drawing in members.items():
         left = allowed[key]
-        chosen = {
-            name: x.model.new_bool_var(f"group[{key},{name}]")
-            for name in names
+        picks = {
+            name: placements.model.new_bool_var(f"group[{key},{name}]")
+            for name in sorted({name for _, _, groups in drawing for name in groups})
             if left is None or name in left
         }
-        x.model.add(total([(variable, 1) for variable in chosen.values()]) <= 1)
-        for lot, term, mine in items:
+        placements.model.add(total([(pick, 1) for pick in picks.values()]) <= 1)
+        for lot, term, groups in drawing:
             most = lot.most * 32
-            fits: list[Term] = [(chosen[n], -most) for n in mine if n in chosen]
-            x.model.add(total([(term[0], 1), *fits]) <= 0)
+            fits: list[Term] = [
+                (picks[name], -most) for name in groups if name in picks
+            ]
+            placements.model.add(total([(term[0], 1), *fits]) <= 0)
 
 
-Use = tuple[tuple[object, ...], bool, Term, tuple[int, GroupShape]]
-"""(who the device is, admin access, devices, (ask, group))."""
+class Use(NamedTuple):
+    """Devices of one group that serve one ask of a lot."""
+
+    device: Key
+    """Who the devices are: what several nodes see is one, wherever it is used."""
+    term: Term
+    ask: LocalAsk
+    group: GroupShape
 
 
-def _uses(x: Placements, lot: Lot) -> Iterator[Use]:
-    groups, asks = x.shape_of(lot).groups, x.member_of(lot).asks
-    for (a, g), term in lot.uses.items():
-        key = groups[g].identity or (lot.node, g)
-        yield key, asks[a].admin, term, (a, groups[g])
+def _uses_of(placements: Placements, lot: Lot) -> Iterator[Use]:
+    groups, asks = placements.shape_of(lot).groups, placements.member_of(lot).asks
+    for (ask, group), term in lot.uses.items():
+        device = groups[group].identity or (lot.node, group)
+        yield Use(device, term, asks[ask], groups[group])
 
 
-def _places(
-    x: Placements, lot: Lot, key: object, *, admin: bool
-) -> Iterator[tuple[object, ...]]:
-    """Say for which sums a use counts: the batch's, and that of a pod with access."""
+def _sums_for(
+    placements: Placements, lot: Lot, subject: object, *, admin: bool
+) -> Iterator[Key]:
+    """List the sums that a use is part of: the batch's, and that of an admin pod."""
     if not admin:
-        yield (key,)
-    if any(ask.admin for ask in x.member_of(lot).asks):
-        yield (key, id(lot))
+        yield (subject,)
+    if any(ask.admin for ask in placements.member_of(lot).asks):
+        yield (subject, id(lot))
 
 
-def _limit(model: cp_model.CpModel, sums: Sums, left: dict[object, int]) -> None:
+def _limit(model: cp_model.CpModel, sums: Sums, left: dict[Key, int]) -> None:
     """Bound each sum; amounts are divided by what they have in common."""
     for key, terms in sums.items():
         amounts, limit = scaled([factor for _, factor in terms], left[key])
@@ -139,10 +172,10 @@ def scaled(amounts: Iterable[int], limit: int) -> tuple[list[int], int]:
 
     Exact as long as a common divisor does it; beyond that against the request.
     """
-    listed = list(amounts)
-    common = gcd(*listed) or 1
-    listed, limit = [amount // common for amount in listed], limit // common
-    while max([abs(limit), *listed], default=0) * (len(listed) + 1) * 4096 > _INT64:
-        listed = [-(-amount // 2) for amount in listed]
+    divided = list(amounts)
+    common = gcd(*divided) or 1
+    divided, limit = [amount // common for amount in divided], limit // common
+    while max([abs(limit), *divided], default=0) * (len(divided) + 1) * 4096 > _MAX_SUM:
+        divided = [-(-amount // 2) for amount in divided]
         limit //= 2
-    return listed, limit
+    return divided, limit

@@ -1,4 +1,4 @@
-"""The value of what is left over (tier 3), as an expression over the direct model.
+"""The slack value (tier 3), as an expression over the direct model.
 
 Room is the least of some linear terms and its value is concave in room, so a model
 that maximises it needs only upper bounds: room is a whole number that no term is below,
@@ -30,21 +30,22 @@ Sum = tuple[list[Term], int]
 """Terms and a constant."""
 
 
-def value_kept(x: Placements) -> cp_model.LinearExprT | None:
+def value_kept(placements: Placements) -> cp_model.LinearExprT | None:
     """Say what is to be maximised: minus the value lost; None: numbers are too large.
 
     For each node and expected kind: weight * (size * room + 2 * first), less what it
     was before.
     """
-    return _Leftover(x).kept()
+    return _RoomModel(placements).value_kept()
 
 
-class _Leftover:
+class _RoomModel:
     """Adds the room on each node to a model."""
 
-    def __init__(self, x: Placements) -> None:
-        self._x = x
+    def __init__(self, placements: Placements) -> None:
+        self._placements = placements
         self._fits = True
+        """Whether no sum so far could leave 64 bits."""
         self._taken: dict[tuple[int, int], list[Term]] = defaultdict(list)
         """(node, group) -> devices that pods have for themselves."""
         self._consumed: dict[tuple[int, int, int], list[Term]] = defaultdict(list)
@@ -52,111 +53,141 @@ class _Leftover:
         self._needed: dict[tuple[int, int], list[Term]] = defaultdict(list)
         """(node, resource) -> what pods need."""
         self._shares: dict[tuple[int, int, int], Sum] = {}
-        self._nodes = dict.fromkeys(lot.node for lot in x.lots)
+        """(node, group, request kind) -> further shares of the devices."""
+        self._nodes = dict.fromkeys(lot.node for lot in placements.lots)
         self._add_uses()
 
-    def kept(self) -> cp_model.LinearExprT | None:
-        """Sum the value kept over all nodes and expected kinds."""
-        expected, terms, before = self._x.demand.expected, list[Term](), 0
+    def value_kept(self) -> cp_model.LinearExprT | None:
+        """Sum the value kept over all nodes and expected kinds; None: too large."""
+        expected = self._placements.demand.expected
+        terms: list[Term] = []
+        value_before = 0
         for node in self._nodes:
-            before += value_of_shape(expected, self._x.nodes[node].shape)
+            shape = self._placements.nodes[node].shape
+            value_before += value_of_shape(expected, shape)
             for number, kind in enumerate(expected):
-                terms += self._value(node, number, kind)
-        if not self._fits or 2 * before >= _INT53:
+                terms += self._value_terms(node, number, kind)
+        if not self._fits or 2 * value_before >= _INT53:
             return None
-        return total(terms) - before
+        return total(terms) - value_before
 
     def _add_uses(self) -> None:
-        for lot in self._x.lots:
-            member, shape = self._x.member_of(lot), self._x.shape_of(lot)
-            for (a, g), (variable, factor) in lot.uses.items():
-                ask, traits = member.asks[a], shape.groups[g].traits
-                if ask.admin:
+        """Collect what the pods of the batch take, by what they take it of."""
+        for lot in self._placements.lots:
+            member = self._placements.member_of(lot)
+            shape = self._placements.shape_of(lot)
+            for (ask, group), (variable, factor) in lot.uses.items():
+                alternative, traits = member.asks[ask], shape.groups[group].traits
+                if alternative.admin:
                     continue
                 if traits.left is None:
-                    self._taken[lot.node, g].append((variable, factor))
+                    self._taken[lot.node, group].append((variable, factor))
                     continue
-                for i, cost in enumerate(traits.costs[ask.kind]):
+                for capacity, cost in enumerate(traits.costs[alternative.kind]):
                     term = (variable, factor * cost)
-                    self._consumed[lot.node, g, i].append(term)
-            for r, need in enumerate(member.needs):
-                self._needed[lot.node, r].append((lot.pods, need))
+                    self._consumed[lot.node, group, capacity].append(term)
+            for resource, need in enumerate(member.needs):
+                self._needed[lot.node, resource].append((lot.pods, need))
 
-    def _value(self, node: int, number: int, kind: ExpectedKind) -> list[Term]:
+    def _value_terms(self, node: int, number: int, kind: ExpectedKind) -> list[Term]:
         """Weigh the room for a kind on a node."""
-        most = room_on(kind.member, self._x.nodes[node].shape)
+        most = room_on(kind.member, self._placements.nodes[node].shape)
         if not most or not kind.weight or not kind.size:
             return []
-        model, name = self._x.model, f"{node},{number}"
+        model, name = self._placements.model, f"{node},{number}"
         room = model.new_int_var(0, most, f"room[{name}]")
         limit = min(FIRST, most * kind.size)
         first = model.new_int_var(0, limit, f"first[{name}]")
         model.add(first <= kind.size * room)
-        self._bound(node, kind, room)
+        self._bound_room(node, kind, room)
         return [(room, kind.weight * kind.size), (first, kind.weight * MORE)]
 
-    def _bound(self, node: int, kind: ExpectedKind, room: cp_model.IntVar) -> None:
-        member, shape = kind.member, self._x.nodes[node].shape
-        for r, (need, free) in enumerate(zip(member.needs, shape.free, strict=True)):
+    def _bound_room(self, node: int, kind: ExpectedKind, room: cp_model.IntVar) -> None:
+        """Bound the room by all that the batch leaves of a node."""
+        member, shape = kind.member, self._placements.nodes[node].shape
+        # First by what the node itself has left, as NodeResourcesFit counts.
+        needs = zip(member.needs, shape.free, strict=True)
+        for resource, (need, free) in enumerate(needs):
             if need and free is not None:
-                self._at_most(room, need, ([], free), self._needed[node, r])
-        for ask in member.asks:
+                self._at_most(room, need, ([], free), self._needed[node, resource])
+        # Then by the devices of each request.
+        for alternative in member.asks:
             groups = range(len(shape.groups))
-            self._at_most(room, ask.count, self._uses(node, ask, groups), [])
+            uses_left = self._uses_left(node, alternative, groups)
+            self._at_most(room, alternative.count, uses_left, [])
+        # Then by the devices of each constraint: value by value, summed.
         for constraint in member.constraints:
-            scope = [(member.asks[a], column) for a, column in constraint.scope]
+            scope = [(member.asks[ask], column) for ask, column in constraint.scope]
             values = {
-                v for g in shape.groups for _, column in scope for v in g.values[column]
+                value
+                for group in shape.groups
+                for _, column in scope
+                for value in group.values[column]
             }
-            parts = [self._having(node, value, scope) for value in sorted(values)]
+            parts = [
+                self._room_with_value(node, value, scope) for value in sorted(values)
+            ]
             self._at_most(room, 1, ([(part, 1) for part in parts], 0), [])
 
-    def _having(
+    def _room_with_value(
         self, node: int, value: int, scope: list[tuple[LocalAsk, int]]
     ) -> cp_model.IntVar:
         """Count the pods whose devices have one value in common."""
-        groups, most = self._x.nodes[node].shape.groups, []
+        groups, bounds = self._placements.nodes[node].shape.groups, []
         sums = []
-        for ask, column in scope:
-            own = [g for g, group in enumerate(groups) if value in group.values[column]]
-            most.append(sum(uses_at_most(groups[g], ask) for g in own) // ask.count)
-            sums.append((ask.count, self._uses(node, ask, own)))
-        number = len(self._x.model.proto.variables)
-        part = self._x.model.new_int_var(0, min(most), f"having[{number}]")
-        for count, left in sums:
-            self._at_most(part, count, left, [])
+        for alternative, column in scope:
+            having = [
+                index
+                for index, group in enumerate(groups)
+                if value in group.values[column]
+            ]
+            uses = sum(uses_at_most(groups[index], alternative) for index in having)
+            bounds.append(uses // alternative.count)
+            uses_left = self._uses_left(node, alternative, having)
+            sums.append((alternative.count, uses_left))
+        model = self._placements.model
+        number = len(model.proto.variables)
+        part = model.new_int_var(0, min(bounds), f"having[{number}]")
+        for count, uses_left in sums:
+            self._at_most(part, count, uses_left, [])
         return part
 
-    def _uses(self, node: int, ask: LocalAsk, groups: range | list[int]) -> Sum:
+    def _uses_left(
+        self, node: int, alternative: LocalAsk, groups: range | list[int]
+    ) -> Sum:
         """Count the uses that are left of some groups' devices."""
-        terms, left = list[Term](), 0
-        shape = self._x.nodes[node].shape
-        for g in groups:
-            most = uses_at_most(shape.groups[g], ask)
+        terms, constant = list[Term](), 0
+        shape = self._placements.nodes[node].shape
+        for group in groups:
+            most = uses_at_most(shape.groups[group], alternative)
             if not most:
                 continue
-            if shape.groups[g].is_shareable:
-                more, constant = self._shares_of(node, g, ask, most)
+            if shape.groups[group].is_shareable:
+                more, free = self._shares_left(node, group, alternative, most)
             else:
-                more = [(v, -f) for v, f in self._taken[node, g]]
-                constant = most
-            terms, left = terms + more, left + constant
-        return terms, left
+                taken = self._taken[node, group]
+                more = [(variable, -factor) for variable, factor in taken]
+                free = most
+            terms, constant = terms + more, constant + free
+        return terms, constant
 
-    def _shares_of(self, node: int, g: int, ask: LocalAsk, most: int) -> Sum:
+    def _shares_left(
+        self, node: int, group: int, alternative: LocalAsk, most: int
+    ) -> Sum:
         """Count the further shares of a device."""
-        key = (node, g, ask.kind)
+        key = (node, group, alternative.kind)
         if key not in self._shares:
-            traits = self._x.nodes[node].shape.groups[g].traits
+            traits = self._placements.nodes[node].shape.groups[group].traits
+            costs = traits.costs[alternative.kind]
             bounds = [
-                (cost, left, self._consumed[node, g, i])
-                for i, (cost, left) in enumerate(
-                    zip(traits.costs[ask.kind], traits.left or (), strict=False)
+                (cost, left, self._consumed[node, group, capacity])
+                for capacity, (cost, left) in enumerate(
+                    zip(costs, traits.left or (), strict=False)
                 )
                 if cost
             ]
-            name = f"shares[{node},{g},{ask.kind}]"
-            shares = self._x.model.new_int_var(0, most, name)
+            name = f"shares[{node},{group},{alternative.kind}]"
+            shares = self._placements.model.new_int_var(0, most, name)
             for cost, left, consumed in bounds:
                 self._at_most(shares, cost, ([], left), consumed)
             self._shares[key] = ([(shares, 1)], 0)
@@ -166,13 +197,17 @@ class _Leftover:
         self, variable: cp_model.IntVar, factor: int, left: Sum, taken: list[Term]
     ) -> None:
         """Bound factor * variable by what is left once something is taken."""
-        terms, limit = left
-        listed: list[Term] = [(variable, factor), *((v, -f) for v, f in terms)]
-        listed += taken
-        common = gcd(*(f for _, f in listed)) or 1
-        listed, limit = [(v, f // common) for v, f in listed], limit // common
-        largest = max(abs(limit), *(abs(f) for _, f in listed))
-        if largest * (len(listed) + 1) * 4096 > _INT62:
+        left_terms, limit = left
+        terms: list[Term] = [
+            (variable, factor),
+            *((var, -amount) for var, amount in left_terms),
+            *taken,
+        ]
+        common = gcd(*(amount for _, amount in terms)) or 1
+        terms = [(var, amount // common) for var, amount in terms]
+        limit = limit // common
+        largest = max(abs(limit), *(abs(amount) for _, amount in terms))
+        if largest * (len(terms) + 1) * 4096 > _INT62:
             self._fits = False
             return
-        self._x.model.add(total(listed) <= limit)
+        self._placements.model.add(total(terms) <= limit)

@@ -37,19 +37,24 @@ class Lot:
         self.most = most
         self.single = single
         self.picks: dict[int, cp_model.IntVar] = {}
-        """Ask -> pods that take this alternative; impossible ones are left out."""
+        """Ask -> pods that take this alternative; impossible ones are left out. Where
+        the request has no other alternative it is `pods` itself."""
         self.uses: dict[tuple[int, int], Term] = {}
         """(ask, group) -> devices of the group that serve it."""
-        self.chosen: dict[tuple[int, int], cp_model.IntVar] = {}
+        self.value_picks: dict[tuple[int, int], cp_model.IntVar] = {}
         """(constraint, value) -> pods whose devices share this value."""
 
     def serving(self, ask: int) -> list[tuple[int, Term]]:
         """List the groups that may serve an ask, with the devices they give."""
-        return [(g, term) for (a, g), term in self.uses.items() if a == ask]
+        return [(group, term) for (a, group), term in self.uses.items() if a == ask]
 
 
 class Placements:
-    """All variables of one direct model."""
+    """All variables of one direct model.
+
+    An `ask` is an index into `MemberKind.asks`, a `group` one into `NodeShape.groups`,
+    a `node` one into `nodes`.
+    """
 
     def __init__(
         self, model: cp_model.CpModel, demand: Demand, nodes: tuple[NodeView, ...]
@@ -63,103 +68,116 @@ class Placements:
         for number, (kind, members) in enumerate(demand.gang_kinds.items()):
             self.gangs[kind] = model.new_int_var(0, len(members), f"in[{number}]")
         for node, view in enumerate(nodes):
-            for number, member in enumerate(demand.member_kinds):
-                self._add_lots(node, view, number, member)
+            for kind_number, member in enumerate(demand.member_kinds):
+                self._add_lots(node, view, kind_number, member)
 
     def _add_lots(
-        self, node: int, view: NodeView, number: int, member: MemberKind
+        self, node: int, view: NodeView, kind: int, member: MemberKind
     ) -> None:
-        most = min(pods_at_most(member, view.shape), self.demand.pods[number])
+        most = min(pods_at_most(member, view.shape), self.demand.pods[kind])
         if most == 0:
             return
         divisible = is_divisible(member, view.shape)
         for slot, size in enumerate([most] if divisible else [1] * most):
-            name = f"{number},{node},{slot}"
+            name = f"{kind},{node},{slot}"
             pods = self.model.new_int_var(0, size, f"pods[{name}]")
-            lot = Lot(number, node, pods, size, single=not divisible)
+            lot = Lot(kind, node, pods, size, single=not divisible)
             for request in range(member.requests):
                 self._add_request(lot, view, member, request, name)
-            self._add_choices(lot, view, member, name)
+            self._add_value_picks(lot, view, member, name)
             self.lots.append(lot)
-            self.lots_of[number].append(lot)
+            self.lots_of[kind].append(lot)
 
     def _add_request(
         self, lot: Lot, view: NodeView, member: MemberKind, request: int, name: str
     ) -> None:
-        asks = [a for a in member.alternatives(request) if _possible(member, a, view)]
-        for a in asks:
+        asks = member.alternatives(request)
+        for ask in (ask for ask in asks if _is_possible(member, ask, view)):
             pick = lot.pods
-            if len(member.alternatives(request)) > 1:
-                pick = self.model.new_int_var(0, lot.most, f"picks[{name},{a}]")
-            lot.picks[a] = pick
-            self._add_uses(lot, view, member, a, name)
+            if len(asks) > 1:
+                pick = self.model.new_int_var(0, lot.most, f"picks[{name},{ask}]")
+            lot.picks[ask] = pick
+            self._add_uses(lot, view, member, ask, name)
 
     def _add_uses(
-        self, lot: Lot, view: NodeView, member: MemberKind, a: int, name: str
+        self, lot: Lot, view: NodeView, member: MemberKind, ask: int, name: str
     ) -> None:
-        ask, pick = member.asks[a], lot.picks[a]
-        groups = list(groups_for(member, a, view.shape))
-        for g in groups:
-            shape = view.shape.groups[g]
-            if ask.all_devices:
-                lot.uses[a, g] = (pick, shape.size)
-            elif len(groups) == 1 and not shape.is_shareable:
-                lot.uses[a, g] = (pick, ask.count)
-            elif ask.count:
-                each = 1 if shape.is_shareable else min(shape.size, ask.count)
-                most = min(uses_at_most(shape, ask), each * lot.most)
-                variable = self.model.new_int_var(0, most, f"uses[{name},{a},{g}]")
-                lot.uses[a, g] = (variable, 1)
+        alternative, pick = member.asks[ask], lot.picks[ask]
+        groups = list(groups_for(member, ask, view.shape))
+        for group in groups:
+            group_shape = view.shape.groups[group]
+            # Where pods have no choice, how many of them there are says all.
+            if alternative.all_devices:
+                lot.uses[ask, group] = (pick, group_shape.size)
+            elif len(groups) == 1 and not group_shape.is_shareable:
+                lot.uses[ask, group] = (pick, alternative.count)
+            elif alternative.count:
+                per_pod = min(group_shape.size, alternative.count)
+                if group_shape.is_shareable:
+                    per_pod = 1
+                most = min(uses_at_most(group_shape, alternative), per_pod * lot.most)
+                text = f"uses[{name},{ask},{group}]"
+                lot.uses[ask, group] = (self.model.new_int_var(0, most, text), 1)
 
-    def _add_choices(
+    def _add_value_picks(
         self, lot: Lot, view: NodeView, member: MemberKind, name: str
     ) -> None:
-        for c, constraint in enumerate(member.constraints):
+        for number, constraint in enumerate(member.constraints):
             if constraint.distinct:
                 continue
             for value in values_of(lot, view, constraint):
-                text = f"chosen[{name},{c},{value}]"
-                lot.chosen[c, value] = self.model.new_int_var(0, lot.most, text)
+                text = f"value_picks[{name},{number},{value}]"
+                pick = self.model.new_int_var(0, lot.most, text)
+                lot.value_picks[number, value] = pick
 
     def member_of(self, lot: Lot) -> MemberKind:
-        """Say what the pods of a lot need."""
+        """Look up what the pods of a lot need."""
         return self.demand.member_kinds[lot.kind]
 
     def shape_of(self, lot: Lot) -> NodeShape:
-        """Say what the lot's node is like."""
+        """Look up what the lot's node is like."""
         return self.nodes[lot.node].shape
 
 
-def _possible(member: MemberKind, a: int, view: NodeView) -> bool:
-    """Say whether a node may serve an alternative at all."""
-    ask, shape = member.asks[a], view.shape
-    if not ask.all_devices:
+def _is_possible(member: MemberKind, ask: int, view: NodeView) -> bool:
+    """Whether a node may serve an alternative at all."""
+    alternative, shape = member.asks[ask], view.shape
+    if not alternative.all_devices:
         return True
-    meant = [g for g, group in enumerate(shape.groups) if group.mask >> ask.kind & 1]
-    devices = sum(shape.groups[g].size for g in meant)
+    # `All` means every device of the kind: each must be free and meet the constraints.
+    kind = alternative.kind
+    meant = [
+        index for index, group in enumerate(shape.groups) if group.mask >> kind & 1
+    ]
+    devices = sum(shape.groups[index].size for index in meant)
     return (
-        bool(shape.all_free >> ask.kind & 1)
+        bool(shape.all_free >> kind & 1)
         and devices <= MAX_DEVICES
-        and meant == list(groups_for(member, a, shape))
+        and meant == list(groups_for(member, ask, shape))
     )
 
 
 @cached(bound=16384)
 def is_divisible(member: MemberKind, shape: NodeShape) -> bool:
-    """Say whether any split of a lot's devices among its pods is valid."""
-    if any(ask.admin for ask in member.asks) or may_exceed(member, shape):
+    """Whether any split of a lot's devices among its pods is valid."""
+    if any(alternative.admin for alternative in member.asks):
+        return False
+    if may_exceed(member, shape):
         return False
     constrained: set[int] = set()
     for constraint in member.constraints:
-        asks = {a for a, _ in constraint.scope}
-        requests = {member.asks[a].request for a in asks}
+        asks = {ask for ask, _ in constraint.scope}
+        requests = {member.asks[ask].request for ask in asks}
+        # A request in two constraints, or devices of one pod that must differ.
         if constraint.distinct or constrained & requests:
             return False
+        # A choice inside the constraint.
         if any(len(member.alternatives(request)) > 1 for request in requests):
             return False
         constrained |= requests
+        # Devices that stand for several values, or that several pods have.
         for group in shape.groups:
-            serves = any(group.mask >> member.asks[a].kind & 1 for a in asks)
+            serves = any(group.mask >> member.asks[ask].kind & 1 for ask in asks)
             several = any(
                 len(group.values[column]) > 1 for _, column in constraint.scope
             )
@@ -169,30 +187,30 @@ def is_divisible(member: MemberKind, shape: NodeShape) -> bool:
 
 
 def may_exceed(member: MemberKind, shape: NodeShape) -> bool:
-    """Say whether some choice of alternatives breaks the limit of a claim."""
+    """Whether some choice of alternatives breaks the limit of a claim."""
     most = [0] * len(member.claims)
     for request in range(member.requests):
-        asks = [member.asks[a] for a in member.alternatives(request)]
-        most[asks[0].claim] += max(
-            sum(g.size for g in shape.groups if g.mask >> ask.kind & 1)
-            if ask.all_devices
-            else ask.count
-            for ask in asks
+        alternatives = [member.asks[ask] for ask in member.alternatives(request)]
+        most[alternatives[0].claim] += max(
+            sum(group.size for group in shape.groups if group.mask >> each.kind & 1)
+            if each.all_devices
+            else each.count
+            for each in alternatives
         )
-    return any(total > MAX_DEVICES for total in most)
+    return any(devices > MAX_DEVICES for devices in most)
 
 
-def groups_for(member: MemberKind, a: int, shape: NodeShape) -> Iterator[int]:
+def groups_for(member: MemberKind, ask: int, shape: NodeShape) -> Iterator[int]:
     """Go through the groups that may serve an ask, given its constraints.
 
     A group that lacks a compared attribute serves nothing in that scope.
     """
-    mask = 1 << member.asks[a].kind
+    mask = 1 << member.asks[ask].kind
     compared = [
         column
         for constraint in member.constraints
-        for ask, column in constraint.scope
-        if ask == a
+        for constrained, column in constraint.scope
+        if constrained == ask
     ]
     for index, group in enumerate(shape.groups):
         if group.mask & mask and all(group.values[column] for column in compared):
@@ -205,8 +223,8 @@ def values_of(lot: Lot, view: NodeView, constraint: LocalConstraint) -> list[int
     return sorted(
         {
             value
-            for a, g in lot.uses
-            if a in columns
-            for value in view.shape.groups[g].values[columns[a]]
+            for ask, group in lot.uses
+            if ask in columns
+            for value in view.shape.groups[group].values[columns[ask]]
         }
     )

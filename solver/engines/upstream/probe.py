@@ -74,20 +74,20 @@ def first_solution(
     view = view_of(world.node, demand.query, problem)
     if view is None:
         return None
-    x = build(demand, (view,))
-    demand_everything(x)
-    if not x.lots:
+    placements = build(demand, (view,))
+    demand_everything(placements)
+    if not placements.lots:
         return None
-    return _Probing(x, problem.parameters.seed).run()
+    return _Probing(placements, problem.parameters.seed).run()
 
 
 class _Probing:
     """Fixes one choice after the other."""
 
-    def __init__(self, x: Placements, seed: int) -> None:
-        self._x = x
-        self._lot: Lot = x.lots[0]
-        self._member = x.member_of(self._lot)
+    def __init__(self, placements: Placements, seed: int) -> None:
+        self._placements = placements
+        self._lot: Lot = placements.lots[0]
+        self._member = placements.member_of(self._lot)
         self._seed = seed
         self._work = 0.0
         self._last: cpsat.Solved | None = None
@@ -113,7 +113,7 @@ class _Probing:
     def _devices(self, a: int) -> list[int]:
         """Take the earliest devices that still leave a solution."""
         positions = {
-            self._x.nodes[0].groups[g].positions[0]: term
+            self._placements.nodes[0].groups[g].positions[0]: term
             for g, term in self._lot.serving(a)
         }
         if self._member.asks[a].all_devices:
@@ -130,15 +130,15 @@ class _Probing:
         """Fix a choice if a solution remains with it; else rule it out."""
         variable, _ = term
         known = self._last is not None and self._last.value(variable) == 1
-        fix(self._x, variable, 1)
+        fix(self._placements, variable, 1)
         if known or self._is_feasible():
             return True
-        fix(self._x, variable, 0)
+        fix(self._placements, variable, 0)
         return False
 
     def _is_feasible(self) -> bool:
         outcome = cpsat.solve(
-            self._x.model,
+            self._placements.model,
             work_limit=WORK - self._work,
             seed=self._seed,
             feasibility=True,

@@ -13,7 +13,7 @@ from ortools.sat.python import cp_model
 
 from solver.engines.direct.build import build
 from solver.engines.direct.objective import weight_in
-from solver.engines.direct.restrict import all_needed
+from solver.engines.direct.restrict import all_needed_nodes
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import node_kinds
 from solver.problem.problem import Problem
@@ -34,7 +34,7 @@ def direct_alone(problem: Problem, limit_s: float) -> Found:
     started = time.perf_counter()
     demand = Demand(problem.gangs)
     kinds = node_kinds(problem, demand.query)
-    placements = build(demand, all_needed(kinds, demand))
+    placements = build(demand, all_needed_nodes(kinds, demand))
     gain = weight_in(placements, max(kind.priority for kind in demand.gang_kinds))
     placements.model.maximize(gain)
     solver = cp_model.CpSolver()

@@ -1,4 +1,4 @@
-"""The direct model of a batch on some nodes: variables, rules, and nothing solved."""
+"""The direct model of a batch on some nodes, built by its rules and not yet solved."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def build(demand: Demand, nodes: tuple[NodeView, ...]) -> Placements:
     return placements
 
 
-def demand_everything(placements: Placements) -> None:
-    """Ask for all gangs: the model is infeasible where they do not fit together."""
+def require_all_gangs(placements: Placements) -> None:
+    """Require all gangs: the model is infeasible where they do not fit together."""
     for kind, gangs in placements.demand.gang_kinds.items():
         placements.model.add(placements.gangs[kind] == len(gangs))
 

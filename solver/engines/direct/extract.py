@@ -15,22 +15,25 @@ from solver.engines.direct.variables import Lot, Placements
 from solver.kinds.demand import Demand
 from solver.placement import GangPlacement, PodPlacement
 
+Free = dict[object, list[DeviceID]]
+"""Devices that were not given out yet: by who they are, or by node and group."""
+
 
 def extract(placements: Placements, solved: Solved) -> tuple[GangPlacement, ...]:
     """Name the devices of every gang that is in, most urgent gang first."""
-    places = _places(placements, solved)
-    admitted = sorted(
+    gangs_in = sorted(
         gang
-        for kind, members in placements.demand.gang_kinds.items()
-        for gang in members[: solved.value(placements.gangs[kind])]
+        for kind, gangs in placements.demand.gang_kinds.items()
+        for gang in gangs[: solved.value(placements.gangs[kind])]
     )
-    queues = [iter(found) for found in places]
-    return tuple(_placed(placements.demand, gang, queues) for gang in admitted)
+    queues = [iter(pods) for pods in _pods_by_kind(placements, solved)]
+    return tuple(_place_gang(placements.demand, gang, queues) for gang in gangs_in)
 
 
-def _placed(
+def _place_gang(
     demand: Demand, gang: int, queues: list[Iterator[PodPlacement]]
 ) -> GangPlacement:
+    """Take a gang's pods from the queues of their kinds."""
     members = demand.gangs[gang].members
     kinds = demand.member_kinds_of[gang]
     return GangPlacement(
@@ -42,117 +45,134 @@ def _placed(
     )
 
 
-def _places(placements: Placements, solved: Solved) -> list[list[PodPlacement]]:
-    """List the places of each member kind, in the order of the nodes' names."""
-    found: list[list[PodPlacement]] = [[] for _ in placements.demand.member_kinds]
-    by_node: dict[int, list[Lot]] = {}
+def _pods_by_kind(placements: Placements, solved: Solved) -> list[list[PodPlacement]]:
+    """List the pods of each member kind, in the order of the nodes' names."""
+    pods: list[list[PodPlacement]] = [[] for _ in placements.demand.member_kinds]
+    lots_by_node: dict[int, list[Lot]] = {}
     for lot in placements.lots:
         if solved.value(lot.pods):
-            by_node.setdefault(lot.node, []).append(lot)
-    left: dict[object, list[DeviceID]] = {}
-    for node in sorted(by_node, key=lambda index: placements.nodes[index].name):
-        for lot in by_node[node]:
-            found[lot.kind].extend(_Splitting(placements, lot, solved, left).places())
-    return found
+            lots_by_node.setdefault(lot.node, []).append(lot)
+    free: Free = {}
+    for node in sorted(lots_by_node, key=lambda index: placements.nodes[index].name):
+        for lot in lots_by_node[node]:
+            split = _LotSplit(placements, lot, solved, free)
+            pods[lot.kind].extend(split.pods())
+    return pods
 
 
-class _Splitting:
-    """Splits the devices of a lot among its pods; `left`: those not given out yet."""
+class _LotSplit:
+    """Splits the devices of a lot among its pods; `free` is shared by all lots.
+
+    The lot's rules hold for any split (see `variables.py`), so pods take what the model
+    counted group by group, in order.
+    """
 
     def __init__(
-        self,
-        placements: Placements,
-        lot: Lot,
-        solved: Solved,
-        left: dict[object, list[DeviceID]],
+        self, placements: Placements, lot: Lot, solved: Solved, free: Free
     ) -> None:
         self._lot = lot
         self._member = placements.member_of(lot)
         self._view = placements.nodes[lot.node]
-        self._left = left
-        self._pods = solved.value(lot.pods)
-        self._picks = {a: solved.value(pick) for a, pick in lot.picks.items()}
+        self._free = free
+        self._count = solved.value(lot.pods)
+        self._picks = {ask: solved.value(pick) for ask, pick in lot.picks.items()}
         self._budget = {
-            key: solved.value(variable) * factor
-            for key, (variable, factor) in lot.uses.items()
+            ask_and_group: solved.value(variable) * factor
+            for ask_and_group, (variable, factor) in lot.uses.items()
         }
+        """(ask, group) -> devices that the lot may still take."""
         self._values = self._chosen_values(solved)
 
-    def places(self) -> list[PodPlacement]:
+    def pods(self) -> list[PodPlacement]:
         """Give each pod its devices."""
-        by_request = [self._chosen_asks(r) for r in range(self._member.requests)]
-        found = []
-        for pod in range(self._pods):
-            asks = [chosen[pod] for chosen in by_request]
-            later = [
-                chosen[pod:].count(a)
-                for a, chosen in zip(asks, by_request, strict=True)
+        chosen = [self._chosen_asks(index) for index in range(self._member.requests)]
+        pods = []
+        for pod in range(self._count):
+            asks = [asks_of_pods[pod] for asks_of_pods in chosen]
+            remaining = [
+                asks_of_pods[pod:].count(ask)
+                for ask, asks_of_pods in zip(asks, chosen, strict=True)
             ]
-            devices = [
-                self._devices(a, pods, self._values[pod])
-                for a, pods in zip(asks, later, strict=True)
-            ]
-            ranks = tuple(self._member.asks[a].rank for a in asks)
-            found.append(PodPlacement(self._view.name, tuple(devices), ranks))
-        return found
+            devices = tuple(
+                self._devices(ask, count, self._values[pod])
+                for ask, count in zip(asks, remaining, strict=True)
+            )
+            ranks = tuple(self._member.asks[ask].rank for ask in asks)
+            pods.append(PodPlacement(self._view.name, devices, ranks))
+        return pods
 
     def _chosen_asks(self, request: int) -> list[int]:
-        """Say which alternative of a request each pod takes, best first."""
-        asks = [a for a in self._member.alternatives(request) if a in self._picks]
-        return [a for a in asks for _ in range(self._picks[a])]
+        """List the alternative of a request that each pod takes, best first."""
+        asks = [ask for ask in self._member.alternatives(request) if ask in self._picks]
+        return [ask for ask in asks for _ in range(self._picks[ask])]
 
     def _devices(
-        self, a: int, pods: int, values: dict[int, list[tuple[int, int]]]
+        self, ask: int, remaining: int, values: dict[int, list[tuple[int, int]]]
     ) -> tuple[DeviceID, ...]:
-        """Take one pod's devices; `pods`: how many of the lot still take this ask."""
-        ask, taken = self._member.asks[a], list[tuple[int, DeviceID]]()
+        """Take one pod's devices for one ask.
+
+        `remaining` counts the pods of the lot that still take this ask, this one
+        included.
+        """
+        alternative = self._member.asks[ask]
         shapes, groups = self._view.shape.groups, self._view.groups
         budgets = [
-            (g, self._budget[a, g])
-            for g, _ in self._lot.serving(a)
-            if all(v in shapes[g].values[column] for column, v in values.get(a, ()))
+            (group, self._budget[ask, group])
+            for group, _ in self._lot.serving(ask)
+            if all(
+                value in shapes[group].values[column]
+                for column, value in values.get(ask, ())
+            )
         ]
-        # A device that all remaining pods must share comes first.
-        budgets.sort(key=lambda item: -(shapes[item[0]].is_shareable * item[1] // pods))
-        for g, budget in budgets:
-            wanted = budget
-            if not ask.all_devices:
-                wanted = min(wanted, ask.count - len(taken))
-            if shapes[g].is_shareable:
-                wanted = min(wanted, 1)
-            order = dict(zip(groups[g].devices, groups[g].positions, strict=True))
-            names = self._take(g, wanted, keep=shapes[g].is_shareable or ask.admin)
-            taken.extend((order[name], name) for name in names)
-            self._budget[a, g] -= wanted
-        return tuple(name for _, name in sorted(taken))
 
-    def _take(self, group: int, wanted: int, *, keep: bool) -> list[DeviceID]:
+        def shares_due(entry: tuple[int, int]) -> int:
+            group, budget = entry
+            return shapes[group].is_shareable * budget // remaining
+
+        # A device that all remaining pods must share comes first.
+        budgets.sort(key=shares_due, reverse=True)
+        taken = list[tuple[int, DeviceID]]()
+        for group, budget in budgets:
+            count = budget
+            if not alternative.all_devices:
+                count = min(count, alternative.count - len(taken))
+            if shapes[group].is_shareable:
+                count = min(count, 1)
+            named = groups[group]
+            positions = dict(zip(named.devices, named.positions, strict=True))
+            keep = shapes[group].is_shareable or alternative.admin
+            devices = self._take(group, count, keep=keep)
+            taken.extend((positions[device], device) for device in devices)
+            self._budget[ask, group] -= count
+        return tuple(device for _, device in sorted(taken))
+
+    def _take(self, group: int, count: int, *, keep: bool) -> list[DeviceID]:
         """Take the first devices of a group; `keep`: others may have them, too."""
         devices = self._view.groups[group].devices
         if keep:
-            return list(devices[:wanted])
+            return list(devices[:count])
         key = self._view.shape.groups[group].identity or (self._lot.node, group)
-        left = self._left.setdefault(key, list(devices))
-        taken = left[:wanted]
-        del left[:wanted]
+        free = self._free.setdefault(key, list(devices))
+        taken = free[:count]
+        del free[:count]
         return taken
 
     def _chosen_values(self, solved: Solved) -> list[dict[int, list[tuple[int, int]]]]:
-        """Say for each pod of a lot which values its devices must have.
+        """List for each pod of a lot which values its devices must have.
 
         One entry a pod: ask -> (column, value) of each matchAttribute over it.
         """
-        choices: list[dict[int, list[tuple[int, int]]]] = [
-            {} for _ in range(self._pods)
+        values_of_pods: list[dict[int, list[tuple[int, int]]]] = [
+            {} for _ in range(self._count)
         ]
-        for c, constraint in enumerate(self._member.constraints):
+        for number, constraint in enumerate(self._member.constraints):
             values = [
-                v
-                for (cc, v), variable in self._lot.value_picks.items()
-                if cc == c
-                for _ in range(solved.value(variable))
+                value
+                for (owner, value), pick in self._lot.value_picks.items()
+                if owner == number
+                for _ in range(solved.value(pick))
             ]
-            for choice, value in zip(choices, values, strict=False):
-                for a, column in constraint.scope:
-                    choice.setdefault(a, []).append((column, value))
-        return choices
+            for values_of_pod, value in zip(values_of_pods, values, strict=False):
+                for ask, column in constraint.scope:
+                    values_of_pod.setdefault(ask, []).append((column, value))
+        return values_of_pods

@@ -13,18 +13,20 @@ from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import NodeKind, NodeShape, NodeView
 
 
-def all_needed(kinds: tuple[NodeKind, ...], demand: Demand) -> tuple[NodeView, ...]:
+def all_needed_nodes(
+    kinds: tuple[NodeKind, ...], demand: Demand
+) -> tuple[NodeView, ...]:
     """Choose nodes such that no answer needs another: kinds are exchangeable."""
     pods = sum(demand.pods)
     return tuple(
         view
         for kind in kinds
-        if any(pods_at_most(m, kind.shape) for m in demand.member_kinds)
+        if any(pods_at_most(member, kind.shape) for member in demand.member_kinds)
         for view in kind.nodes[:pods]
     )
 
 
-def enough(
+def enough_nodes(
     kinds: tuple[NodeKind, ...], demand: Demand, *, spare: int
 ) -> tuple[NodeView, ...]:
     """Choose nodes that hold `spare` times the batch's pods by count, tightest first.
@@ -32,31 +34,34 @@ def enough(
     Large pods choose first; a node chosen for one kind of pod is not counted for
     another.
     """
-    taken = [0] * len(kinds)
-    order = sorted(
+    chosen = [0] * len(kinds)
+    """Nodes of each kind."""
+    largest_first = sorted(
         range(len(demand.member_kinds)),
-        key=lambda m: (-demand.member_kinds[m].asked, m),
+        key=lambda number: (-demand.member_kinds[number].asked, number),
     )
-    for m in order:
-        member, wanted = demand.member_kinds[m], demand.pods[m] * spare
-        for index in sorted(
-            range(len(kinds)), key=lambda i: (_tightness(member, kinds[i].shape), i)
-        ):
+    for number in largest_first:
+        member, pods_left = demand.member_kinds[number], demand.pods[number] * spare
+        tightest_first = sorted(
+            range(len(kinds)),
+            key=lambda index: (_tightness(member, kinds[index].shape), index),
+        )
+        for index in tightest_first:
             most = pods_at_most(member, kinds[index].shape)
-            if wanted <= 0 or most == 0:
+            if pods_left <= 0 or most == 0:
                 continue
-            free = len(kinds[index].nodes) - taken[index]
-            used = min(free, -(-wanted // most))
-            taken[index] += used
-            wanted -= used * most
+            available = len(kinds[index].nodes) - chosen[index]
+            nodes = min(available, -(-pods_left // most))
+            chosen[index] += nodes
+            pods_left -= nodes * most
     return tuple(
         view
-        for kind, count in zip(kinds, taken, strict=True)
+        for kind, count in zip(kinds, chosen, strict=True)
         for view in kind.nodes[:count]
     )
 
 
-def fewest_nodes(kinds: tuple[NodeKind, ...], demand: Demand) -> int:
+def count_fewest_nodes(kinds: tuple[NodeKind, ...], demand: Demand) -> int:
     """Bound from below how many nodes the whole batch touches, by counting."""
     bounds = [0]
     for member, pods in zip(demand.member_kinds, demand.pods, strict=True):
@@ -66,7 +71,7 @@ def fewest_nodes(kinds: tuple[NodeKind, ...], demand: Demand) -> int:
 
 
 def _tightness(member: MemberKind, shape: NodeShape) -> tuple[int, int]:
-    """Rank node shapes for a pod: least left over, then fewest devices."""
+    """Rank node shapes for a pod: fewest devices to spare, then fewest devices."""
     size = sum(group.size for group in shape.groups)
     used = min(pods_at_most(member, shape) * member.asked, size)
     return (size - used, size)

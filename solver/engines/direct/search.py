@@ -2,7 +2,7 @@
 
 A model over enough nodes that asks for everything: if it has a solution, no more gangs
 can be in, nor with better alternatives. Else the complete model, one goal after the
-other. What is left over and the nodes touched are pursued last, and proven only where
+other. Slack value and the nodes touched are pursued last, and proven only where
 the nodes are few. Limits are work units.
 """
 
@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from solver.decision import Status
 from solver.engines import cpsat
-from solver.engines.direct.build import build, demand_everything
+from solver.engines.direct.build import build, require_all_gangs
 from solver.engines.direct.extract import extract
-from solver.engines.direct.objective import first_choices_only, gain_of
-from solver.engines.direct.restrict import all_needed, enough, fewest_nodes
+from solver.engines.direct.objective import allow_first_choices_only, gain_of
+from solver.engines.direct.restrict import (
+    all_needed_nodes,
+    count_fewest_nodes,
+    enough_nodes,
+)
 from solver.engines.direct.variables import Placements
 from solver.engines.goals import (
     RANKS,
@@ -37,10 +41,11 @@ LATER_WORK = {SLACK: 0.5, TOUCHED: 0.1}
 LATER_NODES = 128
 """Over more nodes the complete model does not pursue them."""
 Best = tuple[Placements, cpsat.Solved]
+"""A model and its best solution so far."""
 
 
 class DirectSearch:
-    """One run over the models; counts what they cost."""
+    """One search over the models; counts what they cost. `run` it once."""
 
     def __init__(
         self, demand: Demand, kinds: tuple[NodeKind, ...], parameters: Parameters
@@ -57,19 +62,25 @@ class DirectSearch:
 
     def run(self) -> EngineResult:
         """Try the small models, then the complete one."""
-        everything = all_needed(self._kinds, self._demand)
+        all_nodes = all_needed_nodes(self._kinds, self._demand)
         for spare in SPARES:
-            nodes = enough(self._kinds, self._demand, spare=spare)
-            if len(nodes) >= len(everything):
+            nodes = enough_nodes(self._kinds, self._demand, spare=spare)
+            if len(nodes) >= len(all_nodes):
                 break
-            best = self._everything_on(nodes)
+            best = self._place_all_on(nodes)
             if best is not None:
-                best = self._everything_better(best, everything)
-                return self._found(best, proven=True)
-        return self._best_on(everything)
+                # Everything is in with its first choices: only later goals are open.
+                best = self._pursue_later(best, all_nodes)
+                return self._result(best, proven=True)
+        return self._place_best_on(all_nodes)
 
-    def _found(self, best: Best | None, *, proven: bool) -> EngineResult:
-        effort = self._effort()
+    def _result(self, best: Best | None, *, proven: bool) -> EngineResult:
+        effort = Effort(
+            models=self._models,
+            variables=self._variables,
+            constraints=self._constraints,
+            work=round(self._work, 6),
+        )
         if best is None:
             return EngineResult(
                 status=Status.NOT_PROVEN, bounds=self._bounds, effort=effort
@@ -81,21 +92,12 @@ class DirectSearch:
             effort=effort,
         )
 
-    def _effort(self) -> Effort:
-        return Effort(
-            models=self._models,
-            variables=self._variables,
-            constraints=self._constraints,
-            work=round(self._work, 6),
-        )
-
-    def _built(self, nodes: tuple[NodeView, ...]) -> Placements:
+    def _build(self, nodes: tuple[NodeView, ...]) -> Placements:
         placements = build(self._demand, nodes)
+        proto = placements.model.proto
         self._models += 1
-        self._variables = max(self._variables, len(placements.model.proto.variables))
-        self._constraints = max(
-            self._constraints, len(placements.model.proto.constraints)
-        )
+        self._variables = max(self._variables, len(proto.variables))
+        self._constraints = max(self._constraints, len(proto.constraints))
         return placements
 
     def _solve(
@@ -110,40 +112,44 @@ class DirectSearch:
         self._work += outcome.work
         return outcome
 
-    def _everything_on(self, nodes: tuple[NodeView, ...]) -> Best | None:
+    def _build_all_in(self, nodes: tuple[NodeView, ...]) -> Placements:
+        """Build a model in which all gangs are in, with their first choices."""
+        placements = self._build(nodes)
+        require_all_gangs(placements)
+        allow_first_choices_only(placements)
+        return placements
+
+    def _place_all_on(self, nodes: tuple[NodeView, ...]) -> Best | None:
         """Place all gangs with their first choices on these nodes, if it can be."""
-        placements = self._built(nodes)
-        demand_everything(placements)
-        first_choices_only(placements)
+        placements = self._build_all_in(nodes)
         outcome = self._solve(placements, SMALL_WORK, feasibility=True)
         return (placements, outcome) if isinstance(outcome, cpsat.Solved) else None
 
-    def _everything_better(self, best: Best, everything: tuple[NodeView, ...]) -> Best:
+    def _pursue_later(self, best: Best, all_nodes: tuple[NodeView, ...]) -> Best:
         """Pursue the later goals from an answer that has everything."""
-        least = fewest_nodes(self._kinds, self._demand)
-        only_nodes = self._later == [(TOUCHED, None)]
-        if only_nodes and _touched(best) == least:
-            self._bounds[TOUCHED, None] = least
+        fewest = count_fewest_nodes(self._kinds, self._demand)
+        only_touched = self._later == [(TOUCHED, None)]
+        if only_touched and _count_touched(best) == fewest:
+            self._bounds[TOUCHED, None] = fewest
             return best
-        placements, complete = best[0], len(everything) <= LATER_NODES
+        # On all nodes, if they are few: else what is reached cannot be proven.
+        placements, complete = best[0], len(all_nodes) <= LATER_NODES
         if complete:
-            known = {view.name for view in placements.nodes}
-            others = (view for view in everything if view.name not in known)
-            placements = self._built((*placements.nodes, *others))
-            demand_everything(placements)
-            first_choices_only(placements)
-        found, _ = self._pursue(placements, self._later, best, proven=complete)
-        if only_nodes and found is not None and _touched(found) == least:
-            self._bounds[TOUCHED, None] = least
-        return found or best
+            names = {view.name for view in placements.nodes}
+            others = (view for view in all_nodes if view.name not in names)
+            placements = self._build_all_in((*placements.nodes, *others))
+        better, _ = self._pursue(placements, self._later, best, proven=complete)
+        if only_touched and better is not None and _count_touched(better) == fewest:
+            self._bounds[TOUCHED, None] = fewest
+        return better or best
 
-    def _best_on(self, nodes: tuple[NodeView, ...]) -> EngineResult:
+    def _place_best_on(self, nodes: tuple[NodeView, ...]) -> EngineResult:
         """Pursue one goal after the other on all nodes."""
-        placements = self._built(nodes)
+        placements = self._build(nodes)
         best, proven = self._pursue(placements, self._first, None, proven=True)
         if best is not None and len(nodes) <= LATER_NODES:
             best, _ = self._pursue(placements, self._later, best, proven=proven)
-        return self._found(best, proven=proven)
+        return self._result(best, proven=proven)
 
     def _pursue(
         self,
@@ -153,7 +159,7 @@ class DirectSearch:
         *,
         proven: bool,
     ) -> tuple[Best | None, bool]:
-        """Pursue goals; each keeps what was reached before. Says if all are proven.
+        """Pursue goals; each keeps what was reached before. Returns if all are proven.
 
         `proven`: whether all goals before were, on all nodes that matter.
         """
@@ -172,6 +178,7 @@ class DirectSearch:
                 if proven:
                     self._bounds[goal] = abs(outcome.whole_bound)
                 proven = proven and outcome.optimal
+                # The goals that follow must not give this one up again.
                 placements.model.add(gain >= outcome.value_reached)
             else:
                 proven = False
@@ -179,22 +186,21 @@ class DirectSearch:
 
 
 def _hint(placements: Placements, best: Best | None) -> None:
-    """Start from what was found, in this model or in one over its first nodes."""
-    placements.model.clear_hints()  # type: ignore[no-untyped-call]  # ships no types for it
+    """Start from the best so far, of this model or of one over its first nodes."""
+    model = placements.model
+    model.clear_hints()  # type: ignore[no-untyped-call]  # ships no types for it
     if best is None:
         return
-    known, solved = best
-    names = known.model.proto.variables
-    values = {names[i].name: value for i, value in enumerate(solved.values)}
-    for index, variable in enumerate(placements.model.proto.variables):
+    solved_placements, solved = best
+    variables = solved_placements.model.proto.variables
+    values = {variables[i].name: value for i, value in enumerate(solved.values)}
+    for index, variable in enumerate(model.proto.variables):
         value = values.get(variable.name)
         if variable.name and value is not None:
-            placements.model.add_hint(
-                placements.model.get_int_var_from_proto_index(index), value
-            )
+            model.add_hint(model.get_int_var_from_proto_index(index), value)
 
 
-def _touched(best: Best) -> int:
+def _count_touched(best: Best) -> int:
     """Count the nodes that pods are on."""
     placements, solved = best
     return len({lot.node for lot in placements.lots if solved.value(lot.pods)})

@@ -13,7 +13,7 @@ from msgspec import structs
 from contracts.ids import GangUID
 from solver.engines import cpsat
 from solver.engines.cpsat import Term
-from solver.engines.direct.build import build, demand_everything, fix
+from solver.engines.direct.build import build, fix, require_all_gangs
 from solver.engines.direct.variables import Lot, Placements
 from solver.engines.upstream.constraints import Constraint
 from solver.engines.upstream.world import Ask, World
@@ -75,7 +75,7 @@ def first_solution(
     if view is None:
         return None
     placements = build(demand, (view,))
-    demand_everything(placements)
+    require_all_gangs(placements)
     if not placements.lots:
         return None
     return _Probing(placements, problem.parameters.seed).run()

@@ -84,7 +84,7 @@ class _Charges:
         self._charged: dict[object, cp_model.IntVar] = {}
         self._counted: set[object] = set()
 
-    def add_once(self, key: Key, lot: Lot, use: Use, draw: int) -> None:
+    def add_once(self, key: Key, lot: Lot, use: LotUse, draw: int) -> None:
         """Count a use of a shared device; only its first counts in a sum."""
         # The batch and each pod with admin access are charged apart: see `_sums_for`.
         once = (key[1:], use.device)
@@ -132,7 +132,7 @@ def compatibility_groups_agree(placements: Placements) -> None:
             placements.model.add(total([(term[0], 1), *fits]) <= 0)
 
 
-class Use(NamedTuple):
+class LotUse(NamedTuple):
     """Devices of one group that serve one ask of a lot."""
 
     device: Key
@@ -142,11 +142,11 @@ class Use(NamedTuple):
     group: GroupShape
 
 
-def _uses_of(placements: Placements, lot: Lot) -> Iterator[Use]:
+def _uses_of(placements: Placements, lot: Lot) -> Iterator[LotUse]:
     groups, asks = placements.shape_of(lot).groups, placements.member_of(lot).asks
     for (ask, group), term in lot.uses.items():
         device = groups[group].identity or (lot.node, group)
-        yield Use(device, term, asks[ask], groups[group])
+        yield LotUse(device, term, asks[ask], groups[group])
 
 
 def _sums_for(

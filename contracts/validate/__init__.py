@@ -30,29 +30,29 @@ Validated = (
 
 
 def validate(value: Validated) -> tuple[Violation, ...]:
-    """Judge an object with its defaults filled in; nothing wrong: empty.
+    """Return what is wrong with an object, its defaults filled in.
 
     An AllocationResult alone is judged without the names of its claim's requests; in
     the status of a claim these are checked too.
     """
-    return tuple(_violations(value))
+    return tuple(_check(value))
 
 
-def _violations(value: Validated) -> Violations:
+def _check(value: Validated) -> Violations:
     match value:
         case ResourceSlice():
-            return slices.resource_slice(value)
+            return slices.check_resource_slice(value)
         case ResourceClaim():
-            return claims.claim(value)
+            return claims.check_claim(value)
         case ResourceClaimTemplate():
-            return claims.claim_template(value)
+            return claims.check_claim_template(value)
         case DeviceClass():
-            return claims.device_class(value)
+            return claims.check_device_class(value)
         case DeviceTaintRule():
-            return taints.taint_rule(value)
+            return taints.check_taint_rule(value)
         case AllocationResult():
-            return allocations.allocation(value, None, "allocation")
+            return allocations.check_allocation(value, None, "allocation")
         case Gang():
-            return gangs.gang(value)
+            return gangs.check_gang(value)
         case _:
             assert_never(value)

@@ -18,24 +18,24 @@ from contracts.allocation import (
 from contracts.claim import ResourceClaimConsumerReference, ResourceClaimStatus
 from contracts.codec import encode
 from contracts.validate import names
-from contracts.validate.devices import conditions
-from contracts.validate.nodes import node_selector
+from contracts.validate.devices import check_conditions
+from contracts.validate.nodes import check_node_selector
 from contracts.validate.requests import (
     MAX_REQUESTS,
     RequestNames,
-    opaque,
-    reference,
-    references,
+    check_opaque,
+    check_reference,
+    check_references,
 )
-from contracts.validate.slices import skip_node_operations
-from contracts.validate.taints import MAX_TOLERATIONS, toleration
+from contracts.validate.slices import check_skip_node_operations
+from contracts.validate.taints import MAX_TOLERATIONS, check_toleration
 from contracts.validate.violation import (
     Violations,
-    each,
-    each_unique,
+    check_each,
+    check_each_unique,
+    check_one_of,
     forbidden,
     invalid,
-    one_of,
     required,
     too_long,
     too_many,
@@ -53,84 +53,86 @@ MAX_INTERFACE_NAME_BYTES = 256
 MAX_HARDWARE_ADDRESS_BYTES = 128
 
 
-def allocation(
-    value: AllocationResult, known: RequestNames | None, path: str
+def check_allocation(
+    value: AllocationResult, request_names: RequestNames | None, path: str
 ) -> Violations:
     """Require results that the API server takes.
 
-    `known` are the requests of the claim; None where the claim is not at hand.
+    `request_names` are those of the claim; None where the claim is not at hand.
     """
-    yield from each(
+    yield from check_each(
         value.devices.results,
         MAX_DEVICES,
         f"{path}.devices.results",
-        lambda item, place: _result(item, known, place),
+        lambda result, place: _check_result(result, request_names, place),
     )
-    yield from each(
+    yield from check_each(
         value.devices.config,
         MAX_CONFIG,
         f"{path}.devices.config",
-        lambda item, place: _config(item, known, place),
+        lambda config, place: _check_config(config, request_names, place),
     )
     if value.node_selector is not None:
-        yield from node_selector(value.node_selector, f"{path}.nodeSelector")
+        yield from check_node_selector(value.node_selector, f"{path}.nodeSelector")
 
 
-def claim_status(
-    value: ResourceClaimStatus, known: RequestNames, path: str
+def check_claim_status(
+    value: ResourceClaimStatus, request_names: RequestNames, path: str
 ) -> Violations:
     """Require an allocation, reservations of it, and nothing about other devices."""
     if value.allocation is not None:
-        yield from allocation(value.allocation, known, f"{path}.allocation")
+        yield from check_allocation(
+            value.allocation, request_names, f"{path}.allocation"
+        )
     elif value.reserved_for:
         message = "may not be specified when `allocation` is not set"
         yield forbidden(f"{path}.reservedFor", message)
-    yield from each_unique(
+    yield from check_each_unique(
         value.reserved_for,
         MAX_RESERVED_FOR,
         f"{path}.reservedFor",
-        _consumer,
-        lambda item: item.uid,
+        _check_consumer,
+        lambda consumer: consumer.uid,
     )
     results = value.allocation.devices.results if value.allocation else ()
     allocated = {(r.driver, r.pool, r.device, r.share_id) for r in results}
-    yield from each_unique(
-        [item if isinstance(item, dict) else {} for item in value.devices],
+    yield from check_each_unique(
+        [status if isinstance(status, dict) else {} for status in value.devices],
         None,
         f"{path}.devices",
-        lambda item, place: _device_status(item, allocated, place),
-        _device_key,
+        lambda status, place: _check_device_status(status, allocated, place),
+        _key_of_device,
     )
 
 
-def _result(
-    value: DeviceRequestAllocationResult, known: RequestNames | None, path: str
+def _check_result(
+    value: DeviceRequestAllocationResult, request_names: RequestNames | None, path: str
 ) -> Violations:
-    if known is None:
+    if request_names is None:
         if not value.request:
             yield required(f"{path}.request")
     else:
-        yield from reference(value.request, known, f"{path}.request")
-    yield from names.driver_name(value.driver, f"{path}.driver")
-    yield from names.pool_name(value.pool, f"{path}.pool")
-    yield from names.dns_label(value.device, f"{path}.device")
-    yield from conditions(
+        yield from check_reference(value.request, request_names, f"{path}.request")
+    yield from names.check_driver_name(value.driver, f"{path}.driver")
+    yield from names.check_pool_name(value.pool, f"{path}.pool")
+    yield from names.check_dns_label(value.device, f"{path}.device")
+    yield from check_conditions(
         value.binding_conditions, value.binding_failure_conditions, path
     )
     place = f"{path}.tolerations"
-    yield from each(value.tolerations, MAX_TOLERATIONS, place, toleration)
+    yield from check_each(value.tolerations, MAX_TOLERATIONS, place, check_toleration)
     if value.share_id is not None:
-        yield from names.uuid(value.share_id, f"{path}.shareID")
+        yield from names.check_uuid(value.share_id, f"{path}.shareID")
     operations = value.skip_node_operations or ()
-    yield from skip_node_operations(operations, f"{path}.skipNodeOperations")
+    yield from check_skip_node_operations(operations, f"{path}.skipNodeOperations")
 
 
-def _config(
-    value: DeviceAllocationConfiguration, known: RequestNames | None, path: str
+def _check_config(
+    value: DeviceAllocationConfiguration, request_names: RequestNames | None, path: str
 ) -> Violations:
-    yield from one_of(f"{path}.source", value.source, SOURCES)
-    if known is not None:
-        yield from references(value.requests, known, f"{path}.requests")
+    yield from check_one_of(f"{path}.source", value.source, SOURCES)
+    if request_names is not None:
+        yield from check_references(value.requests, request_names, f"{path}.requests")
     elif len(value.requests) > MAX_REQUESTS:
         yield too_many(f"{path}.requests", len(value.requests), MAX_REQUESTS)
     if not isinstance(value.opaque, dict):
@@ -138,40 +140,40 @@ def _config(
     else:
         driver, parameters = value.opaque.get("driver"), value.opaque.get("parameters")
         name = driver if isinstance(driver, str) else ""
-        yield from opaque(name, parameters, f"{path}.opaque")
+        yield from check_opaque(name, parameters, f"{path}.opaque")
 
 
-def _consumer(value: ResourceClaimConsumerReference, path: str) -> Violations:
+def _check_consumer(value: ResourceClaimConsumerReference, path: str) -> Violations:
     fields = {"resource": value.resource, "name": value.name, "uid": value.uid}
     for field, text in fields.items():
         if not text:
             yield required(f"{path}.{field}")
 
 
-def _device_key(value: dict[str, Any]) -> tuple[Any, ...]:
+def _key_of_device(value: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(value.get(key) for key in ("driver", "pool", "device", "shareID"))
 
 
-def _device_status(
+def _check_device_status(
     value: dict[str, Any], allocated: set[tuple[Any, ...]], path: str
 ) -> Violations:
     """Require the device to be allocated, and bearable sizes."""
-    key = _device_key(value)
+    key = _key_of_device(value)
     if key not in allocated:
         shown = "/".join(str(part) for part in key if part is not None)
         yield invalid(path, shown, "must be an allocated device in the claim")
-    found = value.get("conditions")
-    if isinstance(found, Sequence) and len(found) > MAX_DEVICE_CONDITIONS:
-        yield too_many(f"{path}.conditions", len(found), MAX_DEVICE_CONDITIONS)
+    conditions = value.get("conditions")
+    if isinstance(conditions, Sequence) and len(conditions) > MAX_DEVICE_CONDITIONS:
+        yield too_many(f"{path}.conditions", len(conditions), MAX_DEVICE_CONDITIONS)
     data = value.get("data")
     if data is not None and len(encode(data)) > MAX_DATA_BYTES:
         yield too_long(f"{path}.data", MAX_DATA_BYTES)
     network = value.get("networkData")
     if isinstance(network, dict):
-        yield from _network(network, f"{path}.networkData")
+        yield from _check_network(network, f"{path}.networkData")
 
 
-def _network(value: dict[str, Any], path: str) -> Violations:
+def _check_network(value: dict[str, Any], path: str) -> Violations:
     limits = {
         "interfaceName": MAX_INTERFACE_NAME_BYTES,
         "hardwareAddress": MAX_HARDWARE_ADDRESS_BYTES,

@@ -26,7 +26,9 @@ from contracts.validate.violation import (
 MAX_VALID_VALUES = 10
 
 
-def capacity(value: DeviceCapacity, *, is_shareable: bool, path: str) -> Violations:
+def check_capacity(
+    value: DeviceCapacity, *, is_shareable: bool, path: str
+) -> Violations:
     """Require a policy that fits the value; only shareable devices have one."""
     policy = value.request_policy
     if policy is None:
@@ -38,26 +40,28 @@ def capacity(value: DeviceCapacity, *, is_shareable: bool, path: str) -> Violati
         message = "cannot specify `validValues` and `validRange` at the same time"
         yield forbidden(path, message)
     else:
-        yield from _policy(policy, value.value, path)
+        yield from _check_policy(policy, value.value, path)
 
 
-def _policy(policy: CapacityRequestPolicy, total: Quantity, path: str) -> Violations:
+def _check_policy(
+    policy: CapacityRequestPolicy, total: Quantity, path: str
+) -> Violations:
     default = policy.default
     if policy.valid_values:
         if default is None:
             yield required(f"{path}.default", "required when validValues is defined")
         else:
             values = policy.valid_values
-            yield from _values(values, default, total, f"{path}.validValues")
+            yield from _check_values(values, default, total, f"{path}.validValues")
     elif policy.valid_range is not None:
         if default is None:
             yield required(f"{path}.default", "required when validRange is defined")
         else:
             limits = policy.valid_range
-            yield from _range(limits, default, total, f"{path}.validRange")
+            yield from _check_range(limits, default, total, f"{path}.validRange")
 
 
-def _values(
+def _check_values(
     values: tuple[Quantity, ...], default: Quantity, total: Quantity, path: str
 ) -> Violations:
     for index in range(1, len(values)):
@@ -78,7 +82,7 @@ def _values(
         yield invalid(path, default.text, message)
 
 
-def _range(
+def _check_range(
     limits: CapacityRequestPolicyRange, default: Quantity, total: Quantity, path: str
 ) -> Violations:
     low, high, step = limits.min, limits.max, limits.step
@@ -94,16 +98,16 @@ def _range(
         message = f"default is less than min: {low}"
         yield invalid(f"{path}.default", default.text, message)
     if high is not None:
-        yield from _upper(low, high, default, total, path)
+        yield from _check_upper(low, high, default, total, path)
     if step is not None:
         place = f"{path}.step"
-        yield from _step(low, step, total, place)
+        yield from _check_step(low, step, total, place)
         for value in (default, high):
             if value is not None and step.nano > 0:
-                yield from _multiple(value, low, step, place)
+                yield from _check_multiple(value, low, step, place)
 
 
-def _upper(
+def _check_upper(
     low: Quantity, high: Quantity, default: Quantity, total: Quantity, path: str
 ) -> Violations:
     if low > high:
@@ -116,7 +120,9 @@ def _upper(
         yield invalid(f"{path}.default", default.text, message)
 
 
-def _step(low: Quantity, step: Quantity, total: Quantity, path: str) -> Violations:
+def _check_step(
+    low: Quantity, step: Quantity, total: Quantity, path: str
+) -> Violations:
     if step.nano <= 0:
         yield invalid(path, step.text, "must be greater than zero")
     elif low.nano + step.nano > total.nano:
@@ -124,7 +130,9 @@ def _step(low: Quantity, step: Quantity, total: Quantity, path: str) -> Violatio
         yield invalid(path, step.text, message)
 
 
-def _multiple(value: Quantity, low: Quantity, step: Quantity, path: str) -> Violations:
+def _check_multiple(
+    value: Quantity, low: Quantity, step: Quantity, path: str
+) -> Violations:
     if (value.nano - low.nano) % step.nano:
         message = f"value is not a multiple of a given step ({step}) from ({low})"
         yield invalid(path, value.text, message)

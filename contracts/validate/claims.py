@@ -15,21 +15,21 @@ from contracts.claim import (
     ResourceClaimTemplate,
 )
 from contracts.validate import names
-from contracts.validate.allocations import claim_status
+from contracts.validate.allocations import check_claim_status
 from contracts.validate.requests import (
     MAX_REQUESTS,
     MAX_SELECTORS,
     RequestNames,
-    opaque,
-    references,
-    request,
-    request_names,
-    selector,
+    check_opaque,
+    check_references,
+    check_request,
+    check_selector,
+    list_request_names,
 )
 from contracts.validate.violation import (
     Violations,
-    each,
-    each_unique,
+    check_each,
+    check_each_unique,
     invalid,
     required,
 )
@@ -38,61 +38,70 @@ MAX_CONSTRAINTS = 32
 MAX_CONFIG = 32
 
 
-def claim(value: ResourceClaim) -> Violations:
+def check_claim(value: ResourceClaim) -> Violations:
     """Require a claim that the API server would store, its status included."""
-    yield from names.object_name(value.metadata)
-    yield from claim_spec(value.spec, "spec")
+    yield from names.check_object_name(value.metadata)
+    yield from check_claim_spec(value.spec, "spec")
     if value.status is not None:
-        known = request_names(value.spec.devices.requests)
-        yield from claim_status(value.status, known, "status")
+        request_names = list_request_names(value.spec.devices.requests)
+        yield from check_claim_status(value.status, request_names, "status")
 
 
-def claim_template(value: ResourceClaimTemplate) -> Violations:
+def check_claim_template(value: ResourceClaimTemplate) -> Violations:
     """Require a template whose claims the API server would store."""
-    yield from names.object_name(value.metadata)
-    yield from claim_spec(value.spec.spec, "spec.spec")
+    yield from names.check_object_name(value.metadata)
+    yield from check_claim_spec(value.spec.spec, "spec.spec")
 
 
-def claim_spec(value: ResourceClaimSpec, path: str) -> Violations:
+def check_claim_spec(value: ResourceClaimSpec, path: str) -> Violations:
     """Require whole requests, and constraints and configuration of them."""
     path = f"{path}.devices"
     devices = value.devices
-    known = request_names(devices.requests)
-    yield from each_unique(
+    request_names = list_request_names(devices.requests)
+    yield from check_each_unique(
         devices.requests,
         MAX_REQUESTS,
         f"{path}.requests",
-        lambda item, place: request(item, devices.constraints, place),
-        lambda item: item.name,
+        lambda device_request, place: check_request(
+            device_request, devices.constraints, place
+        ),
+        lambda device_request: device_request.name,
     )
-    yield from each(
+    yield from check_each(
         devices.constraints,
         MAX_CONSTRAINTS,
         f"{path}.constraints",
-        lambda item, place: _constraint(item, known, place),
+        lambda constraint, place: _check_constraint(constraint, request_names, place),
     )
-    yield from each(
+    yield from check_each(
         devices.config,
         MAX_CONFIG,
         f"{path}.config",
-        lambda item, place: _config(item, known, place),
+        lambda config, place: _check_config(config, request_names, place),
     )
 
 
-def device_class(value: DeviceClass) -> Violations:
+def check_device_class(value: DeviceClass) -> Violations:
     """Require a class that the API server would store."""
     spec = value.spec
-    yield from names.object_name(value.metadata)
-    yield from each(spec.selectors, MAX_SELECTORS, "spec.selectors", selector)
-    yield from each(
-        spec.config, MAX_CONFIG, "spec.config", lambda c, path: _config(c, {}, path)
+    yield from names.check_object_name(value.metadata)
+    yield from check_each(
+        spec.selectors, MAX_SELECTORS, "spec.selectors", check_selector
+    )
+    yield from check_each(
+        spec.config,
+        MAX_CONFIG,
+        "spec.config",
+        lambda c, path: _check_config(c, {}, path),
     )
     if spec.extended_resource_name is not None:
         place = "spec.extendedResourceName"
-        yield from names.extended_resource_name(spec.extended_resource_name, place)
+        yield from names.check_extended_resource_name(
+            spec.extended_resource_name, place
+        )
 
 
-def attributes(match: str | None, distinct: str | None, path: str) -> Violations:
+def check_attributes(match: str | None, distinct: str | None, path: str) -> Violations:
     """Require exactly one of matchAttribute and distinctAttribute."""
     rule = "exactly one of `matchAttribute` or `distinctAttribute` is required"
     if match is None and distinct is None:
@@ -101,18 +110,22 @@ def attributes(match: str | None, distinct: str | None, path: str) -> Violations
         yield invalid(path, match, f"{rule}, but multiple fields are set")
     for field, name in (("matchAttribute", match), ("distinctAttribute", distinct)):
         if name is not None:
-            yield from names.fully_qualified_name(name, f"{path}.{field}")
+            yield from names.check_fully_qualified_name(name, f"{path}.{field}")
 
 
-def _constraint(value: DeviceConstraint, known: RequestNames, path: str) -> Violations:
-    yield from references(value.requests, known, f"{path}.requests")
-    yield from attributes(value.match_attribute, value.distinct_attribute, path)
+def _check_constraint(
+    value: DeviceConstraint, request_names: RequestNames, path: str
+) -> Violations:
+    yield from check_references(value.requests, request_names, f"{path}.requests")
+    yield from check_attributes(value.match_attribute, value.distinct_attribute, path)
 
 
-def _config(value: DeviceConfiguration, known: RequestNames, path: str) -> Violations:
-    yield from references(value.requests, known, f"{path}.requests")
+def _check_config(
+    value: DeviceConfiguration, request_names: RequestNames, path: str
+) -> Violations:
+    yield from check_references(value.requests, request_names, f"{path}.requests")
     if value.opaque is None:
         yield required(f"{path}.opaque")
     else:
         driver, parameters = value.opaque.driver, value.opaque.parameters
-        yield from opaque(driver, parameters, f"{path}.opaque")
+        yield from check_opaque(driver, parameters, f"{path}.opaque")

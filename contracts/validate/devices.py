@@ -15,14 +15,14 @@ from contracts.device import (
     DeviceCounterConsumption,
 )
 from contracts.validate import names
-from contracts.validate.capacity import capacity
-from contracts.validate.nodes import node_selector
-from contracts.validate.taints import MAX_TAINTS, taint
+from contracts.validate.capacity import check_capacity
+from contracts.validate.nodes import check_node_selector
+from contracts.validate.taints import MAX_TAINTS, check_taint
 from contracts.validate.violation import (
     Violations,
+    check_each,
+    check_each_unique,
     duplicate,
-    each,
-    each_unique,
     invalid,
     required,
     too_long,
@@ -38,28 +38,30 @@ MAX_CONDITIONS = 4
 INT64 = range(-(2**63), 2**63)
 
 
-def device(value: Device, path: str, *, selects_nodes: bool) -> Violations:
+def check_device(value: Device, path: str, *, selects_nodes: bool) -> Violations:
     """Require a device that may be in a slice.
 
     `selects_nodes` is the slice's perDeviceNodeSelection.
     """
-    yield from names.dns_label(value.name, f"{path}.name")
-    yield from _attributes(value, path)
+    yield from names.check_dns_label(value.name, f"{path}.name")
+    yield from _check_attributes(value, path)
     is_shareable = value.allow_multiple_allocations is True
-    for name, item in value.capacity.items():
-        place = f"{path}.capacity[{name}]"
-        yield from names.qualified_name(name, f"{path}.capacity")
-        yield from capacity(item, is_shareable=is_shareable, path=place)
-    yield from each(value.taints, MAX_TAINTS, f"{path}.taints", taint)
-    yield from each_unique(
+    for name, device_capacity in value.capacity.items():
+        capacity_path = f"{path}.capacity[{name}]"
+        yield from names.check_qualified_name(name, f"{path}.capacity")
+        yield from check_capacity(
+            device_capacity, is_shareable=is_shareable, path=capacity_path
+        )
+    yield from check_each(value.taints, MAX_TAINTS, f"{path}.taints", check_taint)
+    yield from check_each_unique(
         value.consumes_counters,
         MAX_COUNTER_CONSUMPTIONS,
         f"{path}.consumesCounters",
-        _consumption,
-        lambda item: item.counter_set,
+        _check_consumption,
+        lambda consumption: consumption.counter_set,
     )
-    yield from _nodes(value, path, selects_nodes=selects_nodes)
-    yield from conditions(
+    yield from _check_nodes(value, path, selects_nodes=selects_nodes)
+    yield from check_conditions(
         value.binding_conditions or (), value.binding_failure_conditions or (), path
     )
 
@@ -69,34 +71,36 @@ def has_list_attributes(value: Device) -> bool:
     return any(
         field.endswith("s")
         for attribute in value.attributes.values()
-        for field, _ in _set_values(attribute)
+        for field, _ in _list_set_fields(attribute)
     )
 
 
-def counter_set(value: CounterSet, path: str) -> Violations:
+def check_counter_set(value: CounterSet, path: str) -> Violations:
     """Require a named set of 1 to 32 counters."""
-    yield from names.dns_label(value.name, f"{path}.name")
-    yield from _counters(value.counters, f"{path}.counters")
+    yield from names.check_dns_label(value.name, f"{path}.name")
+    yield from _check_counters(value.counters, f"{path}.counters")
 
 
-def conditions(
+def check_conditions(
     binding: tuple[str, ...], failure: tuple[str, ...], path: str
 ) -> Violations:
     """Require both kinds of binding conditions, or neither (KEP-5007)."""
     both = {"bindingConditions": binding, "bindingFailureConditions": failure}
-    for field, items in both.items():
+    for field, conditions in both.items():
         place = f"{path}.{field}"
-        yield from each_unique(items, MAX_CONDITIONS, place, names.label_key, str)
-        if not items and any(both.values()):
+        yield from check_each_unique(
+            conditions, MAX_CONDITIONS, place, names.check_label_key, str
+        )
+        if not conditions and any(both.values()):
             message = "bindingConditions and bindingFailureConditions need each other"
             yield invalid(place, "", message)
-    for index, item in enumerate(failure):
-        if item in binding:
+    for index, condition in enumerate(failure):
+        if condition in binding:
             place = f"{path}.bindingFailureConditions[{index}]"
-            yield invalid(place, item, "must not overlap with bindingConditions")
+            yield invalid(place, condition, "must not overlap with bindingConditions")
 
 
-def _attributes(value: Device, path: str) -> Violations:
+def _check_attributes(value: Device, path: str) -> Violations:
     entries = len(value.attributes) + len(value.capacity)
     if entries > MAX_ATTRIBUTES_AND_CAPACITIES:
         limit = MAX_ATTRIBUTES_AND_CAPACITIES
@@ -104,17 +108,17 @@ def _attributes(value: Device, path: str) -> Violations:
             f"the total number of attributes and capacities must not exceed {limit}"
         )
         yield invalid(path, entries, message)
-    values = sum(_count(attribute) for attribute in value.attributes.values())
+    values = sum(_count_values(attribute) for attribute in value.attributes.values())
     if values > MAX_ATTRIBUTE_VALUES:
         limit = MAX_ATTRIBUTE_VALUES
         message = f"the total number of attribute values must not exceed {limit}"
         yield invalid(path, values, message)
     for name, attribute in value.attributes.items():
-        yield from names.qualified_name(name, f"{path}.attributes")
-        yield from _attribute(attribute, f"{path}.attributes[{name}]")
+        yield from names.check_qualified_name(name, f"{path}.attributes")
+        yield from _check_attribute(attribute, f"{path}.attributes[{name}]")
 
 
-def _set_values(
+def _list_set_fields(
     attribute: DeviceAttribute,
 ) -> Iterator[tuple[str, tuple[int | bool | str, ...]]]:
     """Yield each field that is set, by its wire name, with its values."""
@@ -133,84 +137,88 @@ def _set_values(
     for field, scalar in scalars.items():
         if scalar is not None:
             yield field, (scalar,)
-    for field, items in lists.items():
-        if items is not None:
-            yield field, items
+    for field, values in lists.items():
+        if values is not None:
+            yield field, values
 
 
-def _count(attribute: DeviceAttribute) -> int:
+def _count_values(attribute: DeviceAttribute) -> int:
     """Count values; an attribute without a list counts once, whatever it has."""
-    lists = [len(items) for field, items in _set_values(attribute) if field[-1] == "s"]
+    lists = [
+        len(values) for field, values in _list_set_fields(attribute) if field[-1] == "s"
+    ]
     return sum(lists) or 1
 
 
-def _attribute(attribute: DeviceAttribute, path: str) -> Violations:
-    fields = list(_set_values(attribute))
+def _check_attribute(attribute: DeviceAttribute, path: str) -> Violations:
+    fields = list(_list_set_fields(attribute))
     for field, values in fields:
         is_list = field.endswith("s")
         if is_list and not values:
             yield invalid(f"{path}.{field}", "[]", "must not be empty if specified")
-        for index, item in enumerate(values):
+        for index, value in enumerate(values):
             place = f"{path}.{field}[{index}]" if is_list else f"{path}.{field}"
-            yield from _value(field.removesuffix("s"), item, place)
+            yield from _check_value(field.removesuffix("s"), value, place)
     if len(fields) != 1:
-        found = ", ".join(field for field, _ in fields)
-        yield invalid(path, found, "exactly one value must be specified")
+        set_fields = ", ".join(field for field, _ in fields)
+        yield invalid(path, set_fields, "exactly one value must be specified")
 
 
-def _value(kind: str, value: int | bool | str, path: str) -> Violations:
+def _check_value(kind: str, value: int | bool | str, path: str) -> Violations:
     if isinstance(value, str):
         if kind == "version":
-            yield from names.semantic_version(value, path)
+            yield from names.check_semantic_version(value, path)
         if len(value.encode()) > MAX_VALUE_BYTES:
             yield too_long(path, MAX_VALUE_BYTES)
     elif value not in INT64:
         yield invalid(path, value, "must fit in 64 bits")
 
 
-def _counters(counters: Mapping[str, Counter], path: str) -> Violations:
+def _check_counters(counters: Mapping[str, Counter], path: str) -> Violations:
     if not counters:
         yield required(path)
     elif len(counters) > MAX_COUNTERS:
         yield too_many(path, len(counters), MAX_COUNTERS)
     else:
         for name in counters:
-            yield from names.dns_label(name, path)
+            yield from names.check_dns_label(name, path)
 
 
-def _consumption(value: DeviceCounterConsumption, path: str) -> Violations:
-    yield from names.dns_label(value.counter_set, f"{path}.counterSet")
-    yield from _counters(value.counters, f"{path}.counters")
+def _check_consumption(value: DeviceCounterConsumption, path: str) -> Violations:
+    yield from names.check_dns_label(value.counter_set, f"{path}.counterSet")
+    yield from _check_counters(value.counters, f"{path}.counters")
     groups = value.compatibility_groups or ()
     for index, group in enumerate(groups):
         if group in groups[:index]:
             yield duplicate(f"{path}.compatibilityGroups[{index}]", group)
 
 
-def _nodes(value: Device, path: str, *, selects_nodes: bool) -> Violations:
+def _check_nodes(value: Device, path: str, *, selects_nodes: bool) -> Violations:
     fields = {
         "nodeName": value.node_name,
         "nodeSelector": value.node_selector,
         "allNodes": value.all_nodes,
     }
-    given = [f"`{field}`" for field, item in fields.items() if item is not None]
+    set_fields = [
+        f"`{field}`" for field, choice in fields.items() if choice is not None
+    ]
     if not selects_nodes:
-        if given:
+        if set_fields:
             message = "only allowed if `perDeviceNodeSelection` of the slice is true"
-            yield invalid(path, ", ".join(given), message)
+            yield invalid(path, ", ".join(set_fields), message)
         return
     rule = (
         "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when "
         "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
     )
-    if not given:
+    if not set_fields:
         yield required(path, rule)
-    elif len(given) > 1:
-        yield invalid(path, ", ".join(given), rule)
+    elif len(set_fields) > 1:
+        yield invalid(path, ", ".join(set_fields), rule)
     if value.node_name is not None:
-        yield from names.dns_subdomain(value.node_name, f"{path}.nodeName")
+        yield from names.check_dns_subdomain(value.node_name, f"{path}.nodeName")
     if value.node_selector is not None:
-        yield from node_selector(value.node_selector, f"{path}.nodeSelector")
+        yield from check_node_selector(value.node_selector, f"{path}.nodeSelector")
     if value.all_nodes is False:
         message = "must be either unset or set to true"
         yield invalid(f"{path}.allNodes", value.all_nodes, message)

@@ -26,16 +26,16 @@ from contracts.pods.node_affinity import (
     read_required_nodes,
 )
 from contracts.validate import names
-from contracts.validate.claims import attributes, claim_spec
-from contracts.validate.nodes import node_selector
-from contracts.validate.requests import reference, request_names
-from contracts.validate.taints import node_toleration
+from contracts.validate.claims import check_attributes, check_claim_spec
+from contracts.validate.nodes import check_node_selector
+from contracts.validate.requests import check_reference, list_request_names
+from contracts.validate.taints import check_node_toleration
 from contracts.validate.violation import (
     Violations,
-    each,
-    each_unique,
+    check_each,
+    check_each_unique,
+    check_one_of,
     invalid,
-    one_of,
     required,
 )
 
@@ -46,71 +46,73 @@ PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 """Resources of nodes whose names have no domain; huge pages besides."""
 
 
-def gang(value: Gang) -> Violations:
+def check_gang(value: Gang) -> Violations:
     """Require a gang that can be decided."""
     spec = value.spec
-    yield from names.object_name(value.metadata)
+    yield from names.check_object_name(value.metadata)
     if value.metadata.name:
-        yield from names.label_value(value.metadata.name, "metadata.name")
+        yield from names.check_label_value(value.metadata.name, "metadata.name")
     if not spec.members:
         yield required("spec.members", "a gang has at least one member")
-    yield from each_unique(
-        spec.members, None, "spec.members", _member, lambda item: item.name
+    yield from check_each_unique(
+        spec.members, None, "spec.members", _check_member, lambda member: member.name
     )
     pods = sum(member.count for member in spec.members)
     if pods > MAX_MEMBERS:
         yield invalid("spec.members", pods, f"must be at most {MAX_MEMBERS} pods")
     members = {member.name: member for member in spec.members}
-    yield from each(
+    yield from check_each(
         spec.constraints,
         None,
         "spec.constraints",
-        lambda item, path: _constraint(item, members, path),
+        lambda constraint, path: _check_constraint(constraint, members, path),
     )
-    yield from each_unique(
-        spec.topology, None, "spec.topology", _level, lambda item: item.key
+    yield from check_each_unique(
+        spec.topology, None, "spec.topology", _check_level, lambda level: level.key
     )
     if spec.weight is not None and spec.weight < 0:
         message = "must be greater than or equal to zero"
         yield invalid("spec.weight", spec.weight, message)
-    yield from one_of("spec.recovery", spec.recovery, RECOVERIES)
+    yield from check_one_of("spec.recovery", spec.recovery, RECOVERIES)
 
 
-def _member(value: Member, path: str) -> Violations:
-    yield from names.dns_label(value.name, f"{path}.name")
+def _check_member(value: Member, path: str) -> Violations:
+    yield from names.check_dns_label(value.name, f"{path}.name")
     if value.count < 1:
         yield invalid(f"{path}.count", value.count, "must be greater than zero")
-    yield from each_unique(
-        value.claims, None, f"{path}.claims", _claim, lambda item: item.name
+    yield from check_each_unique(
+        value.claims, None, f"{path}.claims", _check_claim, lambda claim: claim.name
     )
-    yield from _node(value.node, f"{path}.node")
+    yield from _check_node(value.node, f"{path}.node")
 
 
-def _claim(value: MemberClaim, path: str) -> Violations:
-    yield from names.dns_label(value.name, f"{path}.name")
+def _check_claim(value: MemberClaim, path: str) -> Violations:
+    yield from names.check_dns_label(value.name, f"{path}.name")
     rule = "exactly one of `spec`, `templateName` or `claimName` is required"
     fields = {
         "spec": value.spec,
         "templateName": value.template_name,
         "claimName": value.claim_name,
     }
-    given = [field for field, item in fields.items() if item is not None]
-    if not given:
+    set_fields = [field for field, choice in fields.items() if choice is not None]
+    if not set_fields:
         yield required(path, rule)
-    elif len(given) > 1 and given != ["spec", "claimName"]:
+    elif len(set_fields) > 1 and set_fields != ["spec", "claimName"]:
         message = f"{rule}, or `claimName` as the name of `spec`"
-        yield invalid(path, ", ".join(given), message)
+        yield invalid(path, ", ".join(set_fields), message)
     if value.spec is not None:
-        yield from claim_spec(value.spec, f"{path}.spec")
+        yield from check_claim_spec(value.spec, f"{path}.spec")
     if value.template_name is not None:
-        yield from names.dns_subdomain(value.template_name, f"{path}.templateName")
+        yield from names.check_dns_subdomain(
+            value.template_name, f"{path}.templateName"
+        )
     if value.claim_name is not None:
-        yield from names.dns_subdomain(value.claim_name, f"{path}.claimName")
+        yield from names.check_dns_subdomain(value.claim_name, f"{path}.claimName")
 
 
-def _node(value: MemberNode, path: str) -> Violations:
+def _check_node(value: MemberNode, path: str) -> Violations:
     for name, amount in value.resources.items():
-        yield from names.label_key(name, f"{path}.resources")
+        yield from names.check_label_key(name, f"{path}.resources")
         if amount.nano < 0:
             message = "must be greater than or equal to zero"
             yield invalid(f"{path}.resources[{name}]", amount.text, message)
@@ -119,13 +121,15 @@ def _node(value: MemberNode, path: str) -> Violations:
             message = "must be a standard resource of nodes or have a domain"
             yield invalid(f"{path}.resources", name, message)
     for key, label in value.node_selector.items():
-        yield from names.label_key(key, f"{path}.nodeSelector")
-        yield from names.label_value(label, f"{path}.nodeSelector[{key}]")
-    yield from each(value.tolerations, None, f"{path}.tolerations", node_toleration)
-    yield from _affinity(value.affinity, f"{path}.affinity")
+        yield from names.check_label_key(key, f"{path}.nodeSelector")
+        yield from names.check_label_value(label, f"{path}.nodeSelector[{key}]")
+    yield from check_each(
+        value.tolerations, None, f"{path}.tolerations", check_node_toleration
+    )
+    yield from _check_affinity(value.affinity, f"{path}.affinity")
 
 
-def _affinity(value: dict[str, Any], path: str) -> Violations:
+def _check_affinity(value: dict[str, Any], path: str) -> Violations:
     try:
         list_required_pods(value)
         selector = read_required_nodes(value)
@@ -135,26 +139,26 @@ def _affinity(value: dict[str, Any], path: str) -> Violations:
         return
     if selector is not None:
         place = f"{path}.{NODE_AFFINITY}.{REQUIRED}"
-        yield from node_selector(selector, place)
+        yield from check_node_selector(selector, place)
         for field in find_unreadable_numbers(selector):
             yield invalid(f"{place}.{field}", None, "is compared as a number")
 
 
-def _constraint(
+def _check_constraint(
     value: GangConstraint, members: dict[str, Member], path: str
 ) -> Violations:
-    yield from attributes(value.match_attribute, value.distinct_attribute, path)
-    yield from one_of(f"{path}.scope", value.scope, SCOPES)
-    yield from each_unique(
+    yield from check_attributes(value.match_attribute, value.distinct_attribute, path)
+    yield from check_one_of(f"{path}.scope", value.scope, SCOPES)
+    yield from check_each_unique(
         value.requests,
         None,
         f"{path}.requests",
-        lambda entry, place: _reference(entry, members, place),
+        lambda entry, place: _check_reference(entry, members, place),
         str,
     )
 
 
-def _reference(entry: str, members: dict[str, Member], path: str) -> Violations:
+def _check_reference(entry: str, members: dict[str, Member], path: str) -> Violations:
     """Require `member/claim/request`, or `.../subrequest`, that exists.
 
     Requests are known only where the claim is written out.
@@ -168,17 +172,19 @@ def _reference(entry: str, members: dict[str, Member], path: str) -> Violations:
     if member is None:
         yield invalid(path, entry, f"there is no member {member_name}")
         return
-    claim = next((item for item in member.claims if item.name == claim_name), None)
+    claim = next(
+        (candidate for candidate in member.claims if candidate.name == claim_name), None
+    )
     if claim is None:
         message = f"member {member_name} has no claim {claim_name}"
         yield invalid(path, entry, message)
     elif claim.spec is not None:
-        known = request_names(claim.spec.devices.requests)
-        if any(reference(request_name, known, path)):
+        request_names = list_request_names(claim.spec.devices.requests)
+        if any(check_reference(request_name, request_names, path)):
             message = f"claim {claim_name} has no request {request_name}"
             yield invalid(path, entry, message)
 
 
-def _level(value: TopologyLevel, path: str) -> Violations:
-    yield from names.label_key(value.key, f"{path}.key")
-    yield from one_of(f"{path}.mode", value.mode, MODES)
+def _check_level(value: TopologyLevel, path: str) -> Violations:
+    yield from names.check_label_key(value.key, f"{path}.key")
+    yield from check_one_of(f"{path}.mode", value.mode, MODES)

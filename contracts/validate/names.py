@@ -50,7 +50,7 @@ _LABEL_KEY_RULE = (
 )
 
 
-def dns_label(name: str, path: str) -> Violations:
+def check_dns_label(name: str, path: str) -> Violations:
     """Require a DNS label: devices, requests, counters."""
     if not name:
         yield required(path)
@@ -60,7 +60,7 @@ def dns_label(name: str, path: str) -> Violations:
         yield invalid(path, name, _LABEL_RULE)
 
 
-def dns_subdomain(name: str, path: str) -> Violations:
+def check_dns_subdomain(name: str, path: str) -> Violations:
     """Require a DNS subdomain: most objects, nodes, device classes."""
     if not name:
         yield required(path)
@@ -70,15 +70,15 @@ def dns_subdomain(name: str, path: str) -> Violations:
         yield invalid(path, name, _SUBDOMAIN_RULE)
 
 
-def driver_name(name: str, path: str) -> Violations:
+def check_driver_name(name: str, path: str) -> Violations:
     """Require a short DNS subdomain; the API server minds no upper case here."""
     if len(name.encode()) > MAX_DRIVER:
         yield too_long(path, MAX_DRIVER)
     else:
-        yield from dns_subdomain(name.lower() if name.isascii() else name, path)
+        yield from check_dns_subdomain(name.lower() if name.isascii() else name, path)
 
 
-def pool_name(name: str, path: str) -> Violations:
+def check_pool_name(name: str, path: str) -> Violations:
     """Require DNS subdomains joined by `/`."""
     if not name:
         yield required(path)
@@ -90,7 +90,7 @@ def pool_name(name: str, path: str) -> Violations:
             yield invalid(path, part, _SUBDOMAIN_RULE)
 
 
-def qualified_name(name: str, path: str) -> Violations:
+def check_qualified_name(name: str, path: str) -> Violations:
     """Require `identifier` or `domain/identifier`: attributes, capacities."""
     parts = name.split("/")
     if len(parts) > 2:
@@ -99,7 +99,7 @@ def qualified_name(name: str, path: str) -> Violations:
     *domains, identifier = parts
     for domain in domains:
         if domain:
-            yield from driver_name(domain, path)
+            yield from check_driver_name(domain, path)
         else:
             yield invalid(path, name, "the domain must not be empty")
     if len(identifier.encode()) > MAX_IDENTIFIER:
@@ -110,9 +110,9 @@ def qualified_name(name: str, path: str) -> Violations:
         yield invalid(path, identifier, _IDENTIFIER_RULE)
 
 
-def fully_qualified_name(name: str, path: str) -> Violations:
+def check_fully_qualified_name(name: str, path: str) -> Violations:
     """Require `domain/identifier`."""
-    yield from qualified_name(name, path)
+    yield from check_qualified_name(name, path)
     if "/" not in name:
         message = (
             "a fully qualified name must be a domain and a name separated by a slash"
@@ -120,7 +120,7 @@ def fully_qualified_name(name: str, path: str) -> Violations:
         yield invalid(path, name, message)
 
 
-def label_key(name: str, path: str) -> Violations:
+def check_label_key(name: str, path: str) -> Violations:
     """Require the key of a label, taint or condition."""
     prefix, slash, key = name.rpartition("/")
     if slash and (not _SUBDOMAIN.fullmatch(prefix) or len(prefix) > MAX_SUBDOMAIN):
@@ -134,7 +134,7 @@ def label_key(name: str, path: str) -> Violations:
         yield invalid(path, name, _LABEL_KEY_RULE)
 
 
-def label_value(value: str, path: str) -> Violations:
+def check_label_value(value: str, path: str) -> Violations:
     """Require the value of a label or taint; it may be empty."""
     if len(value) > MAX_LABEL:
         yield invalid(path, value, f"must be no more than {MAX_LABEL} bytes")
@@ -142,35 +142,35 @@ def label_value(value: str, path: str) -> Violations:
         yield invalid(path, value, _LABEL_KEY_RULE.removeprefix("name part "))
 
 
-def extended_resource_name(name: str, path: str) -> Violations:
+def check_extended_resource_name(name: str, path: str) -> Violations:
     """Require a name such as `example.com/gpu` that Kubernetes does not own."""
     is_native = "/" not in name or "kubernetes.io/" in name
     is_quota = name.startswith("requests.")
-    if is_native or is_quota or any(label_key(f"requests.{name}", path)):
+    if is_native or is_quota or any(check_label_key(f"requests.{name}", path)):
         yield invalid(path, name, "must be a valid extended resource name")
 
 
-def semantic_version(value: str, path: str) -> Violations:
+def check_semantic_version(value: str, path: str) -> Violations:
     """Require Semantic Versioning 2.0.0 to the letter."""
     if not _VERSION.fullmatch(value):
         message = "must be a string compatible with semver.org spec 2.0.0"
         yield invalid(path, value, message)
 
 
-def uuid(value: str, path: str) -> Violations:
+def check_uuid(value: str, path: str) -> Violations:
     """Require a UUID in lower case."""
     if not _UUID.fullmatch(value):
         yield invalid(path, value, "must be a UUID in RFC 4122 form, in lower case")
 
 
-def object_name(metadata: ObjectMeta, path: str = "metadata") -> Violations:
+def check_object_name(metadata: ObjectMeta, path: str = "metadata") -> Violations:
     """Require a name, or what the API server makes one of."""
     if metadata.name:
-        yield from dns_subdomain(metadata.name, f"{path}.name")
+        yield from check_dns_subdomain(metadata.name, f"{path}.name")
     elif not metadata.generate_name:
         yield required(f"{path}.name", "name or generateName is required")
     if metadata.generate_name:
         stem = metadata.generate_name.rstrip("-.")
-        yield from dns_subdomain(stem, f"{path}.generateName")
+        yield from check_dns_subdomain(stem, f"{path}.generateName")
     if metadata.namespace:
-        yield from dns_label(metadata.namespace, f"{path}.namespace")
+        yield from check_dns_label(metadata.namespace, f"{path}.namespace")

@@ -11,28 +11,30 @@ from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelector
 from contracts.validate import names
 from contracts.validate.violation import (
     Violations,
-    each,
+    check_each,
     forbidden,
     invalid,
     required,
 )
 
 
-def node_selector(selector: NodeSelector, path: str) -> Violations:
+def check_node_selector(selector: NodeSelector, path: str) -> Violations:
     """Require terms that kube-scheduler can evaluate."""
     terms = selector.node_selector_terms
     if not terms:
         message = "must have at least one node selector term"
         yield required(f"{path}.nodeSelectorTerms", message)
-    yield from each(terms, None, f"{path}.nodeSelectorTerms", _term)
+    yield from check_each(terms, None, f"{path}.nodeSelectorTerms", _check_term)
 
 
-def _term(term: NodeSelectorTerm, path: str) -> Violations:
-    yield from each(term.match_expressions, None, f"{path}.matchExpressions", _label)
-    yield from each(term.match_fields, None, f"{path}.matchFields", _field)
+def _check_term(term: NodeSelectorTerm, path: str) -> Violations:
+    yield from check_each(
+        term.match_expressions, None, f"{path}.matchExpressions", _check_label
+    )
+    yield from check_each(term.match_fields, None, f"{path}.matchFields", _check_field)
 
 
-def _label(requirement: NodeSelectorRequirement, path: str) -> Violations:
+def _check_label(requirement: NodeSelectorRequirement, path: str) -> Violations:
     values = f"{path}.values"
     match requirement.operator:
         case "In" | "NotIn":
@@ -51,11 +53,11 @@ def _label(requirement: NodeSelectorRequirement, path: str) -> Violations:
                 yield required(values, message)
         case operator:
             yield invalid(f"{path}.operator", operator, "not a valid selector operator")
-    yield from names.label_key(requirement.key, f"{path}.key")
-    yield from each(requirement.values, None, values, names.label_value)
+    yield from names.check_label_key(requirement.key, f"{path}.key")
+    yield from check_each(requirement.values, None, values, names.check_label_value)
 
 
-def _field(requirement: NodeSelectorRequirement, path: str) -> Violations:
+def _check_field(requirement: NodeSelectorRequirement, path: str) -> Violations:
     if requirement.operator not in ("In", "NotIn"):
         message = "not a valid selector operator"
         yield invalid(f"{path}.operator", requirement.operator, message)
@@ -66,4 +68,6 @@ def _field(requirement: NodeSelectorRequirement, path: str) -> Violations:
         message = "not a valid field selector key"
         yield invalid(f"{path}.key", requirement.key, message)
     else:
-        yield from each(requirement.values, None, f"{path}.values", names.dns_subdomain)
+        yield from check_each(
+            requirement.values, None, f"{path}.values", names.check_dns_subdomain
+        )

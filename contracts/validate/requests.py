@@ -19,11 +19,11 @@ from contracts.claim import (
 from contracts.codec import encode
 from contracts.kubernetes.defaults import ALL, EXACT_COUNT
 from contracts.validate import names
-from contracts.validate.taints import MAX_TOLERATIONS, toleration
+from contracts.validate.taints import MAX_TOLERATIONS, check_toleration
 from contracts.validate.violation import (
     Violations,
-    each,
-    each_unique,
+    check_each,
+    check_each_unique,
     invalid,
     required,
     too_long,
@@ -41,7 +41,7 @@ RequestNames = Mapping[str, frozenset[str]]
 """Names of subrequests (none: empty) by name of request."""
 
 
-def request_names(requests: Iterable[DeviceRequest]) -> RequestNames:
+def list_request_names(requests: Iterable[DeviceRequest]) -> RequestNames:
     """List what constraints, configuration and results may name."""
     return {
         request.name: frozenset(sub.name for sub in request.first_available)
@@ -49,21 +49,25 @@ def request_names(requests: Iterable[DeviceRequest]) -> RequestNames:
     }
 
 
-def references(entries: tuple[str, ...], known: RequestNames, path: str) -> Violations:
+def check_references(
+    entries: tuple[str, ...], request_names: RequestNames, path: str
+) -> Violations:
     """Require different names of requests or subrequests that exist."""
-    yield from each_unique(
+    yield from check_each_unique(
         entries,
         MAX_REQUESTS,
         path,
-        lambda entry, place: reference(entry, known, place),
+        lambda entry, place: check_reference(entry, request_names, place),
         str,
     )
 
 
-def reference(entry: str, known: RequestNames, path: str) -> Violations:
+def check_reference(entry: str, request_names: RequestNames, path: str) -> Violations:
     """Require `request` or `request/subrequest`."""
     request, slash, sub_request = entry.partition("/")
-    if request not in known or (slash and sub_request not in known[request]):
+    if request not in request_names or (
+        slash and sub_request not in request_names[request]
+    ):
         message = (
             "must be the name of a request in the claim or the name of a request and "
             "a subrequest separated by '/'"
@@ -71,17 +75,17 @@ def reference(entry: str, known: RequestNames, path: str) -> Violations:
         yield invalid(path, entry, message)
 
 
-def selector(value: DeviceSelector, path: str) -> Violations:
+def check_selector(value: DeviceSelector, path: str) -> Violations:
     """Require a CEL expression of bearable length."""
     if value.cel is None:
         yield required(f"{path}.cel")
     else:
-        yield from _expression(value.cel.expression, f"{path}.cel.expression")
+        yield from _check_expression(value.cel.expression, f"{path}.cel.expression")
 
 
-def opaque(driver: str, parameters: Any, path: str) -> Violations:
+def check_opaque(driver: str, parameters: Any, path: str) -> Violations:
     """Require a driver and a JSON object for it."""
-    yield from names.driver_name(driver, f"{path}.driver")
+    yield from names.check_driver_name(driver, f"{path}.driver")
     place = f"{path}.parameters"
     if parameters is None:
         yield required(place)
@@ -91,57 +95,65 @@ def opaque(driver: str, parameters: Any, path: str) -> Violations:
         yield too_long(place, MAX_PARAMETERS_BYTES)
 
 
-def request(
+def check_request(
     value: DeviceRequest, constraints: tuple[DeviceConstraint, ...], path: str
 ) -> Violations:
     """Require exactly one way of asking, and every part of it to be whole."""
-    yield from names.dns_label(value.name, f"{path}.name")
+    yield from names.check_dns_label(value.name, f"{path}.name")
     rule = "exactly one of `exactly` or `firstAvailable` is required"
     if value.exactly is None and not value.first_available:
         yield required(path, rule)
     elif value.exactly is not None and value.first_available:
         yield invalid(path, value.name, f"{rule}, but multiple fields are set")
     elif value.exactly is not None:
-        used = _constrained(constraints, value.name)
-        yield from _devices(value.exactly, used, f"{path}.exactly")
-    yield from each_unique(
+        used = _list_constrained(constraints, value.name)
+        yield from _check_devices(value.exactly, used, f"{path}.exactly")
+    yield from check_each_unique(
         value.first_available if value.exactly is None else (),
         MAX_SUB_REQUESTS,
         f"{path}.firstAvailable",
-        lambda sub, place: _sub_request(sub, value.name, constraints, place),
+        lambda sub, place: _check_sub_request(sub, value.name, constraints, place),
         lambda sub: sub.name,
     )
 
 
-def _sub_request(
+def _check_sub_request(
     value: DeviceSubRequest,
     parent: str,
     constraints: tuple[DeviceConstraint, ...],
     path: str,
 ) -> Violations:
-    yield from names.dns_label(value.name, f"{path}.name")
-    used = _constrained(constraints, parent, f"{parent}/{value.name}")
-    yield from _devices(value, used, path)
+    yield from names.check_dns_label(value.name, f"{path}.name")
+    used = _list_constrained(constraints, parent, f"{parent}/{value.name}")
+    yield from _check_devices(value, used, path)
 
 
-def _devices(
+def _check_devices(
     value: ExactDeviceRequest | DeviceSubRequest, constrained: set[str], path: str
 ) -> Violations:
-    yield from names.dns_subdomain(value.device_class_name, f"{path}.deviceClassName")
-    yield from each(value.selectors, MAX_SELECTORS, f"{path}.selectors", selector)
-    yield from _amount(value, path)
+    yield from names.check_dns_subdomain(
+        value.device_class_name, f"{path}.deviceClassName"
+    )
+    yield from check_each(
+        value.selectors, MAX_SELECTORS, f"{path}.selectors", check_selector
+    )
+    yield from _check_amount(value, path)
     place = f"{path}.tolerations"
-    yield from each(value.tolerations, MAX_TOLERATIONS, place, toleration)
-    yield from each_unique(
+    yield from check_each(value.tolerations, MAX_TOLERATIONS, place, check_toleration)
+    yield from check_each_unique(
         value.derived_attributes,
         MAX_DERIVED_ATTRIBUTES,
         f"{path}.derivedAttributes",
-        lambda item, place: _derived_attribute(item, constrained, place),
-        lambda item: item.name,
+        lambda attribute, place: _check_derived_attribute(
+            attribute, constrained, place
+        ),
+        lambda attribute: attribute.name,
     )
 
 
-def _amount(value: ExactDeviceRequest | DeviceSubRequest, path: str) -> Violations:
+def _check_amount(
+    value: ExactDeviceRequest | DeviceSubRequest, path: str
+) -> Violations:
     match value.allocation_mode:
         case "ExactCount":
             if value.count <= 0:
@@ -154,7 +166,7 @@ def _amount(value: ExactDeviceRequest | DeviceSubRequest, path: str) -> Violatio
             yield unsupported(f"{path}.allocationMode", mode, (ALL, EXACT_COUNT))
 
 
-def _derived_attribute(
+def _check_derived_attribute(
     value: DerivedAttribute, constrained: set[str], path: str
 ) -> Violations:
     if not value.name:
@@ -162,17 +174,19 @@ def _derived_attribute(
     elif value.name not in constrained:
         message = "must be named by a constraint on this request"
         yield invalid(f"{path}.name", value.name, message)
-    yield from _expression(value.expression, f"{path}.expression")
+    yield from _check_expression(value.expression, f"{path}.expression")
 
 
-def _expression(text: str, path: str) -> Violations:
+def _check_expression(text: str, path: str) -> Violations:
     if not text.strip():
         yield required(path)
     elif len(text.encode()) > MAX_EXPRESSION_BYTES:
         yield too_long(path, MAX_EXPRESSION_BYTES)
 
 
-def _constrained(constraints: tuple[DeviceConstraint, ...], *entries: str) -> set[str]:
+def _list_constrained(
+    constraints: tuple[DeviceConstraint, ...], *entries: str
+) -> set[str]:
     """Name the attributes that constraints on a (sub)request look at."""
     return {
         attribute

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from contracts.device import ResourceSlice, ResourceSliceSpec, SlicePool
 from contracts.validate import names
-from contracts.validate.devices import counter_set, device, has_list_attributes
-from contracts.validate.nodes import node_selector
+from contracts.validate.devices import (
+    check_counter_set,
+    check_device,
+    has_list_attributes,
+)
+from contracts.validate.nodes import check_node_selector
 from contracts.validate.violation import (
     Violations,
-    each_unique,
+    check_each_unique,
     invalid,
     required,
     unsupported,
@@ -25,62 +29,62 @@ MAX_COUNTER_SETS = 8
 NODE_OPERATIONS = ("NodePrepareResources", "NodeUnprepareResources", "*")
 
 
-def resource_slice(value: ResourceSlice) -> Violations:
+def check_resource_slice(value: ResourceSlice) -> Violations:
     """Require a slice that the API server would store."""
     spec = value.spec
-    yield from names.object_name(value.metadata)
-    yield from names.driver_name(spec.driver, "spec.driver")
-    yield from _pool(spec.pool, "spec.pool")
-    yield from _nodes(spec)
+    yield from names.check_object_name(value.metadata)
+    yield from names.check_driver_name(spec.driver, "spec.driver")
+    yield from _check_pool(spec.pool, "spec.pool")
+    yield from _check_nodes(spec)
     if spec.devices and spec.shared_counters:
         message = "only one of `sharedCounters` or `devices` is allowed"
         yield invalid("spec", "", message)
     selects_nodes = spec.per_device_node_selection is True
-    yield from each_unique(
+    yield from check_each_unique(
         spec.devices,
-        max_devices(spec),
+        count_most_devices(spec),
         "spec.devices",
-        lambda item, path: device(item, path, selects_nodes=selects_nodes),
-        lambda item: item.name,
+        lambda device, path: check_device(device, path, selects_nodes=selects_nodes),
+        lambda device: device.name,
     )
-    yield from each_unique(
+    yield from check_each_unique(
         spec.shared_counters,
         MAX_COUNTER_SETS,
         "spec.sharedCounters",
-        counter_set,
-        lambda item: item.name,
+        check_counter_set,
+        lambda counter_set: counter_set.name,
     )
     if spec.partition_type_attribute is not None:
-        yield from _partition_type(spec, spec.partition_type_attribute)
+        yield from _check_partition_type(spec, spec.partition_type_attribute)
     operations = spec.skip_node_operations or ()
-    yield from skip_node_operations(operations, "spec.skipNodeOperations")
+    yield from check_skip_node_operations(operations, "spec.skipNodeOperations")
 
 
-def max_devices(spec: ResourceSliceSpec) -> int:
-    """How many devices a slice may have, given what they are like."""
+def count_most_devices(spec: ResourceSliceSpec) -> int:
+    """Return how many devices a slice may have, given what they are like."""
     has_features = any(
-        item.taints or item.consumes_counters or has_list_attributes(item)
-        for item in spec.devices
+        device.taints or device.consumes_counters or has_list_attributes(device)
+        for device in spec.devices
     )
     return MAX_DEVICES_WITH_FEATURES if has_features else MAX_DEVICES
 
 
-def skip_node_operations(operations: tuple[str, ...], path: str) -> Violations:
+def check_skip_node_operations(operations: tuple[str, ...], path: str) -> Violations:
     """Require known operations; preparing is not skipped without unpreparing."""
-    yield from each_unique(operations, None, path, _operation, str)
+    yield from check_each_unique(operations, None, path, _check_operation, str)
     prepare, unprepare, everything = NODE_OPERATIONS
     if prepare in operations and not {unprepare, everything} & set(operations):
         message = f"{prepare} cannot be skipped unless {unprepare} is also skipped"
         yield invalid(path, ", ".join(operations), message)
 
 
-def _operation(operation: str, path: str) -> Violations:
+def _check_operation(operation: str, path: str) -> Violations:
     if operation not in NODE_OPERATIONS:
         yield unsupported(path, operation, NODE_OPERATIONS)
 
 
-def _pool(pool: SlicePool, path: str) -> Violations:
-    yield from names.pool_name(pool.name, f"{path}.name")
+def _check_pool(pool: SlicePool, path: str) -> Violations:
+    yield from names.check_pool_name(pool.name, f"{path}.name")
     count = pool.resource_slice_count
     if count <= 0:
         yield invalid(f"{path}.resourceSliceCount", count, "must be greater than zero")
@@ -89,17 +93,17 @@ def _pool(pool: SlicePool, path: str) -> Violations:
         yield invalid(f"{path}.generation", pool.generation, message)
 
 
-def _nodes(spec: ResourceSliceSpec) -> Violations:
-    given = []
+def _check_nodes(spec: ResourceSliceSpec) -> Violations:
+    set_fields = []
     if spec.node_name == "":
         message = "must be either unset or set to a non-empty string"
         yield invalid("spec.nodeName", "", message)
     elif spec.node_name is not None:
-        given.append("`nodeName`")
-        yield from names.dns_subdomain(spec.node_name, "spec.nodeName")
+        set_fields.append("`nodeName`")
+        yield from names.check_dns_subdomain(spec.node_name, "spec.nodeName")
     if spec.node_selector is not None:
-        given.append("`nodeSelector`")
-        yield from node_selector(spec.node_selector, "spec.nodeSelector")
+        set_fields.append("`nodeSelector`")
+        yield from check_node_selector(spec.node_selector, "spec.nodeSelector")
         terms = len(spec.node_selector.node_selector_terms)
         if terms != 1:
             place = "spec.nodeSelector.nodeSelectorTerms"
@@ -113,37 +117,39 @@ def _nodes(spec: ResourceSliceSpec) -> Violations:
             message = "must be either unset or set to true"
             yield invalid(f"spec.{field}", flag, message)
         elif flag:
-            given.append(f"`{field}`")
+            set_fields.append(f"`{field}`")
     rule = (
         "exactly one of `nodeName`, `nodeSelector`, `allNodes`, "
         "`perDeviceNodeSelection` is required"
     )
-    if not given:
+    if not set_fields:
         yield required("spec", rule)
-    elif len(given) > 1:
-        yield invalid("spec", ", ".join(given), f"{rule}, but multiple fields are set")
+    elif len(set_fields) > 1:
+        yield invalid(
+            "spec", ", ".join(set_fields), f"{rule}, but multiple fields are set"
+        )
 
 
-def _partition_type(spec: ResourceSliceSpec, name: str) -> Violations:
+def _check_partition_type(spec: ResourceSliceSpec, name: str) -> Violations:
     """Require the attribute, as a string, of each device that consumes counters."""
     path = "spec.partitionTypeAttribute"
     consumers = [
-        (index, item)
-        for index, item in enumerate(spec.devices)
-        if item.consumes_counters
+        (index, device)
+        for index, device in enumerate(spec.devices)
+        if device.consumes_counters
     ]
     if not consumers:
         message = "may only be set on a slice with devices that consume counters"
         yield invalid(path, name, message)
         return
-    malformed = list(names.fully_qualified_name(name, path))
+    malformed = list(names.check_fully_qualified_name(name, path))
     yield from malformed
     if malformed:
         return
     bare = name.removeprefix(f"{spec.driver}/")
-    for index, item in consumers:
+    for index, device in consumers:
         place = f"spec.devices[{index}].attributes[{name}]"
-        attribute = item.attributes.get(name) or item.attributes.get(bare)
+        attribute = device.attributes.get(name) or device.attributes.get(bare)
         if attribute is None:
             yield required(place, f"`partitionTypeAttribute` is {name}")
         elif attribute.string_value is None:

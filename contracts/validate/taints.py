@@ -11,7 +11,7 @@ from contracts.claim import DeviceToleration
 from contracts.device import DeviceTaint, DeviceTaintRule
 from contracts.gang import NodeToleration
 from contracts.validate import names
-from contracts.validate.violation import Violations, invalid, one_of, unsupported
+from contracts.validate.violation import Violations, check_one_of, invalid, unsupported
 
 MAX_TAINTS = 16
 MAX_TOLERATIONS = 16
@@ -20,55 +20,57 @@ NODE_EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
 OPERATORS = ("Equal", "Exists")
 
 
-def taint(value: DeviceTaint, path: str) -> Violations:
+def check_taint(value: DeviceTaint, path: str) -> Violations:
     """Require a taint with key and effect."""
-    yield from names.label_key(value.key, f"{path}.key")
-    yield from names.label_value(value.value, f"{path}.value")
-    yield from one_of(f"{path}.effect", value.effect, EFFECTS)
+    yield from names.check_label_key(value.key, f"{path}.key")
+    yield from names.check_label_value(value.value, f"{path}.value")
+    yield from check_one_of(f"{path}.effect", value.effect, EFFECTS)
 
 
-def toleration(value: DeviceToleration | ResultToleration, path: str) -> Violations:
+def check_toleration(
+    value: DeviceToleration | ResultToleration, path: str
+) -> Violations:
     """Require a toleration of device taints."""
-    yield from one_of(f"{path}.operator", value.operator, OPERATORS)
-    yield from _toleration(value, EFFECTS, path)
+    yield from check_one_of(f"{path}.operator", value.operator, OPERATORS)
+    yield from _check_toleration(value, EFFECTS, path)
 
 
-def node_toleration(value: NodeToleration, path: str) -> Violations:
+def check_node_toleration(value: NodeToleration, path: str) -> Violations:
     """Require a toleration of node taints; its operator may be left out."""
     if value.operator and value.operator not in OPERATORS:
         yield unsupported(f"{path}.operator", value.operator, OPERATORS)
     if not value.key and value.operator != "Exists":
         message = "operator must be Exists when `key` is empty"
         yield invalid(f"{path}.operator", value.operator, message)
-    yield from _toleration(value, NODE_EFFECTS, path)
+    yield from _check_toleration(value, NODE_EFFECTS, path)
 
 
-def _toleration(
+def _check_toleration(
     value: DeviceToleration | ResultToleration | NodeToleration,
     effects: tuple[str, ...],
     path: str,
 ) -> Violations:
     if value.key:
-        yield from names.label_key(value.key, f"{path}.key")
+        yield from names.check_label_key(value.key, f"{path}.key")
     if value.operator == "Exists" and value.value:
         message = "must be empty for operator `Exists`"
         yield invalid(f"{path}.value", value.value, message)
     elif value.operator != "Exists":
-        yield from names.label_value(value.value, f"{path}.value")
+        yield from names.check_label_value(value.value, f"{path}.value")
     if value.effect and value.effect not in effects:
         yield unsupported(f"{path}.effect", value.effect, effects)
 
 
-def taint_rule(rule: DeviceTaintRule) -> Violations:
+def check_taint_rule(rule: DeviceTaintRule) -> Violations:
     """Require a rule with a whole taint and names that can exist."""
-    yield from names.object_name(rule.metadata)
+    yield from names.check_object_name(rule.metadata)
     selector = rule.spec.device_selector
     path = "spec.deviceSelector"
     if selector is not None:
         if selector.driver is not None:
-            yield from names.driver_name(selector.driver, f"{path}.driver")
+            yield from names.check_driver_name(selector.driver, f"{path}.driver")
         if selector.pool is not None:
-            yield from names.pool_name(selector.pool, f"{path}.pool")
+            yield from names.check_pool_name(selector.pool, f"{path}.pool")
         if selector.device is not None:
-            yield from names.dns_label(selector.device, f"{path}.device")
-    yield from taint(rule.spec.taint, "spec.taint")
+            yield from names.check_dns_label(selector.device, f"{path}.device")
+    yield from check_taint(rule.spec.taint, "spec.taint")

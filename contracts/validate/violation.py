@@ -35,39 +35,39 @@ Check = Callable[[T, str], Iterable[Violation]]
 
 
 def required(path: str, message: str = "") -> Violation:
-    """Say that something is missing."""
+    """Report that something is missing."""
     return Violation(field=path, rule="Required value", message=message)
 
 
 def invalid(path: str, value: Any, message: str) -> Violation:
-    """Say that a value is not what it should be."""
+    """Report that a value is not what it should be."""
     return Violation(
-        field=path, rule="Invalid value", message=f"{_shown(value)}: {message}"
+        field=path, rule="Invalid value", message=f"{_format(value)}: {message}"
     )
 
 
 def forbidden(path: str, message: str) -> Violation:
-    """Say that something must not be there."""
+    """Report that something must not be there."""
     return Violation(field=path, rule="Forbidden", message=message)
 
 
 def duplicate(path: str, value: Any) -> Violation:
-    """Say that a value is there already."""
-    return Violation(field=path, rule="Duplicate value", message=_shown(value))
+    """Report that a value is there already."""
+    return Violation(field=path, rule="Duplicate value", message=_format(value))
 
 
 def unsupported(path: str, value: str, supported: Sequence[str]) -> Violation:
-    """Say that a value is not one of a closed set."""
-    values = ", ".join(_shown(item) for item in supported)
+    """Report that a value is not one of a closed set."""
+    values = ", ".join(_format(one) for one in supported)
     return Violation(
         field=path,
         rule="Unsupported value",
-        message=f"{_shown(value)}: supported values: {values}",
+        message=f"{_format(value)}: supported values: {values}",
     )
 
 
 def too_many(path: str, count: int, limit: int) -> Violation:
-    """Say that a list or map is too long."""
+    """Report that a list or map is too long."""
     return Violation(
         field=path,
         rule="Too many",
@@ -76,13 +76,13 @@ def too_many(path: str, count: int, limit: int) -> Violation:
 
 
 def too_long(path: str, limit: int) -> Violation:
-    """Say that a text is too long."""
+    """Report that a text is too long."""
     return Violation(
         field=path, rule="Too long", message=f"may not be more than {limit} bytes"
     )
 
 
-def one_of(path: str, value: str, supported: Sequence[str]) -> Violations:
+def check_one_of(path: str, value: str, supported: Sequence[str]) -> Violations:
     """Require a value of a closed set."""
     if not value:
         yield required(path)
@@ -90,36 +90,36 @@ def one_of(path: str, value: str, supported: Sequence[str]) -> Violations:
         yield unsupported(path, value, supported)
 
 
-def each(
-    items: Sequence[T], limit: int | None, path: str, check: Check[T]
+def check_each(
+    elements: Sequence[T], limit: int | None, path: str, check: Check[T]
 ) -> Violations:
     """Check a list; one that is too long is not looked into."""
-    if limit is not None and len(items) > limit:
-        yield too_many(path, len(items), limit)
+    if limit is not None and len(elements) > limit:
+        yield too_many(path, len(elements), limit)
         return
-    for index, item in enumerate(items):
-        yield from check(item, f"{path}[{index}]")
+    for index, element in enumerate(elements):
+        yield from check(element, f"{path}[{index}]")
 
 
-def each_unique(
-    items: Sequence[T],
+def check_each_unique(
+    elements: Sequence[T],
     limit: int | None,
     path: str,
     check: Check[T],
     key: Callable[[T], Hashable],
 ) -> Violations:
     """Check a list whose items have different keys."""
-    yield from each(items, limit, path, check)
-    if limit is not None and len(items) > limit:
+    yield from check_each(elements, limit, path, check)
+    if limit is not None and len(elements) > limit:
         return
-    seen: set[Hashable] = set()
-    for index, item in enumerate(items):
-        if key(item) in seen:
-            yield duplicate(f"{path}[{index}]", key(item))
-        seen.add(key(item))
+    keys: set[Hashable] = set()
+    for index, element in enumerate(elements):
+        if key(element) in keys:
+            yield duplicate(f"{path}[{index}]", key(element))
+        keys.add(key(element))
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if isinstance(value, str):
         return encode(value).decode()
     if isinstance(value, bool):

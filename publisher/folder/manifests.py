@@ -31,7 +31,7 @@ from contracts.names import (
     SPEC_OMITTED,
 )
 from contracts.validate import validate
-from contracts.validate.names import label_value, object_name
+from contracts.validate.names import check_label_value, check_object_name
 from publisher.errors import DecisionError
 from publisher.folder.sources import UNKNOWN, ClaimSource, ClaimSources
 from publisher.steps import ObjectKey, Published, key_of
@@ -110,7 +110,7 @@ def _claim(
     if source.spec is None:
         annotations[SPEC_OMITTED] = "true"
     spec = source.spec or ResourceClaimSpec()
-    labelled = not any(label_value(decision.name, GANG))
+    labelled = not any(check_label_value(decision.name, GANG))
     return ResourceClaim(
         metadata=ObjectMeta(
             name=ref.name,
@@ -135,7 +135,10 @@ def _check(decision: GangAllocated, claim: ResourceClaim) -> None:
         raise DecisionError(decision.uid, reason)
     if claim.metadata.annotations.get(SPEC_OMITTED):
         allocation = None if status is None else status.allocation
-        wrong = [*object_name(metadata), *(validate(allocation) if allocation else ())]
+        wrong = [
+            *check_object_name(metadata),
+            *(validate(allocation) if allocation else ()),
+        ]
     else:
         wrong = list(validate(claim))
     if wrong:

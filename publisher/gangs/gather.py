@@ -20,7 +20,7 @@ from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
 from contracts.names import GANG, GANG_SIZE
-from contracts.validate.names import MAX_LABEL, dns_subdomain
+from contracts.validate.names import MAX_LABEL, check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gangs.compare import difference, unnamed_of
 from publisher.gangs.members import Members, Owns, members_of
@@ -59,7 +59,7 @@ def assemble(gathered: Gathered, view: View, owns: Owns) -> Ready | Waiting:
     """Say what to submit of these pods."""
     pods, gang = gathered.pods, gathered.gang
     name = pods[0].metadata.labels.get(GANG)
-    for violation in () if name is None else dns_subdomain(name, f"label {GANG}"):
+    for violation in () if name is None else check_dns_subdomain(name, f"label {GANG}"):
         return Waiting(reason="GangNameInvalid", message=str(violation))
     size = 1 if gathered.alone else _size(gathered)
     if isinstance(size, Waiting):

@@ -26,7 +26,7 @@ from contracts.messages import HealthJudged
 from contracts.meta import OwnerReference
 from contracts.names import OWNED
 from contracts.validate.names import MAX_SUBDOMAIN
-from contracts.validate.slices import MAX_COUNTER_SETS, max_devices
+from contracts.validate.slices import MAX_COUNTER_SETS, count_most_devices
 from contracts.workload import Node
 
 OWNED_TAINT = DeviceTaint(key=OWNED, effect="NoSchedule")
@@ -80,7 +80,7 @@ def wanted_pool(
     ]
     devices: list[ResourceSliceSpec] = [
         replace(empty, devices=part)
-        for part in _parts(whole.devices, max_devices(whole))
+        for part in _parts(whole.devices, count_most_devices(whole))
     ]
     return WantedPool(
         driver=pool.driver,

@@ -12,7 +12,7 @@ from contracts.codec import to_builtins
 from contracts.gang import Gang, GangSpec, MemberClaim
 from contracts.kubernetes.decode import decode_object, to_kubernetes
 from contracts.meta import ObjectMeta
-from contracts.validate.gangs import gang as violations
+from contracts.validate.gangs import check_gang as violations
 from tests.builders import (
     gang,
     gang_constraint,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.validate.names import label_value
+from contracts.validate.names import check_label_value
 from contracts.workload import Pod
 from publisher.gangs.gather import Gathered, Ready, assemble
 from publisher.gangs.view import View
@@ -46,7 +46,7 @@ def test_a_lone_pod_may_have_the_longest_name() -> None:
     assert len(set(gangs)) == 3
     assert gangs[-1] == names[-1]
     for name in gangs:
-        assert not [*label_value(name, "name")]
+        assert not [*check_label_value(name, "name")]
 
 
 def test_members_have_names_of_their_own_whatever_labels_say() -> None:

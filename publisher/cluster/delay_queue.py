@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class DelayQueue(Generic[K]):
-    """Keys and times."""
+    """Keys by the time at which each is due."""
 
     def __init__(self) -> None:
         self._due_s: dict[K, float] = {}
@@ -38,13 +38,14 @@ class DelayQueue(Generic[K]):
         self._heap.clear()
 
     def next_s(self) -> float | None:
-        """Give the earliest time; None: there is nothing to look at."""
+        """Return the earliest time; None: there is nothing to look at."""
+        # A key that was put again left its old place in the heap.
         while self._heap and self._due_s.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def take(self) -> K:
-        """Give the key of the earliest time, which is done with then."""
+        """Return the key of the earliest time and forget it; there must be one."""
         self.next_s()
         _, _, key = heapq.heappop(self._heap)
         del self._due_s[key]

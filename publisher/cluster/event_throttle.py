@@ -1,4 +1,4 @@
-"""Which notes are due: few events, but never none while what they say holds.
+"""Which events are due: few, but never none while what they say holds.
 
 An event lives for an hour in the API server, and what a pod waits for changes its
 numbers all the time. So a reason is told once, again when its words have changed and
@@ -26,11 +26,14 @@ class EventThrottle:
 
     def __init__(self) -> None:
         self._last: _Recent[tuple[str, float]] = _Recent()
-        self._wanted: _Recent[tuple[str, float]] = _Recent()
+        self._untold: _Recent[tuple[str, float]] = _Recent()
         """Words that were not told yet, and since when they are the same."""
 
     def due_in_s(self, note: Note, now_s: float) -> float:
-        """Give how long a note has still to wait; 0: it is due."""
+        """Return how long a note has still to wait; 0: it is due.
+
+        The caller writes it then, and calls `remember`.
+        """
         key = _key(note)
         last = self._last.get(key)
         if last is not None:
@@ -39,15 +42,15 @@ class EventThrottle:
             return SAME_S if note.once else max(0.0, then_s + pause_s - now_s)
         if not note.lasting:
             return 0.0
-        wanted = self._wanted.get(key)
-        if wanted is None or wanted[0] != note.message:
-            self._wanted[key] = wanted = (note.message, now_s)
-        return max(0.0, wanted[1] + LASTING_S - now_s)
+        untold = self._untold.get(key)
+        if untold is None or untold[0] != note.message:
+            self._untold[key] = untold = (note.message, now_s)
+        return max(0.0, untold[1] + LASTING_S - now_s)
 
     def remember(self, note: Note, now_s: float) -> None:
         """Note that a note was written."""
         self._last[_key(note)] = (note.message, now_s)
-        self._wanted.pop(_key(note), None)
+        self._untold.pop(_key(note), None)
 
 
 class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
@@ -61,5 +64,5 @@ class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
 
 
 def _key(note: Note) -> tuple[str, ...]:
-    """Say what is told at most once at a time; what happened, once and for all."""
+    """Return what is told at most once at a time; what happened, once and for all."""
     return (note.about.uid, note.reason, note.message if note.once else "")

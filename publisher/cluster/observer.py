@@ -1,4 +1,4 @@
-"""Pods, claims, Gang objects and nodes as the API server says, believed one by one.
+"""Pods, claims, Gang objects and nodes as the API server says, applied one by one.
 
 Fills the View from pages of changes and from the answers to our own writes. An object
 that cannot be read is named and left out; everything else goes on. Decides nothing.
@@ -6,7 +6,6 @@ that cannot be read is named and left out; everything else goes on. Decides noth
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -26,18 +25,20 @@ log = get_logger(__name__)
 
 
 class Observer:
-    """The View, and who is told when it changes."""
+    """The View, filled with what is seen."""
 
-    def __init__(self, claims: Kind) -> None:
-        """`claims` is the kind ResourceClaim in the version that the cluster serves."""
+    def __init__(
+        self, claims: Kind, changed: Callable[[Iterable[GroupKey]], Awaitable[None]]
+    ) -> None:
+        """`claims` is the kind ResourceClaim in the version that the cluster serves.
+
+        `changed` is told which groups a page of changes is about.
+        """
         self.view = View()
         self._kinds = {kind.name: kind for kind in (POD, claims, GANG)}
+        self._changed = changed
         self.statuses: dict[str, dict[str, Any]] = {}
         """The status of each Gang object, by `namespace/name`."""
-        self.listener: Callable[[Iterable[GroupKey]], Awaitable[None]] | None = None
-        """Told which groups changed."""
-        self.counts: Counter[str] = Counter()
-        """Objects taken in and refused, by kind."""
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -45,32 +46,34 @@ class Observer:
         return frozenset({*self._kinds, NODE.name})
 
     def kind(self, name: str) -> Kind:
-        """Give a kind by its name, in the version that the cluster serves."""
+        """Return a kind by its name, in the version that the cluster serves."""
         return self._kinds[name]
 
     async def take(self, page: ChangePage) -> None:
-        """Believe a page of changes."""
+        """Apply a page of changes, and tell of the groups that it is about."""
         touched: set[GroupKey] = set()
         for change in page.changes:
-            touched |= self.believe(change.kind, change.key, change.object, change.uid)
-        if touched and self.listener is not None:
-            await self.listener(touched)
+            touched |= self.apply(change.kind, change.key, change.object, change.uid)
+        if touched:
+            await self._changed(touched)
 
-    def believe(
+    def apply(
         self, kind: str, key: str, raw: dict[str, Any] | None, uid: str
     ) -> frozenset[GroupKey]:
-        """Believe one object as it is now (None: the one with that uid is gone)."""
+        """Apply one object as it is now (None: the one with that uid is gone).
+
+        Returns the groups that it is about. The caller has them looked at, unless it
+        is about to look itself.
+        """
         if kind == NODE.name:
             return self.view.apply_node(key, is_there=raw is not None)
-        if raw is not None and self._is_known(kind, key, raw["metadata"]):
+        if raw is not None and self._is_applied(kind, key, raw["metadata"]):
             return frozenset()
         try:
             value = None if raw is None else decode_object(raw).value
         except ContractsError as error:
-            self.counts[f"{kind}.refused"] += 1
             log.error("object.refused", kind=kind, key=key, reason=str(error)[:_SHOWN])  # noqa: TRY400 # the reason is the whole story
             return frozenset()
-        self.counts[kind] += 1
         match kind:
             case "Pod" if value is None or isinstance(value, Pod):
                 return self.view.apply_pod(key, value, uid)
@@ -82,11 +85,12 @@ class Observer:
             case _:
                 return frozenset()
 
-    def _is_known(self, kind: str, key: str, metadata: dict[str, Any]) -> bool:
-        """Whether just this version was believed: the answer to a write comes twice."""
+    def _is_applied(self, kind: str, key: str, metadata: dict[str, Any]) -> bool:
+        """Whether just this version was applied: the answer to a write comes twice."""
         version = metadata.get("resourceVersion", "")
-        known = self.view.has(kind, key, metadata.get("uid", ""), version)
-        return known and version != ""
+        return version != "" and self.view.has(
+            kind, key, metadata.get("uid", ""), version
+        )
 
     def _keep_status(self, key: str, raw: dict[str, Any] | None) -> None:
         if raw is None:

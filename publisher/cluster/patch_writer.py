@@ -1,4 +1,4 @@
-"""Writes of plans on the API server: believed, read again, or refused for good.
+"""Writes of plans on the API server: applied, read again, or refused for good.
 
 A conflict means that the object is read again and planned anew, never that a write is
 repeated blindly. What the API server refuses is remembered, so that plans know of it:
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -43,24 +43,22 @@ class PatchWriter:
     def __init__(
         self,
         api: KubernetesApi,
-        observed: Observer,
+        observer: Observer,
         state: StatePublisher,
-        leads: Callable[[], bool],
+        leads: asyncio.Event,
     ) -> None:
-        """`leads` is asked before each write."""
+        """`leads` is looked at before each write: only who leads may write."""
         self._api = api
-        self._observed = observed
+        self._observer = observer
         self._state = state
         self._leads = leads
-        self._attempts: dict[tuple[GangUID, int], str] = {}
+        self._refused_attempts: dict[tuple[GangUID, int], str] = {}
         """Attempts that the API server does not take, and why."""
         self._refused: dict[tuple[str, str], tuple[Patch, str]] = {}
         """Writes that the API server does not take, while their objects stay so."""
-        self.counts: Counter[str] = Counter()
-        """Writes by purpose, and those that were answered by a conflict."""
 
     async def write(self, patches: Sequence[Patch]) -> None:
-        """Do writes side by side; each is believed or read again.
+        """Do writes side by side; of each the answer is applied, or the object read.
 
         Raises:
             ApiError: the first that is neither a conflict nor a refusal.
@@ -95,49 +93,50 @@ class PatchWriter:
             if (meta.uid, meta.resource_version) in checked:
                 continue
             checked.add((meta.uid, meta.resource_version))
-            await self._believe(POD.name, key, await self._get(POD, key), meta.uid)
-            same = same and self._observed.view.pod(key) == pod
+            await self._apply(POD.name, key, await self._fetch(POD, key), meta.uid)
+            same = same and self._observer.view.pod(key) == pod
         return same
 
     # --- what is not taken ------------------------------------------------------------
 
-    def attempt_refusal(self, uid: GangUID, attempt: int) -> str:
-        """Say why an attempt cannot be written; empty: nothing is known against it."""
-        return self._attempts.get((uid, attempt), "")
+    def attempt_refusal_of(self, uid: GangUID, attempt: int) -> str:
+        """Return why an attempt cannot be written; empty: nothing is against it."""
+        return self._refused_attempts.get((uid, attempt), "")
 
-    def refusal(self, patch: Patch) -> str:
-        """Say why just this is not taken: the object is as it was, to the version."""
+    def refusal_of(self, patch: Patch) -> str:
+        """Return why just this is not taken: its object is as it was, to the version.
+
+        Empty: nothing is against it.
+        """
         refused, reason = self._refused.get((patch.kind, patch.key), (None, ""))
         if refused == patch:
             return reason
         self._refused.pop((patch.kind, patch.key), None)
         return ""
 
-    def forget_refusals(self) -> None:
+    def retry_refused(self) -> None:
         """Try again what was refused by itself: admission may have changed its mind."""
         self._refused.clear()
 
-    def forget_all(self) -> None:
-        """Forget every refusal."""
-        self._attempts.clear()
+    def forget_refusals(self) -> None:
+        """Forget every refusal, those of attempts as well."""
+        self._refused_attempts.clear()
         self._refused.clear()
 
     # --- one object -------------------------------------------------------------------
 
     async def _write_one(self, patch: Patch, denied: asyncio.Event) -> None:
         """Do one write, unless we lead no more or may not; `denied` is of all."""
-        if not self._leads() or denied.is_set():
+        if not self._leads.is_set() or denied.is_set():
             return
-        kind = self._observed.kind(patch.kind)
-        found: dict[str, Any] | None = None
-        self.counts[patch.purpose] += 1
+        kind = self._observer.kind(patch.kind)
+        raw: dict[str, Any] | None = None
         try:
-            found = await self._api.patch(
+            raw = await self._api.patch(
                 kind, patch.key, patch.body, subresource=patch.subresource
             )
         except ConflictError:
-            self.counts["conflict"] += 1
-            found = await self._read_again(patch)
+            raw = await self._fetch(kind, patch.key)
         except NotFoundError:
             pass
         except PermissionDeniedError:
@@ -145,48 +144,44 @@ class PatchWriter:
             raise
         except InvalidError as error:
             self._refuse(patch, error)
-            found = await self._read_again(patch)
-        await self._believe(patch.kind, patch.key, found, patch.uid)
+            raw = await self._fetch(kind, patch.key)
+        await self._apply(patch.kind, patch.key, raw, patch.uid)
 
     async def _remove(self, pod: Pod) -> None:
         meta = pod.metadata
         key = object_key(meta.namespace, meta.name)
         with suppress(ConflictError, NotFoundError):
             await self._api.delete(POD, key, uid=meta.uid)
-        self.counts["remove"] += 1
         log.warning("pod.removed", pod=key)
-        await self._believe(POD.name, key, await self._get(POD, key), meta.uid)
+        await self._apply(POD.name, key, await self._fetch(POD, key), meta.uid)
 
-    async def _believe(
+    async def _apply(
         self, kind: str, key: str, raw: dict[str, Any] | None, uid: str
     ) -> None:
-        """Believe an answer, and let the bus have it before the watch shows it."""
-        self._observed.believe(kind, key, raw, uid)
-        if raw is not None and self._observed.view.has(kind, key, uid):
+        """Apply an answer, and let the bus have it before the watch shows it."""
+        self._observer.apply(kind, key, raw, uid)
+        if raw is not None and self._observer.view.has(kind, key, uid):
             change = Change(kind, key, raw, uid)
             await self._state.take(ChangePage((change,), synced=True))
 
-    async def _read_again(self, patch: Patch) -> dict[str, Any] | None:
-        return await self._get(self._observed.kind(patch.kind), patch.key)
-
-    async def _get(self, kind: Kind, key: str) -> dict[str, Any] | None:
+    async def _fetch(self, kind: Kind, key: str) -> dict[str, Any] | None:
         try:
             return await self._api.get(kind, key)
         except NotFoundError:
             return None
 
     def _refuse(self, patch: Patch, error: InvalidError) -> None:
-        """Remember that an attempt cannot be written as it is."""
+        """Remember that an attempt, or this one write, is not taken as it is."""
+        reason = str(error)[:_SHOWN]
         log.error(
             "write.refused",
             purpose=patch.purpose,
             object=f"{patch.kind} {patch.key}",
             gang_uid=patch.gang,
             attempt=patch.attempt,
-            reason=str(error)[:_SHOWN],
+            reason=reason,
         )
-        reason = str(error)[:_SHOWN]
         if patch.gang:
-            self._attempts[GangUID(patch.gang), patch.attempt] = reason
+            self._refused_attempts[GangUID(patch.gang), patch.attempt] = reason
         else:
             self._refused[patch.kind, patch.key] = patch, reason

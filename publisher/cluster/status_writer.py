@@ -1,15 +1,15 @@
 """Writes what people read: the status of Gang objects and events, behind the work.
 
-Never in the way of an allocation: told later, a few writes at a time, and only what is
-new. What still holds is told again before its event is forgotten.
+Never in the way of an allocation: written later, one group at a time, and only what is
+new. What still holds is written again before its event is forgotten.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
@@ -25,11 +25,10 @@ from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import EVENT, GANG
 from runtime.log import get_logger
-from runtime.run import Task
 from runtime.waits import first_of
 
 _SETTLE_S = 1.0
-"""What lasts less is not told."""
+"""What lasts less is not written."""
 _AGAIN_S = 10.0
 """When to try what could not be written."""
 _NAME = 200
@@ -39,96 +38,98 @@ log = get_logger(__name__)
 
 
 class StatusWriter:
-    """What should be told of each group, and what was."""
+    """What is to be said of each group, and when."""
 
     def __init__(
         self,
         api: KubernetesApi,
-        observed: Observer,
+        observer: Observer,
         name: str,
         now: Callable[[], str],
     ) -> None:
+        """`name` is this publisher's, as events say who reports."""
         self._api = api
-        self._observed = observed
+        self._observer = observer
         self._name = name
         self._now = now
-        self._holds: dict[GroupKey, tuple[StatusReport, ...]] = {}
-        """What was last said of each group, while there is something to say."""
-        self._agenda: DelayQueue[GroupKey] = DelayQueue()
-        self._said = EventThrottle()
+        self._reports: dict[GroupKey, tuple[StatusReport, ...]] = {}
+        """What was last reported of each group, while there is something to say."""
+        self._due: DelayQueue[GroupKey] = DelayQueue()
+        """When each group is written next."""
+        self._throttle = EventThrottle()
         self._wake = asyncio.Event()
-        self.counts: Counter[str] = Counter()
-        """Events, statuses and failures."""
 
-    def tasks(self) -> dict[str, Task]:
-        """Name what runs for as long as the service does."""
-        return {"tell": self._tell}
+    def report(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
+        """Have this written soon, unless something else is reported before.
 
-    def tell(self, group: GroupKey, told: Sequence[StatusReport]) -> None:
-        """Tell this of a group, unless something else is to be told soon."""
-        before = self._holds.get(group, ())
-        self._holds[group] = tuple(told)
+        The group is written by `write`, which may run all the time: it has something
+        to write only while somebody reports.
+        """
+        last = self._reports.get(group, ())
+        self._reports[group] = tuple(reports)
         soon_s = monotonic() + _SETTLE_S
-        if _gist(before) == _gist(told):
-            self._agenda.put_by(group, soon_s)
+        if _reasons(last) == _reasons(reports):
+            self._due.put_by(group, soon_s)
         else:
-            self._agenda.put(group, soon_s)
+            self._due.put(group, soon_s)
         self._wake.set()
 
-    def fall_silent(self) -> None:
-        """Tell nothing more of what was known: another publisher does."""
-        self._holds.clear()
-        self._agenda.clear()
+    async def report_now(
+        self, group: GroupKey, reports: Sequence[StatusReport]
+    ) -> None:
+        """Write what would be gone before it is due, such as why pods are deleted."""
+        try:
+            await self._write_group(group, reports)
+        except ApiError as error:
+            log.warning("status.missed", gang=str(group), reason=str(error))
+            self._due.put_by(group, monotonic() + _AGAIN_S)
 
-    async def _tell(self, stop: asyncio.Event) -> None:
+    def fall_silent(self) -> None:
+        """Write nothing more of what was reported: another publisher does."""
+        self._reports.clear()
+        self._due.clear()
+
+    async def write(self, stop: asyncio.Event) -> None:
+        """Write each group when it is due, until `stop`."""
         while not stop.is_set():
             self._wake.clear()
-            next_s = self._agenda.next_s()
+            next_s = self._due.next_s()
             if next_s is not None and next_s <= monotonic():
-                await self._tell_of(self._agenda.take())
+                group = self._due.take()
+                reports = self._reports.get(group, ())
+                if not reports:
+                    self._reports.pop(group, None)
+                await self.report_now(group, reports)
             else:
                 within_s = None if next_s is None else next_s - monotonic()
                 await first_of(stop, self._wake, within_s=within_s)
 
-    async def _tell_of(self, group: GroupKey) -> None:
-        told = self._holds.get(group, ())
-        if not told:
-            self._holds.pop(group, None)
-        await self.tell_now(group, told)
-
-    async def tell_now(self, group: GroupKey, told: Sequence[StatusReport]) -> None:
-        """Tell what would be gone before it is due, such as why pods are deleted."""
-        try:
-            await self._tell_group(group, told)
-        except ApiError as error:
-            self.counts["failed"] += 1
-            log.warning("status.missed", gang=str(group), reason=str(error))
-            self._agenda.put_by(group, monotonic() + _AGAIN_S)
-
-    async def _tell_group(self, group: GroupKey, told: Sequence[StatusReport]) -> None:
-        gang = self._observed.view.gang(group)
+    async def _write_group(
+        self, group: GroupKey, reports: Sequence[StatusReport]
+    ) -> None:
+        gang = self._observer.view.gang(group)
         if gang is not None:
-            known = self._observed.statuses.get(str(group), {})
-            pods = self._observed.view.pods(group)
-            if is_past(pods, known):
+            written = self._observer.statuses.get(str(group), {})
+            pods = self._observer.view.pods(group)
+            if is_past(pods, written):
                 return
-            status = gang_status(gang, told, pods, known, self._now())
-            if any(known.get(name) != value for name, value in status.items()):
+            status = gang_status(gang, reports, pods, written, self._now())
+            if any(written.get(name) != value for name, value in status.items()):
                 await self._write_status(str(group), status)
-        await self._write_notes(group, list(notes(told, gang)))
+        await self._write_notes(group, list(notes(reports, gang)))
 
-    async def _write_notes(self, group: GroupKey, found: Sequence[Note]) -> None:
+    async def _write_notes(self, group: GroupKey, pending: Sequence[Note]) -> None:
         """Write the notes that are due, and look at the others when they are."""
-        waits = []
-        for note in found:
-            wait_s = self._said.due_in_s(note, monotonic())
+        waits_s = []
+        for note in pending:
+            wait_s = self._throttle.due_in_s(note, monotonic())
             if wait_s <= 0:
                 await self._write_event(note)
-                self._said.remember(note, monotonic())
+                self._throttle.remember(note, monotonic())
                 wait_s = SAME_S
-            waits.append(wait_s)
-        if waits:
-            self._agenda.put_by(group, monotonic() + min(waits))
+            waits_s.append(wait_s)
+        if waits_s:
+            self._due.put_by(group, monotonic() + min(waits_s))
 
     async def _write_status(self, key: str, status: dict[str, Any]) -> None:
         try:
@@ -136,8 +137,7 @@ class StatusWriter:
             raw = await self._api.patch(GANG, key, body, subresource="status")
         except NotFoundError:
             return
-        self._observed.believe("Gang", key, raw, raw["metadata"]["uid"])
-        self.counts["status"] += 1
+        self._observer.apply("Gang", key, raw, raw["metadata"]["uid"])
 
     async def _write_event(self, note: Note) -> None:
         about = note.about
@@ -164,12 +164,11 @@ class StatusWriter:
                 "uid": about.uid,
             },
         }
-        try:
+        # Its namespace may be gone by now.
+        with suppress(NotFoundError):
             await self._api.create(EVENT, body)
-        except NotFoundError:
-            return
-        self.counts["event"] += 1
 
 
-def _gist(told: Sequence[StatusReport]) -> list[tuple[str, str]]:
-    return [(item.phase, item.reason) for item in told]
+def _reasons(reports: Sequence[StatusReport]) -> list[tuple[str, str]]:
+    """Return what makes reports news; counts in their words change all the time."""
+    return [(report.phase, report.reason) for report in reports]

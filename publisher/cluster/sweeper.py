@@ -23,25 +23,26 @@ class Sweeper:
     """What looked like an orphan last time."""
 
     def __init__(
-        self, api: KubernetesApi, observed: Observer, interval_s: float
+        self, api: KubernetesApi, observer: Observer, interval_s: float
     ) -> None:
         self._api = api
-        self._observed = observed
+        self._observer = observer
         self._interval_s = interval_s
         self._suspects: dict[str, Patch] = {}
+        """What would free each claim that looks like an orphan, by its key."""
 
     async def sweep(self, stop: asyncio.Event) -> None:
         """Look until `stop`."""
         while not stop.is_set():
-            found = {patch.key: patch for patch in plan_sweep(self._observed.view)}
-            due = [p for key, p in found.items() if self._suspects.get(key) == p]
-            self._suspects = found
+            patches = {patch.key: patch for patch in plan_sweep(self._observer.view)}
+            due = [p for key, p in patches.items() if self._suspects.get(key) == p]
+            self._suspects = patches
             for patch in due:
                 await self._free(patch)
             await first_of(stop, within_s=self._interval_s)
 
     async def _free(self, patch: Patch) -> None:
-        kind = self._observed.kind(patch.kind)
+        kind = self._observer.kind(patch.kind)
         try:
             raw = await self._api.patch(
                 kind, patch.key, patch.body, subresource=patch.subresource
@@ -51,5 +52,5 @@ class Sweeper:
         except ApiError as error:
             log.warning("claim.kept", claim=patch.key, reason=str(error))
             return
-        self._observed.believe(patch.kind, patch.key, raw, patch.uid)
+        self._observer.apply(patch.kind, patch.key, raw, patch.uid)
         log.info("claim.freed", claim=patch.key, reason="reserved and used by none")

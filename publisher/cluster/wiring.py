@@ -11,22 +11,25 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from typing import Any
 
-from contracts.claim import ResourceClaim
+from msgspec import Struct
+
 from contracts.names import LEASE_NAME
-from publisher.cluster.agent_objects import AgentObjects
+from publisher.cluster.device_publisher import DevicePublisher
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
+from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
+from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.cluster.sweeper import Sweeper
 from publisher.config import PublisherConfig
 from publisher.errors import ClusterError, UnavailableError
-from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
 from publisher.kube.discovery import watch_served
@@ -37,20 +40,20 @@ from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
-from runtime.log import get_logger
 from runtime.retry import retry
 from runtime.run import Task
 from runtime.waits import first_of
 from runtime.wire import BusSettings
 
-log = get_logger(__name__)
+_Writer = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
+"""Works until the event is set: leading is over, or the service stops."""
 
 
 @asynccontextmanager
 async def open_cluster(
     config: PublisherConfig, settings: BusSettings, now: Callable[[], str]
 ) -> AsyncIterator[dict[str, Task]]:
-    """Open the way to the cluster, then the bus; gives what runs from then on.
+    """Open the way to the cluster, then the bus; yields what runs from then on.
 
     Raises:
         ConfigError: there is no way to a cluster, and no folder either.
@@ -80,122 +83,171 @@ async def open_cluster(
         async with Bus.open(settings) as bus:
             await bus.wait_connected()
             await bus.ensure_streams()
-            cluster = _Cluster(
+            parts = _build(
                 config, api=api, kinds=kinds, bus=bus, identity=identity, now=now
             )
-            yield cluster.tasks() | {
-                "lead": partial(cluster.lead, lease),
-                "served": partial(watch_served, api, config.api_versions, kinds),
-            }
+            yield _tasks(parts, config, api=api, lease=lease, kinds=kinds)
 
 
-class _Cluster:
-    """The parts of the sink, put together."""
+class _Parts(Struct, frozen=True, kw_only=True):
+    """What works beside a cluster, as far as it has tasks of its own."""
 
-    def __init__(
-        self,
-        config: PublisherConfig,
-        *,
-        api: KubernetesApi,
-        kinds: ServedKinds,
-        bus: Bus,
-        identity: str,
-        now: Callable[[], str],
-    ) -> None:
-        ownership = Ownership.of(
-            config.owned_drivers, config.owned_classes, config.owned_nodes
-        )
+    informer: Informer
+    gangs: GangBus
+    queue: GroupQueue
+    state: StatePublisher
+    statuses: StatusWriter
+    controller: GangController
+    sweeper: Sweeper
+    devices: DevicePublisher
 
-        def owns(claim: ResourceClaim) -> bool:
-            return ownership.owns_claim(claim.spec)
 
-        cluster = config.cluster
-        self._workers = config.workers
-        self._observed = Observer(kinds.resource_claim)
-        self._state = StatePublisher(cluster, bus)
-        self._teller = StatusWriter(api, self._observed, identity, now)
-        self._gangs = GangBus(cluster, bus, self._changed)
-        self._writer = GangController(
-            cluster,
-            api=api,
-            observed=self._observed,
-            gangs=self._gangs,
-            state=self._state,
-            teller=self._teller,
-            owns=owns,
-            now=now,
-        )
-        self._sweeper = Sweeper(api, self._observed, config.sweep_s)
-        self._offered = StateFilter(ownership)
-        self._agents = AgentObjects(
-            (cluster, bus),
-            api,
-            kinds,
-            claims=self._observed.view,
-            ownership=ownership,
-            now=now,
-            publish_slices=config.publish_slices,
-        )
-        self._observed.listener = self._changed
-        follows = _follows(api, kinds)
-        self._following = Informer(
-            follows,
-            (self._observed.kinds, self._observed.take),
-            (follows, self._tell),
-            (self._agents.kinds, self._agents.take),
-        )
+def _build(
+    config: PublisherConfig,
+    *,
+    api: KubernetesApi,
+    kinds: ServedKinds,
+    bus: Bus,
+    identity: str,
+    now: Callable[[], str],
+) -> _Parts:
+    """Make the parts, each from those before it."""
+    cluster = config.cluster
+    ownership = Ownership.of(
+        config.owned_drivers, config.owned_classes, config.owned_nodes
+    )
+    leads = asyncio.Event()
+    # First what is known: the groups that changed, what the cluster holds, what the
+    # bus says of gangs and of devices.
+    queue = GroupQueue(leads)
+    observer = Observer(kinds.resource_claim, queue.add)
+    gangs = GangBus(cluster, bus, queue.add)
+    # Then who writes: state on the bus; patches, statuses and events for gangs;
+    # slices, taint rules and conditions for devices.
+    state = StatePublisher(cluster, bus)
+    statuses = StatusWriter(api, observer, identity, now)
+    controller = GangController(
+        cluster,
+        leads,
+        queue=queue,
+        observer=observer,
+        gangs=gangs,
+        state=state,
+        patches=PatchWriter(api, observer, state, leads),
+        statuses=statuses,
+        owns=lambda claim: ownership.owns_claim(claim.spec),
+        now=now,
+    )
+    devices = DevicePublisher(
+        (cluster, bus),
+        api,
+        kinds,
+        claims=observer.view,
+        ownership=ownership,
+        now=now,
+        publish_slices=config.publish_slices,
+    )
+    # Last who reads the cluster: every kind once, for all who must know it.
+    offered = StateFilter(ownership)
 
-    def tasks(self) -> dict[str, Task]:
-        """Name what runs whether we lead or not."""
-        return {
-            **self._following.tasks(),
-            **self._gangs.tasks(),
-            **self._writer.tasks(self._workers),
-            **self._teller.tasks(),
-            **self._agents.tasks(),
-            "gangs-forget": self._forget,
-        }
+    async def take_state(page: ChangePage) -> None:
+        await state.take(offered.of(page))
 
-    async def lead(self, lease: LeaderLease, stop: asyncio.Event) -> None:
-        """Write while we hold the Lease, once everything was read."""
-        try:
-            await self._read_everything(stop)
-            # What was read stays for long and is in no cycles. Of a large cluster it
-            # takes the collector 30 ms and more to see that, in which nothing is said.
-            gc.collect()
-            gc.freeze()
-            async for lost in lease.terms(stop):
-                await self._lead_until(lost)
-        finally:
-            await self._writer.close()
+    follows = _follows(api, kinds)
+    informer = Informer(
+        follows,
+        (observer.kinds, observer.take),
+        (follows, take_state),
+        (devices.kinds, devices.take),
+    )
+    return _Parts(
+        informer=informer,
+        gangs=gangs,
+        queue=queue,
+        state=state,
+        statuses=statuses,
+        controller=controller,
+        sweeper=Sweeper(api, observer, config.sweep_s),
+        devices=devices,
+    )
 
-    async def _read_everything(self, stop: asyncio.Event) -> None:
-        for synced in (self._following.synced, self._gangs.synced):
-            await first_of(synced, stop)
 
-    async def _forget(self, stop: asyncio.Event) -> None:
-        await self._read_everything(stop)
-        await self._writer.forget(stop)
+def _tasks(
+    parts: _Parts,
+    config: PublisherConfig,
+    *,
+    api: KubernetesApi,
+    lease: LeaderLease,
+    kinds: ServedKinds,
+) -> dict[str, Task]:
+    """Name every task of the service; those of a leader are in `_lead_until`."""
+    workers = range(config.workers)
+    return {
+        # What the API server holds, read by every publisher, so that one that begins
+        # to lead knows it already: watch-Pod, watch-Node, ...
+        **parts.informer.tasks(),
+        # What the bus says of gangs, for the same reason.
+        **parts.gangs.tasks(),
+        # What node agents say of their devices and of their health.
+        **parts.devices.tasks(),
+        # So many groups of pods are worked on side by side, while we lead.
+        **{f"gangs-{index}": parts.controller.work for index in workers},
+        # Drops gangs that are over while another publisher leads, and tries again
+        # what admission refused while we do.
+        "gangs-forget": partial(_forget, parts),
+        # Statuses of Gangs and events, behind the work and never in its way.
+        "tell": parts.statuses.write,
+        # Holds the Lease, or waits for it; writes only while it is ours.
+        "lead": partial(_lead, parts, lease),
+        # Ends the process when the cluster serves other versions than at the start.
+        "served": partial(watch_served, api, config.api_versions, kinds),
+    }
 
-    async def _lead_until(self, lost: asyncio.Event) -> None:
-        async with asyncio.TaskGroup() as term:
-            term.create_task(self._state.publish(lost))
-            term.create_task(self._sweeper.sweep(lost))
-            term.create_task(self._agents.write(lost))
-            await self._writer.lead(leads=True)
-            await lost.wait()
-            await self._writer.lead(leads=False)
 
-    async def _tell(self, page: ChangePage) -> None:
-        """Tell the solver of everything that is its to decide about."""
-        await self._state.take(self._offered.of(page))
+async def _lead(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) -> None:
+    """Write while we hold the Lease, once everything was read."""
+    try:
+        await _read_everything(parts, stop)
+        # What was read stays for long and is in no cycles. Of a large cluster it
+        # takes the collector 30 ms and more to see that, in which nothing is said.
+        gc.collect()
+        gc.freeze()
+        async for lost in lease.terms(stop):
+            await _lead_until(parts, lost)
+    finally:
+        await parts.queue.close()
 
-    async def _changed(self, groups: Iterable[GroupKey]) -> None:
-        await self._writer.changed(groups)
+
+async def _lead_until(parts: _Parts, lost: asyncio.Event) -> None:
+    """Run what only the publisher that leads may do, until it leads no more."""
+    writers: dict[str, _Writer] = {
+        # Says on the bus what the cluster holds; first, because gates that open wait
+        # for it.
+        "state": parts.state.publish,
+        # Frees claims that hold devices for nobody.
+        "sweep": parts.sweeper.sweep,
+        # Slices of announced pools, taint rules of owned drivers, health in claims.
+        "devices": parts.devices.write,
+        # Lets the workers write for gangs, and waits for them in the end.
+        "gangs": parts.controller.lead,
+    }
+    async with asyncio.TaskGroup() as term:
+        for name, write in writers.items():
+            term.create_task(write(lost), name=name)
+
+
+async def _forget(parts: _Parts, stop: asyncio.Event) -> None:
+    await _read_everything(parts, stop)
+    await parts.controller.forget(stop)
+
+
+async def _read_everything(parts: _Parts, stop: asyncio.Event) -> None:
+    for synced in (parts.informer.synced, parts.gangs.synced):
+        await first_of(synced, stop)
 
 
 def _follows(api: KubernetesApi, kinds: ServedKinds) -> dict[str, Follow]:
-    """Say how each kind is followed."""
+    """Return how each kind is followed."""
     follows: dict[str, Follow] = {
         kind.name: partial(follow, api, kind) for kind in kinds.followed
     }

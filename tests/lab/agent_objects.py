@@ -16,7 +16,8 @@ from contracts import topics
 from contracts.device import ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
-from publisher.cluster.agent_objects import AgentObjects
+from publisher.cluster.device_publisher import DevicePublisher
+from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
 from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import Informer, follow
@@ -146,12 +147,12 @@ async def agents_of(
 async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Task]:
     """Put together what the service of a cluster puts together, without the rest."""
     served = await api.fetch_served_kinds()
-    observed = Observer(served.resource_claim)
-    agents = AgentObjects(
+    observer = Observer(served.resource_claim, GroupQueue(asyncio.Event()).add)
+    agents = DevicePublisher(
         (CLUSTER, bus),
         api,
         served,
-        claims=observed.view,
+        claims=observer.view,
         ownership=owned,
         now=utc_now,
     )
@@ -160,7 +161,7 @@ async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Ta
     followed = [*kinds, *(() if rules is None else (rules,))]
     informer = Informer(
         {kind.name: partial(follow, api, kind) for kind in followed},
-        ({served.resource_claim.name}, observed.take),
+        ({served.resource_claim.name}, observer.take),
         (agents.kinds, agents.take),
     )
 

@@ -13,7 +13,9 @@ from contracts.codec import to_builtins
 from contracts.ids import ClusterName
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
+from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
+from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import ApiError, ConflictError, InvalidError
@@ -60,47 +62,54 @@ async def ignore(_: object) -> None:
     """Nobody wants to know."""
 
 
-def writer_of(answer: ApiError) -> tuple[GangController, RefusingServer]:
-    """Make a writer with one pod whose claim is to be prepared."""
+def controller_of(
+    answer: ApiError,
+) -> tuple[GangController, RefusingServer, GroupQueue]:
+    """Make a controller with one pod whose claim is to be prepared."""
     claim = real_claim("pod-1-gpus", managed=False, version=2)
-    observed = Observer(RESOURCE_CLAIM)
-    observed.view.apply_pod(f"{NS}/pod-1", waiting_pod("pod-1", templates=["gpus"]))
-    observed.view.apply_claim(f"{NS}/pod-1-gpus", claim)
+    leads = asyncio.Event()
+    queue = GroupQueue(leads)
+    observer = Observer(RESOURCE_CLAIM, queue.add)
+    observer.view.apply_pod(f"{NS}/pod-1", waiting_pod("pod-1", templates=["gpus"]))
+    observer.view.apply_claim(f"{NS}/pod-1-gpus", claim)
     old = to_builtins(claim) | {"apiVersion": "resource.k8s.io/v1"}
     old |= {"kind": "ResourceClaim"}
     old["metadata"]["resourceVersion"] = "1"
     server = RefusingServer(old, answer)
     api, bus = cast("KubernetesApi", server), cast("Bus", None)
-    writer = GangController(
+    state = StatePublisher(CLUSTER, bus)
+    controller = GangController(
         CLUSTER,
-        api=api,
-        observed=observed,
+        leads,
+        queue=queue,
+        observer=observer,
         gangs=GangBus(CLUSTER, bus, changed=ignore),
-        state=StatePublisher(CLUSTER, bus),
-        teller=StatusWriter(api, observed, "one", lambda: NOW),
+        state=state,
+        patches=PatchWriter(api, observer, state, leads),
+        statuses=StatusWriter(api, observer, "one", lambda: NOW),
         owns=lambda _: True,
         now=lambda: NOW,
     )
-    return writer, server
+    return controller, server, queue
 
 
 @asynccontextmanager
-async def working(writer: GangController) -> AsyncIterator[None]:
-    """Let it work, and tend to what was refused, while the block runs."""
+async def working(answer: ApiError) -> AsyncIterator[RefusingServer]:
+    """Let a controller lead, work and tend to what was refused in this block."""
+    controller, server, queue = controller_of(answer)
     stop = asyncio.Event()
-    (work,) = writer.tasks(1).values()
-    await writer.lead(leads=True)
-    tasks = [asyncio.ensure_future(task(stop)) for task in (work, writer.forget)]
-    yield
+    tasks = (controller.work, controller.lead, controller.forget)
+    running = [asyncio.ensure_future(task(stop)) for task in tasks]
+    yield server
     stop.set()
-    await writer.close()
-    await asyncio.gather(*tasks)
+    await queue.close()
+    await asyncio.gather(*running)
 
 
 async def test_a_step_that_changes_nothing_is_not_repeated_at_once() -> None:
     """As when the API server went back in time: what we know it will not write."""
-    writer, server = writer_of(ConflictError("patch", "the object has been modified"))
-    async with working(writer):
+    modified = ConflictError("patch", "the object has been modified")
+    async with working(modified) as server:
         for _ in range(MANY):
             await asyncio.sleep(0)
         assert 1 <= server.asked <= 3
@@ -109,14 +118,12 @@ async def test_a_step_that_changes_nothing_is_not_repeated_at_once() -> None:
 async def test_what_admission_refused_is_tried_again_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    writer, server = writer_of(InvalidError("patch", "not here"))
-    async with working(writer):
+    async with working(InvalidError("patch", "not here")) as server:
         for _ in range(MANY):
             await asyncio.sleep(0)
         assert server.asked == 1
     monkeypatch.setattr("publisher.cluster.gang_controller._FORGET_S", 0.01)
-    writer, server = writer_of(InvalidError("patch", "not here"))
-    async with working(writer):
+    async with working(InvalidError("patch", "not here")) as server:
 
         async def asked() -> bool:
             return server.asked > 1
@@ -133,8 +140,7 @@ async def test_pods_of_a_gang_are_deleted_side_by_side(
         "publisher.cluster.gang_controller.plan_gang",
         lambda _: next(plans, GangPlan()),
     )
-    writer, server = writer_of(InvalidError("patch", "not here"))
-    async with working(writer):
+    async with working(InvalidError("patch", "not here")) as server:
 
         async def deleted() -> bool:
             return server.deleted == 3

@@ -1,4 +1,4 @@
-"""All that is written because of node agents and ownership, as one part of a service.
+"""All that is written about devices: because of node agents and because of ownership.
 
 Slices of announced pools, taint rules of owned drivers, conditions of devices in
 claims: each has its writer; here they hear of what they must know. All publishers
@@ -40,8 +40,8 @@ _FEATURES_S = 600.0
 log = get_logger(__name__)
 
 
-class AgentObjects:
-    """What is known, and who writes."""
+class DevicePublisher:
+    """What is known of slices, nodes and announcements, and who writes."""
 
     def __init__(
         self,
@@ -65,10 +65,10 @@ class AgentObjects:
         self._rules = TaintRuleWriter(
             api, served.device_taint_rule, ownership, self._known, self._announced
         )
-        self._status = DeviceStatusWriter(
+        self._conditions = DeviceStatusWriter(
             api, served.resource_claim, claims, self._announced, now
         )
-        self._announcements.listen(self._status.hear)
+        self._announcements.listen(self._conditions.hear)
         self._announcements.listen(self._hear)
         rules = served.device_taint_rule
         self.kinds: tuple[str, ...] = (
@@ -87,11 +87,15 @@ class AgentObjects:
         """Write until `stop`; the cluster must be known when this begins."""
         await self._announcements.wait_synced(stop)
         async with asyncio.TaskGroup() as writers:
+            # ResourceSlices of the pools that node agents announce.
             if self._publish_slices:
-                writers.create_task(self._slices.publish(stop))
-            writers.create_task(self._rules.write(stop))
-            writers.create_task(self._status.write(stop))
-            writers.create_task(self._try_features(stop))
+                writers.create_task(self._slices.publish(stop), name="slices")
+            # DeviceTaintRules that keep kube-scheduler from owned devices of others.
+            writers.create_task(self._rules.write(stop), name="taint-rules")
+            # Health of allocated devices, in the status of their claims.
+            writers.create_task(self._conditions.write(stop), name="device-status")
+            # What the API server did not keep, sent again now and then.
+            writers.create_task(self._try_features(stop), name="features")
 
     async def take(self, page: ChangePage) -> None:
         """Take in what changed, whether we lead or not."""
@@ -122,7 +126,7 @@ class AgentObjects:
                 rule = value if isinstance(value, DeviceTaintRule) else None
                 self._rules.apply_rule(key, rule)
             case "ResourceClaim" if raw is not None:
-                self._status.look_at(key, raw)
+                self._conditions.look_at(key, raw)
             case _:
                 return
 

@@ -16,9 +16,8 @@ from msgspec import NODEFAULT, Struct, structs
 from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, console, notice, progress
 from moorings.errors import UsageError
-from moorings.local.cluster import reach
-from moorings.local.kubeconfig import read_access
-from moorings.local.stack import LocalStack, StackOptions, open_stack, state_home
+from moorings.local.cluster import check_cluster, read_access
+from moorings.local.stack import LocalStack, StackOptions, find_state_home, open_stack
 from nodeagent.config import NodeAgentConfig
 from publisher.config import PublisherConfig
 from solver.service.config import SolverConfig
@@ -131,7 +130,7 @@ def up(
         raise UsageError("up: --context and --own-* are about --kubeconfig; give it")
     if kubeconfig is not None and (folder is not None or filename):
         raise UsageError("up: --folder and -f are for where there is no cluster")
-    state = state_dir or state_home()
+    state = state_dir or find_state_home()
     options = StackOptions(
         folder=state,
         fleet="small" if fleet is None and kubeconfig is None else fleet or "",
@@ -150,7 +149,7 @@ async def _up(options: StackOptions) -> int:
         loop.add_signal_handler(number, stop.set)
     with progress("starting"):
         if options.cluster is not None:
-            found = await reach(options.cluster)
+            found = await check_cluster(options.cluster)
             options = structs.replace(options, cluster_id=found)
         stack = open_stack(options)
         started, _ = await stack.__aenter__()

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from moorings.cli.output import Format
-from moorings.local.stack import running_server
+from moorings.local.stack import find_running_server
 
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
 
@@ -36,4 +36,4 @@ GangName = Annotated[
 
 def server_of(server: str) -> str:
     """Choose the server: given, that of the running stack, or the default."""
-    return server or running_server() or DEFAULT_SERVER
+    return server or find_running_server() or DEFAULT_SERVER

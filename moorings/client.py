@@ -30,7 +30,7 @@ from contracts.topics import (
     token,
 )
 from contracts.validate import validate
-from moorings.errors import InputError, NotFoundError
+from moorings.errors import BadInputError, UnknownNameError
 from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.wire import BusSettings, Outgoing
@@ -57,12 +57,12 @@ class Client:
         A gang without a uid gets one. The same uid sent twice is one submission.
 
         Raises:
-            InputError: the gang is not valid.
+            BadInputError: the gang is not valid.
         """
         name = gang.metadata.name or "gang"
         violations = validate(default_gang(gang))
         if violations:
-            raise InputError(f"Gang {name}", "; ".join(map(str, violations)))
+            raise BadInputError(f"Gang {name}", "; ".join(map(str, violations)))
         uid = GangUID(gang.metadata.uid or str(uuid4()))
         namespace = Namespace(gang.metadata.namespace or "default")
         metadata = structs.replace(gang.metadata, uid=uid, namespace=namespace)
@@ -74,7 +74,7 @@ class Client:
                 submitted_at=datetime.now(UTC).isoformat(timespec="seconds"),
             )
         except ValueError as error:
-            raise InputError(f"Gang {name}", str(error)) from error
+            raise BadInputError(f"Gang {name}", str(error)) from error
         try:
             await self.bus.publish(Outgoing.of(SUBMISSIONS, message))
         except PublishRefusedError as error:
@@ -125,7 +125,7 @@ class Client:
         its name.
 
         Raises:
-            NotFoundError: there is none.
+            UnknownNameError: there is none.
         """
         found = await self.gangs()
         if namespace is None and "/" in name:
@@ -138,7 +138,7 @@ class Client:
         ]
         if not matches:
             near = difflib.get_close_matches(name, [record.name for record in found])
-            raise NotFoundError("gang", name, near)
+            raise UnknownNameError("gang", name, near)
         living = [record for record in matches if not record.phase.is_terminal]
         return living or matches[-1:]
 
@@ -146,12 +146,12 @@ class Client:
         """Find the one gang of a name, as `gangs_named` does.
 
         Raises:
-            NotFoundError: there is none, or more than one.
+            UnknownNameError: there is none, or more than one.
         """
         found = await self.gangs_named(name, namespace)
         if len(found) > 1:
             uids = [f"{r.uid} ({r.namespace}/{r.name})" for r in found]
-            raise NotFoundError("single gang", name, uids)
+            raise UnknownNameError("single gang", name, uids)
         return found[0]
 
 
@@ -163,12 +163,13 @@ async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
     `MOORINGS_BUS_CA_FILE`, `_BUS_USER` and `_BUS_PASSWORD_FILE`.
 
     Raises:
-        InputError: nobody answers, or the cluster's name cannot be part of a subject.
+        BadInputError: nobody answers, or the cluster's name cannot be part of a
+            subject.
     """
     try:
         token(cluster)
     except ContractsError as error:
-        raise InputError("--cluster", str(error)) from error
+        raise BadInputError("--cluster", str(error)) from error
     settings = BusSettings(
         servers=(server,),
         name="moorings",
@@ -180,5 +181,5 @@ async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
         try:
             await bus.wait_connected(CONNECT_S)
         except BusUnavailableError as error:
-            raise InputError(server, "nobody answers; is it running?") from error
+            raise BadInputError(server, "nobody answers; is it running?") from error
         yield Client(bus, ClusterName(cluster))

@@ -1,11 +1,11 @@
 """The errors of moorings.
 
 MooringsError
-|-- LocalServerError    the local nats-server does not start
-|-- LocalStackError     a component of the local stack does not run
-|-- UsageError          what was asked cannot be meant
-|-- InputError          a file or document that cannot be used
-`-- NotFoundError       nothing of that name, or more than one
+|-- LocalServerError      the local nats-server does not start
+|-- LocalStackError       a component of the local stack does not run
+|-- UsageError            a command line that has no meaning
+|-- BadInputError         a file, document or address that cannot be used
+`-- UnknownNameError      nothing of that name, or more than one
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class LocalStackError(MooringsError):
 
 
 class UsageError(MooringsError):
-    """What was asked cannot be meant."""
+    """A command line that has no meaning."""
 
 
-class InputError(MooringsError):
-    """A file or document that cannot be used: which, where in it, and why."""
+class BadInputError(MooringsError):
+    """A file, document or address that cannot be used: which, where in it, and why."""
 
     def __init__(self, source: str, reason: str) -> None:
         self.source = source
@@ -47,18 +47,18 @@ class InputError(MooringsError):
         super().__init__(f"{source}: {reason}")
 
 
-class NotFoundError(MooringsError):
-    """Nothing of that name, or more than one; `known` are near or matching names.
+class UnknownNameError(MooringsError):
+    """Nothing of that name, or more than one; `near` are similar or matching names.
 
     `why` says where else it may be.
     """
 
     def __init__(
-        self, what: str, name: str, known: Sequence[str] = (), why: str = ""
+        self, what: str, name: str, near: Sequence[str] = (), why: str = ""
     ) -> None:
         self.what = what
         self.name = name
-        self.known = tuple(known)
-        hint = f"; did you mean {', '.join(known)}?" if known else ""
+        self.near = tuple(near)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
         hint += f"; {why}" if why else ""
         super().__init__(f"no {what} named {name!r}{hint}")

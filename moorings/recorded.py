@@ -8,7 +8,7 @@ from contracts.errors import DecodeError
 from contracts.solves import SolveDecided, SolveOpened
 from contracts.topics import SOLVES
 from moorings.client import Client
-from moorings.errors import NotFoundError
+from moorings.errors import UnknownNameError
 from runtime.errors import BlobCorruptedError, BlobMissingError
 from solver.errors import RecordError
 from solver.problem.problem import ROOT
@@ -40,14 +40,14 @@ async def find_solve(client: Client, name: str) -> SolveEntry:
     """Find a solve by its id or the beginning of it.
 
     Raises:
-        NotFoundError: there is none, or more than one.
+        UnknownNameError: there is none, or more than one.
     """
     solves = await list_solves(client)
     matches = [entry for entry in solves if entry.opened.solve.startswith(name)]
     if len(matches) == 1:
         return matches[0]
     ids = [entry.opened.solve for entry in (matches or solves)][-3:]
-    raise NotFoundError("solve", name, ids)
+    raise UnknownNameError("solve", name, ids)
 
 
 async def fetch_solve(client: Client, entry: SolveEntry) -> Recorded:

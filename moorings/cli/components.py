@@ -14,7 +14,7 @@ import typer
 from msgspec import NODEFAULT, Struct, structs
 
 from moorings.cli.documents import read_state
-from moorings.cli.output import ExitCode, console, notice, progress
+from moorings.cli.output import ExitCode, console, notify, show_progress
 from moorings.errors import UsageError
 from moorings.local.cluster import check_cluster, read_access
 from moorings.local.stack import LocalStack, StackOptions, find_state_home, open_stack
@@ -55,11 +55,11 @@ def register(app: typer.Typer) -> None:
         ("publisher", "publisher", PublisherConfig, "the publisher"),
     ):
         text = f"Run {what} in this process until SIGTERM; set up by variables."
-        variables = "\n\n".join(_variables(config, module.upper()))
-        app.command(name, help=text, epilog=variables)(_component(module))
+        variables = "\n\n".join(_list_variables(config, module.upper()))
+        app.command(name, help=text, epilog=variables)(_make_command(module))
 
 
-def _variables(config: type[Struct], prefix: str) -> Iterator[str]:
+def _list_variables(config: type[Struct], prefix: str) -> Iterator[str]:
     """List the variables of a service with their defaults."""
     for field in structs.fields(config):
         variable = f"{prefix}_{field.name.upper()}"
@@ -73,7 +73,7 @@ def _variables(config: type[Struct], prefix: str) -> Iterator[str]:
         )
 
 
-def _component(module: str) -> Callable[[], None]:
+def _make_command(module: str) -> Callable[[], None]:
     def run() -> None:
         os.execv(sys.executable, [sys.executable, "-m", module])  # noqa: S606  # our own module
 
@@ -139,32 +139,32 @@ def up(
         owned=owned,
         objects=tuple(read_state(filename or [])),
     )
-    raise typer.Exit(asyncio.run(_up(options)))
+    raise typer.Exit(asyncio.run(_run_stack(options)))
 
 
-async def _up(options: StackOptions) -> int:
+async def _run_stack(options: StackOptions) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    with progress("starting"):
+    with show_progress("starting"):
         if options.cluster is not None:
-            found = await check_cluster(options.cluster)
-            options = structs.replace(options, cluster_id=found)
+            cluster_id = await check_cluster(options.cluster)
+            options = structs.replace(options, cluster_id=cluster_id)
         stack = open_stack(options)
         started, _ = await stack.__aenter__()
     try:
-        for line in _told(options, started):
+        for line in _describe_stack(options, started):
             console.print(line, markup=False)
         async for name in started.tend(stop):
-            notice(f"{name} ended and was started again")
+            notify(f"{name} ended and was started again")
     finally:
         await stack.__aexit__(None, None, None)
     console.print("stopped")
     return ExitCode.YES
 
 
-def _told(options: StackOptions, stack: LocalStack) -> Iterator[str]:
+def _describe_stack(options: StackOptions, stack: LocalStack) -> Iterator[str]:
     """Say what runs, and what to do next."""
     cluster = options.cluster
     parts = [stack.server]

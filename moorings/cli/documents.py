@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,10 @@ from contracts.device import DeviceTaintRule
 from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.kubernetes.decode import WritableObject, decode_object, flatten
-from moorings.errors import InputError
+from moorings.cli.output import notify
+from moorings.errors import BadInputError
+from moorings.plan.reading import Reader
+from moorings.plan.work import PlanObject
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -24,8 +27,8 @@ class _Loader(yaml.CSafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {
-    key: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
-    for key, found in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    key: [(tag, pattern) for tag, pattern in tags if not tag.endswith(":timestamp")]
+    for key, tags in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
 
 
@@ -33,57 +36,69 @@ def read_documents(names: list[str]) -> Iterator[tuple[str, Any]]:
     """Go through all documents: (source, parsed object); Lists are taken apart.
 
     Raises:
-        InputError: a file cannot be read, or is no YAML or JSON.
+        BadInputError: a file cannot be read, or is no YAML or JSON.
     """
     for name in names:
-        for source, text in _texts(name):
+        for source, text in _read_texts(name):
             try:
-                for number, found in enumerate(
-                    yaml.load_all(text, _Loader), start=1
-                ):  # a safe loader
-                    if found is not None:
-                        where = (
-                            source if number == 1 else f"{source}, document {number}"
-                        )
-                        yield from ((where, item) for item in flatten(found))
+                documents = yaml.load_all(text, _Loader)  # a safe loader
+                for number, document in enumerate(documents, start=1):
+                    if document is not None:
+                        where = f"{source}, document {number}" if number > 1 else source
+                        yield from ((where, value) for value in flatten(document))
             except (yaml.YAMLError, ContractsError) as error:
                 reason = " ".join(str(error).split())
-                raise InputError(source, reason) from error
+                raise BadInputError(source, reason) from error
 
 
-def _texts(name: str) -> Iterator[tuple[str, str]]:
+def _read_texts(name: str) -> Iterator[tuple[str, str]]:
     if name == "-":
         yield "standard input", sys.stdin.read()
         return
     path = Path(name)
     try:
         if path.is_dir():
-            found = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES)
-            if not found:
-                raise InputError(name, "the folder has no .yaml, .yml or .json file")
-            for file in found:
+            files = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES)
+            if not files:
+                raise BadInputError(name, "the folder has no .yaml, .yml or .json file")
+            for file in files:
                 yield str(file), file.read_text()
         else:
             yield name, path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(name, str(reason)) from error
+        raise BadInputError(name, str(reason)) from error
+
+
+def read_objects(names: Iterable[str]) -> tuple[list[PlanObject], bool]:
+    """Read all that can be read; the rest is named on standard error.
+
+    Returns the objects, and whether anything could not be read.
+    """
+    reader, objects, failed = Reader(notify), list[PlanObject](), False
+    for name in names:
+        try:
+            objects.extend(reader.read(read_documents([name])))
+        except BadInputError as error:
+            notify(f"error: {error}")
+            failed = True
+    return objects, failed or reader.refused > 0
 
 
 def read_gangs(names: list[str]) -> list[tuple[str, Gang]]:
     """Read Gangs, each with its source.
 
     Raises:
-        InputError: a document is no Gang.
+        BadInputError: a document is no Gang.
     """
     gangs = []
     for source, raw in read_documents(names):
         try:
             value = decode_object(raw).value
         except ContractsError as error:
-            raise InputError(source, str(error)) from error
+            raise BadInputError(source, str(error)) from error
         if not isinstance(value, Gang):
-            raise InputError(source, f"expected a Gang, got {raw.get('kind')}")
+            raise BadInputError(source, f"expected a Gang, got {raw.get('kind')}")
         gangs.append((source, value))
     return gangs
 
@@ -92,17 +107,17 @@ def read_state(names: list[str]) -> list[WritableObject]:
     """Read what a cluster would hold: DeviceClasses, templates and taint rules.
 
     Raises:
-        InputError: a document is none of these.
+        BadInputError: a document is none of these.
     """
-    found: list[WritableObject] = []
+    values: list[WritableObject] = []
     for source, raw in read_documents(names):
         try:
             value = decode_object(raw).value
         except ContractsError as error:
-            raise InputError(source, str(error)) from error
+            raise BadInputError(source, str(error)) from error
         if not isinstance(value, DeviceClass | ResourceClaimTemplate | DeviceTaintRule):
             kind = raw.get("kind")
-            wanted = "a DeviceClass, ResourceClaimTemplate or DeviceTaintRule"
-            raise InputError(source, f"expected {wanted}, got {kind}")
-        found.append(value)
-    return found
+            kinds = "a DeviceClass, ResourceClaimTemplate or DeviceTaintRule"
+            raise BadInputError(source, f"expected {kinds}, got {kind}")
+        values.append(value)
+    return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Collection
 from typing import Annotated
 
 import typer
@@ -12,14 +13,21 @@ from contracts.ids import GangUID
 from contracts.messages import CancelGang, ReleaseGang
 from moorings.cli.documents import read_gangs
 from moorings.cli.get import show_gangs
-from moorings.cli.options import Cluster, GangName, Namespace, Output, Server, server_of
+from moorings.cli.options import (
+    Cluster,
+    GangName,
+    Namespace,
+    Output,
+    Server,
+    choose_server,
+)
 from moorings.cli.output import (
     ExitCode,
     Format,
     console,
-    notice,
-    progress,
+    notify,
     show,
+    show_progress,
 )
 from moorings.client import Client, open_client
 from solver.snapshot.gangs import GangRecord
@@ -33,6 +41,7 @@ Files = Annotated[
         show_default=False,
     ),
 ]
+Command = Callable[..., None]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is decided.")]
 Timeout = Annotated[float, typer.Option(help="Seconds to wait at most.", min=0.1)]
 
@@ -40,8 +49,10 @@ Timeout = Annotated[float, typer.Option(help="Seconds to wait at most.", min=0.1
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     app.command()(submit)
-    app.command()(cancel)
-    app.command()(release)
+    text = "Say that a gang is not wanted any more, allocated or not."
+    app.command("cancel", help=text)(_make_command(CancelGang, "cancelled"))
+    text = "Say that a gang's work is done; its devices are free again."
+    app.command("release", help=text)(_make_command(ReleaseGang, "released"))
 
 
 def submit(
@@ -56,20 +67,20 @@ def submit(
 
     async def run() -> int:
         gangs = read_gangs(filename)
-        async with open_client(server_of(server), cluster) as client:
+        async with open_client(choose_server(server), cluster) as client:
             uids: list[GangUID] = []
             for _, gang in gangs:
-                uid, new = await client.submit(gang)
+                uid, is_new = await client.submit(gang)
                 uids.append(uid)
                 if output is Format.TABLE:
-                    word = "submitted" if new else "was submitted before"
+                    word = "submitted" if is_new else "was submitted before"
                     console.print(f"gang/{gang.metadata.name} {word} ({uid})")
             if not wait:
                 if output is not Format.TABLE:
                     show([{"uid": uid} for uid in uids], output, (), ())
                 return ExitCode.YES
-            with progress("waiting for decisions"):
-                records = await _decided(client, uids, timeout)
+            with show_progress("waiting for decisions"):
+                records = await _wait_decided(client, set(uids), timeout)
             show_gangs(records, output)
             allocated = all(record.placed is not None for record in records)
             return ExitCode.YES if allocated else ExitCode.NO
@@ -77,57 +88,41 @@ def submit(
     raise typer.Exit(asyncio.run(run()))
 
 
-async def _decided(
-    client: Client, uids: list[GangUID], timeout_s: float
+async def _wait_decided(
+    client: Client, uids: Collection[GangUID], timeout_s: float
 ) -> list[GangRecord]:
     """Wait until all gangs have an answer, or the time is over."""
-    wanted, deadline = set(uids), time.monotonic() + timeout_s
+    deadline = time.monotonic() + timeout_s
     while True:
-        found = [record for record in await client.gangs() if record.uid in wanted]
-        open_ones = [record for record in found if record.decision is None]
-        if not open_ones or time.monotonic() > deadline:
-            return found
+        records = [record for record in await client.gangs() if record.uid in uids]
+        undecided = [record for record in records if record.decision is None]
+        if not undecided or time.monotonic() > deadline:
+            return records
         await asyncio.sleep(0.1)
 
 
-def cancel(
-    gang: GangName,
-    namespace: Namespace = None,
-    server: Server = "",
-    cluster: Cluster = "local",
-) -> None:
-    """Say that a gang is not wanted any more, allocated or not."""
-    _command(gang, namespace, server, cluster, CancelGang)
+def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
+    """Make a command that says one thing about a gang; `done` is what it then is."""
 
+    def command(
+        gang: GangName,
+        namespace: Namespace = None,
+        server: Server = "",
+        cluster: Cluster = "local",
+    ) -> None:
+        async def run() -> int:
+            async with open_client(choose_server(server), cluster) as client:
+                record = await client.gang(gang, namespace)
+                if record.phase.is_terminal:
+                    notify(f"gang/{record.name} is {record.phase} already")
+                    return ExitCode.NO
+                message = kind(
+                    cluster=client.cluster, namespace=record.namespace, uid=record.uid
+                )
+                await client.command(message)
+                console.print(f"gang/{record.name} {done}")
+            return ExitCode.YES
 
-def release(
-    gang: GangName,
-    namespace: Namespace = None,
-    server: Server = "",
-    cluster: Cluster = "local",
-) -> None:
-    """Say that a gang's work is done; its devices are free again."""
-    _command(gang, namespace, server, cluster, ReleaseGang)
+        raise typer.Exit(asyncio.run(run()))
 
-
-def _command(
-    gang: str,
-    namespace: str | None,
-    server: str,
-    cluster: str,
-    kind: type[CancelGang | ReleaseGang],
-) -> None:
-    async def run() -> int:
-        async with open_client(server_of(server), cluster) as client:
-            record = await client.gang(gang, namespace)
-            if record.phase.is_terminal:
-                notice(f"gang/{record.name} is {record.phase} already")
-                return ExitCode.NO
-            await client.command(
-                kind(cluster=client.cluster, namespace=record.namespace, uid=record.uid)
-            )
-            word = "cancelled" if kind is CancelGang else "released"
-            console.print(f"gang/{record.name} {word}")
-        return ExitCode.YES
-
-    raise typer.Exit(asyncio.run(run()))
+    return command

@@ -11,18 +11,18 @@ from typing import Annotated, Any
 import typer
 
 from contracts.gang import GangPhase
-from moorings.cli.options import Cluster, Namespace, Output, Server, server_of
-from moorings.cli.output import ExitCode, Format, notice, show
+from moorings.cli.options import Cluster, Namespace, Output, Server, choose_server
+from moorings.cli.output import ExitCode, Format, notify, show
 from moorings.cli.solves import print_solves
 from moorings.cli.views import (
     NONE,
-    explained_of,
-    gang_view,
-    pod_views,
-    print_explained,
+    explain_gang,
+    print_explanation,
+    view_gang,
+    view_pods,
 )
 from moorings.client import Client, open_client
-from moorings.errors import NotFoundError, UsageError
+from moorings.errors import UnknownNameError, UsageError
 from moorings.local.stack import inventories
 from moorings.recorded import find_solve, list_solves
 from solver.snapshot.gangs import GangRecord
@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
     app.command()(explain)
 
 
-def kind_and_name(what: str, name: str | None) -> tuple[str, str | None]:
+def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
     """Read `KIND`, `KIND NAME`, `KIND/NAME` or a gang's name, as kubectl would.
 
     Raises:
@@ -71,8 +71,8 @@ def kind_and_name(what: str, name: str | None) -> tuple[str, str | None]:
         return KINDS[what], name
     if name is None:
         return "gangs", what
-    known = ", ".join(sorted(set(KINDS.values())))
-    raise UsageError(f"get: no {what!r} here; there are {known}")
+    kinds = ", ".join(sorted(set(KINDS.values())))
+    raise UsageError(f"get: no {what!r} here; there are {kinds}")
 
 
 def get(
@@ -92,40 +92,41 @@ def get(
     output: Output = Format.TABLE,
 ) -> None:
     """Show gangs, their pods that have devices, nodes of agents, or recorded solves."""
-    kind, wanted = kind_and_name(what, name)
+    kind, name = parse_target(what, name)
 
     async def run() -> int:
-        async with open_client(server_of(server), cluster) as client:
+        async with open_client(choose_server(server), cluster) as client:
             match kind:
                 case "pods":
-                    await _show_pods(client, wanted, namespace, output)
+                    await _show_pods(client, name, namespace, output)
                 case "nodes":
-                    await _show_nodes(client, wanted, output)
+                    await _show_nodes(client, name, output)
+                case "solves" if name is not None:
+                    print_solves([await find_solve(client, name)], output)
                 case "solves":
-                    found = await list_solves(client)
-                    if wanted is not None:
-                        found = [await find_solve(client, wanted)]
-                    print_solves(found, output)
+                    print_solves(await list_solves(client), output)
+                case _ if name is not None:
+                    records = await client.gangs_named(name, namespace)
+                    show_gangs(_select_namespace(records, namespace), output)
                 case _:
-                    if wanted is not None:
-                        records = await client.gangs_named(wanted, namespace)
-                    else:
-                        records = await client.gangs()
-                    show_gangs(_in(records, namespace), output)
+                    records = await client.gangs()
+                    show_gangs(_select_namespace(records, namespace), output)
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
 
 
-def _in(records: Iterable[GangRecord], namespace: str | None) -> list[GangRecord]:
+def _select_namespace(
+    records: Iterable[GangRecord], namespace: str | None
+) -> list[GangRecord]:
     return [record for record in records if namespace in (None, record.namespace)]
 
 
 def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
     """Show gangs in a row each."""
-    views = [gang_view(record) for record in records]
+    views = [view_gang(record) for record in records]
     if not views and output is Format.TABLE:
-        notice("no gangs")
+        notify("no gangs")
         return
     rows = ([view[c] for c in GANG_COLUMNS] for view in views)
     show(views, output, GANG_COLUMNS, rows)
@@ -135,23 +136,24 @@ async def _show_pods(
     client: Client, name: str | None, namespace: str | None, output: Format
 ) -> None:
     """Show where the pods of gangs are that have devices."""
-    records = [r for r in _in(await client.gangs(), namespace) if r.placed is not None]
+    gangs = _select_namespace(await client.gangs(), namespace)
+    records = [record for record in gangs if record.placed is not None]
     written = await client.written(records)
     views = [
         view
         for record in records
-        for view in pod_views(record, written.get(record.uid))
+        for view in view_pods(record, written.get(record.uid))
     ]
     if name is not None:
-        views = _only(views, "pod", name)
+        views = _find_views(views, "pod", name)
     if not views and output is Format.TABLE:
-        notice("no pods of gangs that have devices")
+        notify("no pods of gangs that have devices")
         return
-    rows = ([_cell(view[c]) for c in POD_COLUMNS] for view in views)
+    rows = ([_to_cell(view[c]) for c in POD_COLUMNS] for view in views)
     show(views, output, POD_COLUMNS, rows)
 
 
-def _cell(value: Any) -> str:
+def _to_cell(value: Any) -> str:
     if isinstance(value, list):
         value = ",".join(filter(None, value))
     return str(value) or NONE
@@ -165,7 +167,7 @@ async def _show_nodes(client: Client, name: str | None, output: Format) -> None:
         for member in decision.members if decision is not None else ():
             for claim in member.claims:
                 held[member.node] += len(claim.allocation.devices.results)
-    found = await inventories(client)
+    announced = await inventories(client)
     views = [
         {
             "name": node,
@@ -174,29 +176,31 @@ async def _show_nodes(client: Client, name: str | None, output: Format) -> None:
             "pools": len(message.pools),
             "labels": dict(message.labels),
         }
-        for node, message in sorted(found.items())
+        for node, message in sorted(announced.items())
     ]
     if name is not None:
-        views = _only(views, "node", name)
+        views = _find_views(views, "node", name)
     if not views and output is Format.TABLE:
-        notice("no nodes that node agents announce")
+        notify("no nodes that node agents announce")
         return
     show(
         views, output, NODE_COLUMNS, ([view[c] for c in NODE_COLUMNS] for view in views)
     )
 
 
-def _only(views: list[dict[str, Any]], what: str, name: str) -> list[dict[str, Any]]:
-    """Keep what has just this name.
+def _find_views(
+    views: list[dict[str, Any]], what: str, name: str
+) -> list[dict[str, Any]]:
+    """Find what has just this name.
 
     Raises:
-        NotFoundError: nothing has.
+        UnknownNameError: nothing has.
     """
-    found = [view for view in views if view["name"] == name]
-    if not found:
+    matches = [view for view in views if view["name"] == name]
+    if not matches:
         names = sorted({view["name"] for view in views})
-        raise NotFoundError(what, name, difflib.get_close_matches(name, names))
-    return found
+        raise UnknownNameError(what, name, difflib.get_close_matches(name, names))
+    return matches
 
 
 def explain(
@@ -217,45 +221,47 @@ def explain(
     Several gangs may have one name, as when pods of a running one are replaced; each is
     explained, as a list with -o json.
     """
-    kind, name = kind_and_name(what, None)
+    kind, name = parse_target(what, None)
     if kind not in ("gangs", "pods") or name is None:
         raise UsageError(f"explain: {what!r} is no gang and no pod/NAME")
 
     async def run() -> int:
-        async with open_client(server_of(server), cluster) as client:
+        async with open_client(choose_server(server), cluster) as client:
             try:
                 if kind == "pods":
-                    records = await _gangs_of_pod(client, name, namespace)
+                    records = await _find_gangs_of_pod(client, name, namespace)
                 else:
                     records = await client.gangs_named(name, namespace)
-            except NotFoundError as error:
-                what = kind.removesuffix("s")
-                raise NotFoundError(what, name, error.known, NOT_YET) from error
+            except UnknownNameError as error:
+                singular = kind.removesuffix("s")
+                raise UnknownNameError(singular, name, error.near, NOT_YET) from error
             written = await client.written(records)
-        found = [explained_of(record, written.get(record.uid)) for record in records]
-        if output is not Format.TABLE:
-            show(found if len(found) > 1 else found[0], output, (), ())
+        explanations = [explain_gang(r, written.get(r.uid)) for r in records]
+        if output is Format.TABLE:
+            for explanation in explanations:
+                print_explanation(explanation)
+        elif len(explanations) > 1:
+            show(explanations, output, (), ())
         else:
-            for explained in found:
-                print_explained(explained)
+            show(explanations[0], output, (), ())
         rejected = any(record.phase is GangPhase.REJECTED for record in records)
         return ExitCode.NO if rejected else ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
 
 
-async def _gangs_of_pod(
+async def _find_gangs_of_pod(
     client: Client, name: str, namespace: str | None
 ) -> list[GangRecord]:
     """Find the gang whose claims were written for a pod; a lone pod names its own.
 
     Raises:
-        NotFoundError: there is none.
+        UnknownNameError: there is none.
     """
-    records = _in(await client.gangs(), namespace)
+    records = _select_namespace(await client.gangs(), namespace)
     written = await client.written(records)
     for record in reversed(records):
-        found = written.get(record.uid)
-        if found is not None and any(pod.pod == name for pod in found.pods):
+        message = written.get(record.uid)
+        if message is not None and any(pod.pod == name for pod in message.pods):
             return [record]
     return await client.gangs_named(name, namespace)

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from contracts.features import DEFAULT_VERSION
-from moorings.cli.objects import read_objects
+from moorings.cli.documents import read_objects
 from moorings.cli.options import Output
-from moorings.cli.output import ExitCode, Format, console, progress, show
+from moorings.cli.output import ExitCode, Format, console, show, show_progress
 from moorings.lint.findings import Lint
-from moorings.lint.lint import lint as find
+from moorings.lint.lint import lint as lint_objects
 from moorings.plan.limits import parse_gates, read_features
 from solver.cel.evaluator import SelectorEvaluator
 
@@ -52,21 +52,21 @@ def lint(
     """
     features = read_features(kubernetes_version, parse_gates(feature_gates))
     objects, failed = read_objects(filename)
-    with SelectorEvaluator() as evaluator, progress("linting"):
-        found = find(objects, features, evaluator)
+    with SelectorEvaluator() as evaluator, show_progress("linting"):
+        result = lint_objects(objects, features, evaluator)
     if output is Format.TABLE:
-        _print(found)
+        _print_findings(result)
     else:
-        show(found, output, (), ())
+        show(result, output, (), ())
     if failed:
         raise typer.Exit(ExitCode.ERROR)
-    wrong = found.errors or (strict and found.warnings)
-    raise typer.Exit(ExitCode.NO if wrong else ExitCode.YES)
+    is_wrong = result.errors or (strict and result.warnings)
+    raise typer.Exit(ExitCode.NO if is_wrong else ExitCode.YES)
 
 
-def _print(found: Lint) -> None:
+def _print_findings(result: Lint) -> None:
     subject = ""
-    for finding in found.findings:
+    for finding in result.findings:
         if finding.subject != subject:
             subject = finding.subject
             console.print(subject, markup=False, style="bold")
@@ -74,7 +74,7 @@ def _print(found: Lint) -> None:
         text = f"  {finding.severity}: {finding.rule}{place}: {finding.message}"
         console.print(text, markup=False)
     console.print(
-        f"{found.errors} errors, {found.warnings} warnings in {found.objects} objects "
-        f"with {found.devices} devices",
+        f"{result.errors} errors, {result.warnings} warnings in {result.objects} "
+        f"objects with {result.devices} devices",
         markup=False,
     )

@@ -22,15 +22,15 @@ from moorings.cli import (
     gangs,
     get,
     lint,
-    permissions,
     plan,
     solves,
     watch,
 )
-from moorings.cli.output import ExitCode, Format, console, notice, show
+from moorings.cli.output import ExitCode, Format, console, notify, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
 from publisher.errors import PublisherError
+from runtime.bus.permissions import server_configuration
 from runtime.errors import ProcessError
 from solver.errors import SolverError
 from solver.versions import dependency_versions, platform_tag
@@ -52,9 +52,14 @@ for module in (
     gangs,
     solves,
     components,
-    permissions,
 ):
     module.register(app)
+
+
+@app.command()
+def permissions() -> None:
+    """Print what nats-server should allow to whom; k8s/base has it already."""
+    console.file.write(server_configuration())
 
 
 @app.command()
@@ -62,15 +67,15 @@ def version(
     output: Format = typer.Option(Format.TABLE, "--output", "-o", help="How to print."),
 ) -> None:
     """Show the versions that an answer's bytes depend on."""
-    found = {
+    versions = {
         "moorings": installed_version("moorings"),
         **dependency_versions(),
         "platform": platform_tag(),
     }
-    show(found, output, ("what", "version"), found.items())
+    show(versions, output, ("what", "version"), versions.items())
 
 
-KNOWN = (
+EXPECTED_ERRORS = (
     ContractsError,
     ProcessError,
     MooringsError,
@@ -89,19 +94,19 @@ def main() -> None:
     try:
         code = app(standalone_mode=False, prog_name=program)
     except typer.Abort:
-        notice("aborted")
+        notify("aborted")
         code = ExitCode.ERROR
     except typer.Exit as request:
         code = request.exit_code
     except TyperException as error:
-        notice(f"error: {error.format_message().replace(': Value error,', ':')}")
-        notice(f"try: {program} --help")
+        notify(f"error: {error.format_message().replace(': Value error,', ':')}")
+        notify(f"try: {program} --help")
         code = ExitCode.USAGE
     except UsageError as error:
-        notice(f"error: {error}")
+        notify(f"error: {error}")
         code = ExitCode.USAGE
-    except KNOWN as error:
-        notice(f"error: {error}")
+    except EXPECTED_ERRORS as error:
+        notify(f"error: {error}")
         code = ExitCode.ERROR
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -112,7 +117,7 @@ def main() -> None:
         if os.environ.get("MOORINGS_DEBUG"):
             raise
         kind = type(error).__name__
-        notice(f"error: {kind}: {error} (MOORINGS_DEBUG=1 shows where)")
+        notify(f"error: {kind}: {error} (MOORINGS_DEBUG=1 shows where)")
         code = ExitCode.ERROR
     console.file.flush()
     sys.exit(code if isinstance(code, int) else ExitCode.YES)

@@ -34,6 +34,6 @@ GangName = Annotated[
 ]
 
 
-def server_of(server: str) -> str:
+def choose_server(server: str) -> str:
     """Choose the server: given, that of the running stack, or the default."""
     return server or find_running_server() or DEFAULT_SERVER

@@ -62,13 +62,13 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
         console.print(text, markup=False, style="bold" if number == 0 else None)
 
 
-def notice(text: str) -> None:
-    """Say something beside the answer."""
+def notify(text: str) -> None:
+    """Print something beside the answer, on standard error."""
     notices.print(text, markup=False)
 
 
 @contextmanager
-def progress(text: str) -> Iterator[None]:
+def show_progress(text: str) -> Iterator[None]:
     """Show that something takes its time, on a terminal only."""
     if notices.is_terminal:
         with notices.status(text):
@@ -77,7 +77,7 @@ def progress(text: str) -> Iterator[None]:
         yield
 
 
-def age(seconds: float) -> str:
+def format_age(seconds: float) -> str:
     """Write an age as kubectl does: the two largest units at most."""
     whole = max(0, int(seconds))
     if whole < 120:

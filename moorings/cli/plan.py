@@ -14,9 +14,9 @@ from contracts.features import DEFAULT_VERSION
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID
 from contracts.messages import SubmitGang
-from moorings.cli.objects import read_objects
+from moorings.cli.documents import read_objects
 from moorings.cli.options import Output
-from moorings.cli.output import ExitCode, Format, console, notice, progress, show
+from moorings.cli.output import ExitCode, Format, console, notify, show, show_progress
 from moorings.errors import UsageError
 from moorings.plan.limits import parse_gates, read_features
 from moorings.plan.plan import Plan
@@ -87,63 +87,64 @@ def plan(
                 sys.stdout.buffer.flush()
             raise typer.Exit(ExitCode.YES)
         objects, failed = read_objects(filename or [])
-        usable = [item for item in objects if _is_usable(item)]
+        usable = _drop_faulty_gangs(objects)
         failed = failed or len(usable) < len(objects)
         if failed and not usable:
             raise typer.Exit(ExitCode.ERROR)
-        with progress("planning"):
+        with show_progress("planning"):
             options = PlanOptions(node=node, order=str(order), features=features)
-            found = planner.plan(usable, options)
+            result = planner.plan(usable, options)
     if output is Format.TABLE:
-        _print(found)
+        _print_plan(result)
     else:
-        show(found, output, (), ())
-    raise typer.Exit(_exit_code(found, failed=failed))
+        show(result, output, (), ())
+    raise typer.Exit(_choose_exit_code(result, failed=failed))
 
 
-def _is_usable(item: PlanObject) -> bool:
-    """See whether a Gang can be asked for; if not, say why: the others go on."""
-    gang = item.decoded.value
-    if isinstance(gang, Gang):
-        try:
-            SubmitGang(cluster=ClusterName("plan"), uid=GangUID("plan"), gang=gang)
-        except ValueError as error:
-            notice(f"error: {item.source}: Gang {gang.metadata.name}: {error}")
-            return False
-    return True
+def _drop_faulty_gangs(objects: list[PlanObject]) -> list[PlanObject]:
+    """Leave out Gangs that cannot be submitted, and say why: the others go on."""
+    usable = []
+    for entry in objects:
+        gang = entry.decoded.value
+        if isinstance(gang, Gang):
+            try:
+                SubmitGang(cluster=ClusterName("plan"), uid=GangUID("plan"), gang=gang)
+            except ValueError as error:
+                notify(f"error: {entry.source}: Gang {gang.metadata.name}: {error}")
+                continue
+        usable.append(entry)
+    return usable
 
 
-def _exit_code(found: Plan, *, failed: bool) -> int:
-    if failed or found.has_errors:
+def _choose_exit_code(result: Plan, *, failed: bool) -> int:
+    if failed or result.has_errors:
         return ExitCode.ERROR
-    return ExitCode.YES if found.is_yes else ExitCode.NO
+    return ExitCode.YES if result.is_yes else ExitCode.NO
 
 
-def _print(found: Plan) -> None:
-    if found.error is not None:
-        notice(f"error: {found.error}")
+def _print_plan(result: Plan) -> None:
+    if result.error is not None:
+        notify(f"error: {result.error}")
         return
-    rows = [_row(to_builtins(claim)) for claim in found.claims]
+    # First what each claim gets, then each reason once, then all of it in one line.
+    rows = [_to_row(to_builtins(claim)) for claim in result.claims]
     columns = ("gang", "pod", "claim", "verdict", "node", "devices")
-    show(found, Format.TABLE, columns, rows)
-    said: set[tuple[str, str]] = set()
-    for gang in found.gangs:
-        for reason in gang.reasons:
-            if (gang.name, str(reason)) not in said:
-                said.add((gang.name, str(reason)))
-                console.print(f"{gang.name}: {reason}", markup=False)
-    verdicts = Counter(gang.verdict for gang in found.gangs)
+    show(result, Format.TABLE, columns, rows)
+    reasons = ((gang.name, str(why)) for gang in result.gangs for why in gang.reasons)
+    for name, reason in dict.fromkeys(reasons):
+        console.print(f"{name}: {reason}", markup=False)
+    verdicts = Counter(gang.verdict for gang in result.gangs)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    stats = found.stats
+    stats = result.stats
     console.print(
-        f"{found.status}: {counts or 'nothing to decide'}; {stats.devices} devices on "
+        f"{result.status}: {counts or 'nothing to decide'}; {stats.devices} devices on "
         f"{stats.nodes} nodes, {stats.total_seconds:.3f} s",
         markup=False,
     )
 
 
-def _row(claim: dict[str, Any]) -> tuple[str, ...]:
-    """Show one claim: its devices by request."""
+def _to_row(claim: dict[str, Any]) -> tuple[str, ...]:
+    """Make the row of a claim: its devices by request."""
     results = claim.get("allocation", {}).get("devices", {}).get("results", [])
     by_request: dict[str, list[str]] = {}
     for result in results:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moorings.cli.options import Cluster, Output, Server, server_of
-from moorings.cli.output import ExitCode, Format, console, progress, show
+from moorings.cli.options import Cluster, Output, Server, choose_server
+from moorings.cli.output import ExitCode, Format, console, show, show_progress
 from moorings.client import open_client
-from moorings.errors import InputError
+from moorings.errors import BadInputError
 from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
 from solver.decision import DECISION
 from solver.record import Recorded, dump_export, load_export
@@ -38,20 +38,20 @@ def list_command(
     """List the recorded solves, oldest first."""
 
     async def run() -> int:
-        async with open_client(server_of(server), cluster) as client:
+        async with open_client(choose_server(server), cluster) as client:
             print_solves(await list_solves(client), output)
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
 
 
-def print_solves(found: list[SolveEntry], output: Format) -> None:
+def print_solves(entries: list[SolveEntry], output: Format) -> None:
     """Print recorded solves in a row each."""
     columns = ("solve", "at", "status", "gangs", "in", "waiting", "ms")
-    show(found, output, columns, (_row(entry) for entry in found))
+    show(entries, output, columns, (_to_row(entry) for entry in entries))
 
 
-def _row(entry: SolveEntry) -> tuple[object, ...]:
+def _to_row(entry: SolveEntry) -> tuple[object, ...]:
     opened, decided = entry.opened, entry.decided
     head = (opened.solve[:16], opened.opened_at[:19])
     if decided is None:
@@ -71,7 +71,7 @@ def show_command(
     """Show what was asked and decided in one solve."""
 
     async def run() -> int:
-        async with open_client(server_of(server), cluster) as client:
+        async with open_client(choose_server(server), cluster) as client:
             entry = await find_solve(client, solve)
             recorded = await fetch_solve(client, entry)
         problem = recorded.problem()
@@ -105,13 +105,13 @@ def export_command(
     """Write one solve to a single file that `moorings replay` reads anywhere."""
 
     async def run() -> int:
-        async with open_client(server_of(server), cluster) as client:
+        async with open_client(choose_server(server), cluster) as client:
             recorded = await fetch_solve(client, await find_solve(client, solve))
         target = file or Path(f"{recorded.opened.solve[:16]}.moorings")
         try:
             target.write_bytes(dump_export(recorded))  # nothing else runs
         except OSError as error:
-            raise InputError(str(target), str(error.strerror)) from error
+            raise BadInputError(str(target), str(error.strerror)) from error
         console.print(f"wrote {target}")
         return ExitCode.YES
 
@@ -130,8 +130,8 @@ def replay_command(
     """Solve a recorded input again and compare bytes; exit 0 only when they agree."""
     from solver.replay import replay  # noqa: PLC0415  # OR-Tools is slow to import
 
-    recorded = asyncio.run(_recorded(solve, server, cluster))
-    with progress("solving again"):
+    recorded = asyncio.run(_load_recorded(solve, server, cluster))
+    with show_progress("solving again"):
         result, decision = replay(recorded)
     if output is Format.TABLE:
         print_replay(result)
@@ -141,16 +141,16 @@ def replay_command(
     raise typer.Exit(ExitCode.NO if result.same_bytes is False else ExitCode.YES)
 
 
-async def _recorded(solve: str, server: str, cluster: str) -> Recorded:
+async def _load_recorded(solve: str, server: str, cluster: str) -> Recorded:
     path = Path(solve)
     if path.is_file():  # noqa: ASYNC240  # nothing else runs
         return load_export(path.read_bytes())  # noqa: ASYNC240  # nothing else runs
-    async with open_client(server_of(server), cluster) as client:
+    async with open_client(choose_server(server), cluster) as client:
         return await fetch_solve(client, await find_solve(client, solve))
 
 
 def print_replay(result: ReplayResult) -> None:
-    """Say what solving again showed, for people."""
+    """Print what solving again showed, for people."""
     verdict = {
         True: "same bytes",
         False: "OTHER bytes",

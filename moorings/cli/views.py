@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from contracts.messages import AllocationWritten, MemberAllocated, PodWritten
-from moorings.cli.output import age, console
+from moorings.cli.output import console, format_age
 from solver.snapshot.gangs import GangRecord
 
 WAITING = "waiting to be decided"
@@ -21,8 +21,8 @@ NONE = "<none>"
 MOST_LINES = 20
 
 
-def gang_view(record: GangRecord) -> dict[str, Any]:
-    """Say in one row how a gang is."""
+def view_gang(record: GangRecord) -> dict[str, Any]:
+    """Return the row of a gang."""
     spec = record.submission.gang.spec if record.submission is not None else None
     decision = record.placed
     return {
@@ -34,18 +34,18 @@ def gang_view(record: GangRecord) -> dict[str, Any]:
         "pods": sum(member.count for member in spec.members) if spec is not None else 0,
         "nodes": len({member.node for member in decision.members}) if decision else 0,
         "attempt": record.attempt,
-        "age": age(_age_s(record)),
-        "reason": str(record.reasons[0]) if record.reasons else _why(record),
+        "age": format_age(_measure_age(record)),
+        "reason": str(record.reasons[0]) if record.reasons else _describe_wait(record),
     }
 
 
-def _why(record: GangRecord) -> str:
+def _describe_wait(record: GangRecord) -> str:
     if record.decision is None:
         return WAITING
     return "ending" if record.ending is not None else ""
 
 
-def _age_s(record: GangRecord) -> float:
+def _measure_age(record: GangRecord) -> float:
     text = record.submission.submitted_at if record.submission is not None else ""
     try:
         return (datetime.now(UTC) - datetime.fromisoformat(text)).total_seconds()
@@ -53,20 +53,20 @@ def _age_s(record: GangRecord) -> float:
         return 0.0
 
 
-def member_views(
+def view_members(
     record: GangRecord, written: AllocationWritten | None
 ) -> Iterator[dict[str, Any]]:
-    """Say of each member of a placed gang where it is, and what became of it."""
+    """Return where each member of a placed gang is, and what became of it."""
     pods: defaultdict[tuple[str, int], list[PodWritten]] = defaultdict(list)
     for pod in written.pods if written is not None else ():
         pods[pod.member, pod.index].append(pod)
     # Without a cluster the claims have the names that the decision gives them.
     decided = written is not None and not written.pods and not written.pods_omitted
     for member in record.placed.members if record.placed is not None else ():
-        yield _member_view(member, pods[member.member, member.index], decided=decided)
+        yield _view_member(member, pods[member.member, member.index], decided=decided)
 
 
-def _member_view(
+def _view_member(
     member: MemberAllocated, pods: list[PodWritten], *, decided: bool
 ) -> dict[str, Any]:
     names = {claim: name for pod in pods for claim, name in pod.claims.items()}
@@ -85,11 +85,11 @@ def _member_view(
     }
 
 
-def pod_views(
+def view_pods(
     record: GangRecord, written: AllocationWritten | None
 ) -> Iterator[dict[str, Any]]:
-    """Say in one row each where the pods of a placed gang are and what they have."""
-    for member in member_views(record, written):
+    """Return a row for each pod of a placed gang: where it is and what it has."""
+    for member in view_members(record, written):
         for name in member["pods"] or [""]:
             yield {
                 "namespace": record.namespace,
@@ -102,12 +102,12 @@ def pod_views(
             }
 
 
-def explained_of(
+def explain_gang(
     record: GangRecord, written: AllocationWritten | None = None
 ) -> dict[str, Any]:
-    """Say all that is known of a gang."""
+    """Return all that is known of a gang."""
     return {
-        **gang_view(record),
+        **view_gang(record),
         "reasons": [
             {
                 "rule": str(reason.rule),
@@ -118,21 +118,23 @@ def explained_of(
             }
             for reason in record.reasons
         ],
-        "members": list(member_views(record, written)),
+        "members": list(view_members(record, written)),
         "namesOmitted": written is not None and written.pods_omitted,
         "solve": getattr(record.decision, "solve", ""),
     }
 
 
-def print_explained(explained: dict[str, Any]) -> None:
+def print_explanation(explanation: dict[str, Any]) -> None:
     """Print what is known of a gang, for people."""
-    name = f"{explained['namespace']}/{explained['name']}"
-    by = [
-        f"{what} {explained[what]}" for what in ("attempt", "solve") if explained[what]
+    name = f"{explanation['namespace']}/{explanation['name']}"
+    origin = [
+        f"{what} {explanation[what]}"
+        for what in ("attempt", "solve")
+        if explanation[what]
     ]
-    told = f" ({', '.join(by)})" if by else ""
-    console.print(f"{name}: {explained['phase']}{told}", markup=False)
-    for reason in explained["reasons"]:
+    suffix = f" ({', '.join(origin)})" if origin else ""
+    console.print(f"{name}: {explanation['phase']}{suffix}", markup=False)
+    for reason in explanation["reasons"]:
         where = f" ({reason['subject']})" if reason["subject"] else ""
         field = f" {reason['field']}" if reason["field"] else ""
         console.print(
@@ -141,17 +143,17 @@ def print_explained(explained: dict[str, Any]) -> None:
         facts = ", ".join(f"{key} {value}" for key, value in reason["facts"].items())
         if facts:
             console.print(f"    counted: {facts}", markup=False)
-    for member in explained["members"][:MOST_LINES]:
-        console.print(f"  {_placed(member)}", markup=False)
-    hidden = len(explained["members"]) - MOST_LINES
+    for member in explanation["members"][:MOST_LINES]:
+        console.print(f"  {_describe_member(member)}", markup=False)
+    hidden = len(explanation["members"]) - MOST_LINES
     if hidden > 0:
         console.print(f"  ... and {hidden} more (-o json shows all)")
-    if explained["namesOmitted"]:
+    if explanation["namesOmitted"]:
         console.print("  pods and claims are not named: too many for one message")
 
 
-def _placed(member: dict[str, Any]) -> str:
-    """Say where one member is and what it has: `worker/0 pod/a on n: gpu-0 of ...`."""
+def _describe_member(member: dict[str, Any]) -> str:
+    """Return where a member is and what it has: `worker/0 pod/a on n: gpu-0 of ...`."""
     pods = ", ".join(f"pod/{name}" for name in member["pods"])
     claims = []
     for claim in member["claims"]:

@@ -23,7 +23,7 @@ from contracts.messages import (
     PodWritten,
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
-from moorings.cli.options import Cluster, Namespace, Output, Server, server_of
+from moorings.cli.options import Cluster, Namespace, Output, Server, choose_server
 from moorings.cli.output import ExitCode, Format, console
 from moorings.client import Client, open_client
 from runtime.waits import together
@@ -50,7 +50,7 @@ def watch(
     """Follow what is decided and written as it happens, until Ctrl-C."""
 
     async def run() -> int:
-        async with open_client(server_of(server), cluster) as client:
+        async with open_client(choose_server(server), cluster) as client:
             await Watch(client, namespace, output, count).run()
         return ExitCode.YES
 
@@ -102,7 +102,7 @@ class Watch:
             return
         if self._output is Format.TABLE:
             name = await self._name(message)
-            line = f"{type(message).__name__:<17} {name:<30} {story(message)}"
+            line = f"{type(message).__name__:<17} {name:<30} {describe(message)}"
             console.print(line.rstrip(), markup=False)
         else:
             typer.echo(incoming.data.decode())
@@ -120,8 +120,8 @@ class Watch:
         return f"{message.namespace}/{name}"
 
 
-def story(message: DecisionMessage | ConfirmationMessage) -> str:
-    """Say in a few words what a message says of its gang."""
+def describe(message: DecisionMessage | ConfirmationMessage) -> str:
+    """Return in a few words what a message says of its gang."""
     match message:
         case GangAllocated():
             nodes = len({member.node for member in message.members})
@@ -132,15 +132,15 @@ def story(message: DecisionMessage | ConfirmationMessage) -> str:
             return str(message.outcome)
         case AllocationWritten(pods=pods):
             hidden = len(pods) - MOST_PODS
-            named = [*map(_named, pods[:MOST_PODS])]
-            return "; ".join([*named, f"and {hidden} more"] if hidden > 0 else named)
+            words = [*map(_describe_pod, pods[:MOST_PODS])]
+            return "; ".join([*words, f"and {hidden} more"] if hidden > 0 else words)
         case AllocationRefused(reason=reason) | AllocationLost(reason=reason):
             return reason
         case GatesOpened() | ClaimsReleased():
             return ""
 
 
-def _named(pod: PodWritten) -> str:
+def _describe_pod(pod: PodWritten) -> str:
     """Name a pod and its claims as kubectl does."""
     claims = " ".join(f"resourceclaim/{name}" for name in pod.claims.values())
     return f"pod/{pod.pod} {claims}".rstrip()

@@ -24,7 +24,7 @@ from contracts.claim import (
 from contracts.gang import Gang, GangSpec, Member, MemberClaim
 from contracts.ids import DeviceClassName
 from contracts.meta import ObjectMeta
-from moorings.errors import InputError
+from moorings.errors import BadInputError
 
 RULE = (
     "pods in order of arrival; runs of equal requests become gangs of 1 to 8 pods, "
@@ -49,7 +49,7 @@ def traced_pods(folder: Path) -> list[int]:
     """Read the whole-GPU pods of the real trace, in order of arrival.
 
     Raises:
-        InputError: the folder does not hold the trace.
+        BadInputError: the folder does not hold the trace.
     """
     file = folder / TRACE
     try:
@@ -61,10 +61,10 @@ def traced_pods(folder: Path) -> list[int]:
             if int(row["num_gpu"]) >= 1 and int(row["gpu_milli"]) == 1000
         ]
     except OSError as error:
-        raise InputError(str(file), str(error.strerror)) from error
+        raise BadInputError(str(file), str(error.strerror)) from error
     except (KeyError, ValueError) as error:
         reason = f"no trace of that form: {error}"
-        raise InputError(str(file), reason) from error
+        raise BadInputError(str(file), reason) from error
 
 
 def grouped(pods: Iterable[int], seed: int) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ import yaml
 from msgspec import Struct
 
 from contracts.names import LEASE_NAME
-from moorings.errors import InputError
+from moorings.errors import BadInputError
 
 if TYPE_CHECKING:  # kubernetes_asyncio comes with an extra
     from publisher.kube.api import KubernetesApi
@@ -41,31 +41,31 @@ def read_access(file: Path, context: str = "") -> ClusterAccess:
     """Read a kubeconfig; `context` is one of its contexts, or the current one.
 
     Raises:
-        InputError: it cannot be read, is no kubeconfig, or lacks what is named.
+        BadInputError: it cannot be read, is no kubeconfig, or lacks what is named.
     """
     try:
         config = yaml.safe_load(file.read_text())
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is no text"
-        raise InputError(str(file), str(reason)) from error
+        raise BadInputError(str(file), str(reason)) from error
     except yaml.YAMLError as error:
-        raise InputError(str(file), " ".join(str(error).split())) from error
+        raise BadInputError(str(file), " ".join(str(error).split())) from error
     contexts = _read_named(config, "contexts", "context")
     if not contexts:
-        raise InputError(str(file), "is no kubeconfig: it has no contexts")
+        raise BadInputError(str(file), "is no kubeconfig: it has no contexts")
     names = ", ".join(sorted(contexts))
     chosen = context or str(config.get("current-context") or "")
     if not chosen:
         reason = f"has no current context; choose one with --context: {names}"
-        raise InputError(str(file), reason)
+        raise BadInputError(str(file), reason)
     if chosen not in contexts:
-        raise InputError(str(file), f"has no context {chosen!r}; it has {names}")
+        raise BadInputError(str(file), f"has no context {chosen!r}; it has {names}")
     clusters = _read_named(config, "clusters", "cluster")
     name = str(contexts[chosen].get("cluster"))
     server = str(clusters.get(name, {}).get("server") or "")
     if not server:
         reason = f"context {chosen!r} is of cluster {name!r}, which has no server here"
-        raise InputError(str(file), reason)
+        raise BadInputError(str(file), reason)
     return ClusterAccess(kubeconfig=file.resolve(), context=chosen, server=server)
 
 
@@ -84,7 +84,7 @@ async def check_cluster(access: ClusterAccess) -> str:
 
     Raises:
         PublisherError: the API server does not answer, or serves no devices.
-        InputError: the namespace of the Lease is not there, a right is missing, or a
+        BadInputError: the namespace of the Lease is not there, a right is missing, or a
             publisher leads already.
     """
     from publisher.errors import NotFoundError  # noqa: PLC0415
@@ -97,10 +97,10 @@ async def check_cluster(access: ClusterAccess) -> str:
             namespace = await api.get(NAMESPACES, NAMESPACE)
         except NotFoundError as error:
             reason = f"has no namespace {NAMESPACE}: kubectl create namespace"
-            raise InputError(access.server, f"{reason} {NAMESPACE}") from error
+            raise BadInputError(access.server, f"{reason} {NAMESPACE}") from error
         if missing := await _find_missing_rights(api, (*served.followed, GANG)):
             reason = f"missing permissions: {'; '.join(missing)}"
-            raise InputError(access.server, reason)
+            raise BadInputError(access.server, reason)
         await _check_nobody_leads(access, api)
     return str(namespace["metadata"]["uid"])
 
@@ -142,7 +142,7 @@ async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None
     """Wait until a Lease that was never given back expires; who renews it, leads.
 
     Raises:
-        InputError: a publisher leads. It has another bus, so ours cannot stand by.
+        BadInputError: a publisher leads. It has another bus, so ours cannot stand by.
     """
     holder, version, duration_s = await _read_lease(api)
     expires_s = asyncio.get_running_loop().time() + duration_s
@@ -151,7 +151,7 @@ async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None
         holder, new_version, _ = await _read_lease(api)
         if holder and new_version != version:
             reason = f"Lease {_LEASE}: held by {holder}, which decides for this cluster"
-            raise InputError(access.server, reason)
+            raise BadInputError(access.server, reason)
 
 
 async def _read_lease(api: KubernetesApi) -> tuple[str, str, float]:

@@ -20,9 +20,7 @@ SHARED_NAMES = {
     "ClaimPlan",
     "GangPlan",
     "Given",
-    "InputError",
     "NodeShape",
-    "NotFoundError",
     "Page",
     "Place",
     "Plan",
@@ -30,7 +28,6 @@ SHARED_NAMES = {
     "Status",
     "Verdict",
     "View",
-    "Work",
 }
 """Names of classes that still mean two things."""
 

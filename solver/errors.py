@@ -1,32 +1,32 @@
 """The errors of the solver: one tree.
 
 SolverError
-|-- VerdictMissingError       a Problem whose selector table is incomplete
-|-- SandboxUnavailableError   no process to evaluate selectors in: an installation
+|-- VerdictMissingError        a Problem whose selector table is incomplete
+|-- SandboxUnavailableError    no process to evaluate selectors in: an installation
 |                             without the CEL engine
-|-- RefusedError              a gang that is not tried, with the Reason
-|-- ExpectedError             an expected kind of pods whose numbers are out of range
-|-- DeviceError               what drivers or users wrote about devices cannot be read
-|   |-- NodeSelectorError     a NodeSelector with a malformed comparison
-|   |-- GatherError           the pools of a node: a slice's node selection is malformed
-|   `-- AmountError           an amount of capacity that cannot be computed
-|-- PatternLimitError         the pattern engine gives up: the direct model decides
-|   |-- TooManyWaysError      to place one pod on a node
-|   |-- GraphTooLargeError    states of nodes
-|   |-- TooManyStepsError     from state to state; counted more coarsely first
-|   `-- PriceOverflowError    prices whose sums could leave 64 bits
-|-- UpstreamError             how kube-scheduler's search ends without an answer
-|   |-- FatalError            what aborts its attempt for all nodes, or for this one
-|   |-- AbortedError          its time is over
-|   |-- ProbingWantedError    the plain search takes too long: probes go on
-|   `-- StepsSpentError       the search was given up
-|-- ModelInvalidError         CP-SAT refused the model: our bug
-|-- ResultError               chosen devices that cannot be written down together
-|-- JudgedWrongError          the judge refused our own answer: our bug
-|-- RecordError               a recorded solve that cannot be read back
-`-- WorkerError               a solve without an answer
-    |-- WorkerLostError       the worker process ended or was too slow: try again
-    `-- WorkerFailedError     it refused the Problem or its own answer
+|-- RefusedError               a gang that is not tried, with the Reason
+|-- ExpectedError              an expected kind of pods whose numbers are out of range
+|-- DeviceError                what drivers or users wrote about devices cannot be read
+|   |-- NodeSelectorError      a NodeSelector with a malformed comparison
+|   |-- GatherError            the pools of a node: a slice's node selection is malformed
+|   `-- AmountError            an amount of capacity that cannot be computed
+|-- PatternLimitError          the pattern engine gives up: the direct model decides
+|   |-- TooManyPlacementsError to place one pod on a node
+|   |-- GraphTooLargeError     states of nodes
+|   |-- TooManyStepsError      from state to state; counted more coarsely first
+|   `-- PriceOverflowError     prices whose sums could leave 64 bits
+|-- UpstreamError              how kube-scheduler's search ends without an answer
+|   |-- FatalError             what aborts its attempt for all nodes, or for this one
+|   |-- AbortedError           its time is over
+|   |-- ProbingWantedError     the plain search takes too long: probes go on
+|   `-- StepsSpentError        the search was given up
+|-- ModelInvalidError          CP-SAT refused the model: our bug
+|-- ResultError                chosen devices that cannot be written down together
+|-- JudgedWrongError           the judge refused our own answer: our bug
+|-- RecordError                a recorded solve that cannot be read back
+`-- WorkerError                a solve without an answer
+    |-- WorkerLostError        the worker process ended or was too slow: try again
+    `-- WorkerFailedError      it refused the Problem or its own answer
 
 Outside stands what a selector's function says of its arguments
 (`cel/messages.py:InputError`): the CEL engine turns it into a verdict, and nothing
@@ -99,7 +99,7 @@ class PatternLimitError(SolverError):
     """A limit of the pattern engine is passed: another model must decide."""
 
 
-class TooManyWaysError(PatternLimitError):
+class TooManyPlacementsError(PatternLimitError):
     """One pod can be placed in more ways than are looked at."""
 
 

@@ -22,7 +22,7 @@ from solver.engines.goals import RANKS
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.solve import answer
 from solver.engines.tier_values import tier_values_of
-from solver.errors import TooManyWaysError
+from solver.errors import TooManyPlacementsError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import NodeKind, node_kinds
 from solver.problem.problem import Problem
@@ -92,7 +92,7 @@ def test_both_engines_prove_the_same_value(
             continue
         try:
             found = answer(problem, PATTERN)
-        except TooManyWaysError:
+        except TooManyPlacementsError:
             SEEN["refused"] += 1
             continue
         direct = answer(problem, "direct")
@@ -146,10 +146,10 @@ def test_prices_never_contradict_lists(
         parameters = problem.parameters
         try:
             listed = PatternSearch(demand, kinds, parameters).run()
-        except TooManyWaysError:
+        except TooManyPlacementsError:
             continue
         priced = PatternSearch(
-            demand, kinds, parameters, list_limit=-1, coarser=coarser
+            demand, kinds, parameters, list_limit=-1, coarseness=coarser
         ).run()
         both = [
             tier_values_of(demand, demand, kinds, found, parameters.tiers)

@@ -16,9 +16,9 @@ from contracts.device import Device
 from solver.cel.evaluator import SelectorEvaluator
 from solver.engines.choose import PATTERN, choose_engine
 from solver.engines.pattern.states import placing
-from solver.engines.pattern.states.graph import attribute_numbers
-from solver.engines.pattern.states.placing import Batch, ways_to_place
-from solver.engines.pattern.states.pruning import wants
+from solver.engines.pattern.states.graph import number_attributes
+from solver.engines.pattern.states.placing import StateReduction, list_placements
+from solver.engines.pattern.states.pruning import collect_device_demands
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import NodeShape, node_kinds
@@ -60,36 +60,38 @@ def evaluator() -> Iterator[SelectorEvaluator]:
         yield made
 
 
-def batch_of(demand: Demand, *, keeps: bool) -> Batch:
-    """Say what of a batch decides which states are one, as the graph does."""
+def reduction_of(demand: Demand, *, keeps_all: bool) -> StateReduction:
+    """Return what of a batch decides which states are one, as the graph does."""
     kinds = enumerate(demand.query.requests)
-    return Batch(
-        attributes=attribute_numbers(demand),
-        wants=wants(demand.member_kinds),
-        whole=sum(1 << k for k, kind in kinds if kind.all_devices),
-        keeps=keeps,
+    return StateReduction(
+        attributes=number_attributes(demand),
+        demands=collect_device_demands(demand.member_kinds),
+        whole_kinds=sum(1 << k for k, kind in kinds if kind.all_devices),
+        keeps_all=keeps_all,
     )
 
 
-def compare(member: MemberKind, shape: NodeShape, batch: Batch) -> list[NodeShape]:
+def compare(
+    member: MemberKind, shape: NodeShape, reduction: StateReduction
+) -> list[NodeShape]:
     """Compare the ways on a state with all there are; gives what these leave.
 
     Every way is a true one, too: its uses leave what it says, at the rank it says.
     """
-    state = batch.named(shape).shape
+    state = reduction.apply(shape).shape
     best: dict[str, int] = {}
     raw: dict[NodeShape, None] = {}
     for rank, after in every_way(member, shape):
-        name = fingerprint(batch.named(after).shape, batch.attributes)
+        name = fingerprint(reduction.apply(after).shape, reduction.attributes)
         best[name] = min(rank, best.get(name, rank))
         raw[after] = None
     found: dict[str, int] = {}
-    for way in ways_to_place(member, state, batch).placements:
-        name = fingerprint(way.after, batch.attributes)
+    for way in list_placements(member, state, reduction).placements:
+        name = fingerprint(way.after, reduction.attributes)
         found[name] = min(way.rank, found.get(name, way.rank))
         left = left_of(member, state, uses_of(way.uses, state))
         assert left is not None
-        assert fingerprint(batch.named(left).shape, batch.attributes) == name
+        assert fingerprint(reduction.apply(left).shape, reduction.attributes) == name
         asks = {(member.asks[a].request, member.asks[a].rank) for a, _ in way.uses}
         assert asks <= set(enumerate(way.alternatives))
         assert sum(way.alternatives) == way.rank
@@ -138,16 +140,16 @@ def check(problem: Problem, draw: random.Random, context: str) -> None:
     if not demand.gangs or choose_engine(demand, kinds).engine != PATTERN:
         SEEN["skipped"] += 1
         return
-    batch = batch_of(demand, keeps=draw.random() < 0.3)
+    reduction = reduction_of(demand, keeps_all=draw.random() < 0.3)
     for kind in kinds:
         shape = structs.replace(
-            kind.shape, free=(), all_free=kind.shape.all_free & batch.whole
+            kind.shape, free=(), all_free=kind.shape.all_free & reduction.whole_kinds
         )
         for pod in demand.member_kinds:
             try:
-                left = compare(pod, shape, batch)
+                left = compare(pod, shape, reduction)
                 for state in draw.sample(left, min(STATES, len(left))):
-                    compare(draw.choice(demand.member_kinds), state, batch)
+                    compare(draw.choice(demand.member_kinds), state, reduction)
             except (TooManyWaysError, PatternLimitError):
                 SEEN["not tried"] += 1
             except AssertionError as error:

@@ -1,7 +1,7 @@
 """From patterns back to names, by a fixed rule.
 
 Of each kind the oldest gangs are in; patterns go to a class's nodes by name; a pod
-takes the devices of each group in kube-scheduler's order. One choice means one
+takes the devices of each group in kube-scheduler's order. One solution means one
 allocation.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contracts.ids import DeviceID
-from solver.engines.pattern.columns.integer_master import Choice
+from solver.engines.pattern.columns.integer_master import Solution
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.states.graph import Graph, NodeClass
 from solver.engines.pattern.states.placing import Placement
@@ -19,91 +19,99 @@ from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import NodeView
 from solver.placement import GangPlacement, PodPlacement
 
-Named = tuple[int, DeviceID]
+OrderedDevice = tuple[int, DeviceID]
 """(position in kube-scheduler's order, device)."""
+OrderedNode = tuple[NodeView, tuple[int, ...]]
+"""(node, index of its group for each group of its class's state)."""
 
 
 def extract(
-    demand: Demand, graph: Graph, steps: Steps, choice: Choice
+    demand: Demand, graph: Graph, steps: Steps, solution: Solution
 ) -> tuple[GangPlacement, ...]:
     """Name the devices of every gang that is in, most urgent gang first."""
-    places: list[list[tuple[str, PodPlacement]]] = [[] for _ in demand.member_kinds]
-    for node, order, pattern in _assigned(graph, choice):
-        for member, place in _placed_on(demand, graph, steps, (node, order), pattern):
-            places[member].append((node.name, place))
-    queues = [iter(sorted(found, key=lambda item: item[0])) for found in places]
-    admitted = sorted(
+    # First give each pattern its nodes, and each of its pods a place there.
+    places: list[list[PodPlacement]] = [[] for _ in demand.member_kinds]
+    for node, pattern in _assign_nodes(graph, solution):
+        for member, place in _place_pods(demand, graph, steps, node, pattern):
+            places[member].append(place)
+    # Then hand the places of each member kind to the gangs, by the name of the node.
+    queues = [iter(sorted(of_kind, key=lambda place: place.node)) for of_kind in places]
+    gangs_in = sorted(
         gang
         for (_, gangs), count in zip(
-            demand.gang_kinds.items(), choice.gangs, strict=True
+            demand.gang_kinds.items(), solution.gangs, strict=True
         )
         for gang in gangs[:count]
     )
-    return tuple(_placed(demand, gang, queues) for gang in admitted)
+    return tuple(_place_gang(demand, gang, queues) for gang in gangs_in)
 
 
-def _placed(
-    demand: Demand, gang: int, queues: list[Iterator[tuple[str, PodPlacement]]]
+def _place_gang(
+    demand: Demand, gang: int, queues: list[Iterator[PodPlacement]]
 ) -> GangPlacement:
+    """Take a gang's places from the queues of its member kinds."""
     members, kinds = demand.gangs[gang].members, demand.member_kinds_of[gang]
     return GangPlacement(
         gang,
         tuple(
-            tuple(next(queues[kind])[1] for _ in range(member.count))
+            tuple(next(queues[kind]) for _ in range(member.count))
             for member, kind in zip(members, kinds, strict=True)
         ),
     )
 
 
-def _assigned(
-    graph: Graph, choice: Choice
-) -> Iterator[tuple[NodeView, tuple[int, ...], Pattern]]:
+def _assign_nodes(
+    graph: Graph, solution: Solution
+) -> Iterator[tuple[OrderedNode, Pattern]]:
     """Give each pattern its nodes: those of a class by name."""
-    by_class: dict[int, list[tuple[Pattern, int]]] = {}
-    for owner, pattern, nodes in choice.used:
-        by_class.setdefault(owner, []).append((pattern, nodes))
-    for owner, used in sorted(by_class.items()):
-        free = _nodes(graph.classes[owner])
-        for pattern, count in sorted(used, key=lambda item: item[0].steps):
+    uses_by_class: dict[int, list[tuple[Pattern, int]]] = {}
+    for owner, pattern, nodes in solution.uses:
+        uses_by_class.setdefault(owner, []).append((pattern, nodes))
+    for owner, uses in sorted(uses_by_class.items()):
+        free_nodes = iter(_sort_nodes(graph.classes[owner]))
+        for pattern, count in sorted(uses, key=lambda use: use[0].steps):
             for _ in range(count):
-                node, order = next(free)
-                yield node, order, pattern
+                yield next(free_nodes), pattern
 
 
-def _nodes(item: NodeClass) -> Iterator[tuple[NodeView, tuple[int, ...]]]:
-    found = [(node, order) for kind, order in item.kinds for node in kind.nodes]
-    return iter(sorted(found, key=lambda pair: pair[0].name))
+def _sort_nodes(node_class: NodeClass) -> list[OrderedNode]:
+    nodes = [(node, order) for kind, order in node_class.kinds for node in kind.nodes]
+    return sorted(nodes, key=lambda pair: pair[0].name)
 
 
-def _placed_on(
-    demand: Demand,
-    graph: Graph,
-    steps: Steps,
-    place: tuple[NodeView, tuple[int, ...]],
-    pattern: Pattern,
+def _place_pods(
+    demand: Demand, graph: Graph, steps: Steps, ordered: OrderedNode, pattern: Pattern
 ) -> Iterator[tuple[int, PodPlacement]]:
     """Follow a pattern's steps on one node, handing out its devices."""
-    node, order = place
-    left: list[list[Named]] = []
+    node, order = ordered
+    # By group of the current state: the devices that are left, and whether its one
+    # device is shared and so stays.
+    devices_left: list[list[OrderedDevice]] = []
     for index in order:
         group = node.groups[index]
-        left.append(list(zip(group.positions, group.devices, strict=True)))
-    shared = [node.shape.groups[index].is_shareable for index in order]
-    for row in pattern.steps:
-        member = int(steps.member[row])
-        way = graph.edges[int(steps.edge[row])].placement
-        devices = _taken(demand.member_kinds[member], way, left, shared)
-        yield member, PodPlacement(node.name, devices, way.alternatives)
-        left = [left[before] for before in way.origin]
-        shared = [shared[before] for before in way.origin]
+        devices_left.append(list(zip(group.positions, group.devices, strict=True)))
+    is_shared = [node.shape.groups[index].is_shareable for index in order]
+    for step in pattern.steps:
+        member = int(steps.member[step])
+        placement = graph.edges[int(steps.edge[step])].placement
+        kind = demand.member_kinds[member]
+        devices = _take_devices(kind, placement, devices_left, is_shared)
+        yield member, PodPlacement(node.name, devices, placement.alternatives)
+        # The next state has its groups in an order of its own, and fewer perhaps.
+        devices_left = [devices_left[former] for former in placement.origin]
+        is_shared = [is_shared[former] for former in placement.origin]
 
 
-def _taken(
-    member: MemberKind, way: Placement, left: list[list[Named]], shared: list[bool]
+def _take_devices(
+    member: MemberKind,
+    placement: Placement,
+    devices_left: list[list[OrderedDevice]],
+    is_shared: list[bool],
 ) -> tuple[tuple[DeviceID, ...], ...]:
     """Take one pod's devices, request by request."""
-    found: list[list[Named]] = [[] for _ in range(member.requests)]
-    for a, group in way.uses:
-        named = left[group][0] if shared[group] else left[group].pop(0)
-        found[member.asks[a].request].append(named)
-    return tuple(tuple(device for _, device in sorted(items)) for items in found)
+    taken: list[list[OrderedDevice]] = [[] for _ in range(member.requests)]
+    for index, group in placement.uses:
+        devices = devices_left[group]
+        device = devices[0] if is_shared[group] else devices.pop(0)
+        taken[member.asks[index].request].append(device)
+    return tuple(tuple(device for _, device in sorted(devices)) for devices in taken)

@@ -1,6 +1,6 @@
-"""The scale model as one call: goals one after the other, each with its bound.
+"""The pattern engine as one call: goals one after the other, each with its bound.
 
-Small graphs are listed whole and CP-SAT decides over all patterns, so what it proves is
+Small graphs are enumerated and CP-SAT decides over all patterns, so what it proves is
 proven. Large ones are priced.
 """
 
@@ -11,17 +11,24 @@ from collections.abc import Sequence
 from solver.decision import Status
 from solver.engines.goals import SLACK, EngineResult, Goal, goals_of
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.column_pool import AT_ONCE
-from solver.engines.pattern.columns.enumeration import Listing, maximal
-from solver.engines.pattern.columns.generation import PricedGoal, measured
+from solver.engines.pattern.columns.column_pool import MODEL_PATTERNS
+from solver.engines.pattern.columns.enumeration import (
+    PatternEnumeration,
+    keep_maximal,
+)
+from solver.engines.pattern.columns.generation import ColumnGeneration
 from solver.engines.pattern.columns.greedy import Greedy
-from solver.engines.pattern.columns.integer_master import Choice, Choosing
-from solver.engines.pattern.columns.layout import Layout
+from solver.engines.pattern.columns.integer_master import (
+    IntegerMaster,
+    Solution,
+    evaluate,
+)
+from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import (
-    Measure,
-    Reached,
-    measure_of,
-    worth_at_most,
+    Floor,
+    Objective,
+    bound_trivially,
+    objective_of,
 )
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.extract import extract
@@ -31,7 +38,7 @@ from solver.problem.problem import Parameters
 
 
 class PatternSearch:
-    """One run of the scale model; see `Layout` for what it raises when it is made."""
+    """One run of the engine; `PatternModel` says what is raised when it is made."""
 
     def __init__(
         self,
@@ -39,110 +46,128 @@ class PatternSearch:
         kinds: Sequence[NodeKind],
         parameters: Parameters,
         *,
-        list_limit: int = AT_ONCE,
-        coarser: int = 1,
+        list_limit: int = MODEL_PATTERNS,
+        coarseness: int = 1,
     ) -> None:
-        """`list_limit`: patterns that are listed at most; `coarser`: see `Layout`."""
+        """`list_limit`: patterns that are enumerated at most.
+
+        `coarseness`: see `PatternModel`.
+        """
         self._goals = goals_of(demand, parameters.tiers)
-        keeps = any(tier == SLACK for tier, _ in self._goals)
-        self._layout = Layout(demand, kinds, keeps=keeps, coarser=coarser)
+        values_slack = any(tier == SLACK for tier, _ in self._goals)
+        self._model = PatternModel(
+            demand, kinds, values_slack=values_slack, coarseness=coarseness
+        )
         self._list_limit = list_limit
         self._budget = Budget(parameters.work_limit, parameters.seed)
 
     def run(self) -> EngineResult:
         """Pursue one goal after the other; each keeps what was reached before."""
-        listed = self._listed()
-        best = self._everything() if listed is None else None
-        reached: list[Reached] = []
+        # First choose the way: over all patterns, or over those that prices find.
+        # There everything may fit one by one, which is the best answer to begin with.
+        patterns_by_class = self._enumerate()
+        best = self._place_everything() if patterns_by_class is None else None
+        floors: list[Floor] = []
         bounds: dict[Goal, int | None] = {}
-        proven = optimal = True
+        is_proven = is_optimal = True
         for goal in self._goals:
-            measure = measure_of(self._layout.demand, goal)
-            if listed is not None:
-                found, value, bound = self._over_all(listed, measure, reached, best)
+            objective = objective_of(self._model.demand, goal)
+            if patterns_by_class is not None:
+                solution, value, bound = self._solve_over_all(
+                    patterns_by_class, objective, floors, best
+                )
             else:
-                found, value, bound = self._priced(measure, reached, best)
-                if goal[0] >= SLACK and not self._layout.is_exact:
+                solution, value, bound = self._generate(objective, floors, best)
+                # Bounds in coarse levels do not value what is left over: 0 is what no
+                # later goal exceeds.
+                if goal[0] >= SLACK and not self._model.is_exact:
                     bound = 0
-            bounds[goal] = abs(bound) if proven else None
-            proven = proven and found is not None and bound == value
+            # A bound is one only where all earlier goals were proven: it holds for
+            # answers that keep what they reached.
+            bounds[goal] = abs(bound) if is_proven else None
+            is_proven = is_proven and solution is not None and bound == value
             if goal[0] < SLACK:
-                optimal = proven
-            if found is not None:
-                best = found
-                reached.append(Reached(measure, value))
-        return self._found(best, bounds, optimal=optimal)
+                is_optimal = is_proven
+            if solution is not None:
+                best = solution
+                floors.append(Floor(objective, value))
+        return self._to_result(best, bounds, is_optimal=is_optimal)
 
-    def _everything(self) -> Choice | None:
+    def _enumerate(self) -> dict[int, list[Pattern]] | None:
+        """List all patterns by class, if they are few."""
+        model = self._model
+        if not model.is_exact:
+            return None
+        enumeration = PatternEnumeration(
+            model.steps, model.demand.pods, model.slack_values
+        )
+        patterns = enumeration.run(model.pricing)
+        if patterns is None:
+            return None
+        # Where no goal counts more than pods, the largest patterns are enough.
+        if model.slack_values is None and not model.demand.has_alternatives:
+            maximal = [
+                keep_maximal(patterns_of_class) for patterns_of_class in patterns
+            ]
+            patterns = [kept for kept in maximal if kept is not None]
+            if len(patterns) < len(maximal):
+                return None
+        count = sum(map(len, patterns))
+        if count > self._list_limit:
+            return None
+        self._budget.count_patterns(count)
+        return dict(enumerate(patterns))
+
+    def _place_everything(self) -> Solution | None:
         """Take all gangs in one by one, if that can be; an answer to part is no help.
 
         What a greedy answer settles is worse than what prices do.
         """
-        if not self._layout.is_exact:
+        if not self._model.is_exact:
             return None
-        choice = Greedy(self._layout).choice()
-        return choice if choice.gangs == self._layout.side.available else None
+        solution = Greedy(self._model).run()
+        return solution if solution.gangs == self._model.data.available else None
 
-    def _found(
-        self, best: Choice | None, bounds: dict[Goal, int | None], *, optimal: bool
+    def _solve_over_all(
+        self,
+        patterns_by_class: dict[int, list[Pattern]],
+        objective: Objective,
+        floors: Sequence[Floor],
+        best: Solution | None,
+    ) -> tuple[Solution | None, int, int]:
+        """Decide over all patterns; returns a solution, its value and a bound."""
+        data = self._model.data
+        bound = bound_trivially(objective, data.available)
+        integer_master = IntegerMaster(data, patterns_by_class)
+        integer_master.add_floors(floors)
+        if best is not None:
+            integer_master.hint(best)
+        limit = self._budget.remaining
+        result = integer_master.solve(objective, bound, self._budget, limit)
+        return result.solution, result.value, result.bound
+
+    def _generate(
+        self, objective: Objective, floors: Sequence[Floor], best: Solution | None
+    ) -> tuple[Solution | None, int, int]:
+        """Decide over patterns that prices find, unless nothing can be better."""
+        bound = bound_trivially(objective, self._model.data.available)
+        if best is not None and evaluate(objective, best) == bound:
+            return best, bound, bound
+        generation = ColumnGeneration(
+            self._model, self._budget, objective, floors, best
+        )
+        generation.run()
+        return generation.best, generation.value, generation.bound
+
+    def _to_result(
+        self, best: Solution | None, bounds: dict[Goal, int | None], *, is_optimal: bool
     ) -> EngineResult:
-        effort, layout = self._budget.effort(), self._layout
+        effort, model = self._budget.to_effort(), self._model
         if best is None:
             return EngineResult(status=Status.NOT_PROVEN, bounds=bounds, effort=effort)
         return EngineResult(
-            status=Status.OPTIMAL if optimal else Status.FEASIBLE,
-            placements=extract(layout.demand, layout.graph, layout.steps, best),
+            status=Status.OPTIMAL if is_optimal else Status.FEASIBLE,
+            placements=extract(model.demand, model.graph, model.steps, best),
             bounds=bounds,
             effort=effort,
         )
-
-    def _listed(self) -> dict[int, list[Pattern]] | None:
-        """List all patterns, if they are few."""
-        layout = self._layout
-        if not layout.is_exact:
-            return None
-        listing = Listing(layout.steps, layout.demand.pods, layout.kept)
-        found = listing.patterns(layout.pricing)
-        if found is None:
-            return None
-        if layout.kept is None and not layout.demand.has_alternatives:
-            fewer = [maximal(patterns) for patterns in found]
-            found = [patterns for patterns in fewer if patterns is not None]
-            if len(found) < len(fewer):
-                return None
-        count = sum(map(len, found))
-        if count > self._list_limit:
-            return None
-        self._budget.listed(count)
-        return dict(enumerate(found))
-
-    def _over_all(
-        self,
-        offers: dict[int, list[Pattern]],
-        measure: Measure,
-        reached: Sequence[Reached],
-        best: Choice | None,
-    ) -> tuple[Choice | None, int, int]:
-        """Decide over all patterns."""
-        side = self._layout.side
-        bound = worth_at_most(measure, side.available)
-        model = Choosing(side, offers)
-        model.keep(reached)
-        if best is not None:
-            model.hint(best)
-        chosen = model.solve(measure, bound, self._budget, self._budget.left)
-        return chosen.choice, chosen.value, chosen.bound
-
-    def _priced(
-        self,
-        measure: Measure,
-        reached: Sequence[Reached],
-        best: Choice | None,
-    ) -> tuple[Choice | None, int, int]:
-        """Decide over patterns that prices find, unless nothing can be better."""
-        known = worth_at_most(measure, self._layout.side.available)
-        if best is not None and measured(measure, best) == known:
-            return best, known, known
-        goal = PricedGoal(self._layout, self._budget, measure, reached, best)
-        goal.run()
-        return goal.best, goal.value, goal.bound

@@ -13,7 +13,7 @@ class Budget:
 
     def __init__(self, work_limit: float, seed: int) -> None:
         self._seed = seed
-        self.left = work_limit
+        self.remaining = work_limit
         """Deterministic time of CP-SAT."""
         self._work = 0.0
         self._models = self._variables = self._constraints = 0
@@ -21,9 +21,9 @@ class Budget:
 
     def solve(self, model: cp_model.CpModel, limit: float) -> cpsat.Solved | None:
         """Solve a model with at most so much work, and count it; None: no solution."""
-        found = cpsat.solve(
+        outcome = cpsat.solve(
             model,
-            work_limit=min(limit, self.left),
+            work_limit=min(limit, self.remaining),
             seed=self._seed,
             feasibility=False,
         )
@@ -31,15 +31,15 @@ class Budget:
         self._models += 1
         self._variables = max(self._variables, len(proto.variables))
         self._constraints = max(self._constraints, len(proto.constraints))
-        self._work += found.work
-        self.left -= found.work
-        return found if isinstance(found, cpsat.Solved) else None
+        self._work += outcome.work
+        self.remaining -= outcome.work
+        return outcome if isinstance(outcome, cpsat.Solved) else None
 
-    def listed(self, patterns: int) -> None:
-        """Count patterns."""
+    def count_patterns(self, patterns: int) -> None:
+        """Note that there were so many patterns to choose from."""
         self._patterns = max(self._patterns, patterns)
 
-    def effort(self) -> Effort:
+    def to_effort(self) -> Effort:
         """Report what was done."""
         return Effort(
             models=self._models,

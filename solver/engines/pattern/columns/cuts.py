@@ -1,4 +1,4 @@
-"""Which gangs could be in at all: a bound that knows that gangs are whole.
+"""The cut master: which gangs could be in at all, a bound that knows gangs are whole.
 
 Prices of pods say what all nodes together can earn, so every set of gangs whose pods
 cost more is impossible: a cut. CP-SAT chooses the best gangs within all cuts; if nodes
@@ -13,21 +13,21 @@ from msgspec import Struct
 from ortools.sat.python import cp_model
 
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.master import Cut, Side
-from solver.engines.pattern.columns.objective import Measure, Reached
+from solver.engines.pattern.columns.master import Cut, MasterData
+from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.kinds.demand import GangKind
 
 
-class Wish(Struct, frozen=True):
-    """What gangs are wished for: the best by a measure within what was reached."""
+class CutMasterGoal(Struct, frozen=True):
+    """What gangs are looked for: the best by an objective, above some floors."""
 
-    measure: Measure
-    reached: tuple[Reached, ...]
+    objective: Objective
+    floors: tuple[Floor, ...]
     most: int
     """Worth no more than this."""
 
 
-class Wished(Struct, frozen=True):
+class CutMasterResult(Struct, frozen=True):
     """The best gangs within the cuts."""
 
     gangs: tuple[int, ...]
@@ -36,42 +36,53 @@ class Wished(Struct, frozen=True):
     bound: int
 
 
-def wished(
-    side: Side, cuts: Iterable[Cut], wish: Wish, budget: Budget, limit: float
-) -> Wished:
-    """Choose gangs by measures of gangs only."""
+def solve_cut_master(
+    data: MasterData,
+    cuts: Iterable[Cut],
+    goal: CutMasterGoal,
+    budget: Budget,
+    limit: float,
+) -> CutMasterResult:
+    """Choose gangs within the cuts; all objectives must be of gangs only."""
     model = cp_model.CpModel()
     gangs = [
-        model.new_int_var(0, most, f"in[{g}]") for g, most in enumerate(side.available)
+        model.new_int_var(0, most, f"in[{g}]") for g, most in enumerate(data.available)
     ]
     for cut in cuts:
         costs = [
-            sum(cut.prices[m] * pods for m, pods in kind.members) for kind in side.gangs
+            sum(cut.prices[m] * pods for m, pods in kind.members) for kind in data.gangs
         ]
         model.add(cp_model.LinearExpr.weighted_sum(gangs, costs) <= cut.earned)
-    for item in wish.reached:
-        worth = cp_model.LinearExpr.weighted_sum(gangs, item.measure.gangs)
-        model.add(worth >= item.value)
-    gain = cp_model.LinearExpr.weighted_sum(gangs, wish.measure.gangs)
-    model.add(gain <= wish.most)
+    for floor in goal.floors:
+        worth = cp_model.LinearExpr.weighted_sum(gangs, floor.objective.gangs)
+        model.add(worth >= floor.value)
+    gain = cp_model.LinearExpr.weighted_sum(gangs, goal.objective.gangs)
+    model.add(gain <= goal.most)
     model.maximize(gain)
-    found = budget.solve(model, limit)
-    if found is None:
-        return Wished((), 0, wish.most)
-    best = min(wish.most, found.whole_bound)
-    return Wished(tuple(map(found.value, gangs)), found.value_reached, best)
+    outcome = budget.solve(model, limit)
+    if outcome is None:
+        return CutMasterResult((), 0, goal.most)
+    bound = min(goal.most, outcome.whole_bound)
+    return CutMasterResult(
+        tuple(map(outcome.value, gangs)), outcome.value_reached, bound
+    )
 
 
-def pods_of(side: Side, gangs: Sequence[int]) -> tuple[int, ...]:
+def count_pods(data: MasterData, gangs: Sequence[int]) -> tuple[int, ...]:
     """Count the pods of some gangs by member kind."""
-    pods = [0] * side.members
-    for kind, count in zip(side.gangs, gangs, strict=True):
+    pods = [0] * data.members
+    for kind, count in zip(data.gangs, gangs, strict=True):
         for member, each in kind.members:
             pods[member] += each * count
     return tuple(pods)
 
 
-def only_pods(side: Side, pods: Sequence[int], worth: Sequence[int]) -> Side:
-    """Ask for pods one by one instead of gangs: can the nodes take them all?"""
-    kinds = tuple(GangKind(0, worth[m], ((m, 1),)) for m in range(side.members))
-    return Side(kinds, tuple(pods), side.members, side.sizes, side.clusters)
+def split_into_pods(
+    data: MasterData, pods: Sequence[int], worth: Sequence[int]
+) -> MasterData:
+    """Make master data of gangs of one pod each: can the nodes take all of them?
+
+    `pods` and `worth`: by member kind.
+    """
+    kinds = tuple(GangKind(0, worth[m], ((m, 1),)) for m in range(data.members))
+    return MasterData(kinds, tuple(pods), data.members, data.sizes, data.clusters)

@@ -11,104 +11,118 @@ from solver.engines.pattern.states.steps import Integers, Steps
 
 Counts = tuple[int, ...]
 """Pods by member kind."""
-WORK = 200_000
+MAX_WORK = 200_000
 """Patterns that are looked at, duplicates included."""
 WIDE = 32
 """Patterns over more member kinds count by so many: each takes memory for all."""
-COMPARED = 5_000_000
+MAX_COMPARED = 5_000_000
 """Pairs of patterns that are compared."""
 
 
-class _Way(Struct, frozen=True):
+class _StepList(Struct, frozen=True):
     """One way to place some pods: the first step and the rest."""
 
     rank: int
-    kept: int
-    row: int = -1
-    rest: _Way | None = None
+    slack: int
+    """Slack value of the point where it ends."""
+    step: int = -1
+    rest: _StepList | None = None
+    """None: no pod at all."""
 
-    def steps(self) -> tuple[int, ...]:
-        """List the rows."""
-        found, way = [], self
-        while way.rest is not None:
-            found.append(way.row)
-            way = way.rest
-        return tuple(found)
+    def to_steps(self) -> tuple[int, ...]:
+        """List the steps, in order."""
+        steps, current = [], self
+        while current.rest is not None:
+            steps.append(current.step)
+            current = current.rest
+        return tuple(steps)
 
 
-class Listing:
-    """Lists patterns from points, each point once."""
+class PatternEnumeration:
+    """Enumerates patterns from points, each point once."""
 
     def __init__(
-        self, steps: Steps, most: Counts, kept: Integers | None = None
+        self, steps: Steps, most: Counts, slack_values: Integers | None = None
     ) -> None:
+        """`most`: pods of the batch; `slack_values`: of each point, if they matter."""
         self._steps = steps
         self._most = most
-        self._kept = kept
-        self._known: dict[int, dict[Counts, list[_Way]]] = {}
-        self._left = WORK
+        self._slack_values = slack_values
+        self._by_point: dict[int, dict[Counts, list[_StepList]]] = {}
+        self._remaining_work = MAX_WORK
 
-    def patterns(self, pricing: Pricing) -> list[list[Pattern]] | None:
+    def run(self, pricing: Pricing) -> list[list[Pattern]] | None:
         """List all patterns of each node class; None: too many to list."""
         for point in range(len(self._steps.states)):  # targets come before sources
-            if not self._list(point):
+            if not self._enumerate_from(point):
                 return None
         return [
             [
-                pricing.pattern(way.steps())
-                for ways in self._known[root].values()
-                for way in ways
-                if way.rest is not None
+                pricing.to_pattern(steps.to_steps())
+                for step_lists in self._by_point[root].values()
+                for steps in step_lists
+                if steps.rest is not None
             ]
             for root in self._steps.roots.tolist()
         ]
 
-    def _list(self, point: int) -> bool:
-        """List the ways from a point; False: too many."""
-        steps, kept = self._steps, self._kept
-        value = 0 if kept is None else int(kept[point])
-        found = {(0,) * len(self._most): [_Way(0, value)]}
-        each = 1 + len(self._most) // WIDE
-        for row in range(int(steps.first[point]), int(steps.first[point + 1])):
-            member, rank = int(steps.member[row]), int(steps.rank[row])
-            for counts, ways in self._known[int(steps.target[row])].items():
+    def _enumerate_from(self, point: int) -> bool:
+        """Enumerate what may follow from a point; False: too much."""
+        steps, slack_values = self._steps, self._slack_values
+        slack = 0 if slack_values is None else int(slack_values[point])
+        # No pod at all comes first; then each step, with whatever may follow it.
+        by_counts = {(0,) * len(self._most): [_StepList(0, slack)]}
+        cost = 1 + len(self._most) // WIDE
+        for step in range(int(steps.first[point]), int(steps.first[point + 1])):
+            member, rank = int(steps.member[step]), int(steps.rank[step])
+            for counts, rests in self._by_point[int(steps.target[step])].items():
                 if counts[member] == self._most[member]:
                     continue
-                self._left -= len(ways) * each
+                self._remaining_work -= len(rests) * cost
                 more = (*counts[:member], counts[member] + 1, *counts[member + 1 :])
-                mine = found.setdefault(more, [])
-                for way in ways:
-                    _keep(mine, _Way(way.rank + rank, way.kept, row, way))
-            if self._left < 0:
+                undominated = by_counts.setdefault(more, [])
+                for rest in rests:
+                    steps_from_here = _StepList(
+                        rest.rank + rank, rest.slack, step, rest
+                    )
+                    _add_undominated(undominated, steps_from_here)
+            if self._remaining_work < 0:
                 return False
-        self._known[point] = found
+        self._by_point[point] = by_counts
         return True
 
 
-def _keep(ways: list[_Way], way: _Way) -> None:
-    """Keep a way unless another has no more ranks and leaves no less."""
-    if any(known.rank <= way.rank and known.kept >= way.kept for known in ways):
+def _add_undominated(undominated: list[_StepList], new: _StepList) -> None:
+    """Add steps unless others for equal pods have no more ranks and leave no less."""
+    if any(o.rank <= new.rank and o.slack >= new.slack for o in undominated):
         return
-    ways[:] = [w for w in ways if w.rank < way.rank or w.kept > way.kept]
-    ways.append(way)
+    undominated[:] = [
+        other
+        for other in undominated
+        if other.rank < new.rank or other.slack > new.slack
+    ]
+    undominated.append(new)
 
 
-def maximal(patterns: Sequence[Pattern]) -> list[Pattern] | None:
+def keep_maximal(patterns: Sequence[Pattern]) -> list[Pattern] | None:
     """Leave out patterns that another one contains: enough for what counts pods.
 
     None: too many to compare.
     """
     counts = [dict(pattern.counts) for pattern in patterns]
-    order = sorted(range(len(patterns)), key=lambda i: -sum(counts[i].values()))
-    kept: list[int] = []
+    largest_first = sorted(range(len(patterns)), key=lambda i: -sum(counts[i].values()))
+    maximal: list[int] = []
     compared = 0
-    for i in order:
-        compared += len(kept)
-        if compared > COMPARED:
+    for i in largest_first:
+        compared += len(maximal)
+        if compared > MAX_COMPARED:
             return None
-        mine = counts[i].items()
+        pods_by_member = counts[i].items()
         if not any(
-            all(counts[k].get(member, 0) >= pods for member, pods in mine) for k in kept
+            all(
+                counts[larger].get(member, 0) >= pods for member, pods in pods_by_member
+            )
+            for larger in maximal
         ):
-            kept.append(i)
-    return [patterns[i] for i in sorted(kept)]
+            maximal.append(i)
+    return [patterns[i] for i in sorted(maximal)]

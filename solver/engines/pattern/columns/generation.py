@@ -10,170 +10,221 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.column_pool import Offers
-from solver.engines.pattern.columns.cuts import Wish, only_pods, pods_of, wished
-from solver.engines.pattern.columns.integer_master import Choice, Choosing, Chosen
-from solver.engines.pattern.columns.layout import Layout, asked_by
-from solver.engines.pattern.columns.master import SCALE, Cut, Master, Priced, Used
+from solver.engines.pattern.columns.column_pool import ColumnPool
+from solver.engines.pattern.columns.cuts import (
+    CutMasterGoal,
+    count_pods,
+    solve_cut_master,
+    split_into_pods,
+)
+from solver.engines.pattern.columns.integer_master import (
+    IntegerMaster,
+    IntegerResult,
+    Solution,
+    evaluate,
+)
+from solver.engines.pattern.columns.master import (
+    SCALE,
+    Cut,
+    Master,
+    MasterResult,
+    PatternUse,
+)
+from solver.engines.pattern.columns.model import PatternModel, count_devices
 from solver.engines.pattern.columns.objective import (
-    Measure,
-    Reached,
-    worth_at_most,
-    worth_of,
+    Floor,
+    Objective,
+    bound_trivially,
 )
 from solver.engines.pattern.columns.pricing import Pattern
-from solver.engines.pattern.columns.rounding import relaxed, taken_in
+from solver.engines.pattern.columns.rounding import round_down, solve_relaxation
 
-TURNS = 12
+MAX_NEIGHBORHOODS = 12
 """Groups of classes that are freed one after the other at most."""
-RELAXED = 12
+RELAXED_PATTERNS = 12
 """Patterns of a class that the relaxed answer may mix."""
-WISHES = 24
+MAX_TARGETS = 24
 """Sets of gangs that are tried beyond the best answer."""
-SHARE = 0.5
-"""Of the work that is left, what one turn may take."""
+WORK_SHARE = 0.5
+"""Of the work that is left, what one neighborhood may take."""
 LATER_WORK = 1.0
 """Work that a goal beyond the gangs may take."""
 TIGHTEN_WORK = 1.0
 """Work that is left for `_tighten`."""
-WISH_WORK, TRY_WORK = 0.5, 1.0
+CUT_MASTER_WORK, TARGET_WORK = 0.5, 1.0
+"""Work that choosing a target may take, and looking for patterns for it."""
 
 
-class PricedGoal:
-    """The search for one measure; `best` is an answer that keeps what was reached."""
+class ColumnGeneration:
+    """The search for one objective; call `run` once, then read the rest."""
 
     def __init__(
         self,
-        layout: Layout,
+        model: PatternModel,
         budget: Budget,
-        measure: Measure,
-        reached: Sequence[Reached],
-        best: Choice | None,
+        objective: Objective,
+        floors: Sequence[Floor],
+        best: Solution | None,
     ) -> None:
-        self._layout = layout
+        """`best`: an answer to begin with, above all floors."""
+        self._model = model
         self._budget = budget
-        self._measure = measure
-        self._reached = tuple(reached)
-        self._offers = Offers()
+        self._objective = objective
+        self._floors = tuple(floors)
+        self._pool = ColumnPool()
         self._cuts: list[Cut] = []
         self.best = best
-        self.value = 0 if best is None else measured(measure, best)
+        """The best answer so far."""
+        self.value = 0 if best is None else evaluate(objective, best)
+        """What it is worth."""
         self.bound = 0
+        """No answer is worth more."""
 
     def run(self) -> None:
         """Find an answer and a bound."""
-        master = Master(self._layout.side, self._measure, self._reached)
+        # First price: the master's bound holds for whole numbers too, and its columns
+        # and what was nearly as good fill the pool.
+        master = Master(self._model.data, self._objective, self._floors)
         if self.best is not None:
-            master.offer(self.best.used)
-            self._offers.add_used(self.best.used)
-        priced = self._priced(master, self._layout.first)
-        known = worth_at_most(self._measure, self._layout.side.available)
-        self.bound = min(priced.bound, known)
-        split = self._settle()
-        turns = self._offers.turns(split)[: TURNS if self._is_about_gangs() else 1]
-        for number, offers in enumerate(turns):
+            master.add_columns(self.best.uses)
+            self._pool.add_uses(self.best.uses)
+        result = self._run_master(master, self._model.first_prices)
+        trivial_bound = bound_trivially(self._objective, self._model.data.available)
+        self.bound = min(result.bound, trivial_bound)
+        # Then round: few classes are split by the relaxed answer, all others stay.
+        split = self._round()
+        # Then improve: CP-SAT frees some classes at a time, the split ones first, and
+        # always all gangs. Later goals get one group only.
+        is_about_gangs = self._is_about_gangs()
+        neighborhoods = self._pool.split_into_neighborhoods(split)
+        neighborhoods = neighborhoods[: MAX_NEIGHBORHOODS if is_about_gangs else 1]
+        for number, patterns_by_class in enumerate(neighborhoods):
             if self.best is None or self.value >= self.bound:
                 return
-            fixed = [item for item in self.best.used if item[0] not in offers]
-            share = 1.0 if number == len(turns) - 1 else SHARE
-            limit = (self._budget.left - TIGHTEN_WORK) * share
-            if not self._is_about_gangs():
+            is_last = number == len(neighborhoods) - 1
+            share = 1.0 if is_last else WORK_SHARE
+            limit = (self._budget.remaining - TIGHTEN_WORK) * share
+            if not is_about_gangs:
                 limit = LATER_WORK
-            self._keep(self._choose(offers, fixed, limit))
-        if self._is_about_gangs() and self.best is not None:
+            fixed = [use for use in self.best.uses if use[0] not in patterns_by_class]
+            self._keep_better(self._improve(patterns_by_class, fixed, limit))
+        # At last tighten the bound: what is left of the gap is that gangs are whole.
+        if is_about_gangs and self.best is not None:
             self._tighten()
 
-    def _priced(self, master: Master, first: Sequence[int]) -> Priced:
-        priced = master.run(self._layout.pricing, self._layout.bounding, first)
-        self._offers.add_priced(priced)
-        self._budget.listed(len(self._offers))
-        self._cuts.extend(priced.cuts)
-        return priced
+    def _run_master(self, master: Master, first_prices: Sequence[int]) -> MasterResult:
+        """Run a master, and keep its patterns and cuts for what follows."""
+        model = self._model
+        result = master.run(model.pricing, model.bound_pricing, first_prices)
+        self._pool.add_result(result)
+        self._budget.count_patterns(len(self._pool))
+        self._cuts.extend(result.cuts)
+        return result
 
-    def _settle(self) -> Sequence[int]:
-        """Begin with what a relaxed answer settles; gives the classes it splits."""
-        side = self._layout.side
-        offers = self._offers.all(RELAXED)
-        found = relaxed(side, offers, self._measure, self._reached)
-        if found is None:
-            self._begin(Choice((0,) * len(side.gangs), ()))
+    def _round(self) -> Sequence[int]:
+        """Begin with what is whole of a relaxed answer; returns the split classes."""
+        data = self._model.data
+        patterns_by_class = self._pool.list_patterns(RELAXED_PATTERNS)
+        relaxed = solve_relaxation(
+            data, patterns_by_class, self._objective, self._floors
+        )
+        if relaxed is None:
+            self._begin_with(Solution((0,) * len(data.gangs), ()))
             return ()
-        self._begin(taken_in(side, found))
-        return found.split
+        self._begin_with(round_down(data, relaxed))
+        return relaxed.split
 
-    def _begin(self, choice: Choice) -> None:
-        """Take an answer to begin with, unless it loses what was reached."""
-        kept = all(measured(r.measure, choice) >= r.value for r in self._reached)
-        value = measured(self._measure, choice)
-        if kept and (self.best is None or value > self.value):
-            self.best, self.value = choice, value
+    def _begin_with(self, solution: Solution) -> None:
+        """Take an answer to begin with, unless it is below a floor."""
+        keeps_floors = all(
+            evaluate(floor.objective, solution) >= floor.value for floor in self._floors
+        )
+        value = evaluate(self._objective, solution)
+        if keeps_floors and (self.best is None or value > self.value):
+            self.best, self.value = solution, value
 
-    def _choose(
-        self, offers: dict[int, list[Pattern]], fixed: Sequence[Used], limit: float
-    ) -> Chosen:
-        model = Choosing(self._layout.side, offers, fixed)
-        model.keep(self._reached)
+    def _improve(
+        self,
+        patterns_by_class: dict[int, list[Pattern]],
+        fixed: Sequence[PatternUse],
+        limit: float,
+    ) -> IntegerResult:
+        """Decide some classes and all gangs anew; `fixed`: what the others use."""
+        integer_master = IntegerMaster(self._model.data, patterns_by_class, fixed)
+        integer_master.add_floors(self._floors)
         if self.best is not None:
-            model.hint(self.best)
-        return model.solve(self._measure, self.bound, self._budget, limit)
+            integer_master.hint(self.best)
+        return integer_master.solve(self._objective, self.bound, self._budget, limit)
 
-    def _keep(self, chosen: Chosen) -> None:
-        if chosen.choice is None:
+    def _keep_better(self, result: IntegerResult) -> None:
+        if result.solution is None:
             return
-        if self.best is None or chosen.value > self.value:
-            self.best, self.value = chosen.choice, chosen.value
+        if self.best is None or result.value > self.value:
+            self.best, self.value = result.solution, result.value
 
     # --- gangs are whole -----------------------------------------------------------
 
     def _is_about_gangs(self) -> bool:
-        """Say whether the goal and all before it count gangs alone."""
-        measures = (self._measure, *(item.measure for item in self._reached))
-        return not any(m.rank or m.kept or m.touched for m in measures)
+        """Whether the objective and all floors count gangs alone."""
+        floors = (floor.objective for floor in self._floors)
+        return not any(
+            o.rank or o.slack or o.touched for o in (self._objective, *floors)
+        )
 
     def _tighten(self) -> None:
-        """Wish for better gangs until there are none, or the nodes cannot take them."""
+        """Aim at better gangs until there are none, or the nodes cannot take them.
+
+        Each round either cuts the target off, finds an answer as good, or leaves it
+        and aims lower; the last lets a gap stay.
+        """
         target = self.bound
-        for _ in range(WISHES):
-            if target <= self.value or self._budget.left <= 0:
+        for _ in range(MAX_TARGETS):
+            if target <= self.value or self._budget.remaining <= 0:
                 return
-            wish = wished(
-                self._layout.side,
+            # First choose the best gangs within all cuts. Nothing is better than
+            # those, so their worth is a bound, as long as no target was given up.
+            result = solve_cut_master(
+                self._model.data,
                 self._cuts,
-                Wish(self._measure, self._reached, target),
+                CutMasterGoal(self._objective, self._floors, target),
                 self._budget,
-                WISH_WORK,
+                CUT_MASTER_WORK,
             )
             if target == self.bound:
-                self.bound = target = max(self.value, wish.bound)
-            if not wish.gangs or wish.value <= self.value:
+                self.bound = target = max(self.value, result.bound)
+            if not result.gangs or result.value <= self.value:
                 return
-            if self._has_room(wish.gangs) and not self._try(wish.gangs):
-                target = wish.value - 1
+            # Then ask the nodes: a cut, or patterns for exactly these gangs.
+            is_cut_off = self._cut_off(result.gangs)
+            if not is_cut_off and not self._try_gangs(result.gangs):
+                target = result.value - 1
 
-    def _has_room(self, gangs: Sequence[int]) -> bool:
-        """Say whether nodes could take fractions of these pods; if not, cut."""
-        side = self._layout.side
-        pods = pods_of(side, gangs)
-        worth = [asked_by(self._layout.demand, m) for m in range(side.members)]
-        master = Master(only_pods(side, pods, worth), Measure(tuple(worth)), ())
-        priced = self._priced(master, [price * SCALE for price in worth])
-        wanted = sum(each * count for each, count in zip(worth, pods, strict=True))
-        return priced.bound >= wanted
+    def _cut_off(self, gangs: Sequence[int]) -> bool:
+        """Whether nodes could not even take fractions of these pods; adds the cut.
 
-    def _try(self, gangs: Sequence[int]) -> bool:
+        If they can, the pool has patterns that are made for these pods now.
+        """
+        data = self._model.data
+        pods = count_pods(data, gangs)
+        worth = [count_devices(self._model.demand, m) for m in range(data.members)]
+        single_pods = split_into_pods(data, pods, worth)
+        master = Master(single_pods, Objective(tuple(worth)), ())
+        result = self._run_master(master, [price * SCALE for price in worth])
+        demanded = sum(each * count for each, count in zip(worth, pods, strict=True))
+        return result.bound < demanded
+
+    def _try_gangs(self, gangs: Sequence[int]) -> bool:
         """Look for a better answer with the patterns that these gangs brought."""
-        before = self.value
-        offers = next(iter(self._offers.turns(())), {})
-        used = self.best.used if self.best is not None else ()
-        fixed = [item for item in used if item[0] not in offers]
-        model = Choosing(self._layout.side, offers, fixed)
-        model.keep((*self._reached, Reached(self._measure, before + 1)))
-        model.hint(Choice(tuple(gangs), tuple(used)))
-        self._keep(model.solve(self._measure, self.bound, self._budget, TRY_WORK))
-        return self.value > before
-
-
-def measured(measure: Measure, choice: Choice) -> int:
-    """Weigh an answer."""
-    total = sum(w * n for w, n in zip(measure.gangs, choice.gangs, strict=True))
-    return total + sum(worth_of(measure, p) * nodes for _, p, nodes in choice.used)
+        former_value = self.value
+        neighborhoods = self._pool.split_into_neighborhoods(())
+        patterns_by_class = neighborhoods[0] if neighborhoods else {}
+        uses = self.best.uses if self.best is not None else ()
+        fixed = [use for use in uses if use[0] not in patterns_by_class]
+        integer_master = IntegerMaster(self._model.data, patterns_by_class, fixed)
+        better = Floor(self._objective, former_value + 1)
+        integer_master.add_floors((*self._floors, better))
+        integer_master.hint(Solution(tuple(gangs), tuple(uses)))
+        self._keep_better(
+            integer_master.solve(self._objective, self.bound, self._budget, TARGET_WORK)
+        )
+        return self.value > former_value

@@ -10,89 +10,93 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.engines.pattern.columns.integer_master import Choice
-from solver.engines.pattern.columns.layout import Layout
-from solver.engines.pattern.columns.master import Used
+from solver.engines.pattern.columns.integer_master import Solution
+from solver.engines.pattern.columns.master import PatternUse
+from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.pricing import Prices
 from solver.engines.pattern.states.steps import Integers
 
 NEVER = -(1 << 62)
-RANK = 1 << 48
+RANK_COST = 1 << 48
 """What a rank costs: more than any value that is left."""
-Node = tuple[int, tuple[int, ...]]
-"""(class, rows that a node took)."""
+StepsTaken = tuple[int, tuple[int, ...]]
+"""(class, steps that a node of it took)."""
 
 
 class Greedy:
-    """Nodes at the points that they have come to, and the gangs that are in."""
+    """Nodes at the points that they have come to; call `run` once."""
 
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
-        steps = layout.steps
-        worth = layout.kept
+    def __init__(self, model: PatternModel) -> None:
+        self._model = model
+        steps = model.steps
+        worth = model.slack_values
         if worth is None:
-            worth = layout.pricing.values(Prices(layout.first))
+            worth = model.pricing.compute_values(Prices(model.first_prices))
         self._gain: Integers = (
-            worth[steps.target] - worth[steps.source] - RANK * steps.rank
+            worth[steps.target] - worth[steps.source] - RANK_COST * steps.rank
         )
-        """What a step loses of what nodes are worth to others."""
-        members = range(layout.side.members)
-        self._rows = [np.flatnonzero(steps.member == m) for m in members]
-        self._count = np.zeros(len(steps.states), dtype=np.int64)
-        self._nodes: dict[int, dict[Node, int]] = {}
-        for owner, size in enumerate(layout.side.sizes):
-            self._put(int(steps.roots[owner]), (owner, ()), size)
+        """Of each step what a node is worth to others after it, less what it was."""
+        members = range(model.data.members)
+        self._steps_of = [np.flatnonzero(steps.member == m) for m in members]
+        """Of each member kind the steps that place its pods."""
+        self._node_counts = np.zeros(len(steps.states), dtype=np.int64)
+        """Of each point the nodes that are there."""
+        self._nodes: dict[int, dict[StepsTaken, int]] = {}
+        """The same, by the steps that they took."""
+        for owner, size in enumerate(model.data.sizes):
+            self._add_nodes(int(steps.roots[owner]), (owner, ()), size)
 
-    def choice(self) -> Choice:
+    def run(self) -> Solution:
         """Take in gangs in the order of their urgency, until one does not fit."""
-        demand, side = self._layout.demand, self._layout.side
-        numbers = {kind: g for g, kind in enumerate(side.gangs)}
-        kinds = sorted(
+        demand, data = self._model.demand, self._model.data
+        number_of = {kind: g for g, kind in enumerate(data.gangs)}
+        by_urgency = sorted(
             (gang, kind) for kind, gangs in demand.gang_kinds.items() for gang in gangs
         )
-        taken = [0] * len(side.gangs)
-        for _, kind in kinds:
-            if not self._place(kind.members):
+        admitted = [0] * len(data.gangs)
+        for _, kind in by_urgency:
+            if not self._place_gang(kind.members):
                 break
-            taken[numbers[kind]] += 1
-        return Choice(tuple(taken), tuple(self._used()))
+            admitted[number_of[kind]] += 1
+        return Solution(tuple(admitted), tuple(self._collect_uses()))
 
-    def _place(self, members: Sequence[tuple[int, int]]) -> bool:
+    def _place_gang(self, members: Sequence[tuple[int, int]]) -> bool:
         """Place all pods of a gang; False: there is no room for one of them."""
         for member, pods in members:
-            rows = self._rows[member]
-            sources, gains = self._layout.steps.source[rows], self._gain[rows]
+            steps = self._steps_of[member]
+            sources, gains = self._model.steps.source[steps], self._gain[steps]
             for _ in range(pods):
-                worth = np.where(self._count[sources] > 0, gains, NEVER)
-                best = int(worth.argmax()) if len(rows) else -1
+                worth = np.where(self._node_counts[sources] > 0, gains, NEVER)
+                best = int(worth.argmax()) if len(steps) else -1
                 if best < 0 or worth[best] == NEVER:
                     return False
-                self._step(int(rows[best]))
+                self._take_step(int(steps[best]))
         return True
 
-    def _step(self, row: int) -> None:
-        """Move the first node at a row's source to its target."""
-        steps = self._layout.steps
-        source, target = int(steps.source[row]), int(steps.target[row])
-        owner, rows = next(iter(self._nodes[source]))
-        self._put(source, (owner, rows), -1)
-        self._put(target, (owner, (*rows, row)), 1)
+    def _take_step(self, step: int) -> None:
+        """Move the first node at a step's source to its target."""
+        steps = self._model.steps
+        source, target = int(steps.source[step]), int(steps.target[step])
+        owner, taken = next(iter(self._nodes[source]))
+        self._add_nodes(source, (owner, taken), -1)
+        self._add_nodes(target, (owner, (*taken, step)), 1)
 
-    def _put(self, point: int, node: Node, count: int) -> None:
-        here = self._nodes.setdefault(point, {})
-        left = here.get(node, 0) + count
-        if left:
-            here[node] = left
+    def _add_nodes(self, point: int, taken: StepsTaken, count: int) -> None:
+        counts = self._nodes.setdefault(point, {})
+        total = counts.get(taken, 0) + count
+        if total:
+            counts[taken] = total
         else:
-            del here[node]
-        self._count[point] += count
+            del counts[taken]
+        self._node_counts[point] += count
 
-    def _used(self) -> list[Used]:
-        pricing = self._layout.pricing
-        found = [
-            (owner, pricing.pattern(rows), count)
-            for nodes in self._nodes.values()
-            for (owner, rows), count in nodes.items()
-            if rows
+    def _collect_uses(self) -> list[PatternUse]:
+        """Put nodes of a class that took the same steps together, as patterns."""
+        pricing = self._model.pricing
+        uses = [
+            (owner, pricing.to_pattern(steps), count)
+            for counts in self._nodes.values()
+            for (owner, steps), count in counts.items()
+            if steps
         ]
-        return sorted(found, key=lambda item: (item[0], item[1].steps))
+        return sorted(uses, key=lambda use: (use[0], use[1].steps))

@@ -9,11 +9,11 @@ from msgspec import Struct
 from solver.engines.pattern.columns.pricing import Prices, Pricing
 from solver.engines.pattern.states.graph import Graph
 from solver.engines.pattern.states.resources import (
-    Levels,
-    Resource,
-    all_limited,
-    levels_of,
-    scarce,
+    LimitedResource,
+    ResourceLevels,
+    find_limited_resources,
+    find_scarce_resources,
+    to_levels,
 )
 from solver.engines.pattern.states.steps import Steps
 from solver.errors import TooManyStepsError
@@ -25,68 +25,85 @@ FINE, COARSER = 4, 16
 """Up to the first each try counts twice as coarsely, then so many times."""
 
 
-class Counted(Struct, frozen=True):
+class Grid(Struct, frozen=True):
     """Steps, and the resources that their levels are of."""
 
     steps: Steps
     """Of answers."""
-    outer: Steps
+    bound_steps: Steps
     """Of bounds; the same where levels are as fine as need be."""
-    resources: tuple[Resource, ...]
+    resources: tuple[LimitedResource, ...]
     """With the unit of a level."""
 
 
-def counted_steps(
-    demand: Demand, graph: Graph, *, keeps: bool, coarser: int = 1
-) -> Counted:
+def build_grid(
+    demand: Demand, graph: Graph, *, keeps_all: bool, coarseness: int = 1
+) -> Grid:
     """Lay out the steps, in coarser levels where they are too many.
 
-    `keeps`: what is left over counts, so no amount is capped; nor is one where pods
-    without devices may use it. `coarser`: how coarsely at first.
+    `keeps_all`: what is left over has a value, so no amount is capped; nor is one where
+    pods without devices may use it. `coarseness`: how coarsely at first.
 
     Raises:
         TooManyStepsError: even in the coarsest.
     """
+    # First find the resources that matter: those that limit what devices could use,
+    # or any that has a limit, where amounts beyond that count too.
     members, classes = demand.member_kinds, graph.classes
-    free, roots = [item.free for item in classes], [item.state for item in classes]
+    free = [node_class.free for node_class in classes]
+    roots = [node_class.state for node_class in classes]
     needs = [member.needs for member in members]
-    endless = keeps or graph.has_loops
-    if endless:
-        coming = [kind.member.needs for kind in demand.expected]
-        resources = all_limited(free, len(graph.states), [*needs, *coming])
+    cap_is_endless = keeps_all or graph.has_loops
+    if cap_is_endless:
+        expected = [kind.member.needs for kind in demand.expected]
+        states = len(graph.states)
+        resources = find_limited_resources(free, states, [*needs, *expected])
     else:
-        resources = scarce(free, roots, needs, _most(demand, graph))
+        caps_of = _bound_use_by_state(demand, graph)
+        resources = find_scarce_resources(free, roots, needs, caps_of)
 
-    def counted(coarser: int, *, up: bool) -> Steps:
-        levels = levels_of(
-            resources, free, roots, needs, coarser=coarser, up=up, endless=endless
+    def make_steps(*, round_up: bool) -> Steps:
+        levels = to_levels(
+            resources,
+            free,
+            roots,
+            needs,
+            coarseness=coarseness,
+            round_up=round_up,
+            cap_is_endless=cap_is_endless,
         )
         return Steps(graph, members, levels, roots)
 
+    # Then count them ever more coarsely until there is room for all steps. Coarse
+    # levels need two sets: pods rounded up for answers, down for bounds.
     while True:
         try:
-            steps = counted(coarser, up=True)
-            outer = steps if coarser == 1 else counted(coarser, up=False)
+            steps = make_steps(round_up=True)
+            bound_steps = steps if coarseness == 1 else make_steps(round_up=False)
         except TooManyStepsError:
-            coarser *= 2 if coarser < FINE else COARSER
-            if coarser > COARSEST:
+            coarseness *= 2 if coarseness < FINE else COARSER
+            if coarseness > COARSEST:
                 raise
             continue
-        units = tuple(
-            Resource(item.number, item.unit * coarser, item.most) for item in resources
+        coarse_resources = tuple(
+            LimitedResource(resource.index, resource.unit * coarseness, resource.caps)
+            for resource in resources
         )
-        return Counted(steps, outer, units)
+        return Grid(steps, bound_steps, coarse_resources)
 
 
-def _most(demand: Demand, graph: Graph) -> Callable[[int], Sequence[int]]:
-    """Say what the devices of each state could ever use of a resource."""
+def _bound_use_by_state(demand: Demand, graph: Graph) -> Callable[[int], Sequence[int]]:
+    """Make a function that bounds how much of a resource each state could ever use.
+
+    It prices pods by what they need of it: the most that all devices of a state earn.
+    """
     members, states = demand.member_kinds, range(len(graph.states))
-    nothing = Levels(((),) * len(members), ((),) * len(states), ())
-    alone = Steps(graph, members, nothing, list(states))
+    no_levels = ResourceLevels(((),) * len(members), ((),) * len(states), ())
+    steps = Steps(graph, members, no_levels, list(states))
 
-    def most(resource: int) -> Sequence[int]:
-        needs = Prices(tuple(member.needs[resource] for member in members))
-        used: list[int] = Pricing(alone).values(needs)[alone.roots].tolist()
+    def bound_use(resource: int) -> Sequence[int]:
+        prices = Prices(tuple(member.needs[resource] for member in members))
+        used: list[int] = Pricing(steps).compute_values(prices)[steps.roots].tolist()
         return used
 
-    return most
+    return bound_use

@@ -1,4 +1,4 @@
-"""Which patterns, how often, and which gangs: the integer step, by CP-SAT."""
+"""The integer master: which patterns, how often, and which gangs, by CP-SAT."""
 
 from __future__ import annotations
 
@@ -9,117 +9,138 @@ from ortools.sat.python import cp_model
 
 from solver.engines.cpsat import total
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.master import Side, Used
-from solver.engines.pattern.columns.objective import Measure, Reached, worth_of
+from solver.engines.pattern.columns.master import MasterData, PatternUse
+from solver.engines.pattern.columns.objective import Floor, Objective, weigh_pattern
 from solver.engines.pattern.columns.pricing import Pattern
 
 
-class Choice(Struct, frozen=True):
-    """An integer answer."""
+class Solution(Struct, frozen=True):
+    """An answer in whole numbers."""
 
     gangs: tuple[int, ...]
     """How many of each kind are in."""
-    used: tuple[Used, ...]
+    uses: tuple[PatternUse, ...]
     """Patterns by class; nodes without pods are left out."""
 
 
-class Chosen(Struct, frozen=True):
-    """What CP-SAT found over the patterns that it was offered."""
+class IntegerResult(Struct, frozen=True):
+    """What CP-SAT found over the patterns that it could choose from."""
 
-    choice: Choice | None
+    solution: Solution | None
     value: int
     bound: int
     """Over these patterns."""
 
 
-class Choosing:
-    """One model: some classes are free to use any of their patterns, others fixed."""
+class IntegerMaster:
+    """One model: some classes are free to use any of their patterns, others fixed.
+
+    Call `add_floors` and `hint`, then `solve` once.
+    """
 
     def __init__(
         self,
-        side: Side,
-        offers: Mapping[int, Sequence[Pattern]],
-        fixed: Sequence[Used] = (),
+        data: MasterData,
+        patterns_by_class: Mapping[int, Sequence[Pattern]],
+        fixed: Sequence[PatternUse] = (),
     ) -> None:
-        self._side = side
+        """`fixed`: what the classes that are not free use."""
+        self._data = data
         self._fixed = tuple(fixed)
         self._model = cp_model.CpModel()
         self._gangs = [
             self._model.new_int_var(0, most, f"in[{g}]")
-            for g, most in enumerate(side.available)
+            for g, most in enumerate(data.available)
         ]
         self._uses: list[tuple[int, Pattern, cp_model.IntVar]] = []
-        for owner, patterns in offers.items():
-            mine = []
+        """(class, pattern, how many of its nodes use it)."""
+        for owner, patterns in patterns_by_class.items():
+            variables = []
             for number, pattern in enumerate(patterns):
                 name = f"uses[{owner},{number}]"
-                variable = self._model.new_int_var(0, side.sizes[owner], name)
+                variable = self._model.new_int_var(0, data.sizes[owner], name)
                 self._uses.append((owner, pattern, variable))
-                mine.append(variable)
-            if mine:
-                self._model.add(sum(mine) <= side.sizes[owner])
-        self._supply_demand()
+                variables.append(variable)
+            if variables:
+                self._model.add(sum(variables) <= data.sizes[owner])
+        self._link_gangs_to_patterns()
 
-    def _supply_demand(self) -> None:
+    def _link_gangs_to_patterns(self) -> None:
         """Of each member kind: pods of the gangs that are in <= pods of patterns."""
-        supply: list[list[tuple[cp_model.IntVar, int]]] = [
-            [] for _ in range(self._side.members)
+        terms: list[list[tuple[cp_model.IntVar, int]]] = [
+            [] for _ in range(self._data.members)
         ]
         for _, pattern, variable in self._uses:
             for member, pods in pattern.counts:
-                supply[member].append((variable, pods))
-        constant = [0] * self._side.members
+                terms[member].append((variable, pods))
+        constants = [0] * self._data.members
         for _, pattern, nodes in self._fixed:
             for member, pods in pattern.counts:
-                constant[member] += pods * nodes
-        for g, kind in enumerate(self._side.gangs):
+                constants[member] += pods * nodes
+        for g, kind in enumerate(self._data.gangs):
             for member, pods in kind.members:
-                supply[member].append((self._gangs[g], -pods))
-        for member, terms in enumerate(supply):
-            self._model.add(total(terms) >= -constant[member])
+                terms[member].append((self._gangs[g], -pods))
+        for member_terms, constant in zip(terms, constants, strict=True):
+            self._model.add(total(member_terms) >= -constant)
 
-    def measured(self, measure: Measure) -> cp_model.LinearExprT:
-        """Write a measure as an expression."""
+    def express(self, objective: Objective) -> cp_model.LinearExprT:
+        """Write an objective as an expression."""
         terms = [
             (gang, worth)
-            for gang, worth in zip(self._gangs, measure.gangs, strict=True)
+            for gang, worth in zip(self._gangs, objective.gangs, strict=True)
             if worth
         ]
-        terms.extend((v, worth_of(measure, pattern)) for _, pattern, v in self._uses)
+        terms.extend(
+            (variable, weigh_pattern(objective, pattern))
+            for _, pattern, variable in self._uses
+        )
         constant = sum(
-            worth_of(measure, pattern) * nodes for _, pattern, nodes in self._fixed
+            weigh_pattern(objective, pattern) * nodes
+            for _, pattern, nodes in self._fixed
         )
         return total(terms) + constant
 
-    def keep(self, reached: Sequence[Reached]) -> None:
+    def add_floors(self, floors: Sequence[Floor]) -> None:
         """Keep what earlier goals reached."""
-        for item in reached:
-            self._model.add(self.measured(item.measure) >= item.value)
+        for floor in floors:
+            self._model.add(self.express(floor.objective) >= floor.value)
 
-    def hint(self, choice: Choice) -> None:
-        """Say where to begin."""
-        used = {(owner, pattern): nodes for owner, pattern, nodes in choice.used}
-        for variable, value in zip(self._gangs, choice.gangs, strict=True):
+    def hint(self, solution: Solution) -> None:
+        """Tell CP-SAT where to begin."""
+        nodes_by_use = {
+            (owner, pattern): nodes for owner, pattern, nodes in solution.uses
+        }
+        for variable, value in zip(self._gangs, solution.gangs, strict=True):
             self._model.add_hint(variable, value)
         for owner, pattern, variable in self._uses:
-            self._model.add_hint(variable, used.get((owner, pattern), 0))
+            self._model.add_hint(variable, nodes_by_use.get((owner, pattern), 0))
 
     def solve(
-        self, measure: Measure, bound: int, budget: Budget, limit: float
-    ) -> Chosen:
-        """Maximise a measure; `bound`: what is known to be out of reach beyond."""
-        gain = self.measured(measure)
+        self, objective: Objective, bound: int, budget: Budget, limit: float
+    ) -> IntegerResult:
+        """Maximise an objective that is known to be at most `bound`."""
+        gain = self.express(objective)
         self._model.add(gain <= bound)
         self._model.maximize(gain)
         outcome = budget.solve(self._model, limit)
         if outcome is None:
-            return Chosen(None, 0, bound)
-        used = [
+            return IntegerResult(None, 0, bound)
+        uses = [
             (owner, pattern, outcome.value(variable))
             for owner, pattern, variable in self._uses
             if outcome.value(variable)
         ]
-        choice = Choice(
-            gangs=tuple(map(outcome.value, self._gangs)), used=(*self._fixed, *used)
+        solution = Solution(
+            gangs=tuple(map(outcome.value, self._gangs)), uses=(*self._fixed, *uses)
         )
-        return Chosen(choice, outcome.value_reached, min(bound, outcome.whole_bound))
+        bound = min(bound, outcome.whole_bound)
+        return IntegerResult(solution, outcome.value_reached, bound)
+
+
+def evaluate(objective: Objective, solution: Solution) -> int:
+    """Weigh an answer."""
+    pairs = zip(objective.gangs, solution.gangs, strict=True)
+    worth = sum(weight * gangs for weight, gangs in pairs)
+    return worth + sum(
+        weigh_pattern(objective, pattern) * nodes for _, pattern, nodes in solution.uses
+    )

@@ -1,10 +1,11 @@
-"""Prices for pods: patterns come and go until no node could earn more.
+"""The master program: prices for pods, until no pattern could earn more.
 
-A linear program chooses how often each cluster of node classes plays each round of
-patterns, and which gangs are in; its prices are rounded to a grid and every node class
-answers with its best pattern. Whatever the prices, what the nodes earn at most plus
-what gangs are worth beyond their pods bounds every answer from above (Lagrange), so
-nothing rests on the program's tolerance.
+Column generation. A linear program chooses how much of each cluster of node classes
+uses each column (a pattern for every node of the cluster), and which gangs are in. Its
+dual prices for pods are rounded to a grid, and every node class answers with its best
+pattern: together these are the next columns. Whatever the prices, what the nodes earn
+at most plus what gangs are worth beyond their pods bounds every answer from above
+(Lagrange), so nothing rests on the program's tolerance.
 """
 
 from __future__ import annotations
@@ -14,23 +15,31 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, structs
 
 from solver.engines.glop import Program
-from solver.engines.pattern.columns.objective import Measure, Reached, combined
+from solver.engines.pattern.columns.objective import (
+    Floor,
+    Objective,
+    add_up,
+)
 from solver.engines.pattern.columns.pricing import Pattern, Prices, Pricing
 from solver.kinds.demand import GangKind
 
 SCALE = 1 << 12
 """Prices are multiples of 1 / SCALE."""
-ROUNDS = 200
-PRICED = 200_000_000
-"""Rows that are looked at in one run."""
-SHAKES = 24
+MAX_ROUNDS = 200
+MAX_PRICED_STEPS = 200_000_000
+"""Steps that are looked at in one run."""
+PERTURBATIONS = 24
 """Times that prices are varied afterwards, for more patterns to choose from."""
-SHAKEN = 40
+PERTURBED_PERCENT = 40
 """By how many percent at most."""
+GAP = 1e-6
+"""The program and its bound are one if they differ by no more than this, relatively."""
+IN_USE = 1e-9
+"""Columns with a smaller share are not used."""
 
 
-class Side(Struct, frozen=True):
-    """The batch and the nodes as the master sees them."""
+class MasterData(Struct, frozen=True):
+    """The batch and the nodes as the master programs see them."""
 
     gangs: tuple[GangKind, ...]
     available: tuple[int, ...]
@@ -40,18 +49,18 @@ class Side(Struct, frozen=True):
     sizes: tuple[int, ...]
     """Nodes of each class."""
     clusters: tuple[tuple[int, ...], ...]
-    """Classes that play together."""
+    """Classes whose nodes are in the same columns."""
 
 
-Used = tuple[int, Pattern, int]
+PatternUse = tuple[int, Pattern, int]
 """(class, pattern, nodes that use it)."""
 
 
-class Play(Struct, frozen=True):
-    """Patterns for all nodes of a cluster, and how much of the cluster plays them."""
+class MasterColumn(Struct, frozen=True):
+    """Patterns for all nodes of a cluster, and how much of the cluster uses them."""
 
     cluster: int
-    used: tuple[Used, ...]
+    uses: tuple[PatternUse, ...]
     share: float
 
 
@@ -63,195 +72,234 @@ class Cut(Struct, frozen=True):
     earned: int
 
 
-class Priced(Struct, frozen=True):
-    """What the master found for one measure."""
+class MasterResult(Struct, frozen=True):
+    """What column generation led to for one objective."""
 
     bound: int
     """No answer is worth more."""
-    plays: tuple[Play, ...]
-    seen: tuple[tuple[Pattern, ...], ...]
+    columns: tuple[MasterColumn, ...]
+    """Those that the last program uses."""
+    patterns: tuple[tuple[Pattern, ...], ...]
     """The patterns that were best for each class at some prices, latest first."""
     cuts: tuple[Cut, ...]
 
 
 class Master:
-    """Column generation for one measure, keeping what earlier goals reached."""
+    """Column generation for one objective, above the floors of earlier goals.
+
+    Call `add_columns` for answers to begin with, then `run` once.
+    """
 
     def __init__(
-        self, side: Side, measure: Measure, reached: Sequence[Reached]
+        self, data: MasterData, objective: Objective, floors: Sequence[Floor]
     ) -> None:
-        self._side = side
-        self._measure = measure
-        self._reached = tuple(reached)
-        clusters, members = len(side.clusters), side.members
+        self._data = data
+        self._objective = objective
+        self._floors = tuple(floors)
+        # The rows: a cluster's columns are used once in all; gangs have no more pods
+        # than columns supply; earlier goals keep their floors.
+        clusters, members = len(data.clusters), data.members
+        self._first_member_row, self._first_floor_row = clusters, clusters + members
         self._program = Program(
             [
                 *((None, 1.0) for _ in range(clusters)),
                 *((0.0, None) for _ in range(members)),
-                *((float(item.value), None) for item in reached),
+                *((float(floor.value), None) for floor in floors),
             ]
         )
-        self._member_row, self._reached_row = clusters, clusters + members
-        for g, kind in enumerate(side.gangs):
-            entries = [(self._member_row + m, -float(pods)) for m, pods in kind.members]
-            for number, item in enumerate(self._reached):
-                if item.measure.gangs[g]:
-                    worth = float(item.measure.gangs[g])
-                    entries.append((self._reached_row + number, worth))
-            most = float(side.available[g])
-            self._program.add(float(measure.gangs[g]), entries, most)
-        self._plays: dict[tuple[int, tuple[Used, ...]], None] = {}
-        self._seen: list[dict[Pattern, None]] = [{} for _ in side.sizes]
+        # The columns: gangs now, in their order; those of clusters later.
+        for g, kind in enumerate(data.gangs):
+            entries = [
+                (self._first_member_row + m, -float(pods)) for m, pods in kind.members
+            ]
+            for number, floor in enumerate(self._floors):
+                if floor.objective.gangs[g]:
+                    worth = float(floor.objective.gangs[g])
+                    entries.append((self._first_floor_row + number, worth))
+            most = float(data.available[g])
+            self._program.add(float(objective.gangs[g]), entries, most)
+        self._columns: dict[tuple[int, tuple[PatternUse, ...]], None] = {}
+        """(cluster, uses), in the order of the program."""
+        self._patterns: list[dict[Pattern, None]] = [{} for _ in data.sizes]
         self._cuts: list[Cut] = []
 
-    def offer(self, used: Sequence[Used]) -> bool:
-        """Offer patterns for all nodes; gives whether any cluster plays them anew."""
-        owners = {
-            c: n for n, cluster in enumerate(self._side.clusters) for c in cluster
+    def add_columns(self, uses: Sequence[PatternUse]) -> bool:
+        """Add patterns for all nodes, a column a cluster; whether any is new."""
+        cluster_of = {
+            owner: number
+            for number, cluster in enumerate(self._data.clusters)
+            for owner in cluster
         }
-        sorted_out: list[list[Used]] = [[] for _ in self._side.clusters]
-        for item in used:
-            if item[1].steps:
-                sorted_out[owners[item[0]]].append(item)
-        new = False
-        for cluster, items in enumerate(sorted_out):
-            key = (cluster, tuple(items))
-            if items and key not in self._plays:
-                self._plays[key] = None
-                self._add(cluster, items)
-                new = True
-        return new
+        uses_by_cluster: list[list[PatternUse]] = [[] for _ in self._data.clusters]
+        for use in uses:
+            owner, pattern, _ = use
+            if pattern.steps:
+                uses_by_cluster[cluster_of[owner]].append(use)
+        is_any_new = False
+        for cluster, uses_of_cluster in enumerate(uses_by_cluster):
+            column = (cluster, tuple(uses_of_cluster))
+            if uses_of_cluster and column not in self._columns:
+                self._columns[column] = None
+                self._add_to_program(cluster, uses_of_cluster)
+                is_any_new = True
+        return is_any_new
 
-    def _add(self, cluster: int, used: Sequence[Used]) -> None:
+    def _add_to_program(self, cluster: int, uses: Sequence[PatternUse]) -> None:
+        """Add a column: what its patterns supply of pods, and what they are worth."""
         supply: dict[int, int] = {}
-        rank = kept = touched = 0
-        for _, pattern, nodes in used:
+        rank = slack = touched = 0
+        for _, pattern, nodes in uses:
             for member, pods in pattern.counts:
                 supply[member] = supply.get(member, 0) + pods * nodes
             rank += pattern.rank * nodes
-            kept += pattern.kept * nodes
+            slack += pattern.slack * nodes
             touched += nodes
 
-        def worth(measure: Measure) -> float:
-            return float(
-                measure.kept * kept - measure.rank * rank - measure.touched * touched
-            )
+        def weigh(objective: Objective) -> float:
+            costs = objective.rank * rank + objective.touched * touched
+            return float(objective.slack * slack - costs)
 
         entries = [(cluster, 1.0)]
-        entries.extend((self._member_row + m, float(n)) for m, n in supply.items())
-        for number, item in enumerate(self._reached):
-            entries.append((self._reached_row + number, worth(item.measure)))
-        self._program.add(worth(self._measure), entries, None)
+        entries.extend(
+            (self._first_member_row + m, float(n)) for m, n in supply.items()
+        )
+        for number, floor in enumerate(self._floors):
+            entries.append((self._first_floor_row + number, weigh(floor.objective)))
+        self._program.add(weigh(self._objective), entries, None)
 
-    def run(self, pricing: Pricing, bounding: Pricing, first: Sequence[int]) -> Priced:
-        """Price patterns until none is better; `first`: prices to begin with.
+    def run(
+        self, pricing: Pricing, bound_pricing: Pricing, first_prices: Sequence[int]
+    ) -> MasterResult:
+        """Generate columns until none is better; `first_prices`: times SCALE.
 
-        `bounding` prices what no answer exceeds, where `pricing` leaves something out.
+        `bound_pricing` prices what no answer exceeds, where `pricing` leaves
+        something out.
         """
-        multipliers = [0] * len(self._reached)
-        best = prices = self._prices([price / SCALE for price in first], multipliers)
+        multipliers = [0] * len(self._floors)
+        """What a unit of each floor is worth, times SCALE."""
+        prices = self._round_prices([p / SCALE for p in first_prices], multipliers)
+        best_prices = prices
         bound: int | None = None
+        """The least of all rounds, times SCALE."""
         values: list[float] = []
-        rounds = min(ROUNDS, PRICED // pricing.work)
+        rounds = min(MAX_ROUNDS, MAX_PRICED_STEPS // pricing.work)
         for _ in range(max(1, rounds)):
-            patterns, earned = self._look(pricing, prices)
-            if bounding is not pricing:
-                earned = bounding.best(prices)[0].tolist()
-            self._cut(prices, earned)
-            total = self._bound(prices, multipliers, earned)
-            if bound is None or total < bound:
-                bound, best = total, prices
-            used = zip(range(len(patterns)), patterns, self._side.sizes, strict=True)
-            new = self.offer(list(used))
+            # First price: the best pattern of each class, and what a node earns by it.
+            # Any prices give a bound, and a cut that says what all nodes can take.
+            patterns, earned = self._price(pricing, prices)
+            if bound_pricing is not pricing:
+                earned = bound_pricing.find_best(prices)[0].tolist()
+            self._add_cut(prices, earned)
+            bound_here = self._compute_bound(prices, multipliers, earned)
+            if bound is None or bound_here < bound:
+                bound, best_prices = bound_here, prices
+            # Then let the program choose, now between more columns.
+            uses = zip(range(len(patterns)), patterns, self._data.sizes, strict=True)
+            is_any_new = self.add_columns(list(uses))
             solved = self._program.solve()
             if solved is None:
                 break
             values, duals = solved
-            reached = self._program.value(values)
-            if not new or bound / SCALE - reached < 1e-6 * max(1.0, abs(reached)):
+            value = self._program.value(values)
+            # Stop where nothing new came, or nothing more can: value and bound meet.
+            if not is_any_new or bound / SCALE - value < GAP * max(1.0, abs(value)):
                 break
-            members = duals[self._member_row : self._reached_row]
+            # At last take its duals as the next prices. Rows are at least something,
+            # so their duals are negative.
+            members = duals[self._first_member_row : self._first_floor_row]
             multipliers = [
-                max(0, round(-price * SCALE)) for price in duals[self._reached_row :]
+                max(0, round(-dual * SCALE)) for dual in duals[self._first_floor_row :]
             ]
-            prices = self._prices([-price for price in members], multipliers)
-        for shaken in _shaken(best, min(SHAKES, rounds)):
-            _, earned = self._look(pricing, shaken)
-            if bounding is pricing:
-                self._cut(shaken, earned)
-        return Priced(
+            prices = self._round_prices([-dual for dual in members], multipliers)
+        # Whole numbers need patterns that are nearly as good too: those that are best
+        # at slightly different prices. Each such price gives one more cut.
+        for perturbed in _perturb(best_prices, min(PERTURBATIONS, rounds)):
+            _, earned = self._price(pricing, perturbed)
+            if bound_pricing is pricing:
+                self._add_cut(perturbed, earned)
+        return MasterResult(
             bound=(bound or 0) // SCALE,
-            plays=self._played(values[len(self._side.gangs) :]),
-            seen=tuple(tuple(reversed(mine)) for mine in self._seen),
+            columns=self._find_columns_in_use(values[len(self._data.gangs) :]),
+            patterns=tuple(tuple(reversed(known)) for known in self._patterns),
             cuts=tuple(self._cuts),
         )
 
-    def _look(
+    def _price(
         self, pricing: Pricing, prices: Prices
     ) -> tuple[list[Pattern], list[int]]:
         """Price patterns once: the best of each class, and what a node earns by it."""
-        earned, patterns = pricing.best(prices)
-        for mine, pattern in zip(self._seen, patterns, strict=True):
-            mine[pattern] = None
+        earned, patterns = pricing.find_best(prices)
+        for patterns_of_class, pattern in zip(self._patterns, patterns, strict=True):
+            patterns_of_class[pattern] = None
         return patterns, earned.tolist()
 
-    def _cut(self, prices: Prices, earned: Sequence[int]) -> None:
-        """Remember what all nodes earn at most at these prices."""
-        self._cuts.append(Cut(prices.members, self._over_nodes(earned)))
+    def _add_cut(self, prices: Prices, earned: Sequence[int]) -> None:
+        """Note what all nodes earn at most at these prices."""
+        self._cuts.append(Cut(prices.members, self._sum_over_nodes(earned)))
 
-    def _played(self, shares: Sequence[float]) -> tuple[Play, ...]:
-        """Say what the program plays; what came after its last answer has no share."""
+    def _find_columns_in_use(self, shares: Sequence[float]) -> tuple[MasterColumn, ...]:
+        """Find the columns that the program uses.
+
+        Those that came after its last answer are beyond `shares` and not in use.
+        """
         return tuple(
-            Play(cluster, used, share)
-            for (cluster, used), share in zip(self._plays, shares, strict=False)
-            if share > 1e-9
+            MasterColumn(cluster, uses, share)
+            for (cluster, uses), share in zip(self._columns, shares, strict=False)
+            if share > IN_USE
         )
 
-    def _prices(self, members: Sequence[float], multipliers: Sequence[int]) -> Prices:
+    def _round_prices(
+        self, members: Sequence[float], multipliers: Sequence[int]
+    ) -> Prices:
         """Round the prices of pods to the grid; goals count by their multipliers."""
-        sums = self._combined(multipliers)
+        objective = self._add_objectives(multipliers)
         return Prices(
             members=tuple(max(0, round(price * SCALE)) for price in members),
-            rank=sums.rank,
-            kept=sums.kept,
-            touched=sums.touched,
+            rank=objective.rank,
+            slack=objective.slack,
+            touched=objective.touched,
         )
 
-    def _over_nodes(self, earned: Sequence[int]) -> int:
+    def _sum_over_nodes(self, earned: Sequence[int]) -> int:
         """Add up what all nodes earn; `earned`: by class."""
-        pairs = zip(self._side.sizes, earned, strict=True)
+        pairs = zip(self._data.sizes, earned, strict=True)
         return sum(nodes * value for nodes, value in pairs)
 
-    def _combined(self, multipliers: Sequence[int]) -> Measure:
+    def _add_objectives(self, multipliers: Sequence[int]) -> Objective:
+        """Add the floors' objectives to the current one, by their multipliers."""
         earlier = [
-            (factor, item.measure)
-            for factor, item in zip(multipliers, self._reached, strict=True)
+            (factor, floor.objective)
+            for factor, floor in zip(multipliers, self._floors, strict=True)
         ]
-        return combined(self._measure, SCALE, earlier)
+        return add_up(self._objective, SCALE, earlier)
 
-    def _bound(
+    def _compute_bound(
         self, prices: Prices, multipliers: Sequence[int], earned: Sequence[int]
     ) -> int:
-        """Bound the measure from above, times SCALE."""
-        sums = self._combined(multipliers)
-        total = self._over_nodes(earned)
-        for g, kind in enumerate(self._side.gangs):
+        """Bound the objective from above, times SCALE (Lagrange).
+
+        What nodes earn, and what gangs are worth beyond the price of their pods, less
+        what the floors demand anyway.
+        """
+        objective = self._add_objectives(multipliers)
+        total = self._sum_over_nodes(earned)
+        for g, kind in enumerate(self._data.gangs):
             cost = sum(prices.members[m] * pods for m, pods in kind.members)
-            total += self._side.available[g] * max(0, sums.gangs[g] - cost)
-        kept = sum(
-            factor * item.value
-            for factor, item in zip(multipliers, self._reached, strict=True)
+            total += self._data.available[g] * max(0, objective.gangs[g] - cost)
+        demanded = sum(
+            factor * floor.value
+            for factor, floor in zip(multipliers, self._floors, strict=True)
         )
-        return total - kept
+        return total - demanded
 
 
-def _shaken(prices: Prices, count: int) -> Iterator[Prices]:
+def _perturb(prices: Prices, count: int) -> Iterator[Prices]:
     """Vary prices a little, always in the same ways: for patterns nearly as good."""
     state = 1
     for _ in range(count):
         members = []
         for price in prices.members:
             state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
-            share = (state >> 33) % (2 * SHAKEN + 1) - SHAKEN
-            members.append(max(0, price + price * share // 100))
+            percent = (state >> 33) % (2 * PERTURBED_PERCENT + 1) - PERTURBED_PERCENT
+            members.append(max(0, price + price * percent // 100))
         yield structs.replace(prices, members=tuple(members))

@@ -1,7 +1,7 @@
-"""What is better than what, over gangs and patterns: one measure a goal.
+"""What is better than what, over gangs and patterns: one objective for each goal.
 
-A measure is linear in how often each gang kind is in and each pattern is used, so every
-goal of the objective is priced, bounded and decided by the same code.
+An objective is linear in how often each gang kind is in and each pattern is used, so
+every goal of the batch is priced, bounded and decided by the same code.
 """
 
 from __future__ import annotations
@@ -15,67 +15,67 @@ from solver.engines.pattern.columns.pricing import Pattern
 from solver.kinds.demand import Demand
 
 
-class Measure(Struct, frozen=True):
-    """sum(gangs * in) - rank * ranks + kept * (value kept) - touched * nodes."""
+class Objective(Struct, frozen=True):
+    """sum(gangs * in) - rank * ranks + slack * (slack value) - touched * nodes."""
 
     gangs: tuple[int, ...]
     """Worth of a gang, by gang kind."""
     rank: int = 0
-    kept: int = 0
+    slack: int = 0
     touched: int = 0
 
 
-class Reached(Struct, frozen=True):
-    """A measure of an earlier goal, and what must be kept of it."""
+class Floor(Struct, frozen=True):
+    """The objective of an earlier goal, and what later answers must keep of it."""
 
-    measure: Measure
+    objective: Objective
     value: int
 
 
-def worth_of(measure: Measure, pattern: Pattern) -> int:
+def weigh_pattern(objective: Objective, pattern: Pattern) -> int:
     """Weigh one node that uses a pattern."""
-    touched = measure.touched if pattern.steps else 0
-    return measure.kept * pattern.kept - measure.rank * pattern.rank - touched
+    touched = objective.touched if pattern.steps else 0
+    return objective.slack * pattern.slack - objective.rank * pattern.rank - touched
 
 
-def worth_at_most(measure: Measure, available: Sequence[int]) -> int:
-    """Bound a measure by all gangs for nothing; `available`: gangs of each kind.
+def bound_trivially(objective: Objective, available: Sequence[int]) -> int:
+    """Bound an objective by all gangs for nothing; `available`: gangs of each kind.
 
     Ranks and nodes only cost, and of what is left there is never more than before.
     """
-    pairs = zip(measure.gangs, available, strict=True)
+    pairs = zip(objective.gangs, available, strict=True)
     return sum(max(0, worth) * gangs for worth, gangs in pairs)
 
 
-def combined(
-    current: Measure, scale: int, earlier: Sequence[tuple[int, Measure]]
-) -> Measure:
-    """Add measures up: the current one times `scale`, earlier ones times theirs."""
+def add_up(
+    current: Objective, scale: int, earlier: Sequence[tuple[int, Objective]]
+) -> Objective:
+    """Add objectives up: the current one times `scale`, earlier ones times theirs."""
     parts = [(scale, current), *earlier]
-    return Measure(
+    return Objective(
         gangs=tuple(
-            sum(factor * measure.gangs[g] for factor, measure in parts)
+            sum(factor * objective.gangs[g] for factor, objective in parts)
             for g in range(len(current.gangs))
         ),
-        rank=sum(factor * measure.rank for factor, measure in parts),
-        kept=sum(factor * measure.kept for factor, measure in parts),
-        touched=sum(factor * measure.touched for factor, measure in parts),
+        rank=sum(factor * objective.rank for factor, objective in parts),
+        slack=sum(factor * objective.slack for factor, objective in parts),
+        touched=sum(factor * objective.touched for factor, objective in parts),
     )
 
 
-def measure_of(demand: Demand, goal: Goal) -> Measure:
-    """Say what is to be maximised for a goal."""
+def objective_of(demand: Demand, goal: Goal) -> Objective:
+    """Write a goal of the batch as an objective, to be maximised."""
     tier, priority = goal
     if tier == IN:
-        return Measure(
+        return Objective(
             tuple(
                 kind.weight if kind.priority == priority else 0
                 for kind in demand.gang_kinds
             )
         )
-    return Measure(
+    return Objective(
         (0,) * len(demand.gang_kinds),
         rank=int(tier == RANKS),
-        kept=int(tier == SLACK),
+        slack=int(tier == SLACK),
         touched=int(tier == TOUCHED),
     )

@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from solver.engines.pattern.states.steps import Integers, Steps, spread
+from solver.engines.pattern.states.steps import Integers, Steps, expand_ranges
 from solver.errors import PriceOverflowError
 
 MAX_VALUE = 1 << 61
 NEVER = -(1 << 62)
-PODS = 4096
+MAX_PODS = 4096
 """More pods than a node takes."""
-BLOCK = 1000
-"""Rows that cost as much as a block of them costs besides."""
+BLOCK_COST = 1000
+"""Steps that cost as much as a block of them costs besides."""
 
 
 class Prices(Struct, frozen=True):
@@ -28,8 +28,8 @@ class Prices(Struct, frozen=True):
     """A pod, by member kind."""
     rank: int = 0
     """Cost of each rank of a chosen alternative."""
-    kept: int = 0
-    """Worth of each unit of value that is left."""
+    slack: int = 0
+    """Worth of each unit of slack value: of what is left over."""
     touched: int = 0
     """Cost of a node that gets any pod."""
 
@@ -38,28 +38,28 @@ class Pattern(Struct, frozen=True, cache_hash=True):
     """Pods that a node takes together."""
 
     steps: tuple[int, ...]
-    """Rows, in order."""
+    """Indices into `Steps`, in order."""
     counts: tuple[tuple[int, int], ...]
     """(member kind, pods), ascending."""
     rank: int = 0
-    kept: int = 0
-    """Value of what is left, less what it was before."""
+    slack: int = 0
+    """Slack value that is left, less what it was before."""
 
 
 EMPTY = Pattern((), ())
 
 
 class Pricing:
-    """The program over one set of steps; `kept`: the value of each point."""
+    """The program over one set of steps; `slack_values`: of each point."""
 
-    def __init__(self, steps: Steps, kept: Integers | None = None) -> None:
+    def __init__(self, steps: Steps, slack_values: Integers | None = None) -> None:
         self._steps = steps
-        self._kept = kept
+        self._slack_values = slack_values
         self._patterns: dict[tuple[int, ...], Pattern] = {(): EMPTY}
-        self.work = 1 + len(steps.source) + BLOCK * len(steps.blocks)
-        """Rows that are looked at for one set of prices."""
+        self.work = 1 + len(steps.source) + BLOCK_COST * len(steps.blocks)
+        """Steps that are looked at for one set of prices."""
 
-    def best(self, prices: Prices) -> tuple[Integers, list[Pattern]]:
+    def find_best(self, prices: Prices) -> tuple[Integers, list[Pattern]]:
         """Find what a node of each class earns at most, and a pattern that does.
 
         A node without pods earns 0.
@@ -67,95 +67,105 @@ class Pricing:
         Raises:
             PriceOverflowError: a sum could leave 64 bits.
         """
-        values, stop = self.values(prices), self._stop(prices)
+        values, stop_values = self.compute_values(prices), self._stop_values(prices)
+        # First take the best step of each class, where any earns more than no pod.
         points = self._steps.roots
-        row, earned = self._step(values, points, prices)
-        earned = earned - stop[points] - prices.touched
+        step, earned = self._find_best_steps(values, points, prices)
+        earned = earned - stop_values[points] - prices.touched
         active = np.flatnonzero(earned > 0)
-        row = row[active]
+        step = step[active]
+        # Then go on from the points they led to, until nothing more can be earned.
         walks: list[tuple[Integers, Integers]] = []
         while len(active):
-            walks.append((active, row))
-            points = self._steps.target[row]
-            goes = values[points] > stop[points]
-            active, points = active[goes], points[goes]
-            row, _ = self._step(values, points, prices)
-        return np.maximum(earned, 0), self._collected(walks)
+            walks.append((active, step))
+            points = self._steps.target[step]
+            goes_on = values[points] > stop_values[points]
+            active, points = active[goes_on], points[goes_on]
+            step, _ = self._find_best_steps(values, points, prices)
+        return np.maximum(earned, 0), self._collect_patterns(walks)
 
-    def values(self, prices: Prices) -> Integers:
-        """Fill V.
+    def compute_values(self, prices: Prices) -> Integers:
+        """Compute V.
 
         Raises:
             PriceOverflowError: a sum could leave 64 bits.
         """
-        self._check(prices)
+        self._check_overflow(prices)
         steps = self._steps
-        values = self._stop(prices).copy()
-        gains = self._gains(prices, steps.member, steps.rank)
+        values = self._stop_values(prices).copy()
+        gains = self._step_gains(prices, steps.member, steps.rank)
         for first, end, points in steps.blocks:
             earned = values[steps.target[first:end]] + gains[first:end]
             best = np.maximum.reduceat(earned, steps.first[points] - first)
             values[points] = np.maximum(values[points], best)
         return values
 
-    def pattern(self, steps: tuple[int, ...]) -> Pattern:
-        """Describe the steps of a node."""
-        known = self._patterns.get(steps)
-        if known is None:
-            known = self._patterns[steps] = self._described(steps)
-        return known
+    def to_pattern(self, steps: tuple[int, ...]) -> Pattern:
+        """Describe the steps of a node; equal ones get the same Pattern."""
+        pattern = self._patterns.get(steps)
+        if pattern is None:
+            pattern = self._patterns[steps] = self._describe(steps)
+        return pattern
 
-    def _step(
+    def _find_best_steps(
         self, values: Integers, points: Integers, prices: Prices
     ) -> tuple[Integers, Integers]:
-        """Choose the first best row of each point, and say what it earns."""
+        """Find the first best step of each point, and what it earns; -1: none."""
         steps = self._steps
         best = np.full(len(points), NEVER, dtype=np.int64)
         chosen = np.full(len(points), -1, dtype=np.int64)
-        owner, rows = spread(steps.first, points)
-        if not len(rows):
+        position, step = expand_ranges(steps.first, points)
+        if not len(step):
             return chosen, best
-        gains = self._gains(prices, steps.member[rows], steps.rank[rows])
-        earned = values[steps.target[rows]] + gains
-        some, begins = np.unique(owner, return_index=True)
-        best[some] = np.maximum.reduceat(earned, begins)
-        matching = np.where(earned == best[owner], rows, np.iinfo(np.int64).max)
-        chosen[some] = np.minimum.reduceat(matching, begins)
+        gains = self._step_gains(prices, steps.member[step], steps.rank[step])
+        earned = values[steps.target[step]] + gains
+        with_steps, begins = np.unique(position, return_index=True)
+        best[with_steps] = np.maximum.reduceat(earned, begins)
+        # Of equally good steps take the first, so that one answer means one pattern.
+        matching = np.where(earned == best[position], step, np.iinfo(np.int64).max)
+        chosen[with_steps] = np.minimum.reduceat(matching, begins)
         return chosen, best
 
-    def _stop(self, prices: Prices) -> Integers:
-        if self._kept is None or not prices.kept:
+    def _stop_values(self, prices: Prices) -> Integers:
+        """Return what each point earns if no pod follows."""
+        if self._slack_values is None or not prices.slack:
             return np.zeros(len(self._steps.states), dtype=np.int64)
-        return prices.kept * self._kept
+        return prices.slack * self._slack_values
 
     @staticmethod
-    def _gains(prices: Prices, member: Integers, rank: Integers) -> Integers:
+    def _step_gains(prices: Prices, member: Integers, rank: Integers) -> Integers:
+        """Return what steps earn by themselves, by their member kinds and ranks."""
         gains: Integers = np.array(prices.members, dtype=np.int64)[member]
         return gains - prices.rank * rank if prices.rank else gains
 
-    def _collected(self, walks: list[tuple[Integers, Integers]]) -> list[Pattern]:
-        steps: list[list[int]] = [[] for _ in self._steps.roots]
-        for active, rows in walks:
-            for owner, row in zip(active.tolist(), rows.tolist(), strict=True):
-                steps[owner].append(row)
-        return [self.pattern(tuple(rows)) for rows in steps]
+    def _collect_patterns(
+        self, walks: list[tuple[Integers, Integers]]
+    ) -> list[Pattern]:
+        """Put the steps of each class together; `walks`: (classes, their steps)."""
+        steps_by_class: list[list[int]] = [[] for _ in self._steps.roots]
+        for classes, steps in walks:
+            for owner, step in zip(classes.tolist(), steps.tolist(), strict=True):
+                steps_by_class[owner].append(step)
+        return [self.to_pattern(tuple(steps)) for steps in steps_by_class]
 
-    def _described(self, rows: tuple[int, ...]) -> Pattern:
+    def _describe(self, steps: tuple[int, ...]) -> Pattern:
         counts: dict[int, int] = {}
-        rank = kept = 0
-        for row in rows:
-            member = int(self._steps.member[row])
+        rank = slack = 0
+        for step in steps:
+            member = int(self._steps.member[step])
             counts[member] = counts.get(member, 0) + 1
-            rank += int(self._steps.rank[row])
-        if self._kept is not None:
-            first, last = self._steps.source[rows[0]], self._steps.target[rows[-1]]
-            kept = int(self._kept[last] - self._kept[first])
-        return Pattern(rows, tuple(sorted(counts.items())), rank, kept)
+            rank += int(self._steps.rank[step])
+        if self._slack_values is not None:
+            first, last = self._steps.source[steps[0]], self._steps.target[steps[-1]]
+            slack = int(self._slack_values[last] - self._slack_values[first])
+        return Pattern(steps, tuple(sorted(counts.items())), rank, slack)
 
-    def _check(self, prices: Prices) -> None:
-        most = max(map(abs, (*prices.members, prices.rank, prices.touched)), default=0)
-        kept = 0
-        if self._kept is not None and self._kept.size:
-            kept = abs(prices.kept) * int(np.abs(self._kept).max())
-        if most * PODS + kept > MAX_VALUE:
+    def _check_overflow(self, prices: Prices) -> None:
+        largest = max(
+            map(abs, (*prices.members, prices.rank, prices.touched)), default=0
+        )
+        slack = 0
+        if self._slack_values is not None and self._slack_values.size:
+            slack = abs(prices.slack) * int(np.abs(self._slack_values).max())
+        if largest * MAX_PODS + slack > MAX_VALUE:
             raise PriceOverflowError("prices are too large for 64 bits")

@@ -12,19 +12,19 @@ from math import ceil
 from msgspec import Struct
 
 from solver.engines.glop import Program
-from solver.engines.pattern.columns.integer_master import Choice
-from solver.engines.pattern.columns.master import Side, Used
-from solver.engines.pattern.columns.objective import Measure, Reached, worth_of
+from solver.engines.pattern.columns.integer_master import Solution
+from solver.engines.pattern.columns.master import MasterData, PatternUse
+from solver.engines.pattern.columns.objective import Floor, Objective, weigh_pattern
 from solver.engines.pattern.columns.pricing import Pattern
 
-WHOLE = 1e-6
+TOLERANCE = 1e-6
 """Numbers that are this close to whole ones are."""
 
 
-class Relaxed(Struct, frozen=True):
+class RelaxedSolution(Struct, frozen=True):
     """An answer with fractions: what is whole of it, and which classes are not."""
 
-    used: tuple[Used, ...]
+    uses: tuple[PatternUse, ...]
     """By class, rounded down."""
     split: tuple[int, ...]
     """Classes with nodes that were split."""
@@ -32,74 +32,80 @@ class Relaxed(Struct, frozen=True):
     """How many of each kind."""
 
 
-def relaxed(
-    side: Side,
-    offers: Mapping[int, Sequence[Pattern]],
-    measure: Measure,
-    reached: Sequence[Reached],
-) -> Relaxed | None:
+def solve_relaxation(
+    data: MasterData,
+    patterns_by_class: Mapping[int, Sequence[Pattern]],
+    objective: Objective,
+    floors: Sequence[Floor],
+) -> RelaxedSolution | None:
     """Solve without whole numbers; None: GLOP gave up."""
-    owners = sorted(offers)
-    rows = {owner: number for number, owner in enumerate(owners)}
+    # First the rows: nodes of each class, pods of each member kind, floors.
+    owners = sorted(patterns_by_class)
+    row_of_class = {owner: number for number, owner in enumerate(owners)}
+    first_member_row, first_floor_row = len(owners), len(owners) + data.members
     bounds: list[tuple[float | None, float | None]] = [
-        (None, float(side.sizes[owner])) for owner in owners
+        (None, float(data.sizes[owner])) for owner in owners
     ]
-    bounds.extend((0.0, None) for _ in range(side.members))
-    bounds.extend((float(item.value), None) for item in reached)
+    bounds.extend((0.0, None) for _ in range(data.members))
+    bounds.extend((float(floor.value), None) for floor in floors)
     program = Program(bounds)
-    members, kept = len(owners), len(owners) + side.members
-    for g, kind in enumerate(side.gangs):
-        entries = [(members + m, -float(pods)) for m, pods in kind.members]
-        for number, item in enumerate(reached):
-            entries.append((kept + number, float(item.measure.gangs[g])))
-        program.add(float(measure.gangs[g]), entries, float(side.available[g]))
+    # Then the columns: gangs, which take pods, and patterns, which supply them.
+    for g, kind in enumerate(data.gangs):
+        entries = [(first_member_row + m, -float(pods)) for m, pods in kind.members]
+        for number, floor in enumerate(floors):
+            entries.append((first_floor_row + number, float(floor.objective.gangs[g])))
+        program.add(float(objective.gangs[g]), entries, float(data.available[g]))
     columns: list[tuple[int, Pattern]] = []
     for owner in owners:
-        for pattern in offers[owner]:
-            entries = [(rows[owner], 1.0)]
-            entries.extend((members + m, float(pods)) for m, pods in pattern.counts)
-            for number, item in enumerate(reached):
-                entries.append((kept + number, float(worth_of(item.measure, pattern))))
-            program.add(float(worth_of(measure, pattern)), entries, None)
+        for pattern in patterns_by_class[owner]:
+            entries = [(row_of_class[owner], 1.0)]
+            entries.extend(
+                (first_member_row + m, float(pods)) for m, pods in pattern.counts
+            )
+            for number, floor in enumerate(floors):
+                worth = float(weigh_pattern(floor.objective, pattern))
+                entries.append((first_floor_row + number, worth))
+            program.add(float(weigh_pattern(objective, pattern)), entries, None)
             columns.append((owner, pattern))
     solved = program.solve()
     if solved is None:
         return None
-    values = solved[0]
-    count = len(side.gangs)
-    return _split(columns, values[count:], values[:count])
+    values, _ = solved
+    count = len(data.gangs)
+    return _separate_whole(columns, values[count:], values[:count])
 
 
-def _split(
+def _separate_whole(
     columns: Sequence[tuple[int, Pattern]],
     values: Sequence[float],
     gangs: Sequence[float],
-) -> Relaxed:
-    used: list[Used] = []
+) -> RelaxedSolution:
+    """Round each column down, and note the classes where that loses something."""
+    uses: list[PatternUse] = []
     split: dict[int, None] = {}
     for (owner, pattern), value in zip(columns, values, strict=True):
-        whole = int(value + WHOLE)
+        whole = int(value + TOLERANCE)
         if whole:
-            used.append((owner, pattern, whole))
-        if value - whole > WHOLE:
+            uses.append((owner, pattern, whole))
+        if value - whole > TOLERANCE:
             split[owner] = None
-    return Relaxed(tuple(used), tuple(split), tuple(gangs))
+    return RelaxedSolution(tuple(uses), tuple(split), tuple(gangs))
 
 
-def taken_in(side: Side, found: Relaxed) -> Choice:
+def round_down(data: MasterData, relaxed: RelaxedSolution) -> Solution:
     """Make it whole: gangs are taken in while the whole patterns have their pods."""
-    left = [0] * side.members
-    for _, pattern, nodes in found.used:
+    supply = [0] * data.members
+    for _, pattern, nodes in relaxed.uses:
         for member, pods in pattern.counts:
-            left[member] += pods * nodes
-    gangs = [0] * len(side.gangs)
-    order = sorted(
-        range(len(gangs)), key=lambda g: (-found.gangs[g] / side.available[g], g)
+            supply[member] += pods * nodes
+    gangs = [0] * len(data.gangs)
+    by_share = sorted(
+        range(len(gangs)), key=lambda g: (-relaxed.gangs[g] / data.available[g], g)
     )
-    for g in order:
-        members = side.gangs[g].members
-        room = min((left[m] // pods for m, pods in members), default=0)
-        gangs[g] = min(side.available[g], ceil(found.gangs[g] - WHOLE), room)
+    for g in by_share:
+        members = data.gangs[g].members
+        room = min((supply[m] // pods for m, pods in members), default=0)
+        gangs[g] = min(data.available[g], ceil(relaxed.gangs[g] - TOLERANCE), room)
         for m, pods in members:
-            left[m] -= pods * gangs[g]
-    return Choice(tuple(gangs), found.used)
+            supply[m] -= pods * gangs[g]
+    return Solution(tuple(gangs), relaxed.uses)

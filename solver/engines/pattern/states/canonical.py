@@ -1,4 +1,4 @@
-"""One name for all node states that differ only in how things are numbered.
+"""One canonical form for all node states that differ only in how things are numbered.
 
 What matters of an attribute value, a counter or a counter set is which devices have it:
 call all three *labels*. Labels that all groups of a part have are taken off first; what
@@ -21,34 +21,36 @@ from solver.kinds.traits import Traits
 Name = tuple[object, ...]
 """Sortable among names; equal ones mean parts that are numbered alike."""
 Label = tuple[int, int, int]
-"""(what it is, of which attribute, number)."""
-VALUE, COUNTER, SET = range(3)
+"""(VALUE, COUNTER or COUNTER_SET; attribute, 0 if it is no value; number)."""
+VALUE, COUNTER, COUNTER_SET = range(3)
+SINGLE, SPLIT, UNSPLIT = range(3)
+"""What a name is of: one group, parts that share no label, or a part in its order."""
 
 
-class Canonical(Struct, frozen=True):
-    """A state under its one name."""
+class CanonicalForm(Struct, frozen=True):
+    """A state with its groups in canonical order and its labels renumbered."""
 
     shape: NodeShape
     order: tuple[int, ...]
-    """Of each group its index in the shape that was named."""
+    """Of each group its index in the shape that was given."""
 
 
 @cached(bound=1 << 15)
-def canonical(
+def canonicalize(
     shape: NodeShape, attributes: tuple[int, ...], tags: tuple[int, ...] = ()
-) -> Canonical:
-    """Name a shape; `attributes`: which attribute each column shows.
+) -> CanonicalForm:
+    """Bring a shape into canonical form; `attributes`: which one each column shows.
 
-    `tags` tell groups apart that are alike otherwise; one a group.
+    `tags` tell groups apart that are alike otherwise; one for each group, or none.
     """
     naming = _Naming(shape, attributes, tags)
-    everything = tuple(range(len(shape.groups)))
-    _, order = naming.name(everything, frozenset())
-    return Canonical(naming.renumbered(order), order)
+    all_groups = tuple(range(len(shape.groups)))
+    _, order = naming.name(all_groups, frozenset())
+    return CanonicalForm(naming.renumber(order), order)
 
 
 class _Naming:
-    """Names one shape."""
+    """Names the groups of one shape; call `name`, then `renumber` with its order."""
 
     def __init__(
         self, shape: NodeShape, attributes: tuple[int, ...], tags: tuple[int, ...]
@@ -56,70 +58,79 @@ class _Naming:
         self._shape = shape
         self._attributes = attributes
         self._tags = tags or (0,) * len(shape.groups)
-        self._relations = [self._relation(group) for group in shape.groups]
-        self.labels: dict[Label, int] = {}
+        self._relations = [self._relate(group) for group in shape.groups]
+        """How each group is related to each of its labels."""
+        self._owners: dict[Label, int] = {}
         """The groups that have each label, one bit each."""
         for index, relation in enumerate(self._relations):
             for label in relation:
-                self.labels[label] = self.labels.get(label, 0) | 1 << index
+                self._owners[label] = self._owners.get(label, 0) | 1 << index
 
-    def _relation(self, group: GroupShape) -> dict[Label, tuple[object, ...]]:
-        """Say what a group is to each of its labels: columns, amounts, names."""
-        found: dict[Label, tuple[object, ...]] = {}
+    def _relate(self, group: GroupShape) -> dict[Label, tuple[object, ...]]:
+        """Map each label of a group to its columns, drawn amount or allowed names."""
+        relation: dict[Label, tuple[object, ...]] = {}
         for column, values in enumerate(group.values):
             for value in values:
                 label = (VALUE, self._attributes[column], value)
-                found[label] = (*found.get(label, ()), column)
+                relation[label] = (*relation.get(label, ()), column)
         for counter, amount in group.traits.draws:
-            found[COUNTER, 0, counter] = (amount,)
+            relation[COUNTER, 0, counter] = (amount,)
         for number, names in group.traits.groups:
-            found[SET, 0, number] = names
-        return found
+            relation[COUNTER_SET, 0, number] = names
+        return relation
 
     def _intrinsic(self, label: Label) -> Name:
-        """Say what a label is besides who has it."""
+        """Describe what a label is by itself, whoever has it."""
         what, attribute, number = label
         if what == COUNTER:
             counter = self._shape.counters[number]
             return (what, 0, counter.left, (), tuple(map(str, counter.identity)))
-        if what == SET:
+        if what == COUNTER_SET:
             allowed, identity = self._shape.sets[number]
-            some = 0 if allowed is None else 1
-            return (what, 0, some, allowed or (), tuple(map(str, identity)))
+            limited = 0 if allowed is None else 1
+            return (what, 0, limited, allowed or (), tuple(map(str, identity)))
         return (what, attribute, 0, (), ())
 
     def name(
-        self, members: tuple[int, ...], around: frozenset[Label]
+        self, groups: tuple[int, ...], ignored: frozenset[Label]
     ) -> tuple[Name, tuple[int, ...]]:
-        """Name groups by their labels, but for those `around`; gives their order."""
-        if len(members) == 1:
-            return self._single(members[0], around), members
-        bits = sum([1 << index for index in members])
-        own: dict[Label, int] = {}
-        for index in members:
+        """Return the name of some groups by their labels, and their canonical order.
+
+        `ignored` are labels that all of them have, which are named already.
+        """
+        if len(groups) == 1:
+            return self._name_single(groups[0], ignored), groups
+        # First take off the labels that all these groups have: they tell none apart.
+        bits = sum([1 << index for index in groups])
+        owners: dict[Label, int] = {}
+        for index in groups:
             for label in self._relations[index]:
-                if label not in around and label not in own:
-                    own[label] = self.labels[label]
-        common = [label for label, having in own.items() if having == bits]
-        common.sort(key=self._order)
+                if label not in ignored and label not in owners:
+                    owners[label] = self._owners[label]
+        common = [label for label, bits_of in owners.items() if bits_of == bits]
+        common.sort(key=self._sort_key)
         head = tuple(map(self._intrinsic, common))
-        rest = [label for label, having in own.items() if having != bits]
-        parts = _parts(members, [own[label] for label in rest])
+        # Then split the groups where no other label holds them together.
+        rest = [label for label, bits_of in owners.items() if bits_of != bits]
+        parts = _split(groups, [owners[label] for label in rest])
         if len(parts) == 1:
+            # They are not nested: keep their order, and miss a symmetry perhaps.
             ranked = [*common, *rest]
             intrinsic = tuple(map(self._intrinsic, ranked))
-            leaves = tuple(self._leaf(index, ranked) for index in members)
-            return (head, 2, intrinsic, leaves), members
-        inside = around.union(common)
-        named = sorted([self._part(part, common, inside) for part in parts])
+            leaves = tuple(self._leaf(index, ranked) for index in groups)
+            return (head, UNSPLIT, intrinsic, leaves), groups
+        # At last name each part on its own: sorted by name, equal parts are exchanged.
+        inner_ignored = ignored.union(common)
+        named = sorted([self._name_part(part, common, inner_ignored) for part in parts])
         order = tuple([index for _, _, part in named for index in part])
-        return (head, 1, tuple([item[:2] for item in named])), order
+        names = tuple([(name, relations) for name, relations, _ in named])
+        return (head, SPLIT, names), order
 
-    def _part(
-        self, part: tuple[int, ...], common: list[Label], around: frozenset[Label]
+    def _name_part(
+        self, part: tuple[int, ...], common: list[Label], ignored: frozenset[Label]
     ) -> tuple[Name, Name, tuple[int, ...]]:
-        """Name a part, with what its groups are to the labels that all have."""
-        name, order = self.name(part, around)
+        """Name a part, with how its groups are related to the labels that all have."""
+        name, order = self.name(part, ignored)
         relations = tuple(
             [
                 tuple([self._relations[index][label] for label in common])
@@ -128,17 +139,18 @@ class _Naming:
         )
         return name, relations, order
 
-    def _single(self, index: int, around: frozenset[Label]) -> Name:
-        labels = [label for label in self._relations[index] if label not in around]
+    def _name_single(self, index: int, ignored: frozenset[Label]) -> Name:
+        labels = [label for label in self._relations[index] if label not in ignored]
         if len(labels) > 1:
-            labels.sort(key=self._order)
+            labels.sort(key=self._sort_key)
         head = tuple(map(self._intrinsic, labels))
-        return (head, 0, self._leaf(index, labels))
+        return (head, SINGLE, self._leaf(index, labels))
 
-    def _order(self, label: Label) -> tuple[Name, Label]:
+    def _sort_key(self, label: Label) -> tuple[Name, Label]:
         return self._intrinsic(label), label
 
     def _leaf(self, index: int, labels: Sequence[Label]) -> Name:
+        """Describe one group by all that no numbering changes."""
         group, relations = self._shape.groups[index], self._relations[index]
         traits = group.traits
         return (
@@ -154,34 +166,36 @@ class _Naming:
             ),
         )
 
-    def renumbered(self, order: tuple[int, ...]) -> NodeShape:
+    def renumber(self, order: tuple[int, ...]) -> NodeShape:
         """Put groups into an order and number labels as they first occur.
 
         Counters and sets that no group has are left out: nothing can draw from them.
         """
+        # First give each label its number: counted by what it is, and by attribute.
         numbers: dict[Label, int] = {}
-        used: dict[tuple[int, int], int] = {}
+        counts: dict[tuple[int, int], int] = {}
         for index in order:
             labels = list(self._relations[index])
             if len(labels) > 1:
-                labels.sort(key=self._order)
+                labels.sort(key=self._sort_key)
             for label in labels:
                 if label not in numbers:
-                    numbers[label] = used.get(label[:2], 0)
-                    used[label[:2]] = numbers[label] + 1
-        groups = tuple(self._group(index, numbers) for index in order)
+                    numbers[label] = counts.get(label[:2], 0)
+                    counts[label[:2]] = numbers[label] + 1
+        # Then say everything anew under these numbers.
+        groups = tuple(self._renumber_group(index, numbers) for index in order)
         counters: list[CounterShape] = []
         sets: list[tuple[tuple[str, ...] | None, tuple[object, ...]]] = []
         for what, _, number in numbers:
             if what == COUNTER:
                 counters.append(self._shape.counters[number])
-            elif what == SET:
+            elif what == COUNTER_SET:
                 sets.append(self._shape.sets[number])
         return structs.replace(
             self._shape, groups=groups, counters=tuple(counters), sets=tuple(sets)
         )
 
-    def _group(self, index: int, numbers: dict[Label, int]) -> GroupShape:
+    def _renumber_group(self, index: int, numbers: dict[Label, int]) -> GroupShape:
         group = self._shape.groups[index]
         values = tuple(
             tuple(sorted(numbers[VALUE, attribute, value] for value in column))
@@ -190,7 +204,7 @@ class _Naming:
         traits = group.traits
         if traits.draws or traits.groups:
             draws = ((numbers[COUNTER, 0, c], amount) for c, amount in traits.draws)
-            groups = ((numbers[SET, 0, n], names) for n, names in traits.groups)
+            groups = ((numbers[COUNTER_SET, 0, n], names) for n, names in traits.groups)
             traits = Traits(
                 left=traits.left,
                 costs=traits.costs,
@@ -200,14 +214,14 @@ class _Naming:
         return GroupShape(group.mask, values, group.size, traits, group.identity)
 
 
-def _parts(members: Sequence[int], sets: Iterable[int]) -> list[tuple[int, ...]]:
-    """Split groups into parts that share no label."""
-    parts = [1 << index for index in members]
-    for having in sets:
-        if having & (having - 1):
-            apart = [part for part in parts if not part & having]
-            joined = sum([part for part in parts if part & having])
+def _split(groups: Sequence[int], owners: Iterable[int]) -> list[tuple[int, ...]]:
+    """Split groups into parts that share no label; `owners`: bits for each label."""
+    parts = [1 << index for index in groups]
+    for bits in owners:
+        if bits & (bits - 1):
+            apart = [part for part in parts if not part & bits]
+            joined = sum([part for part in parts if part & bits])
             parts = [*apart, joined]
     if len(parts) == 1:
-        return [tuple(members)]
-    return [tuple([i for i in members if part >> i & 1]) for part in sorted(parts)]
+        return [tuple(groups)]
+    return [tuple([i for i in groups if part >> i & 1]) for part in sorted(parts)]

@@ -2,7 +2,7 @@
 
 Placing a pod leads to a smaller state, so an empty node's descendants include every
 partly used node of its shape. Node resources are not part of a state: they are
-coordinates of their own (`pricing.py`), and nodes differ in how much of them they have.
+coordinates of their own (`steps.py`), and nodes differ in how much of them they have.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from functools import cached_property
 
 from msgspec import Struct, structs
 
-from solver.engines.pattern.states.placing import Batch, Placement, ways_to_place
-from solver.engines.pattern.states.pruning import wants
+from solver.engines.pattern.states.placing import (
+    Placement,
+    StateReduction,
+    list_placements,
+)
+from solver.engines.pattern.states.pruning import collect_device_demands
 from solver.errors import GraphTooLargeError
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import NodeKind, NodeShape
 
 MAX_STATES = 20_000
 MAX_EDGES = 600_000
-WORK = 8_000_000
-"""Groups and labels that are named, however often; see `Ways`."""
+MAX_WORK = 8_000_000
+"""Groups and labels that are named, however often; see `PlacementList`."""
 
 
 class Edge(Struct, frozen=True):
@@ -30,13 +34,13 @@ class Edge(Struct, frozen=True):
 
     source: int
     target: int
-    needs: int
-    """Index into `Graph.needs`."""
+    device_need: int
+    """Index into `Graph.device_needs`."""
     placement: Placement
 
 
 class NodeClass(Struct, frozen=True):
-    """Nodes that differ in nothing that the batch can tell: the rows of the master."""
+    """Nodes that differ in nothing that the batch can tell: their kinds, merged."""
 
     state: int
     """Index into `Graph.states`."""
@@ -55,32 +59,34 @@ class Graph:
     """States, placements between them, and the classes of nodes that begin in them."""
 
     def __init__(
-        self, demand: Demand, kinds: Sequence[NodeKind], *, keeps: bool = False
+        self, demand: Demand, kinds: Sequence[NodeKind], *, keeps_all: bool = False
     ) -> None:
+        """`keeps_all`: what is left over has a value, so that nothing is pruned."""
         self.pods = sum(demand.pods)
         """Of the batch: no node takes more."""
-        needs: dict[MemberKind, int] = {}
-        self.needs_of = tuple(
-            needs.setdefault(_devices_only(member), len(needs))
+        # Pods that differ only in what they need besides devices share their edges.
+        numbers: dict[MemberKind, int] = {}
+        self.device_needs_of = tuple(
+            numbers.setdefault(_strip_to_devices(member), len(numbers))
             for member in demand.member_kinds
         )
         """Of each member kind, what its pods need in devices."""
-        self.needs = tuple(needs)
-        self._fits = _fits_of(demand, self.needs_of, len(needs))
+        self.device_needs = tuple(numbers)
+        self._fits = _collect_fits(demand, self.device_needs_of, len(numbers))
         self.states: list[NodeShape] = []
         self.edges: list[Edge] = []
-        self._index: dict[NodeShape, int] = {}
-        self._batch = Batch(
-            attributes=attribute_numbers(demand),
-            wants=wants(self.needs),
-            whole=sum(
+        self._state_numbers: dict[NodeShape, int] = {}
+        self._reduction = StateReduction(
+            attributes=number_attributes(demand),
+            demands=collect_device_demands(self.device_needs),
+            whole_kinds=sum(
                 1 << k
                 for k, kind in enumerate(demand.query.requests)
                 if kind.all_devices
             ),
-            keeps=keeps,
+            keeps_all=keeps_all,
         )
-        self.classes = self._classes(kinds)
+        self.classes = self._merge_kinds(kinds)
         self._expand()
 
     @cached_property
@@ -88,75 +94,81 @@ class Graph:
         """Whether some pods leave the state of a node as it is: they ask no devices."""
         return any(edge.source == edge.target for edge in self.edges)
 
-    def _classes(self, kinds: Sequence[NodeKind]) -> tuple[NodeClass, ...]:
-        """Put node kinds together whose states have one name."""
-        gathered: dict[
+    def _merge_kinds(self, kinds: Sequence[NodeKind]) -> tuple[NodeClass, ...]:
+        """Put node kinds together that begin in one state with equal resources."""
+        kinds_by_start: dict[
             tuple[int, tuple[int | None, ...]], list[tuple[NodeKind, tuple[int, ...]]]
         ] = {}
         for kind in kinds:
             shape = kind.shape
-            all_free = shape.all_free & self._batch.whole
-            bare = structs.replace(shape, free=(), all_free=all_free)
-            found = self._batch.named(bare)
-            key = (self._state(found.shape), shape.free)
-            gathered.setdefault(key, []).append((kind, found.order))
+            all_free = shape.all_free & self._reduction.whole_kinds
+            devices_only = structs.replace(shape, free=(), all_free=all_free)
+            form = self._reduction.apply(devices_only)
+            start = (self._number_state(form.shape), shape.free)
+            kinds_by_start.setdefault(start, []).append((kind, form.order))
         return tuple(
-            NodeClass(state, free, tuple(items))
-            for (state, free), items in gathered.items()
+            NodeClass(state, free, tuple(ordered_kinds))
+            for (state, free), ordered_kinds in kinds_by_start.items()
         )
 
-    def _state(self, shape: NodeShape) -> int:
-        known = self._index.setdefault(shape, len(self.states))
-        if known == len(self.states):
-            if known >= MAX_STATES:
+    def _number_state(self, shape: NodeShape) -> int:
+        """Return the index of a state, which is added if it is new."""
+        number = self._state_numbers.setdefault(shape, len(self.states))
+        if number == len(self.states):
+            if number >= MAX_STATES:
                 raise GraphTooLargeError(f"more than {MAX_STATES} node states")
             self.states.append(shape)
-        return known
+        return number
 
     def _expand(self) -> None:
-        """Follow all placements; as deep as the batch has pods."""
+        """Follow all placements, breadth first; as deep as the batch has pods."""
         depths = dict.fromkeys(range(len(self.states)), 0)
-        waiting = deque(depths)
+        queue = deque(depths)
         work = 0
-        while waiting:
-            source = waiting.popleft()
+        while queue:
+            source = queue.popleft()
             if depths[source] >= self.pods:
                 continue
             state = self.states[source]
-            for number, needs in enumerate(self.needs):
+            for number, needs in enumerate(self.device_needs):
                 if not state.fits & self._fits[number]:
                     continue
-                ways = ways_to_place(needs, state, self._batch)
-                work += ways.work
-                if work > WORK:
-                    raise GraphTooLargeError(f"more than {WORK} steps to find states")
-                for way in ways.placements:
-                    target = self._state(way.after)
+                listed = list_placements(needs, state, self._reduction)
+                # Count the work of remembered lists too, so that the limit is met at
+                # the same place whatever was decided earlier.
+                work += listed.work
+                if work > MAX_WORK:
+                    message = f"more than {MAX_WORK} steps to find states"
+                    raise GraphTooLargeError(message)
+                for placement in listed.placements:
+                    target = self._number_state(placement.after)
                     if target not in depths:
                         depths[target] = depths[source] + 1
-                        waiting.append(target)
-                    self.edges.append(Edge(source, target, number, way))
+                        queue.append(target)
+                    self.edges.append(Edge(source, target, number, placement))
                     if len(self.edges) > MAX_EDGES:
                         raise GraphTooLargeError(f"more than {MAX_EDGES} placements")
 
 
-def attribute_numbers(demand: Demand) -> tuple[int, ...]:
-    """Say which attribute each column of the query shows."""
-    names: dict[str, int] = {}
+def number_attributes(demand: Demand) -> tuple[int, ...]:
+    """Number the attributes of the query; returns which one each column shows."""
+    numbers: dict[str, int] = {}
     return tuple(
-        names.setdefault(column.attribute, len(names))
+        numbers.setdefault(column.attribute, len(numbers))
         for column in demand.query.columns
     )
 
 
-def _devices_only(member: MemberKind) -> MemberKind:
+def _strip_to_devices(member: MemberKind) -> MemberKind:
     """Forget of a pod what it needs besides devices."""
     return structs.replace(member, fit=0, needs=())
 
 
-def _fits_of(demand: Demand, needs_of: Sequence[int], count: int) -> list[int]:
-    """Collect for each device need the node fits of the pods that have it."""
+def _collect_fits(
+    demand: Demand, device_needs_of: Sequence[int], count: int
+) -> list[int]:
+    """Collect for each device need the node fits of the pods that have it, as bits."""
     fits = [0] * count
-    for member, number in zip(demand.member_kinds, needs_of, strict=True):
+    for member, number in zip(demand.member_kinds, device_needs_of, strict=True):
         fits[number] |= 1 << member.fit
     return fits

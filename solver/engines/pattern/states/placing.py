@@ -1,9 +1,9 @@
 """The ways to place one pod on a node: what is left of the node after each.
 
 A pod takes its devices one by one; after each, states that differ only in numbering are
-one, so many equal devices are few ways. Every rule of an allocation that reaches no
-further than a node holds by construction; the direct model and the judge state the same
-rules on their own.
+merged, so many equal devices make few placements. Every rule of an allocation that
+reaches no further than a node holds by construction; the direct model and the judge
+state the same rules on their own.
 """
 
 from __future__ import annotations
@@ -14,72 +14,77 @@ from msgspec import Struct
 
 from contracts.allocation import MAX_DEVICES
 from solver.cache import cached
-from solver.engines.pattern.states.canonical import Canonical, canonical
-from solver.engines.pattern.states.pruning import Want, settled, without_empty
-from solver.engines.pattern.states.transitions import Board, Rules
-from solver.errors import TooManyWaysError
+from solver.engines.pattern.states.canonical import CanonicalForm, canonicalize
+from solver.engines.pattern.states.pruning import (
+    DeviceDemand,
+    drop_empty_groups,
+    prune,
+)
+from solver.engines.pattern.states.transitions import PartialState, Transitions
+from solver.errors import TooManyPlacementsError
 from solver.kinds.demand import MemberKind
 from solver.kinds.nodes import NodeShape
 
-WAYS = 4096
+MAX_PARTIALS = 4096
 """Partial placements of one pod on one state that are looked at."""
-EASIER = 4
-"""Wants of a group that cost as much as one label to name."""
-DRAWN = 3
+DEMANDS_PER_LABEL = 4
+"""Demands on a group that cost as much to prune by as one label costs to name."""
+LABELS_PER_DRAW = 3
 """Labels that cost as much to name as one counter that a group draws from."""
 Use = tuple[int, int]
 """(index into the member's asks, group of the state)."""
 
 
-class Batch(Struct, frozen=True, cache_hash=True):
+class StateReduction(Struct, frozen=True, cache_hash=True):
     """What of a batch decides which states are one."""
 
     attributes: tuple[int, ...]
     """Which attribute each column shows."""
-    wants: tuple[Want, ...]
-    whole: int
+    demands: tuple[DeviceDemand, ...]
+    whole_kinds: int
     """Request kinds that mean all devices, one bit each."""
-    keeps: bool = False
-    """Whether what is left over counts, so that nothing may be left out."""
+    keeps_all: bool = False
+    """Whether what is left over has a value, so that nothing may be pruned."""
 
-    def named(self, shape: NodeShape) -> Canonical:
-        """Leave out of a state what nobody can use, and give it its name."""
-        if self.keeps:
-            kept, order = without_empty(shape)
+    def apply(self, shape: NodeShape) -> CanonicalForm:
+        """Prune what nobody can use of a state, and bring it into canonical form."""
+        if self.keeps_all:
+            pruned, kept = drop_empty_groups(shape)
         else:
-            kept, order = settled(shape, self.wants, self.whole)
-        found = canonical(kept, self.attributes)
-        return Canonical(found.shape, tuple(order[index] for index in found.order))
+            pruned, kept = prune(shape, self.demands, self.whole_kinds)
+        form = canonicalize(pruned, self.attributes)
+        return CanonicalForm(form.shape, tuple(kept[index] for index in form.order))
 
 
 class Placement(Struct, frozen=True):
     """One way to place a pod."""
 
     after: NodeShape
-    """What is left, under its canonical name."""
+    """What is left, reduced."""
     rank: int
     """Ranks of the chosen alternatives, added up."""
     uses: tuple[Use, ...]
     """One entry a device."""
     origin: tuple[int, ...]
-    """Of each group of `after` its index before."""
+    """Of each group of `after` its index in the state before."""
     alternatives: tuple[int, ...]
     """The chosen one of each request."""
 
 
-class _Partial(Struct, frozen=True):
-    """Some requests of a pod are served."""
+class _PartialPlacement(Struct, frozen=True):
+    """A pod of which some requests, and some devices of the next one, are served."""
 
-    board: Board
+    state: PartialState
     origin: tuple[int, ...]
+    """Of each group of `state` its index in the state that the pod began with."""
     uses: tuple[Use, ...] = ()
     alternatives: tuple[int, ...] = ()
     rank: int = 0
-    held: tuple[int, ...] = ()
+    claim_sizes: tuple[int, ...] = ()
     """Devices of each claim."""
 
 
-class Ways(Struct, frozen=True):
+class PlacementList(Struct, frozen=True):
     """All ways to place a pod on a state."""
 
     placements: tuple[Placement, ...]
@@ -89,173 +94,199 @@ class Ways(Struct, frozen=True):
 
 
 @cached(bound=1 << 15)
-def ways_to_place(member: MemberKind, state: NodeShape, batch: Batch) -> Ways:
+def list_placements(
+    member: MemberKind, state: NodeShape, reduction: StateReduction
+) -> PlacementList:
     """List the ways to place a pod.
 
     Raises:
-        TooManyWaysError: there are too many to list.
+        TooManyPlacementsError: there are too many to list.
     """
-    placing = _Placing(member, state, batch)
-    return Ways(tuple(placing.placements()), placing.work)
+    search = _PlacementSearch(member, state, reduction)
+    return PlacementList(search.run(), search.work)
 
 
-class _Placing:
-    """Places one pod on one state."""
+class _PlacementSearch:
+    """Places one pod on one state: breadth first, request by request."""
 
-    def __init__(self, member: MemberKind, state: NodeShape, batch: Batch) -> None:
+    def __init__(
+        self, member: MemberKind, state: NodeShape, reduction: StateReduction
+    ) -> None:
         self._member = member
         self._state = state
-        self._batch = batch
-        self._rules = Rules(member, batch.attributes)
-        self._looked = self._settled = 0
+        self._reduction = reduction
+        self._transitions = Transitions(member, reduction.attributes)
+        self._partials = self._completed = 0
+        """How many of them were looked at."""
 
     @property
     def work(self) -> int:
         """Weigh what was looked at so far by how much there is to a state."""
         labels = sum(
-            1 + DRAWN * len(group.traits.draws) + sum(map(len, group.values))
+            1 + LABELS_PER_DRAW * len(group.traits.draws) + sum(map(len, group.values))
             for group in self._state.groups
         )
-        wanted = len(self._state.groups) * len(self._batch.wants) // EASIER
-        return (1 + self._looked) * (1 + labels) + self._settled * (1 + wanted)
+        demands = len(self._reduction.demands)
+        pruned = len(self._state.groups) * demands // DEMANDS_PER_LABEL
+        return (1 + self._partials) * (1 + labels) + self._completed * (1 + pruned)
 
-    def placements(self) -> Iterator[Placement]:
-        """Go through the ways, one for each state that is left."""
-        found: dict[NodeShape, Placement] = {}
-        for partial in self._served():
-            self._settled += 1
-            way = self._placement(partial)
-            known = found.get(way.after)
-            if known is None or way.rank < known.rank:
-                found[way.after] = way
-        yield from sorted(found.values(), key=lambda way: way.rank)
+    def run(self) -> tuple[Placement, ...]:
+        """List the placements, one for each state that is left: its best rank."""
+        by_state: dict[NodeShape, Placement] = {}
+        for partial in self._serve_all_requests():
+            self._completed += 1
+            placement = self._complete(partial)
+            former = by_state.get(placement.after)
+            if former is None or placement.rank < former.rank:
+                by_state[placement.after] = placement
+        return tuple(sorted(by_state.values(), key=lambda placement: placement.rank))
 
-    def _served(self) -> list[_Partial]:
-        """Serve one request after the other."""
+    def _serve_all_requests(self) -> list[_PartialPlacement]:
+        """Serve one request after the other; of equal states the best rank goes on."""
         groups = len(self._state.groups)
-        board = Board(self._state, (0,) * groups)
-        held = (0,) * len(self._member.claims)
-        partials = [_Partial(board, tuple(range(groups)), held=held)]
+        untouched = PartialState(self._state, (0,) * groups)
+        no_devices = (0,) * len(self._member.claims)
+        partials = [
+            _PartialPlacement(untouched, tuple(range(groups)), claim_sizes=no_devices)
+        ]
         for request in range(self._member.requests):
-            served: dict[object, _Partial] = {}
-            for partial in self._begun(partials, request):
-                for a in self._member.alternatives(request):
-                    for more in self._asked(partial, a):
-                        key = (more.board, more.held)
-                        known = served.get(key)
-                        if known is None or more.rank < known.rank:
-                            served[key] = more
+            served: dict[object, _PartialPlacement] = {}
+            for partial in self._begin_request(partials, request):
+                for index in self._member.alternatives(request):
+                    for successor in self._serve_alternative(partial, index):
+                        _keep_best_rank(served, successor)
             partials = list(served.values())
         return partials
 
-    def _begun(self, partials: list[_Partial], request: int) -> list[_Partial]:
+    def _begin_request(
+        self, partials: list[_PartialPlacement], request: int
+    ) -> list[_PartialPlacement]:
         """Begin a request: constraints choose their values."""
-        found: dict[object, _Partial] = {}
+        begun: dict[object, _PartialPlacement] = {}
         for partial in partials:
-            for board in self._rules.begun(partial.board, request):
-                self._count()
-                more = self._after(partial, board, ())
-                key = (more.board, more.held)
-                known = found.get(key)
-                if known is None or more.rank < known.rank:
-                    found[key] = more
-        return list(found.values())
+            for state in self._transitions.begin_request(partial.state, request):
+                self._count_partial()
+                _keep_best_rank(begun, self._advance(partial, state, ()))
+        return list(begun.values())
 
-    def _asked(self, partial: _Partial, a: int) -> list[_Partial]:
-        """Serve one (sub)request."""
-        ask = self._member.asks[a]
-        if ask.all_devices:
-            return self._all(partial, a)
-        if self._held(partial, ask.claim, ask.count) is None:
+    def _serve_alternative(
+        self, partial: _PartialPlacement, index: int
+    ) -> list[_PartialPlacement]:
+        """Serve a request by one of its alternatives, in all ways that differ."""
+        alternative = self._member.asks[index]
+        if alternative.all_devices:
+            return self._take_all(partial, index)
+        count = alternative.count
+        if _add_to_claim(partial, alternative.claim, count) is None:
             return []
         partials = [partial]
-        for _ in range(ask.count):
-            taken: dict[Board, _Partial] = {}
-            for known in partials:
-                for more in self._one(known, a):
-                    taken.setdefault(more.board, more)
+        for _ in range(count):
+            taken: dict[PartialState, _PartialPlacement] = {}
+            for former in partials:
+                for successor in self._take_one(former, index):
+                    taken.setdefault(successor.state, successor)
             partials = list(taken.values())
-        return [self._closed(item, a, ask.count) for item in partials]
+        return [self._end_request(served, index, count) for served in partials]
 
-    def _one(self, partial: _Partial, a: int) -> Iterator[_Partial]:
+    def _take_one(
+        self, partial: _PartialPlacement, index: int
+    ) -> Iterator[_PartialPlacement]:
         """Take one device, in all ways that differ."""
-        for group in self._rules.candidates(partial.board, a):
-            taken = self._rules.take(partial.board, a, group)
-            self._count()
-            if taken is not None:
-                yield self._after(partial, taken, ((a, partial.origin[group]),))
+        for group in self._transitions.find_candidates(partial.state, index):
+            state = self._transitions.take_device(partial.state, index, group)
+            self._count_partial()
+            if state is not None:
+                use = (index, partial.origin[group])
+                yield self._advance(partial, state, (use,))
 
-    def _all(self, partial: _Partial, a: int) -> list[_Partial]:
+    def _take_all(
+        self, partial: _PartialPlacement, index: int
+    ) -> list[_PartialPlacement]:
         """Take all devices that a request means."""
-        board = partial.board
-        groups = self._rules.all_of(board, a)
+        groups = self._transitions.find_whole_groups(partial.state, index)
         if groups is None:
             return []
         uses = tuple(
-            (a, partial.origin[group])
+            (index, partial.origin[group])
             for group in groups
-            for _ in range(board.shape.groups[group].size)
+            for _ in range(partial.state.shape.groups[group].size)
         )
-        if self._held(partial, self._member.asks[a].claim, len(uses)) is None:
+        if _add_to_claim(partial, self._member.asks[index].claim, len(uses)) is None:
             return []
-        taken = self._rules.take_all(board, a, groups)
-        self._count()
-        if taken is None:
+        state = self._transitions.take_whole_groups(partial.state, index, groups)
+        self._count_partial()
+        if state is None:
             return []
-        return [self._closed(self._after(partial, taken, uses), a, len(uses))]
+        served = self._advance(partial, state, uses)
+        return [self._end_request(served, index, len(uses))]
 
-    def _after(
-        self, partial: _Partial, board: Board, uses: tuple[Use, ...]
-    ) -> _Partial:
-        if board == partial.board:
+    def _advance(
+        self, partial: _PartialPlacement, state: PartialState, uses: tuple[Use, ...]
+    ) -> _PartialPlacement:
+        """Go on in a state that a transition led to, in its canonical form."""
+        if state == partial.state:
             return partial
-        named, order = board.named(self._rules)
-        return _Partial(
-            named,
+        canonical, order = state.canonicalize(self._transitions.attributes)
+        return _PartialPlacement(
+            canonical,
             tuple([partial.origin[index] for index in order]),
             (*partial.uses, *uses),
             partial.alternatives,
             partial.rank,
-            partial.held,
+            partial.claim_sizes,
         )
 
-    def _closed(
-        self,
-        partial: _Partial,
-        a: int,
-        count: int,
-    ) -> _Partial:
+    def _end_request(
+        self, partial: _PartialPlacement, index: int, count: int
+    ) -> _PartialPlacement:
         """End a request, which got so many devices."""
-        ask = self._member.asks[a]
-        ended = self._after(partial, self._rules.ended(partial.board, ask.request), ())
-        return _Partial(
-            ended.board,
+        alternative = self._member.asks[index]
+        state = self._transitions.end_request(partial.state, alternative.request)
+        ended = self._advance(partial, state, ())
+        sizes = _add_to_claim(partial, alternative.claim, count)
+        return _PartialPlacement(
+            ended.state,
             ended.origin,
             partial.uses,
-            (*partial.alternatives, ask.rank),
-            partial.rank + ask.rank,
-            self._held(partial, ask.claim, count) or partial.held,
+            (*partial.alternatives, alternative.rank),
+            partial.rank + alternative.rank,
+            sizes or partial.claim_sizes,
         )
 
-    @staticmethod
-    def _held(partial: _Partial, claim: int, count: int) -> tuple[int, ...] | None:
-        """Count a claim's devices; None: more than it may have."""
-        total = partial.held[claim] + count
-        if total > MAX_DEVICES:
-            return None
-        return (*partial.held[:claim], total, *partial.held[claim + 1 :])
-
-    def _placement(self, partial: _Partial) -> Placement:
-        named = self._batch.named(partial.board.shape)
+    def _complete(self, partial: _PartialPlacement) -> Placement:
+        """Reduce what the whole pod leaves, for whoever comes next."""
+        form = self._reduction.apply(partial.state.shape)
         return Placement(
-            after=named.shape,
+            after=form.shape,
             rank=partial.rank,
             uses=partial.uses,
-            origin=tuple(partial.origin[index] for index in named.order),
+            origin=tuple(partial.origin[index] for index in form.order),
             alternatives=partial.alternatives,
         )
 
-    def _count(self) -> None:
-        self._looked += 1
-        if self._looked > WAYS:
-            raise TooManyWaysError(f"more than {WAYS} ways to place a pod on a node")
+    def _count_partial(self) -> None:
+        self._partials += 1
+        if self._partials > MAX_PARTIALS:
+            message = f"more than {MAX_PARTIALS} ways to place a pod on a node"
+            raise TooManyPlacementsError(message)
+
+
+def _keep_best_rank(
+    partials: dict[object, _PartialPlacement], partial: _PartialPlacement
+) -> None:
+    """Add a partial placement, unless one at the same state is as good."""
+    key = (partial.state, partial.claim_sizes)
+    former = partials.get(key)
+    if former is None or partial.rank < former.rank:
+        partials[key] = partial
+
+
+def _add_to_claim(
+    partial: _PartialPlacement, claim: int, count: int
+) -> tuple[int, ...] | None:
+    """Count a claim's devices with `count` more; None: more than it may have."""
+    sizes = partial.claim_sizes
+    total = sizes[claim] + count
+    if total > MAX_DEVICES:
+        return None
+    return (*sizes[:claim], total, *sizes[claim + 1 :])

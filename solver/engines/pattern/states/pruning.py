@@ -1,8 +1,8 @@
-"""What of a node state still matters: all else is left out, so that states are few.
+"""Dominance pruning: what no pod can use any more is left out of a node's state.
 
 Nothing comes back once it is taken, so what no pod of the batch can have now it can
 never have later: devices whose counters are drawn dry, a NIC whose PCIe root has no GPU
-left for the pods that want both.
+left for the pods that want both. States that differ only in such devices become one.
 """
 
 from __future__ import annotations
@@ -16,48 +16,49 @@ from solver.kinds.demand import LocalAsk, MemberKind
 from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
 
 
-class Want(Struct, frozen=True):
-    """One way in which some pod may want a device of a kind."""
+class DeviceDemand(Struct, frozen=True):
+    """One way in which some pod of the batch demands devices of a request kind."""
 
-    ask: LocalAsk
-    beside: tuple[tuple[tuple[int, int, int], ...], ...]
+    alternative: LocalAsk
+    """Without claim, request and rank, which do not matter here."""
+    partners: tuple[tuple[tuple[int, int, int], ...], ...]
     """For each matchAttribute over it: (kind, count, column) of all that must share."""
     columns: tuple[int, ...]
     """Its own column in each of them."""
 
 
-def wants(members: Sequence[MemberKind]) -> tuple[Want, ...]:
-    """Collect how pods may want devices, each way once."""
-    found: dict[Want, None] = {}
+def collect_device_demands(members: Sequence[MemberKind]) -> tuple[DeviceDemand, ...]:
+    """Collect how pods may demand devices, each way once."""
+    demands: dict[DeviceDemand, None] = {}
     for member in members:
-        for a, ask in enumerate(member.asks):
-            beside, columns = [], []
+        for index, alternative in enumerate(member.asks):
+            partners, columns = [], []
             for constraint in member.constraints:
-                column = dict(constraint.scope).get(a)
+                column = dict(constraint.scope).get(index)
                 if constraint.distinct or column is None:
                     continue
                 columns.append(column)
-                beside.append(_beside(member, constraint.scope))
-            plain = structs.replace(ask, claim=0, request=0, rank=0)
-            found[Want(plain, tuple(beside), tuple(columns))] = None
-    return tuple(found)
+                partners.append(_find_partners(member, constraint.scope))
+            anonymous = structs.replace(alternative, claim=0, request=0, rank=0)
+            demands[DeviceDemand(anonymous, tuple(partners), tuple(columns))] = None
+    return tuple(demands)
 
 
-def _beside(
+def _find_partners(
     member: MemberKind, scope: Sequence[tuple[int, int]]
 ) -> tuple[tuple[int, int, int], ...]:
-    """Say what must share a value for certain: requests without alternatives."""
+    """Find what must share a value for certain: requests without alternatives."""
     return tuple(
         sorted(
-            (member.asks[a].kind, member.asks[a].count, column)
-            for a, column in scope
-            if len(member.alternatives(member.asks[a].request)) == 1
+            (member.asks[index].kind, member.asks[index].count, column)
+            for index, column in scope
+            if len(member.alternatives(member.asks[index].request)) == 1
         )
     )
 
 
-def without_empty(shape: NodeShape) -> tuple[NodeShape, tuple[int, ...]]:
-    """Leave out the groups without devices; gives the index of each that is kept."""
+def drop_empty_groups(shape: NodeShape) -> tuple[NodeShape, tuple[int, ...]]:
+    """Leave out the groups without devices; the second value: indices of the rest."""
     kept = tuple(index for index, group in enumerate(shape.groups) if group.size)
     if len(kept) == len(shape.groups):
         return shape, kept
@@ -66,46 +67,57 @@ def without_empty(shape: NodeShape) -> tuple[NodeShape, tuple[int, ...]]:
 
 
 @cached(bound=1 << 15)
-def settled(
-    shape: NodeShape, wanted: tuple[Want, ...], whole: int
+def prune(
+    shape: NodeShape, demands: tuple[DeviceDemand, ...], whole_kinds: int
 ) -> tuple[NodeShape, tuple[int, ...]]:
-    """Leave out what nobody can use; gives the index of each group that is kept.
+    """Leave out what nobody can use; the second value: indices of the groups kept.
 
-    `whole`: the kinds that mean all devices, one bit each; what they mean stays.
+    `whole_kinds`: the request kinds that mean all devices, one bit each; what they
+    mean stays, so that `All` never comes to mean fewer devices.
     """
-    groups = [_within_counters(shape, group) for group in shape.groups]
-    lost = 0
-    for before, after in zip(shape.groups, groups, strict=True):
-        if after.size < before.size:
-            lost |= before.mask
+    # First count only the devices that counters, shares and sets still allow. A kind
+    # that loses a device so can no longer have all of its devices.
+    groups = [_limit_to_counters(shape, group) for group in shape.groups]
+    incomplete = 0
+    for group, limited in zip(shape.groups, groups, strict=True):
+        if limited.size < group.size:
+            incomplete |= group.mask
+    # Then narrow what each group may serve until nothing changes: what one group no
+    # longer serves may have been the partner that devices of another need.
     masks = [group.mask if group.size else 0 for group in groups]
     while True:
-        live = _live(groups, masks, wanted)
+        usable = _find_usable_kinds(groups, masks, demands)
         narrowed = [
-            mask & (live_of | whole) for mask, live_of in zip(masks, live, strict=True)
+            mask & (kinds | whole_kinds)
+            for mask, kinds in zip(masks, usable, strict=True)
         ]
         if narrowed == masks:
             break
         masks = narrowed
+    # At last leave out the groups that serve nothing, and cap the counters at what
+    # the others could draw: amounts beyond that tell no states apart.
     kept = tuple(index for index, mask in enumerate(masks) if mask)
-    named = tuple(structs.replace(groups[index], mask=masks[index]) for index in kept)
+    pruned = tuple(structs.replace(groups[index], mask=masks[index]) for index in kept)
     return (
         structs.replace(
             shape,
-            groups=named,
-            counters=_drawn_at_most(shape, named),
-            all_free=shape.all_free & ~lost,
+            groups=pruned,
+            counters=_cap_counters(shape, pruned),
+            all_free=shape.all_free & ~incomplete,
         ),
         kept,
     )
 
 
-def _live(
-    groups: Sequence[GroupShape], masks: Sequence[int], wanted: Sequence[Want]
+def _find_usable_kinds(
+    groups: Sequence[GroupShape],
+    masks: Sequence[int],
+    demands: Sequence[DeviceDemand],
 ) -> list[int]:
     """Find for each group the kinds that some pod could still have of it."""
-    having: dict[tuple[int, int, int], int] = {}
+    # First count the devices of each kind: all of them, and those of each value.
     totals: dict[int, int] = {}
+    totals_by_value: dict[tuple[int, int, int], int] = {}
     for group, mask in zip(groups, masks, strict=True):
         kind = 0
         while mask >> kind:
@@ -114,33 +126,43 @@ def _live(
                 for column, values in enumerate(group.values):
                     for value in values:
                         key = (kind, column, value)
-                        having[key] = having.get(key, 0) + group.size
+                        count = totals_by_value.get(key, 0)
+                        totals_by_value[key] = count + group.size
             kind += 1
-    live = [0] * len(groups)
-    for want in wanted:
-        kind = want.ask.kind
-        if totals.get(kind, 0) < want.ask.count:
+    # Then go through the demands: enough devices, and enough that share a value.
+    usable = [0] * len(groups)
+    for demand in demands:
+        kind = demand.alternative.kind
+        if totals.get(kind, 0) < demand.alternative.count:
             continue
         for index, (group, mask) in enumerate(zip(groups, masks, strict=True)):
-            if mask >> kind & 1 and not live[index] >> kind & 1:
-                live[index] |= _may_have(want, group, having) << kind
-    return live
+            if mask >> kind & 1 and not usable[index] >> kind & 1:
+                usable[index] |= _has_partners(demand, group, totals_by_value) << kind
+    return usable
 
 
-def _may_have(
-    want: Want, group: GroupShape, having: dict[tuple[int, int, int], int]
+def _has_partners(
+    demand: DeviceDemand,
+    group: GroupShape,
+    totals_by_value: dict[tuple[int, int, int], int],
 ) -> bool:
-    """Say whether a value of the group has enough for all that must share it."""
+    """Whether some value of the group has enough devices for all that must share it.
+
+    `totals_by_value`: devices by (kind, column, value).
+    """
     return all(
         any(
-            all(having.get((kind, c, value), 0) >= count for kind, count, c in beside)
+            all(
+                totals_by_value.get((kind, partner_column, value), 0) >= count
+                for kind, count, partner_column in partners
+            )
             for value in group.values[column]
         )
-        for beside, column in zip(want.beside, want.columns, strict=True)
+        for partners, column in zip(demand.partners, demand.columns, strict=True)
     )
 
 
-def _within_counters(shape: NodeShape, group: GroupShape) -> GroupShape:
+def _limit_to_counters(shape: NodeShape, group: GroupShape) -> GroupShape:
     """Count of a group no more devices than its counters and sets allow."""
     traits, size = group.traits, group.size
     for number, amount in traits.draws:
@@ -151,12 +173,13 @@ def _within_counters(shape: NodeShape, group: GroupShape) -> GroupShape:
         if allowed is not None and not set(allowed) & set(names):
             size = 0
     if traits.left is not None and size:
-        left = traits.left
+        # A shared device is still of use where any kind of request has a share left.
+        capacities = traits.left
         mask = sum(
             1 << kind
-            for kind, cost in enumerate(traits.costs)
+            for kind, costs in enumerate(traits.costs)
             if group.mask >> kind & 1
-            and all(a >= c for a, c in zip(left, cost, strict=True))
+            and all(left >= cost for left, cost in zip(capacities, costs, strict=True))
         )
         size = 1 if mask else 0
     if size == group.size:
@@ -164,15 +187,15 @@ def _within_counters(shape: NodeShape, group: GroupShape) -> GroupShape:
     return structs.replace(group, size=size)
 
 
-def _drawn_at_most(
+def _cap_counters(
     shape: NodeShape, groups: Sequence[GroupShape]
 ) -> tuple[CounterShape, ...]:
     """Cap what is left of counters at what all devices together could draw."""
-    most = [0] * len(shape.counters)
+    most_drawn = [0] * len(shape.counters)
     for group in groups:
         for counter, amount in group.traits.draws:
-            most[counter] += amount * group.size
+            most_drawn[counter] += amount * group.size
     return tuple(
-        CounterShape(min(counter.left, total), counter.identity)
-        for counter, total in zip(shape.counters, most, strict=True)
+        CounterShape(min(counter.left, most), counter.identity)
+        for counter, most in zip(shape.counters, most_drawn, strict=True)
     )

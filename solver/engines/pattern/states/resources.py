@@ -14,108 +14,112 @@ from math import gcd
 from msgspec import Struct
 
 
-class Levels(Struct, frozen=True):
-    """What pods take and nodes have of each resource that counts, in levels."""
+class LimitedResource(Struct, frozen=True):
+    """One resource that limits what some node may take."""
+
+    index: int
+    """Into `Query.resources`."""
+    unit: int
+    """The amount of a level."""
+    caps: tuple[int, ...]
+    """By state, the amount that its devices could ever use: more is as good."""
+
+
+class ResourceLevels(Struct, frozen=True):
+    """What pods take and nodes have of each limited resource, in levels."""
 
     needs: tuple[tuple[int, ...], ...]
     """By member kind."""
     starts: tuple[tuple[int, ...], ...]
     """By node class."""
-    most: tuple[tuple[int, ...], ...]
-    """By resource, then state: what devices could ever use. More is as good."""
-    endless: bool = False
-    """Whether the most of a resource stands for no limit, which nothing lessens."""
+    caps: tuple[tuple[int, ...], ...]
+    """By resource, then state."""
+    cap_is_endless: bool = False
+    """Whether the cap of a resource stands for no limit, which nothing lessens."""
 
 
-class Resource(Struct, frozen=True):
-    """One resource that counts."""
-
-    number: int
-    unit: int
-    most: tuple[int, ...]
-    """Amount by state."""
-
-
-def scarce(
+def find_scarce_resources(
     free: Sequence[tuple[int | None, ...]],
     roots: Sequence[int],
     needs: Sequence[tuple[int, ...]],
-    most: Callable[[int], Sequence[int]],
-) -> list[Resource]:
+    caps_of: Callable[[int], Sequence[int]],
+) -> list[LimitedResource]:
     """Find the resources that some node class may run out of.
 
-    `free` and `roots`: by node class; `needs`: by member kind; `most(resource)`: what
-    the devices of each state could ever use.
+    `free` and `roots`: by node class; `needs`: by member kind; `caps_of(resource)`:
+    what the devices of each state could ever use.
     """
-    found = []
-    for number in range(len(needs[0]) if needs else 0):
-        asked = [need[number] for need in needs]
-        if not any(asked) or all(left[number] is None for left in free):
+    resources = []
+    for index in range(len(needs[0]) if needs else 0):
+        amounts = [need[index] for need in needs]
+        if not any(amounts) or all(left[index] is None for left in free):
             continue
-        caps = tuple(most(number))
+        caps = tuple(caps_of(index))
         if any(
-            left[number] is not None and left[number] < caps[root]  # type: ignore[operator]  # just asked
+            left[index] is not None and left[index] < caps[root]  # type: ignore[operator]  # just asked
             for left, root in zip(free, roots, strict=True)
         ):
-            found.append(Resource(number, gcd(*asked), caps))
-    return found
+            resources.append(LimitedResource(index, gcd(*amounts), caps))
+    return resources
 
 
-def all_limited(
+def find_limited_resources(
     free: Sequence[tuple[int | None, ...]],
     states: int,
     needs: Sequence[tuple[int, ...]],
-) -> list[Resource]:
-    """Take every resource that any class is limited in; the most means no limit.
+) -> list[LimitedResource]:
+    """Find every resource that any class is limited in; its cap means no limit.
 
     `needs`: of all pods that matter, those that may come included.
     """
-    found = []
-    for number in range(len(needs[0]) if needs else 0):
-        asked = [need[number] for need in needs]
-        amounts = [left[number] for left in free]
-        limits = [amount for amount in amounts if amount is not None]
-        if any(asked) and limits:
-            most = max(limits) + 1
-            found.append(Resource(number, gcd(*asked), (most,) * states))
-    return found
+    resources = []
+    for index in range(len(needs[0]) if needs else 0):
+        amounts = [need[index] for need in needs]
+        limits = [left[index] for left in free]
+        finite = [limit for limit in limits if limit is not None]
+        if any(amounts) and finite:
+            no_limit = max(finite) + 1
+            caps = (no_limit,) * states
+            resources.append(LimitedResource(index, gcd(*amounts), caps))
+    return resources
 
 
-def levels_of(
-    resources: Sequence[Resource],
+def to_levels(
+    resources: Sequence[LimitedResource],
     free: Sequence[tuple[int | None, ...]],
     roots: Sequence[int],
     needs: Sequence[tuple[int, ...]],
     *,
-    coarser: int,
-    up: bool,
-    endless: bool,
-) -> Levels:
-    """Count in levels `coarser` times as large as need be; `up`: round pods up."""
-    units = [resource.unit * coarser for resource in resources]
-    most = tuple(
-        tuple(-(-cap // unit) for cap in resource.most)
+    coarseness: int,
+    round_up: bool,
+    cap_is_endless: bool,
+) -> ResourceLevels:
+    """Count in levels of `coarseness` units; `round_up`: what pods need, not down."""
+    units = [resource.unit * coarseness for resource in resources]
+    caps = tuple(
+        tuple(-(-cap // unit) for cap in resource.caps)
         for resource, unit in zip(resources, units, strict=True)
     )
+    # Nodes have as many whole levels as their amount holds, but no more than the cap.
     starts = []
     for left, root in zip(free, roots, strict=True):
-        row = []
-        for resource, unit, caps in zip(resources, units, most, strict=True):
-            amount = left[resource.number]
-            level = caps[root] if amount is None else amount // unit
-            row.append(min(level, caps[root]))
-        starts.append(tuple(row))
-    return Levels(
+        start = []
+        for resource, unit, caps_by_state in zip(resources, units, caps, strict=True):
+            cap, amount = caps_by_state[root], left[resource.index]
+            level = cap if amount is None else amount // unit
+            start.append(min(level, cap))
+        starts.append(tuple(start))
+    return ResourceLevels(
         needs=tuple(
             tuple(
-                -(-need[resource.number] // unit)
-                if up
-                else need[resource.number] // unit
+                -(-need[resource.index] // unit)
+                if round_up
+                else need[resource.index] // unit
                 for resource, unit in zip(resources, units, strict=True)
             )
             for need in needs
         ),
         starts=tuple(starts),
-        most=most,
-        endless=endless,
+        caps=caps,
+        cap_is_endless=cap_is_endless,
     )

@@ -1,9 +1,10 @@
-"""Every step that a node of the batch may take, as arrays: one row a pod placed.
+"""Every step that a node of the batch may take, as arrays: one entry a pod placed.
 
 A point is a state with the levels of node resources that are left, capped at what the
-state's devices could ever use: nodes with plenty share one point. Rows are sorted by
-the height of their point (the most pods that may still come), then by point, so that
-one pass from low to high sees every target before its source.
+state's devices could ever use: nodes with plenty share one point. A step leads from a
+point to a lower one. Points are sorted by their height (the most pods that may still
+come), and steps by the point that they begin at, so that one pass from low to high
+meets every target before its source.
 """
 
 from __future__ import annotations
@@ -16,89 +17,214 @@ import numpy as np
 import numpy.typing as npt
 
 from solver.engines.pattern.states.graph import Graph
-from solver.engines.pattern.states.resources import Levels
+from solver.engines.pattern.states.resources import ResourceLevels
 from solver.errors import TooManyStepsError
 from solver.kinds.demand import MemberKind
 
 Integers = npt.NDArray[np.int64]
-MAX_ROWS = 3_000_000
+MAX_STEPS = 3_000_000
 MAX_KEY = 1 << 62
-AT_ONCE = 500_000
-"""Rows that are followed together: what one breadth may take in memory."""
+CHUNK_STEPS = 500_000
+"""Steps that are followed together: what one breadth may take in memory."""
 
 
 class Steps:
-    """Arrays of equal length, and where each point's rows begin."""
+    """Arrays of points and of steps, and where each point's steps begin."""
 
     def __init__(
         self,
         graph: Graph,
         members: Sequence[MemberKind],
-        levels: Levels,
+        levels: ResourceLevels,
         roots: Sequence[int],
     ) -> None:
-        base = _Base(graph, members)
-        reached = _Reached(base, levels, roots)
-        heights = reached.heights(base)
+        """`roots`: the states that nodes begin in, with the levels `levels.starts`."""
+        # First find the points and the steps between them, numbered as they come.
+        moves = _Moves(graph, members)
+        search = _PointSearch(moves, levels, roots)
+        # Then number the points anew, from low to high.
+        heights = search.compute_heights()
         order = np.argsort(heights, kind="stable")
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        self.states: Integers = reached.states[order]
+        new_numbers = np.empty(len(order), dtype=np.int64)
+        new_numbers[order] = np.arange(len(order))
+        self.states: Integers = search.states[order]
         """Of each point."""
-        self.levels: Integers = reached.levels[order]
+        self.levels: Integers = search.levels[order]
         """Of each point: points x resources."""
-        self.roots: Integers = place[reached.roots]
+        self.roots: Integers = new_numbers[search.roots]
         """The points of the states that were begun with, in their order."""
-        source, target = place[reached.source], place[reached.target]
-        by = np.lexsort((reached.row, source))
-        self.source, self.target = source[by], target[by]
-        rows = reached.row[by]
-        self.member, self.rank = base.member[rows], base.rank[rows]
-        self.edge = base.edge[rows]
+        # At last sort the steps by their source.
+        source, target = new_numbers[search.source], new_numbers[search.target]
+        by_source = np.lexsort((search.move, source))
+        self.source, self.target = source[by_source], target[by_source]
+        """The points that each step begins and ends at."""
+        step_moves = search.move[by_source]
+        self.member, self.rank = moves.member[step_moves], moves.rank[step_moves]
+        """Of each step the member kind of its pod, and what its alternatives rank."""
+        self.edge = moves.edge[step_moves]
+        """Of each step the edge of the graph that it follows."""
         points = np.arange(len(order) + 1)
         self.first: Integers = np.searchsorted(self.source, points).astype(np.int64)
-        self.blocks = self._blocks(heights[order])
-        """(first row, end, points with rows): of one height each, from low to high."""
+        """Of each point its first step; one more entry at the end."""
+        self.blocks = self._split_by_height(heights[order])
+        """(first step, end, points with steps): of one height each, low to high."""
 
-    def _blocks(self, heights: Integers) -> list[tuple[int, int, Integers]]:
-        found = []
+    def _split_by_height(self, heights: Integers) -> list[tuple[int, int, Integers]]:
+        blocks = []
         counts = np.diff(self.first)
         for height in np.unique(heights):
             points = np.flatnonzero((heights == height) & (counts > 0))
             if len(points):
                 first, end = self.first[points[0]], self.first[points[-1] + 1]
-                found.append((int(first), int(end), points))
-        return found
+                blocks.append((int(first), int(end), points))
+        return blocks
 
 
-class _Base:
-    """The rows of the graph, without levels."""
+class _Moves:
+    """The edges of the graph, once for each member kind that may take them.
+
+    A move becomes a step where the levels of node resources allow it.
+    """
 
     def __init__(self, graph: Graph, members: Sequence[MemberKind]) -> None:
-        by_needs: dict[int, list[int]] = {}
-        for member, needs in enumerate(graph.needs_of):
-            by_needs.setdefault(needs, []).append(member)
+        members_by_need: dict[int, list[int]] = {}
+        for member, need in enumerate(graph.device_needs_of):
+            members_by_need.setdefault(need, []).append(member)
+        # Count before anything is made: a refusal should cost no memory.
+        total = sum(
+            len(members_by_need.get(edge.device_need, ())) for edge in graph.edges
+        )
+        if total > MAX_STEPS:
+            raise TooManyStepsError(f"more than {MAX_STEPS} steps")
         fits = [1 << member.fit for member in members]
-        total = sum(len(by_needs.get(edge.needs, ())) for edge in graph.edges)
-        if total > MAX_ROWS:
-            raise TooManyStepsError(f"more than {MAX_ROWS} steps")
-        found = [
+        rows = [
             (edge.source, member, edge.target, edge.placement.rank, number)
             for number, edge in enumerate(graph.edges)
-            for member in by_needs[edge.needs]
+            for member in members_by_need[edge.device_need]
             if graph.states[edge.source].fits & fits[member]
         ]
-        table = np.array(sorted(found), dtype=np.int64).reshape(-1, 5)
+        table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 5)
         self.source, self.member, self.target, self.rank, self.edge = table.T.copy()
         states = len(graph.states)
         first = np.searchsorted(self.source, np.arange(states + 1))
         self.first: Integers = first.astype(np.int64)
+        """Of each state its first move; one more entry at the end."""
         self.has_loops = graph.has_loops
-        self.deepest = graph.pods
+        self.max_depth = graph.pods
 
 
-def _heights(states: int, source: Integers, target: Integers) -> Integers:
-    heights = np.zeros(states, dtype=np.int64)
+class _PointSearch:
+    """The points that node classes can come to, found breadth first.
+
+    It leaves `states` and `levels` by point, `roots` by node class, and of each step
+    its `source` and `target` (points) and its `move`.
+    """
+
+    def __init__(
+        self, moves: _Moves, levels: ResourceLevels, roots: Sequence[int]
+    ) -> None:
+        resources = len(levels.caps)
+        self._moves = moves
+        self._needs = _to_table(levels.needs, resources)
+        """Levels that each member kind takes: members x resources."""
+        self._caps = _to_table(levels.caps, len(moves.first) - 1).T
+        """Levels that each state can use at most: states x resources."""
+        self._cap_is_endless = levels.cap_is_endless and resources > 0
+        # A point's key is one number: its state, then each level in a mixed radix.
+        # Keys must fit into 64 bits, so levels that are too fine are refused.
+        sizes = [max(caps, default=0) + 1 for caps in levels.caps]
+        radix = [min(prod(sizes[i + 1 :]), MAX_KEY) for i in range(resources)]
+        self._radix: Integers = np.array(radix, dtype=np.int64)
+        self._keys_per_state = prod(sizes)
+        if self._keys_per_state * len(moves.first) > MAX_KEY:
+            raise TooManyStepsError("levels of node resources are too fine")
+        self._numbers: dict[int, int] = {}
+        """Of each key the number of its point, in the order of their discovery."""
+        self.states: Integers = np.zeros(0, dtype=np.int64)
+        self.levels: Integers = np.zeros((0, resources), dtype=np.int64)
+        # The points of the node classes come first; all others follow from them.
+        starts = _to_table(levels.starts, resources)
+        self.roots = self._number_points(np.array(roots, dtype=np.int64), starts)[0]
+        self._expand()
+
+    def _number_points(
+        self, states: Integers, levels: Integers
+    ) -> tuple[Integers, Integers]:
+        """Number points; returns the number of each, and which numbers are new."""
+        keys = states * self._keys_per_state + levels @ self._radix
+        unique, index, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        first_new = len(self._numbers)
+        numbers = np.array(
+            [
+                self._numbers.setdefault(key, len(self._numbers))
+                for key in unique.tolist()
+            ],
+            dtype=np.int64,
+        )
+        new = np.flatnonzero(numbers >= first_new)
+        self.states = np.concatenate((self.states, states[index[new]]))
+        self.levels = np.concatenate((self.levels, levels[index[new]]))
+        return numbers[inverse.reshape(-1)], numbers[new]
+
+    def _expand(self) -> None:
+        """Follow all moves from all points; as deep as the batch has pods."""
+        moves = self._moves
+        steps: list[tuple[Integers, Integers, Integers]] = []
+        roots = np.arange(len(self.states))
+        queue = deque((chunk, 0) for chunk in self._split_into_chunks(roots))
+        total = 0
+        while queue:
+            points, depth = queue.popleft()
+            if depth == moves.max_depth:
+                continue
+            # First try every move of every point: `origin` says at which of them.
+            origin, move = expand_ranges(moves.first, self.states[points])
+            # Then drop those whose pod needs more of a resource than is left.
+            before = self.levels[points][origin]
+            after = before - self._needs[moves.member[move]]
+            if self._cap_is_endless:
+                after = np.where(before == self._caps[0], before, after)
+            fits = (after >= 0).all(axis=1)
+            origin, move, after = origin[fits], move[fits], after[fits]
+            # At last cap what is left at what the new state's devices could ever
+            # use: points that differ beyond that become one.
+            states = moves.target[move]
+            after = np.minimum(after, self._caps[states])
+            targets, new = self._number_points(states, after)
+            steps.append((points[origin], targets, move))
+            total += len(move)
+            if total > MAX_STEPS:
+                raise TooManyStepsError(f"more than {MAX_STEPS} steps")
+            queue.extend((chunk, depth + 1) for chunk in self._split_into_chunks(new))
+        source, target, taken = zip(*steps, strict=True) if steps else ((), (), ())
+        empty = np.zeros(0, dtype=np.int64)
+        self.source = np.concatenate((empty, *source))
+        self.target = np.concatenate((empty, *target))
+        self.move = np.concatenate((empty, *taken))
+
+    def _split_into_chunks(self, points: Integers) -> Iterator[Integers]:
+        """Split points so that none of the chunks has too many steps."""
+        first, states = self._moves.first, self.states[points]
+        ends = np.cumsum(first[states + 1] - first[states])
+        borders = np.flatnonzero(np.diff(ends // CHUNK_STEPS)) + 1
+        yield from (chunk for chunk in np.split(points, borders) if len(chunk))
+
+    def compute_heights(self) -> Integers:
+        """Bound for each point how many pods may still come.
+
+        By its state alone, which is enough to sort by; but where pods leave a state as
+        it is, only the levels of resources tell what is higher.
+        """
+        moves = self._moves
+        if moves.has_loops:
+            return _compute_heights(len(self.states), self.source, self.target)
+        states = len(moves.first) - 1
+        return _compute_heights(states, moves.source, moves.target)[self.states]
+
+
+def _compute_heights(count: int, source: Integers, target: Integers) -> Integers:
+    """Find the longest way down from each of `count` states or points."""
+    heights = np.zeros(count, dtype=np.int64)
     while True:
         raised = heights.copy()
         np.maximum.at(raised, source, heights[target] + 1)
@@ -107,100 +233,17 @@ def _heights(states: int, source: Integers, target: Integers) -> Integers:
         heights = raised
 
 
-class _Reached:
-    """The points that node classes can come to, breadth first."""
+def expand_ranges(first: Integers, keys: Integers) -> tuple[Integers, Integers]:
+    """List the numbers in the ranges of some keys: first[key] to first[key + 1].
 
-    def __init__(self, base: _Base, levels: Levels, roots: Sequence[int]) -> None:
-        width = len(levels.most)
-        self._base = base
-        self._needs = _table(levels.needs, width)
-        self._most = _table(levels.most, len(base.first) - 1).T
-        sizes = [max(caps, default=0) + 1 for caps in levels.most]
-        radix = [min(prod(sizes[i + 1 :]), MAX_KEY) for i in range(width)]
-        self._radix: Integers = np.array(radix, dtype=np.int64)
-        self._endless = levels.endless and width > 0
-        self._span = prod(sizes)
-        if self._span * len(base.first) > MAX_KEY:
-            raise TooManyStepsError("levels of node resources are too fine")
-        self._numbers: dict[int, int] = {}
-        self.states: Integers = np.zeros(0, dtype=np.int64)
-        self.levels: Integers = np.zeros((0, width), dtype=np.int64)
-        starts = _table(levels.starts, width)
-        self.roots = self._numbered(np.array(roots, dtype=np.int64), starts)[0]
-        self._expand()
-
-    def _numbered(
-        self, states: Integers, levels: Integers
-    ) -> tuple[Integers, Integers]:
-        """Number points, and say which of them are new."""
-        keys = states * self._span + levels @ self._radix
-        unique, index, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        known = len(self._numbers)
-        numbers = np.array(
-            [
-                self._numbers.setdefault(key, len(self._numbers))
-                for key in unique.tolist()
-            ],
-            dtype=np.int64,
-        )
-        new = np.flatnonzero(numbers >= known)
-        self.states = np.concatenate((self.states, states[index[new]]))
-        self.levels = np.concatenate((self.levels, levels[index[new]]))
-        return numbers[inverse.reshape(-1)], numbers[new]
-
-    def _expand(self) -> None:
-        base = self._base
-        found: list[tuple[Integers, Integers, Integers]] = []
-        waiting = deque((part, 0) for part in self._chunks(np.arange(len(self.states))))
-        total = 0
-        while waiting:
-            points, depth = waiting.popleft()
-            if depth == base.deepest:
-                continue
-            owner, rows = spread(base.first, self.states[points])
-            before = self.levels[points][owner]
-            left = before - self._needs[base.member[rows]]
-            if self._endless:
-                left = np.where(before == self._most[0], before, left)
-            fits = (left >= 0).all(axis=1)
-            owner, rows, left = owner[fits], rows[fits], left[fits]
-            states = base.target[rows]
-            left = np.minimum(left, self._most[states])
-            targets, new = self._numbered(states, left)
-            found.append((points[owner], targets, rows))
-            total += len(rows)
-            if total > MAX_ROWS:
-                raise TooManyStepsError(f"more than {MAX_ROWS} steps")
-            waiting.extend((part, depth + 1) for part in self._chunks(new))
-        source, target, row = zip(*found, strict=True) if found else ((), (), ())
-        empty = np.zeros(0, dtype=np.int64)
-        self.source = np.concatenate((empty, *source))
-        self.target = np.concatenate((empty, *target))
-        self.row = np.concatenate((empty, *row))
-
-    def _chunks(self, points: Integers) -> Iterator[Integers]:
-        """Split points so that none of the parts has too many rows."""
-        first, states = self._base.first, self.states[points]
-        ends = np.cumsum(first[states + 1] - first[states])
-        parts = np.flatnonzero(np.diff(ends // AT_ONCE)) + 1
-        yield from (part for part in np.split(points, parts) if len(part))
-
-    def heights(self, base: _Base) -> Integers:
-        """Say of each point how many pods may still come, at most."""
-        if base.has_loops:
-            return _heights(len(self.states), self.source, self.target)
-        states = len(base.first) - 1
-        return _heights(states, base.source, base.target)[self.states]
-
-
-def spread(first: Integers, states: Integers) -> tuple[Integers, Integers]:
-    """List the rows of some states: (which of them, row)."""
-    begins, counts = first[states], first[states + 1] - first[states]
-    owner = np.repeat(np.arange(len(states)), counts)
+    Returns for each number the position of its key in `keys`, and the number itself.
+    """
+    begins, counts = first[keys], first[keys + 1] - first[keys]
+    position = np.repeat(np.arange(len(keys)), counts)
     ends = np.cumsum(counts)
-    offsets = np.arange(len(owner)) - np.repeat(ends - counts, counts)
-    return owner, np.repeat(begins, counts) + offsets
+    offsets = np.arange(len(position)) - np.repeat(ends - counts, counts)
+    return position, np.repeat(begins, counts) + offsets
 
 
-def _table(rows: Sequence[Sequence[int]], width: int) -> Integers:
+def _to_table(rows: Sequence[Sequence[int]], width: int) -> Integers:
     return np.array(rows, dtype=np.int64).reshape(len(rows), width)

@@ -1,8 +1,8 @@
-"""Taking devices from a node state: what each rule says about the next one.
+"""Taking devices from a node's state: what each rule says about the next one.
 
-A board is a state while one pod is being placed: tags close groups to requests, because
-they lack the value that a matchAttribute chose, or repeat one that a distinctAttribute
-has seen.
+While one pod is being placed, tags close groups to its requests: because they lack the
+value that a matchAttribute chose, or repeat one that a distinctAttribute has met. A
+state with such tags is a partial state, and a transition leads to the next one.
 """
 
 from __future__ import annotations
@@ -11,206 +11,240 @@ from collections.abc import Iterator
 
 from msgspec import Struct, structs
 
-from solver.engines.pattern.states.canonical import canonical
+from solver.engines.pattern.states.canonical import canonicalize
 from solver.kinds.demand import MemberKind
 from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import Traits
 
 SHARED_ALREADY = 1
 """Tag: the current request has a share of this device."""
-CLOSED = 1
-"""First of the tags by (constraint, column): the group may not serve in it."""
+FIRST_CLOSED_BIT = 1
+"""Where the tags of (constraint, column) begin: the group may not serve in it."""
 NO_VALUE = -1
 """Chosen where there is none: the constraint's requests get nothing."""
-Sets = tuple[tuple[tuple[str, ...] | None, tuple[object, ...]], ...]
+CounterSets = tuple[tuple[tuple[str, ...] | None, tuple[object, ...]], ...]
 
 
-class Board(Struct, frozen=True, cache_hash=True):
-    """A state with a tag a group."""
+class PartialState(Struct, frozen=True, cache_hash=True):
+    """A node's state while a pod is being placed on it."""
 
     shape: NodeShape
     tags: tuple[int, ...]
+    """Of each group the tags that it has, as bits."""
 
-    def named(self, rules: Rules) -> tuple[Board, tuple[int, ...]]:
-        """Bring it under its canonical name; gives each group's former index."""
-        found = canonical(self.shape, rules.attributes, self.tags)
-        tags = tuple(self.tags[index] for index in found.order)
-        return Board(found.shape, tags), found.order
+    def canonicalize(
+        self, attributes: tuple[int, ...]
+    ) -> tuple[PartialState, tuple[int, ...]]:
+        """Bring it into canonical form; the second value: each group's index here."""
+        form = canonicalize(self.shape, attributes, self.tags)
+        tags = tuple(self.tags[index] for index in form.order)
+        return PartialState(form.shape, tags), form.order
 
 
-class Rules:
-    """What one pod's constraints say; knows no order of requests."""
+class Transitions:
+    """How one pod's requests and constraints change a partial state.
+
+    For each request call `begin_request`, then take its devices, then `end_request`;
+    the order of requests is up to the caller.
+    """
 
     def __init__(self, member: MemberKind, attributes: tuple[int, ...]) -> None:
         self._member = member
         self.attributes = attributes
         """Which attribute each column shows."""
-        self._pairs: dict[tuple[int, int], int] = {}
-        """(constraint, column) -> its tag."""
+        self._tags: dict[tuple[int, int], int] = {}
+        """The tag of each (constraint, column)."""
         self._closing = [0] * len(member.asks)
-        """The tags that close a group to each ask."""
+        """The tags that close a group to each alternative of a request."""
         for number, constraint in enumerate(member.constraints):
-            for a, column in constraint.scope:
-                pair = (number, column)
-                tag = self._pairs.setdefault(pair, 1 << CLOSED + len(self._pairs))
-                self._closing[a] |= tag
+            for index, column in constraint.scope:
+                next_tag = 1 << FIRST_CLOSED_BIT + len(self._tags)
+                tag = self._tags.setdefault((number, column), next_tag)
+                self._closing[index] |= tag
 
     # --- constraints begin and end with their requests --------------------------------
 
-    def begun(self, board: Board, request: int) -> Iterator[Board]:
+    def begin_request(
+        self, state: PartialState, request: int
+    ) -> Iterator[PartialState]:
         """Begin the constraints whose first request this is, in all their ways.
 
         A matchAttribute chooses its value and closes what lacks it; a distinctAttribute
         closes what has none.
         """
-        boards = [board]
+        begun = [state]
         for number, constraint in enumerate(self._member.constraints):
-            if self._span(number)[0] != request:
+            if self._find_span(number)[0] != request:
                 continue
             if constraint.distinct:
-                boards = [self._without(item, number, None) for item in boards]
+                begun = [self._close_without(former, number, None) for former in begun]
             else:
-                values = self._values(board, number) or [NO_VALUE]
-                boards = [
-                    self._without(item, number, value)
-                    for item in boards
+                values = self._list_values(state, number) or [NO_VALUE]
+                begun = [
+                    self._close_without(former, number, value)
+                    for former in begun
                     for value in values
                 ]
-        yield from boards
+        yield from begun
 
-    def ended(self, board: Board, request: int) -> Board:
+    def end_request(self, state: PartialState, request: int) -> PartialState:
         """End the constraints whose last request this was; shares may be had again."""
-        over = SHARED_ALREADY
-        for (number, _), tag in self._pairs.items():
-            if self._span(number)[1] == request:
-                over |= tag
-        return Board(board.shape, tuple(tag & ~over for tag in board.tags))
+        ended = SHARED_ALREADY
+        for (number, _), tag in self._tags.items():
+            if self._find_span(number)[1] == request:
+                ended |= tag
+        return PartialState(state.shape, tuple(tag & ~ended for tag in state.tags))
 
-    def _span(self, number: int) -> tuple[int, int]:
+    def _find_span(self, number: int) -> tuple[int, int]:
+        """Find the first and the last request of a constraint."""
         requests = [
-            self._member.asks[a].request
-            for a, _ in self._member.constraints[number].scope
+            self._member.asks[index].request
+            for index, _ in self._member.constraints[number].scope
         ]
         return min(requests), max(requests)
 
-    def _values(self, board: Board, number: int) -> list[int]:
+    def _list_values(self, state: PartialState, number: int) -> list[int]:
         """List the values that could serve every request that must have one."""
         scope = self._member.constraints[number].scope
-        groups = board.shape.groups
-        found: set[int] | None = None
-        for a, column in scope:
-            ask = self._member.asks[a]
-            having: dict[int, int] = {}
+        groups = state.shape.groups
+        # Requests without alternatives bind: each needs enough devices of the value.
+        common: set[int] | None = None
+        for index, column in scope:
+            alternative = self._member.asks[index]
+            totals: dict[int, int] = {}
             for group in groups:
-                if group.mask >> ask.kind & 1 and group.size:
+                if group.mask >> alternative.kind & 1 and group.size:
                     for value in group.values[column]:
-                        having[value] = having.get(value, 0) + group.size
-            if len(self._member.alternatives(ask.request)) == 1:
-                enough = {value for value, size in having.items() if size >= ask.count}
-                found = enough if found is None else found & enough
-        if found is None:
-            found = {
+                        totals[value] = totals.get(value, 0) + group.size
+            if len(self._member.alternatives(alternative.request)) == 1:
+                enough = {
+                    value for value, size in totals.items() if size >= alternative.count
+                }
+                common = enough if common is None else common & enough
+        # Where all have alternatives, any value may do.
+        if common is None:
+            common = {
                 value
                 for _, column in scope
                 for group in groups
                 for value in group.values[column]
             }
-        return sorted(found)
+        return sorted(common)
 
-    def _without(self, board: Board, number: int, value: int | None) -> Board:
+    def _close_without(
+        self, state: PartialState, number: int, value: int | None
+    ) -> PartialState:
         """Close in a constraint what lacks a value; None: what has none at all."""
-        tags = list(board.tags)
-        for (owner, column), tag in self._pairs.items():
-            for index, group in enumerate(board.shape.groups):
-                has = group.values[column]
-                if owner == number and not (has if value is None else value in has):
+        tags = list(state.tags)
+        for (owner, column), tag in self._tags.items():
+            for index, group in enumerate(state.shape.groups):
+                values = group.values[column]
+                if owner == number and not (
+                    values if value is None else value in values
+                ):
                     tags[index] |= tag
-        return Board(board.shape, tuple(tags))
+        return PartialState(state.shape, tuple(tags))
 
     # --- one device after the other --------------------------------------------------
 
-    def candidates(self, board: Board, a: int) -> Iterator[int]:
-        """Go through the groups that may give a device, one of each that are alike."""
-        ask, seen = self._member.asks[a], set[object]()
-        closing = self._closing[a] | SHARED_ALREADY
-        exclusive = _exclusive(board.shape, self.attributes)
-        for index, group in enumerate(board.shape.groups):
-            if not (group.size and group.mask >> ask.kind & 1):
-                continue
-            if board.tags[index] & closing:
-                continue
-            look = _look(group, board.tags[index], exclusive, self.attributes)
-            if look not in seen:
-                seen.add(look)
-                yield index
+    def find_candidates(self, state: PartialState, index: int) -> Iterator[int]:
+        """Go through the groups that may give a device, one of each that are alike.
 
-    def take(self, board: Board, a: int, index: int) -> Board | None:
-        """Take a device of a group; None: a counter, capacity or group forbids it."""
-        shape, group = board.shape, board.shape.groups[index]
-        tags, kind = list(board.tags), self._member.asks[a].kind
-        after = _charged(shape, group)
-        if after is None:
+        `index`: of the alternative that asks, as everywhere below.
+        """
+        alternative, signatures = self._member.asks[index], set[object]()
+        closing = self._closing[index] | SHARED_ALREADY
+        exclusive = _find_exclusive_values(state.shape, self.attributes)
+        for number, group in enumerate(state.shape.groups):
+            if not (group.size and group.mask >> alternative.kind & 1):
+                continue
+            if state.tags[number] & closing:
+                continue
+            tag = state.tags[number]
+            signature = _make_signature(group, tag, exclusive, self.attributes)
+            if signature not in signatures:
+                signatures.add(signature)
+                yield number
+
+    def take_device(
+        self, state: PartialState, index: int, number: int
+    ) -> PartialState | None:
+        """Take a device of group `number`; None: a counter, capacity or set forbids it.
+
+        Its constraints must be open to it: see `find_candidates`.
+        """
+        shape, group = state.shape, state.shape.groups[number]
+        tags, kind = list(state.tags), self._member.asks[index].kind
+        # First charge what the device draws from besides itself.
+        charged = _charge_counters(shape, group)
+        if charged is None:
             return None
-        counters, sets = after
+        counters, sets = charged
+        # Then take it away, or a share of it, which the same request gets only once.
         if group.traits.left is None:
-            left = GroupShape(
+            rest = GroupShape(
                 group.mask, group.values, group.size - 1, group.traits, group.identity
             )
             all_free = shape.all_free & ~group.mask
         else:
-            shared = _shared(group, kind)
+            shared = _take_share(group, kind)
             if shared is None:
                 return None
-            left, all_free = shared, shape.all_free
-            tags[index] |= SHARED_ALREADY
-        self._close_repeated(board, tags, a, group)
-        groups = (*shape.groups[:index], left, *shape.groups[index + 1 :])
+            rest, all_free = shared, shape.all_free
+            tags[number] |= SHARED_ALREADY
+        # At last close what a distinctAttribute forbids from now on.
+        self._close_repeated(state, tags, index, group)
+        groups = (*shape.groups[:number], rest, *shape.groups[number + 1 :])
         shape = structs.replace(
             shape, groups=groups, counters=counters, sets=sets, all_free=all_free
         )
-        return Board(shape, tuple(tags))
+        return PartialState(shape, tuple(tags))
 
-    def all_of(self, board: Board, a: int) -> tuple[int, ...] | None:
-        """List the groups that `All` means; None: not all of them are to be had."""
-        kind, shape = self._member.asks[a].kind, board.shape
+    def find_whole_groups(
+        self, state: PartialState, index: int
+    ) -> tuple[int, ...] | None:
+        """Find the groups that `All` means; None: not all of them are to be had."""
+        kind, shape = self._member.asks[index].kind, state.shape
         if not shape.all_free >> kind & 1:
             return None
         groups = tuple(i for i, g in enumerate(shape.groups) if g.mask >> kind & 1)
-        if any(board.tags[index] & self._closing[a] for index in groups):
+        if any(state.tags[number] & self._closing[index] for number in groups):
             return None
         return groups
 
-    def take_all(self, board: Board, a: int, groups: tuple[int, ...]) -> Board | None:
+    def take_whole_groups(
+        self, state: PartialState, index: int, groups: tuple[int, ...]
+    ) -> PartialState | None:
         """Take every device of some groups; None: a rule forbids it."""
-        taken: Board | None = board
-        for index in groups:
-            for _ in range(board.shape.groups[index].size):
-                if taken is None or taken.tags[index] & self._closing[a]:
+        current: PartialState | None = state
+        for number in groups:
+            for _ in range(state.shape.groups[number].size):
+                if current is None or current.tags[number] & self._closing[index]:
                     return None
-                taken = self.take(taken, a, index)
-        return taken
+                current = self.take_device(current, index, number)
+        return current
 
     def _close_repeated(
-        self, board: Board, tags: list[int], a: int, group: GroupShape
+        self, state: PartialState, tags: list[int], index: int, group: GroupShape
     ) -> None:
-        """Close what has a value that a distinctAttribute has seen now."""
+        """Close what has a value that a distinctAttribute has met now."""
         for number, constraint in enumerate(self._member.constraints):
             if not constraint.distinct:
                 continue
-            columns = [column for ask, column in constraint.scope if ask == a]
-            seen = {value for column in columns for value in group.values[column]}
-            for (owner, column), tag in self._pairs.items():
+            columns = [column for i, column in constraint.scope if i == index]
+            taken = {value for column in columns for value in group.values[column]}
+            for (owner, column), tag in self._tags.items():
                 if owner != number or not columns:
                     continue
-                for index, other in enumerate(board.shape.groups):
-                    if seen.intersection(other.values[column]):
-                        tags[index] |= tag
+                for other, candidate in enumerate(state.shape.groups):
+                    if taken.intersection(candidate.values[column]):
+                        tags[other] |= tag
 
 
-def _charged(
+def _charge_counters(
     shape: NodeShape, group: GroupShape
-) -> tuple[tuple[CounterShape, ...], Sets] | None:
-    """Draw from counters and settle compatibility groups; None: impossible."""
+) -> tuple[tuple[CounterShape, ...], CounterSets] | None:
+    """Draw from counters and narrow compatibility groups; None: impossible."""
     if not (group.traits.draws or group.traits.groups):
         return shape.counters, shape.sets
     counters, sets = list(shape.counters), list(shape.sets)
@@ -221,51 +255,56 @@ def _charged(
         counters[number] = CounterShape(counter.left - amount, counter.identity)
     for number, names in group.traits.groups:
         allowed, identity = sets[number]
-        both = names if allowed is None else tuple(n for n in allowed if n in names)
-        if not both:
+        common = names if allowed is None else tuple(n for n in allowed if n in names)
+        if not common:
             return None
-        sets[number] = (both, identity)
+        sets[number] = (common, identity)
     return tuple(counters), tuple(sets)
 
 
-def _shared(group: GroupShape, kind: int) -> GroupShape | None:
-    """Take a share of a device; it draws from counters only once."""
-    left, cost = group.traits.left or (), group.traits.costs[kind]
-    after = tuple(a - c for a, c in zip(left, cost, strict=True))
-    if min(after, default=0) < 0:
+def _take_share(group: GroupShape, kind: int) -> GroupShape | None:
+    """Take a share of a device; None: too little is left.
+
+    The first share has drawn from counters, so the rest of the device draws no more.
+    """
+    capacities, costs = group.traits.left or (), group.traits.costs[kind]
+    rest = tuple(left - cost for left, cost in zip(capacities, costs, strict=True))
+    if min(rest, default=0) < 0:
         return None
-    traits = Traits(left=after, costs=group.traits.costs)
+    traits = Traits(left=rest, costs=group.traits.costs)
     return GroupShape(group.mask, group.values, group.size, traits, group.identity)
 
 
-def _exclusive(shape: NodeShape, attributes: tuple[int, ...]) -> set[tuple[int, int]]:
-    """Find the values, by attribute, that only one group has."""
+def _find_exclusive_values(
+    shape: NodeShape, attributes: tuple[int, ...]
+) -> set[tuple[int, int]]:
+    """Find the (attribute, value) pairs that only one group has."""
     owners: dict[tuple[int, int], int] = {}
     for index, group in enumerate(shape.groups):
         for attribute, values in zip(attributes, group.values, strict=True):
             for value in values:
-                known = owners.setdefault((attribute, value), index)
-                if known != index:
+                owner = owners.setdefault((attribute, value), index)
+                if owner != index:
                     owners[attribute, value] = -1
     return {key for key, owner in owners.items() if owner >= 0}
 
 
-def _look(
+def _make_signature(
     group: GroupShape,
     tag: int,
     exclusive: set[tuple[int, int]],
     attributes: tuple[int, ...],
 ) -> object:
-    """Say what a group is like; groups of equal looks may be exchanged.
+    """Sum up what a group is like; groups of equal signatures may be exchanged.
 
     A value that nobody else has does not count, only where else the group has it.
     """
     columns: list[tuple[object, ...]] = []
-    own: dict[tuple[int, int], int] = {}
+    own_numbers: dict[tuple[int, int], int] = {}
     for attribute, values in zip(attributes, group.values, strict=True):
         columns.append(
             tuple(
-                ("own", own.setdefault((attribute, value), len(own)))
+                ("own", own_numbers.setdefault((attribute, value), len(own_numbers)))
                 if (attribute, value) in exclusive
                 else value
                 for value in values

@@ -9,10 +9,10 @@ from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision
 from solver.engines.choose import DIRECT, PATTERN, choose_engine
-from solver.engines.pattern.columns.enumeration import maximal
+from solver.engines.pattern.columns.enumeration import keep_maximal
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.states.graph import Graph
-from solver.engines.pattern.states.resources import Levels
+from solver.engines.pattern.states.resources import ResourceLevels
 from solver.engines.pattern.states.steps import Steps
 from solver.errors import TooManyStepsError
 from solver.kinds.demand import Demand
@@ -190,7 +190,7 @@ def test_steps_of_many_kinds_of_pod_are_counted_before_they_are_made() -> None:
     demand = Demand(problem.gangs)
     graph = Graph(demand, node_kinds(problem, demand.query))
     graph.edges = graph.edges * 2_000_000
-    nothing = Levels(((),), ((),), ())
+    nothing = ResourceLevels(((),), ((),), ())
     with pytest.raises(TooManyStepsError):
         Steps(graph, demand.member_kinds, nothing, [0])
 
@@ -198,5 +198,5 @@ def test_steps_of_many_kinds_of_pod_are_counted_before_they_are_made() -> None:
 def test_too_many_patterns_are_not_compared() -> None:
     """Patterns of which none contains another would be compared in pairs."""
     alike = [Pattern((i,), ((0, i), (1, 4000 - i))) for i in range(4000)]
-    assert maximal(alike) is None
-    assert maximal(alike[:100]) == alike[:100]
+    assert keep_maximal(alike) is None
+    assert keep_maximal(alike[:100]) == alike[:100]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from msgspec import structs
 
-from solver.engines.pattern.states.canonical import canonical
+from solver.engines.pattern.states.canonical import canonicalize
 from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import PLAIN, Traits
 
@@ -130,9 +130,9 @@ def test_numbering_changes_no_name(seed: int) -> None:
     """Groups in any order, values, counters and sets under any numbers: one shape."""
     draw = random.Random(seed)
     shape = drawn_shape(draw)
-    name = canonical(shape, ATTRIBUTES).shape
+    name = canonicalize(shape, ATTRIBUTES).shape
     for _ in range(5):
-        assert canonical(renumbered(shape, draw), ATTRIBUTES).shape == name
+        assert canonicalize(renumbered(shape, draw), ATTRIBUTES).shape == name
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -141,7 +141,9 @@ def test_what_truly_differs_has_another_name(seed: int) -> None:
     draw = random.Random(seed)
     shape = drawn_shape(draw)
     other = renumbered(changed(shape, draw), draw)
-    assert canonical(other, ATTRIBUTES).shape != canonical(shape, ATTRIBUTES).shape
+    assert (
+        canonicalize(other, ATTRIBUTES).shape != canonicalize(shape, ATTRIBUTES).shape
+    )
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -149,7 +151,7 @@ def test_order_leads_back_to_the_groups(seed: int) -> None:
     """It is a permutation, and each group is and shares what it was and shared."""
     draw = random.Random(seed)
     shape = renumbered(drawn_shape(draw), draw)
-    found = canonical(shape, ATTRIBUTES)
+    found = canonicalize(shape, ATTRIBUTES)
     before = [shape.groups[index] for index in found.order]
     assert sorted(found.order) == list(range(len(shape.groups)))
     assert list(map(facts, found.shape.groups)) == list(map(facts, before))
@@ -164,8 +166,8 @@ def test_order_leads_back_to_the_groups(seed: int) -> None:
 def test_a_name_is_its_own_name() -> None:
     """Naming what was named changes nothing, not even the order."""
     for seed in range(50):
-        name = canonical(drawn_shape(random.Random(seed)), ATTRIBUTES).shape
-        again = canonical(name, ATTRIBUTES)
+        name = canonicalize(drawn_shape(random.Random(seed)), ATTRIBUTES).shape
+        again = canonicalize(name, ATTRIBUTES)
         assert again.shape == name
         assert again.order == tuple(range(len(name.groups)))
 
@@ -179,7 +181,7 @@ def of_roots(*roots: tuple[int, ...]) -> NodeShape:
 def test_who_is_together_is_told_apart() -> None:
     """Four devices in twos, and one with three: the same counts, not the same node."""
     twos, three = of_roots((1,), (1,), (2,), (2,)), of_roots((1,), (1,), (1,), (2,))
-    assert canonical(twos, ATTRIBUTES).shape != canonical(three, ATTRIBUTES).shape
+    assert canonicalize(twos, ATTRIBUTES).shape != canonicalize(three, ATTRIBUTES).shape
 
 
 def test_where_counters_belong_is_told_apart() -> None:
@@ -193,7 +195,7 @@ def test_where_counters_belong_is_told_apart() -> None:
         )
         return NodeShape(groups, 1, counters)
 
-    one, two = (canonical(parts(*draws), ATTRIBUTES) for draws in ((0, 0), (0, 1)))
+    one, two = (canonicalize(parts(*draws), ATTRIBUTES) for draws in ((0, 0), (0, 1)))
     assert one.shape != two.shape
 
 
@@ -201,7 +203,7 @@ def test_tags_tell_groups_apart() -> None:
     """Which of two equal devices is tagged does not matter; that one is, does."""
     shape = of_roots((1,), (2,))
     first, second, none = (
-        canonical(shape, ATTRIBUTES, tags) for tags in ((1, 0), (0, 1), (0, 0))
+        canonicalize(shape, ATTRIBUTES, tags) for tags in ((1, 0), (0, 1), (0, 0))
     )
     assert [(1, 0)[index] for index in first.order] == [
         (0, 1)[index] for index in second.order
@@ -217,13 +219,13 @@ def test_one_value_in_two_columns_of_an_attribute_is_one() -> None:
     crossed = NodeShape(
         (GroupShape(1, ((1,), (2,)), 1), GroupShape(2, ((2,), (1,)), 1)), 3
     )
-    assert canonical(same, (0, 0)).shape != canonical(crossed, (0, 0)).shape
-    assert canonical(same, (0, 1)).shape == canonical(crossed, (0, 1)).shape
+    assert canonicalize(same, (0, 0)).shape != canonicalize(crossed, (0, 0)).shape
+    assert canonicalize(same, (0, 1)).shape == canonicalize(crossed, (0, 1)).shape
 
 
 def test_what_nobody_draws_from_is_left_out() -> None:
     """An unused counter makes no node different."""
     shape = of_roots((1,), (1,))
     more = structs.replace(shape, counters=(CounterShape(7),), sets=((None, ()),))
-    assert canonical(more, ATTRIBUTES).shape == canonical(shape, ATTRIBUTES).shape
+    assert canonicalize(more, ATTRIBUTES).shape == canonicalize(shape, ATTRIBUTES).shape
     assert shape.groups[0].traits is PLAIN

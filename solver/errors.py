@@ -3,7 +3,7 @@
 SolverError
 |-- VerdictMissingError        a Problem whose selector table is incomplete
 |-- SandboxUnavailableError    no process to evaluate selectors in: an installation
-|                             without the CEL engine
+|                              without the CEL engine
 |-- RefusedError               a gang that is not tried, with the Reason
 |-- ExpectedError              an expected kind of pods whose numbers are out of range
 |-- DeviceError                what drivers or users wrote about devices cannot be read

@@ -8,7 +8,7 @@ SolverError
 |-- ExpectedError              an expected kind of pods whose numbers are out of range
 |-- DeviceError                what drivers or users wrote about devices cannot be read
 |   |-- NodeSelectorError      a NodeSelector with a malformed comparison
-|   |-- GatherError            the pools of a node: a slice's node selection is malformed
+|   |-- GatherError            the pools of a node: a malformed node selection
 |   `-- AmountError            an amount of capacity that cannot be computed
 |-- PatternLimitError          the pattern engine gives up: the direct model decides
 |   |-- TooManyPlacementsError to place one pod on a node

@@ -33,7 +33,7 @@ _NS = 1_000_000_000
 _ACK_TOKENS = 9
 """`$JS.ACK.<stream>.<consumer>.<...>`; longer ones have a domain and an account."""
 
-_FILLED = ("TopicBatch Completed", "MaxBytes")
+_FILLED = ("Batch Completed", "MaxBytes")
 """A pull that brought as much as it was allowed to, in the server's words."""
 
 

@@ -29,9 +29,9 @@ MAX_BATCH = 1_000
 """Messages in an atomic batch, set by the server."""
 _WINDOW_MESSAGES = 512
 
-_BATCH_ID = "Nats-TopicBatch-Id"
-_BATCH_SEQUENCE = "Nats-TopicBatch-Sequence"
-_BATCH_COMMIT = "Nats-TopicBatch-Commit"
+_BATCH_ID = "Nats-Batch-Id"
+_BATCH_SEQUENCE = "Nats-Batch-Sequence"
+_BATCH_COMMIT = "Nats-Batch-Commit"
 
 _EXISTS = frozenset({10077})
 _STALE = frozenset({10071, 10164})

@@ -190,10 +190,16 @@ class Bus:
     ) -> AsyncIterator[TopicBatch[M]]:
         """Read what a topic holds now, then end; earlier when `stop` is set."""
         done = asyncio.Event()
-        batches = self.read(
-            topic, *names, stop=done, start=start, survives_restart=True
-        )
-        async for batch in batches:
+        async for batch in reader.read(
+            self._connection,
+            (topic,),
+            names,
+            done,
+            start=start,
+            counts=Counter(),
+            survives_restart=True,
+            once=True,
+        ):
             yield batch
             if batch.caught_up or (stop is not None and stop.is_set()):
                 done.set()

@@ -39,6 +39,7 @@ async def read(
     start: Start,
     counts: Counter[str],
     survives_restart: bool,
+    once: bool = False,
 ) -> AsyncIterator[TopicBatch[Any]]:
     """Read topics of one stream until `stop` is set; see `Bus.read`."""
     (stream,) = {topic.stream for topic in topics}
@@ -53,7 +54,7 @@ async def read(
             raise RestartError(f"the stream {stream} has lost messages")
         batch = _read_fetched(fetched, topics_by_entity, counts)
         count += len(batch.messages)
-        if batch.caught_up and not caught_up:
+        if batch.caught_up and not (caught_up or once):
             log.info("stream.synced", stream=stream, messages=count)
         caught_up = batch.caught_up
         yield batch

@@ -152,10 +152,13 @@ async def decision_on(bus: Bus, gang: Gang) -> DecisionMessage | None:
 
 
 async def eventually(
-    ask: Callable[[], Awaitable[object]], what: str, within_s: float = 20.0
+    holds: Callable[[], object], what: str, within_s: float = 20.0
 ) -> None:
-    """Wait until something holds; fails with its name."""
+    """Wait until something holds, asked as a function or a coroutine function."""
     deadline = time.monotonic() + within_s
-    while not await ask():
+    while True:
+        answer = holds()
+        if await answer if isinstance(answer, Awaitable) else answer:
+            return
         assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
         await asyncio.sleep(0.02)

@@ -1,0 +1,163 @@
+"""The one reader of the bus: each service refuses and restarts in the same way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from contracts import topics
+from contracts.ids import GangUID, Namespace, NodeName
+from contracts.messages import (
+    CommandMessage,
+    DevicesAnnounced,
+    HealthJudged,
+    ReleaseGang,
+)
+from contracts.topics import Topic
+from publisher.cluster.gang_bus import GangBus
+from publisher.config import PublisherConfig
+from publisher.gangs.view import GroupKey
+from publisher.service import open_service
+from publisher.slices.announced_pools import AnnouncedPools
+from publisher.slices.announcements import Announcements
+from runtime.bus.bus import Bus
+from runtime.errors import RestartError
+from runtime.run import serve
+from runtime.wire import Outgoing, Refused
+from tests.builders import decisions
+from tests.builders.decisions import CLUSTER
+from tests.lab.nats_server import LabServer
+from tests.lab.services import eventually
+
+NODE = NodeName("n1")
+WAIT_S = 10.0
+
+
+async def _make_anew(bus: Bus, stream: str) -> None:
+    """Delete a stream and create it again: what it held is lost."""
+    (settings,) = (s for s in topics.STREAMS if s.name == stream)
+    connection = bus._connection
+    await connection.request(f"$JS.API.STREAM.DELETE.{stream}")
+    await bus.ensure_streams((settings,))
+
+
+async def test_the_reader_that_opens_gates_checks_messages_against_their_subjects(
+    bus: Bus,
+) -> None:
+    """A decision that came on another gang's subject decides nothing."""
+    changed: list[GroupKey] = []
+
+    async def note(groups: Iterable[GroupKey]) -> None:
+        changed.extend(groups)
+
+    decision = decisions.gang_allocated()
+    another = topics.DECISIONS.subject(CLUSTER, decision.namespace, "another")
+    data = topics.DECISIONS.codec.encode(decision)
+    await bus.publish(Outgoing(subject=another, data=data))
+    gang_bus = GangBus(CLUSTER, bus, note)
+    stop = asyncio.Event()
+    tasks = [asyncio.ensure_future(task(stop)) for task in gang_bus.tasks().values()]
+    async with asyncio.timeout(WAIT_S):
+        await gang_bus.synced.wait()
+    stop.set()
+    await asyncio.gather(*tasks)
+
+    assert gang_bus.counts["dec.refused"] == 1
+    assert gang_bus.counts["dec"] == 0
+
+
+@pytest.mark.parametrize("topic", [topics.INVENTORIES, topics.HEALTH])
+async def test_announcements_end_when_their_stream_is_made_anew(
+    bus: Bus, topic: Topic[DevicesAnnounced | HealthJudged]
+) -> None:
+    """What nodes said on the stream before would be believed for ever."""
+    announcements = Announcements(CLUSTER, bus, AnnouncedPools(lambda *_: True))
+    inventory = DevicesAnnounced(cluster=CLUSTER, node=NODE)
+    await bus.publish(Outgoing.of(topics.INVENTORIES, inventory))
+    health = HealthJudged(cluster=CLUSTER, node=NODE)
+    await bus.publish(Outgoing.of(topics.HEALTH, health))
+    stop = asyncio.Event()
+    name = {"inv": "inventories", "health": "health"}[topic.entity]
+    task = asyncio.ensure_future(announcements.tasks()[name](stop))
+    await eventually(lambda: announcements.counts[topic.entity], "read")
+    await _make_anew(bus, topic.stream)
+    async with asyncio.timeout(WAIT_S):
+        with pytest.raises(RestartError, match=topic.stream):
+            await task
+
+
+async def test_the_folder_sink_ends_when_decisions_are_lost(
+    bus: Bus,
+    nats_server: LabServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without a cluster the decisions are the truth about what is taken."""
+    folder = str(tmp_path / "manifests")
+    config = PublisherConfig(cluster=CLUSTER, servers=(nats_server.url,), folder=folder)
+    log: list[str] = []
+
+    def logged(text: str) -> bool:
+        log.append(capsys.readouterr().out)
+        return text in "".join(log)
+
+    await bus.publish(Outgoing.of(topics.DECISIONS, decisions.gang_pending()))
+    stop = asyncio.Event()
+    running = asyncio.ensure_future(
+        serve("publisher", lambda: open_service(config), stop)
+    )
+    await eventually(lambda: logged("stream=DEC"), "decisions are read")
+    await _make_anew(bus, "DEC")
+    async with asyncio.timeout(WAIT_S):
+        assert await running == 1
+    assert logged("the stream DEC has lost messages")
+
+
+async def test_refused_messages_are_counted_named_and_logged_alike(
+    bus: Bus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One event, one level, one form, whether bytes, type or subject are wrong."""
+    command = ReleaseGang(cluster=CLUSTER, namespace=Namespace("ns"), uid=GangUID("u"))
+    data = topics.COMMANDS.codec.encode(command)
+    for uid, body in {"a": b"{", "b": b'{"type": "NodeSeen"}', "c": data}.items():
+        subject = topics.COMMANDS.subject(CLUSTER, "ns", uid)
+        await bus.publish(Outgoing(subject=subject, data=body))
+    zipped = topics.COMMANDS.subject(CLUSTER, "ns", "d")
+    headers = {"Content-Encoding": "zstd"}
+    await bus.publish(Outgoing(subject=zipped, data=b"no zstd", headers=headers))
+    await bus.publish(Outgoing.of(topics.COMMANDS, command))
+
+    counts: Counter[str] = Counter()
+    stop = asyncio.Event()
+    refused: list[Refused] = []
+    messages: list[CommandMessage | None] = []
+    batches = bus.read(topics.COMMANDS, CLUSTER, stop=stop, counts=counts)
+    async with asyncio.timeout(WAIT_S):
+        async for batch in batches:
+            refused += batch.refused
+            messages += [incoming.message for incoming in batch.messages]
+            if batch.caught_up:
+                stop.set()
+
+    assert messages == [command]
+    assert sorted(r.subject[-1] for r in refused) == ["a", "b", "c", "d"]
+    assert counts == {"cmd": 1, "cmd.refused": 4}
+    lines = [
+        line
+        for line in capsys.readouterr().out.split("\n")
+        if "message.refused" in line
+    ]
+    assert len(lines) == 4
+    assert all("warning" in line for line in lines)
+
+
+async def test_what_a_topic_holds_is_read_once_and_no_longer(bus: Bus) -> None:
+    """`read_existing` ends by itself once it has caught up, with nothing, too."""
+    async with asyncio.timeout(WAIT_S):
+        batches = [batch async for batch in bus.read_existing(topics.COMMANDS, CLUSTER)]
+    assert not any(batch.messages for batch in batches)
+    assert batches[-1].caught_up

@@ -1,4 +1,4 @@
-"""Slices, devices and taint rules: every rule, broken one at a time."""
+"""Slices: every rule, broken one at a time."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.device import (
-    Device,
-    DeviceAttribute,
     NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
 )
 from contracts.ids import NodeName
 from contracts.validate import Validated
 from tests.builders import (
     DRIVER,
-    Version,
     counter_set,
     device,
     devices,
     resource_slice,
     taint,
-    taint_rule,
 )
 from tests.builders.violations import assert_broken
 
@@ -123,72 +117,6 @@ def test_counter_sets_live_in_their_own_slices() -> None:
     assert_broken(empty, "spec.sharedCounters[0].counters: Required value")
 
 
-@pytest.mark.parametrize(
-    ("broken", "beginning"),
-    [
-        (device("GPU"), '.name: Invalid value: "GPU"'),
-        (device("g" * 64), ".name: Invalid value"),
-        (device(""), ".name: Required value"),
-        (device(attributes={"a/b/c": 1}), '.attributes: Invalid value: "a/b/c"'),
-        (device(attributes={"/b": 1}), '.attributes: Invalid value: "/b"'),
-        (device(attributes={"a/": 1}), '.attributes: Invalid value: "a/"'),
-        (device(attributes={"a-b": 1}), '.attributes: Invalid value: "a-b"'),
-        (device(attributes={"a" * 33: 1}), ".attributes: Too long: may not be more th"),
-        (device(attributes={"s": "x" * 65}), ".attributes[s].string: Too long"),
-        (device(attributes={"s": "é" * 33}), ".attributes[s].string: Too long"),
-        (device(attributes={"v": Version("1.0")}), ".attributes[v].version: Invalid v"),
-        (device(attributes={"v": Version("01.0.0")}), ".attributes[v].version: Inv"),
-        (device(attributes={"v": [Version("x")]}), ".attributes[v].versions[0]: Inv"),
-        (device(attributes={"i": 2**63}), ".attributes[i].int: Invalid value"),
-        (device(attributes={f"a{i}": i for i in range(33)}), ": Invalid value: 33"),
-        (device(attributes={"a": list(range(49))}), ": Invalid value: 49"),
-        (
-            device(capacity={f"c{i}": 1 for i in range(33)}),
-            ": Invalid value: 33: the total number of attributes and capacities",
-        ),
-        (device(taints=(taint(),) * 17), ".taints: Too many: 17"),
-        (device(taints=(taint(key=""),)), '.taints[0].key: Invalid value: ""'),
-        (device(taints=(taint(value="a b"),)), ".taints[0].value: Invalid value"),
-        (device(taints=(taint(effect=""),)), ".taints[0].effect: Required value"),
-        (
-            device(consumes={f"c{i}": {"m": 1} for i in range(3)}),
-            ".consumesCounters: Too many: 3",
-        ),
-        (device(consumes={"c": {}}), ".consumesCounters[0].counters: Required value"),
-        (device(consumes={"c": {"M": 1}}), ".consumesCounters[0].counters: Invalid"),
-        (device(binding_conditions=("A",)), ".bindingFailureConditions: Invalid value"),
-        (
-            device(
-                binding_conditions=tuple("abcde"), binding_failure_conditions=("F",)
-            ),
-            ".bindingConditions: Too many: 5",
-        ),
-        (
-            device(binding_conditions=("A",), binding_failure_conditions=("A",)),
-            '.bindingFailureConditions[0]: Invalid value: "A": must not overlap',
-        ),
-    ],
-)
-def test_a_broken_device_is_refused(broken: Device, beginning: str) -> None:
-    assert_broken(resource_slice(broken), f"spec.devices[0]{beginning}")
-
-
-@pytest.mark.parametrize(
-    ("attribute", "beginning"),
-    [
-        (DeviceAttribute(), 'x]: Invalid value: "": exactly one value'),
-        (DeviceAttribute(int_value=1, bool_value=True), 'x]: Invalid value: "int, boo'),
-        (DeviceAttribute(int_values=()), 'x].ints: Invalid value: "[]": must not be'),
-    ],
-)
-def test_an_attribute_has_exactly_one_value(
-    attribute: DeviceAttribute, beginning: str
-) -> None:
-    broken = replace(device(), attributes={"x": attribute})
-
-    assert_broken(resource_slice(broken), f"spec.devices[0].attributes[{beginning}")
-
-
 def test_a_partition_type_is_a_string_of_each_device_with_counters() -> None:
     def judged(**attributes: Any) -> Validated:
         part = device("a", consumes={"c": {"m": 1}}, attributes=attributes)
@@ -199,63 +127,3 @@ def test_a_partition_type_is_a_string_of_each_device_with_counters() -> None:
     assert_broken(judged(profile="1g"))
     assert_broken(judged(), f"{place}: Required value")
     assert_broken(judged(profile=1), f"{place}: Invalid value")
-
-
-def requirement(key: str, operator: str, *items: str) -> NodeSelectorRequirement:
-    return NodeSelectorRequirement(key=key, operator=operator, values=items)
-
-
-@pytest.mark.parametrize(
-    ("term", "beginning"),
-    [
-        (
-            {"match_expressions": (requirement("a", "In"),)},
-            "Expressions[0].values: Req",
-        ),
-        (
-            {"match_expressions": (requirement("a", "Exists", "b"),)},
-            "Expressions[0].val",
-        ),
-        (
-            {"match_expressions": (requirement("a", "Gt", "1", "2"),)},
-            "Expressions[0].v",
-        ),
-        (
-            {"match_expressions": (requirement("a", "Is", "b"),)},
-            "Expressions[0].operat",
-        ),
-        ({"match_expressions": (requirement("a b", "Exists"),)}, "Expressions[0].key"),
-        (
-            {"match_expressions": (requirement("a", "In", "-"),)},
-            "Expressions[0].values[",
-        ),
-        ({"match_fields": (requirement("a", "In", "b"),)}, "Fields[0].key: Invalid"),
-        (
-            {"match_fields": (requirement("metadata.name", "In", "a", "b"),)},
-            "Fields[0].values: Required",
-        ),
-        (
-            {"match_fields": (requirement("metadata.name", "Exists"),)},
-            "Fields[0].operator: Invalid",
-        ),
-    ],
-)
-def test_a_node_selector_that_cannot_be_evaluated_is_refused(
-    term: dict[str, Any], beginning: str
-) -> None:
-    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(**term),))
-    path = "spec.nodeSelector.nodeSelectorTerms[0].match"
-
-    assert_broken(resource_slice(node_selector=selector), f"{path}{beginning}")
-
-
-def test_a_taint_rule_selects_by_valid_names() -> None:
-    broken = taint_rule(taint(key="a b"), driver="A B", pool="", device="X")
-
-    assert_broken(
-        broken,
-        "spec.deviceSelector.driver: Invalid value",
-        "spec.deviceSelector.pool: Required value",
-        "spec.deviceSelector.device: Invalid value",
-        "spec.taint.key: Invalid value",
-    )

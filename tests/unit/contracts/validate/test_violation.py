@@ -1,0 +1,54 @@
+"""How a broken rule is said, and how lists are checked."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.validate.violation import (
+    Violation,
+    Violations,
+    each,
+    each_unique,
+    invalid,
+    one_of,
+    unsupported,
+)
+
+
+def no_odd_number(number: int, path: str) -> Violations:
+    """Refuse what is odd."""
+    if number % 2:
+        yield invalid(path, number, "must be even")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("a", '"a"'), (True, "true"), (7, "7"), ("\n", '"\\n"')]
+)
+def test_a_value_is_shown_as_in_json(value: object, shown: str) -> None:
+    """Whoever reads a violation sees which type the value has."""
+    assert str(invalid("at", value, "no")) == f"at: Invalid value: {shown}: no"
+
+
+def test_what_is_empty_is_left_out() -> None:
+    """A rule without a message ends with the rule."""
+    assert str(Violation(field="at", rule="Required value")) == "at: Required value"
+
+
+def test_a_list_that_is_too_long_is_not_looked_into() -> None:
+    """Its length is the one violation, whatever its items are."""
+    assert [v.rule for v in each([1, 1, 1], 2, "at", no_odd_number)] == ["Too many"]
+    paths = [v.field for v in each([2, 1, 3], 3, "at", no_odd_number)]
+    assert paths == ["at[1]", "at[2]"]
+
+
+def test_a_repeated_key_is_named_where_it_is_repeated() -> None:
+    """The first of two is right, the second is the duplicate."""
+    repeated = each_unique([2, 4, 2], 3, "at", no_odd_number, lambda number: number)
+    assert list(map(str, repeated)) == ["at[2]: Duplicate value: 2"]
+
+
+def test_a_closed_set_names_what_it_holds() -> None:
+    """An empty value is missing, another one is unsupported."""
+    assert list(one_of("at", "a", ("a", "b"))) == []
+    assert [v.rule for v in one_of("at", "", ("a",))] == ["Required value"]
+    assert list(one_of("at", "c", ("a",))) == [unsupported("at", "c", ("a",))]

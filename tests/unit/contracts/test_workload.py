@@ -19,5 +19,5 @@ from contracts.workload import Node, NodeCondition, NodeStatus
 def test_a_node_is_ready_if_it_says_so(
     conditions: tuple[NodeCondition, ...], is_ready: bool | None
 ) -> None:
-    """A kubelet that is silent is not ready; a Node that nobody watches is not known."""
+    """A silent kubelet is not ready; of a Node that nobody judged nothing is known."""
     assert Node(status=NodeStatus(conditions=conditions)).is_ready is is_ready

@@ -12,10 +12,10 @@ from contracts.errors import DecodeError
 from contracts.pods.node_affinity import (
     NODE_AFFINITY,
     REQUIRED,
-    pinned_node,
-    required_nodes,
-    required_pods,
-    unreadable_numbers,
+    find_unreadable_numbers,
+    list_required_pods,
+    read_pinned_node,
+    read_required_nodes,
 )
 
 
@@ -46,7 +46,7 @@ def test_a_pod_is_pinned_by_the_one_node_that_every_term_names(
     affinity: dict[str, Any], node: str | None
 ) -> None:
     """Terms are alternatives, so one that names no node or another unpins it."""
-    assert pinned_node(affinity) == node
+    assert read_pinned_node(affinity) == node
 
 
 def test_preferences_require_nothing() -> None:
@@ -54,14 +54,14 @@ def test_preferences_require_nothing() -> None:
     preferred: dict[str, Any] = {
         "preferredDuringSchedulingIgnoredDuringExecution": [{}]
     }
-    assert required_nodes({NODE_AFFINITY: preferred}) is None
-    assert required_pods({"podAffinity": preferred}) == ()
+    assert read_required_nodes({NODE_AFFINITY: preferred}) is None
+    assert list_required_pods({"podAffinity": preferred}) == ()
 
 
 def test_pods_that_must_be_near_or_far_are_named() -> None:
     """What only other pods can decide is shown by the field."""
     affinity = {"podAffinity": {REQUIRED: []}, "podAntiAffinity": {REQUIRED: [{}]}}
-    assert required_pods(affinity) == (f"podAntiAffinity.{REQUIRED}",)
+    assert list_required_pods(affinity) == (f"podAntiAffinity.{REQUIRED}",)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_malformed_affinity_is_refused_by_its_field(
 ) -> None:
     """Nothing that cannot be read is taken for a preference."""
     with pytest.raises(DecodeError) as raised:
-        required_nodes(affinity)
+        read_required_nodes(affinity)
     assert raised.value.field.endswith(field)
 
 
@@ -93,7 +93,7 @@ def test_numbers_that_are_none_are_named_by_path() -> None:
     texts = {"matchExpressions": [{"key": "k", "operator": "In", "values": ["x"]}]}
     raw = {"nodeSelectorTerms": [*terms, texts]}
     selector = convert(raw, NodeSelector, "selector")
-    assert list(unreadable_numbers(selector)) == [
+    assert list(find_unreadable_numbers(selector)) == [
         "nodeSelectorTerms[1].matchExpressions[0].values[0]",
         "nodeSelectorTerms[2].matchExpressions[0].values[0]",
     ]

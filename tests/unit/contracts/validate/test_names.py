@@ -13,23 +13,23 @@ from contracts.validate.violation import Violations
 @pytest.mark.parametrize(
     ("check", "accepted", "refused"),
     [
-        (names.dns_label, "a" * 63, "a" * 64),
-        (names.dns_label, "a-0", "a.b"),
-        (names.dns_subdomain, "a.b-c.0", "a..b"),
-        (names.dns_subdomain, "a" * 253, "a" * 254),
-        (names.driver_name, "GPU.example.com", "gpu_1"),
-        (names.driver_name, "a" * 63, "a" * 64),
-        (names.pool_name, "rack-1/node-1", "rack-1//node-1"),
-        (names.qualified_name, "_index9", "9index"),
-        (names.qualified_name, "d.io/" + "a" * 32, "d.io/" + "a" * 33),
-        (names.fully_qualified_name, "d.io/a", "a"),
-        (names.label_key, "d.io/A_b.c", "d.io/"),
-        (names.label_key, "a" * 63, "a" * 64),
-        (names.label_value, "", "-a"),
-        (names.extended_resource_name, "example.com/gpu", "requests.d.io/gpu"),
-        (names.semantic_version, "1.0.0-rc.1+b-1", "1.0.0-01"),
+        (names.check_dns_label, "a" * 63, "a" * 64),
+        (names.check_dns_label, "a-0", "a.b"),
+        (names.check_dns_subdomain, "a.b-c.0", "a..b"),
+        (names.check_dns_subdomain, "a" * 253, "a" * 254),
+        (names.check_driver_name, "GPU.example.com", "gpu_1"),
+        (names.check_driver_name, "a" * 63, "a" * 64),
+        (names.check_pool_name, "rack-1/node-1", "rack-1//node-1"),
+        (names.check_qualified_name, "_index9", "9index"),
+        (names.check_qualified_name, "d.io/" + "a" * 32, "d.io/" + "a" * 33),
+        (names.check_fully_qualified_name, "d.io/a", "a"),
+        (names.check_label_key, "d.io/A_b.c", "d.io/"),
+        (names.check_label_key, "a" * 63, "a" * 64),
+        (names.check_label_value, "", "-a"),
+        (names.check_extended_resource_name, "example.com/gpu", "requests.d.io/gpu"),
+        (names.check_semantic_version, "1.0.0-rc.1+b-1", "1.0.0-01"),
         (
-            names.uuid,
+            names.check_uuid,
             "7c1b0f8e-4a57-4f2f-9d6e-0d2f6f3f0a01",
             "7C1B0F8E-4A57-4F2F-9D6E-0D2F6F3F0A01",
         ),
@@ -45,5 +45,5 @@ def test_a_name_within_its_rule_is_accepted_and_the_next_refused(
 
 def test_a_name_of_many_parts_is_refused_part_by_part() -> None:
     """Every broken part of a pool's name is shown on its own."""
-    violations = list(names.pool_name("A/b/C", "at"))
+    violations = list(names.check_pool_name("A/b/C", "at"))
     assert [text.message.partition(":")[0] for text in violations] == ['"A"', '"C"']

@@ -7,10 +7,10 @@ import pytest
 from contracts.validate.violation import (
     Violation,
     Violations,
-    each,
-    each_unique,
+    check_each,
+    check_each_unique,
+    check_one_of,
     invalid,
-    one_of,
     unsupported,
 )
 
@@ -36,19 +36,23 @@ def test_what_is_empty_is_left_out() -> None:
 
 def test_a_list_that_is_too_long_is_not_looked_into() -> None:
     """Its length is the one violation, whatever its items are."""
-    assert [v.rule for v in each([1, 1, 1], 2, "at", no_odd_number)] == ["Too many"]
-    paths = [v.field for v in each([2, 1, 3], 3, "at", no_odd_number)]
+    assert [v.rule for v in check_each([1, 1, 1], 2, "at", no_odd_number)] == [
+        "Too many"
+    ]
+    paths = [v.field for v in check_each([2, 1, 3], 3, "at", no_odd_number)]
     assert paths == ["at[1]", "at[2]"]
 
 
 def test_a_repeated_key_is_named_where_it_is_repeated() -> None:
     """The first of two is right, the second is the duplicate."""
-    repeated = each_unique([2, 4, 2], 3, "at", no_odd_number, lambda number: number)
+    repeated = check_each_unique(
+        [2, 4, 2], 3, "at", no_odd_number, lambda number: number
+    )
     assert list(map(str, repeated)) == ["at[2]: Duplicate value: 2"]
 
 
 def test_a_closed_set_names_what_it_holds() -> None:
     """An empty value is missing, another one is unsupported."""
-    assert list(one_of("at", "a", ("a", "b"))) == []
-    assert [v.rule for v in one_of("at", "", ("a",))] == ["Required value"]
-    assert list(one_of("at", "c", ("a",))) == [unsupported("at", "c", ("a",))]
+    assert list(check_one_of("at", "a", ("a", "b"))) == []
+    assert [v.rule for v in check_one_of("at", "", ("a",))] == ["Required value"]
+    assert list(check_one_of("at", "c", ("a",))) == [unsupported("at", "c", ("a",))]

@@ -85,8 +85,8 @@ class Codec(Generic[T]):
 
 
 def _decode_error(what: str, error: Exception) -> DecodeError:
-    reason, found, path = str(error).rpartition(" - at `")
-    if not found:
+    reason, separator, path = str(error).rpartition(" - at `")
+    if not separator:
         return DecodeError(what, "$", str(error))
     path = path.rstrip("`")
     if path.startswith("key` in `"):

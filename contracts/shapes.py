@@ -1,4 +1,4 @@
-"""Reading an object as a Struct the way Go does: nulls are absent, extras are named.
+"""Reads an object as a Struct the way Go does: nulls are absent, extras are named.
 
 The fields are taken from the Struct types themselves, once a type; an object without
 surprises costs one set comparison for each of its maps. Knows no kind of object.
@@ -39,49 +39,51 @@ def read(
     """
     struct: Any = kind
     walk = _walk_of(struct)
-    found: list[str] = []
-    value = raw if walk is None else walk(raw, found)
-    unknown.extend(path for path in found if path not in ignored)
+    paths: list[str] = []
+    value = raw if walk is None else walk(raw, paths)
+    unknown.extend(path for path in paths if path not in ignored)
     try:
         return convert(value, kind, what)
     except DecodeError as error:
-        path = _exact_path(value, kind, error.field)
+        path = _find_exact_path(value, kind, error.field)
         raise DecodeError(what, path, error.reason) from error
 
 
 @lru_cache(maxsize=1024)
 def _walk_of(kind: Hashable) -> Walk | None:
-    return _walk(inspect.type_info(kind))
+    return _walk_of_type(inspect.type_info(kind))
 
 
-def _walk(info: inspect.Type) -> Walk | None:
+def _walk_of_type(info: inspect.Type) -> Walk | None:
     match info:
         case inspect.StructType():
-            return _struct_walk(info)
+            return _walk_of_struct(info)
         case inspect.VarTupleType():
-            return _list_walk(_walk(info.item_type))
+            return _walk_of_list(_walk_of_type(info.item_type))
         case inspect.DictType():
-            return _map_walk(_walk(info.value_type), _zero(info.value_type))
+            return _walk_of_map(
+                _walk_of_type(info.value_type), _zero_of(info.value_type)
+            )
         case inspect.UnionType():
-            walks = [_walk(member) for member in info.types]
+            walks = [_walk_of_type(member) for member in info.types]
             return next((walk for walk in walks if walk is not None), None)
         case _:
             return None
 
 
-def _struct_walk(info: inspect.StructType) -> Walk:
-    known = frozenset(field.encode_name for field in info.fields)
+def _walk_of_struct(info: inspect.StructType) -> Walk:
+    fields = frozenset(field.encode_name for field in info.fields)
     is_excerpt = issubclass(info.cls, KubernetesExcerpt)
-    walks = [(field.encode_name, _walk(field.type)) for field in info.fields]
+    walks = [(field.encode_name, _walk_of_type(field.type)) for field in info.fields]
     nested = tuple((name, walk) for name, walk in walks if walk is not None)
 
     def walk_struct(value: Any, unknown: list[str]) -> Any:
         if not isinstance(value, dict):
             return value
-        if not is_excerpt and not value.keys() <= known:
-            unknown.extend(str(key) for key in value if key not in known)
+        if not is_excerpt and not value.keys() <= fields:
+            unknown.extend(str(key) for key in value if key not in fields)
         if None in value.values():
-            value = {key: item for key, item in value.items() if item is not None}
+            value = {key: child for key, child in value.items() if child is not None}
         changed: dict[str, Any] = {}
         for name, walk in nested:
             if name in value:
@@ -97,7 +99,7 @@ def _struct_walk(info: inspect.StructType) -> Walk:
     return walk_struct
 
 
-def _list_walk(walk: Walk | None) -> Walk | None:
+def _walk_of_list(walk: Walk | None) -> Walk | None:
     if walk is None:
         return None
 
@@ -119,7 +121,7 @@ def _list_walk(walk: Walk | None) -> Walk | None:
     return walk_list
 
 
-def _map_walk(walk: Walk | None, zero: Any) -> Walk | None:
+def _walk_of_map(walk: Walk | None, zero: Any) -> Walk | None:
     """`zero` is what Go reads a null value as; None where it has no such value."""
     if walk is None and zero is None:
         return None
@@ -128,7 +130,9 @@ def _map_walk(walk: Walk | None, zero: Any) -> Walk | None:
         if not isinstance(value, dict):
             return value
         if zero is not None and None in value.values():
-            value = {key: zero if item is None else item for key, item in value.items()}
+            value = {
+                key: zero if child is None else child for key, child in value.items()
+            }
         if walk is None:
             return value
         changed: dict[str, Any] = {}
@@ -144,7 +148,7 @@ def _map_walk(walk: Walk | None, zero: Any) -> Walk | None:
     return walk_map
 
 
-def _zero(info: inspect.Type) -> Any:
+def _zero_of(info: inspect.Type) -> Any:
     match info:
         case inspect.StrType():
             return ""
@@ -160,28 +164,29 @@ def _join(head: str, tail: str) -> str:
     return head + tail if tail.startswith("[") else f"{head}.{tail}"
 
 
-def _exact_path(value: Any, kind: Any, path: str) -> str:
+def _find_exact_path(value: Any, kind: Any, path: str) -> str:
     """Name the keys that msgspec shows as `[...]`.
 
     Looks for the first entry that does not decode, so its cost is one more decoding.
     """
-    head, found, _ = path.partition("[...]")
-    if not found:
+    head, separator, _ = path.partition("[...]")
+    if not separator:
         return path
-    entries, info = _at(value, inspect.type_info(kind), head)
+    entries, info = _follow(value, inspect.type_info(kind), head)
     if not isinstance(entries, dict) or not isinstance(info, inspect.DictType):
         return path
-    for key, item in entries.items():
-        error = _failure({key: item}, info)
+    for key, entry in entries.items():
+        error = _try_entry({key: entry}, info)
         if error is None:
             continue
+        # This entry does not decode: its own path may have such keys in it again.
         tail = error.field.removeprefix("$[...]")
-        inner = _exact_path(item, _type_of(info.value_type), f"${tail}")
+        inner = _find_exact_path(entry, _type_of(info.value_type), f"${tail}")
         return f"{head}[{key}]{inner.removeprefix('$')}"
     return path
 
 
-def _at(value: Any, info: inspect.Type, path: str) -> tuple[Any, inspect.Type]:
+def _follow(value: Any, info: inspect.Type, path: str) -> tuple[Any, inspect.Type]:
     """Follow a path of field names and indices, without maps."""
     steps = path.removeprefix("$").replace("[", ".[").split(".")
     for step in filter(None, steps):
@@ -206,7 +211,7 @@ def _without_none(info: inspect.Type) -> inspect.Type:
     return info
 
 
-def _failure(entry: dict[Any, Any], info: inspect.DictType) -> DecodeError | None:
+def _try_entry(entry: dict[Any, Any], info: inspect.DictType) -> DecodeError | None:
     maps: Any = dict
     try:
         convert(entry, maps[str, _type_of(info.value_type)], "entry")

@@ -151,7 +151,7 @@ class PodResourceClaimStatus(KubernetesExcerpt, frozen=True, kw_only=True):
 
     name: str = ""
     resource_claim_name: str | None = None
-    """None: generated, and found not to be needed."""
+    """None: the template makes none for this pod."""
 
 
 class PodStatus(KubernetesExcerpt, frozen=True, kw_only=True):

@@ -93,9 +93,9 @@ def decode_object(raw: Any) -> Decoded:
         DecodeError: a value is not of the type that its field has.
     """
     if not isinstance(raw, Mapping):
-        raise DecodeError("object", "$", f"Expected `object`, got {_type(raw)}")
-    api_version, kind = _text(raw, "apiVersion"), _text(raw, "kind")
-    name = _name(raw)
+        raise DecodeError("object", "$", f"Expected `object`, got {_type_of(raw)}")
+    api_version, kind = _text_of(raw, "apiVersion"), _text_of(raw, "kind")
+    name = _name_of(raw)
     what = " ".join(part for part in (kind or "object", name) if part)
     struct = _TYPES.get((api_version, kind))
     if struct is None:
@@ -110,9 +110,9 @@ def decode_object(raw: Any) -> Decoded:
         converted = versions.to_v1(kind, version, dict(raw), misplaced)
         value = read(converted, struct, what, unknown, ignored=_ROOT_FIELDS)
     except DecodeError as error:
-        field = versions.as_written(kind, version, error.field.removeprefix("$."))
+        field = versions.to_written_path(kind, version, error.field.removeprefix("$."))
         raise DecodeError(what, field, error.reason) from error
-    paths = (versions.as_written(kind, version, path) for path in unknown)
+    paths = (versions.to_written_path(kind, version, path) for path in unknown)
     return Decoded(kind=kind, value=value, unknown=(*misplaced, *paths))
 
 
@@ -125,26 +125,26 @@ def flatten(raw: Any) -> Iterator[Mapping[str, Any]]:
     Raises:
         DecodeError: a list's items are no list of objects.
     """
-    kind = _text(raw, "kind") if isinstance(raw, Mapping) else ""
+    kind = _text_of(raw, "kind") if isinstance(raw, Mapping) else ""
     if not kind.endswith("List") or "spec" in raw:
         yield raw
         return
     items = raw.get("items")
     if not isinstance(items, list | tuple | None):
-        raise DecodeError(kind, "items", f"Expected `array`, got {_type(items)}")
+        raise DecodeError(kind, "items", f"Expected `array`, got {_type_of(items)}")
     inherited = (
         {}
         if kind == "List"
         else {
-            "apiVersion": _text(raw, "apiVersion"),
+            "apiVersion": _text_of(raw, "apiVersion"),
             "kind": kind.removesuffix("List"),
         }
     )
-    for index, item in enumerate(items or ()):
-        if not isinstance(item, Mapping):
-            place = f"items[{index}]"
-            raise DecodeError(kind, place, f"Expected `object`, got {_type(item)}")
-        yield from flatten({**inherited, **item})
+    for index, listed in enumerate(items or ()):
+        if not isinstance(listed, Mapping):
+            path = f"items[{index}]"
+            raise DecodeError(kind, path, f"Expected `object`, got {_type_of(listed)}")
+        yield from flatten({**inherited, **listed})
 
 
 def to_kubernetes(value: WritableObject, api_version: str = V1) -> dict[str, Any]:
@@ -172,18 +172,18 @@ def to_kubernetes(value: WritableObject, api_version: str = V1) -> dict[str, Any
     return {**body, "apiVersion": api_version, "kind": kind}
 
 
-def _text(raw: Mapping[str, Any], key: str) -> str:
+def _text_of(raw: Mapping[str, Any], key: str) -> str:
     value = raw.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _name(raw: Mapping[str, Any]) -> str:
+def _name_of(raw: Mapping[str, Any]) -> str:
     metadata = raw.get("metadata")
     if not isinstance(metadata, Mapping):
         return ""
-    parts = (_text(metadata, "namespace"), _text(metadata, "name"))
+    parts = (_text_of(metadata, "namespace"), _text_of(metadata, "name"))
     return "/".join(part for part in parts if part)
 
 
-def _type(value: Any) -> str:
+def _type_of(value: Any) -> str:
     return f"`{type(value).__name__}`"

@@ -34,7 +34,7 @@ _EXACTLY = re.compile(r"(\brequests\[\d+\])\.exactly\b\.?")
 
 
 def to_v1(kind: str, version: str, raw: Json, unknown: list[str]) -> Json:
-    """Give an object the shape of v1; the input is left as it is."""
+    """Return an object in the shape of v1; the input is left as it is."""
     if kind == "ResourceSlice":
         flatten = _device_of_v1beta1 if version == "v1beta1" else None
         return _slice_to_v1(raw, flatten, unknown)
@@ -44,22 +44,22 @@ def to_v1(kind: str, version: str, raw: Json, unknown: list[str]) -> Json:
     if path is None:
         return raw
     place = ".".join(path)
-    return _at(raw, path, lambda value: _requests_to_v1(value, place, unknown))
+    return _change_at(raw, path, lambda value: _requests_to_v1(value, place, unknown))
 
 
 def from_v1(kind: str, version: str, raw: Json) -> Json:
-    """Give an object in the shape of v1 the shape of another version."""
+    """Return an object of v1 in the shape of another version."""
     if version != "v1beta1":
         return raw
     if kind == "ResourceSlice":
-        return _at(raw, ("spec", "devices"), lambda v: [_basic(item) for item in v])
+        return _change_at(raw, ("spec", "devices"), _devices_to_v1beta1)
     path = _PATH_OF_REQUESTS.get(kind)
     if path is None:
         return raw
-    return _at(raw, path, lambda value: [_flat(item) for item in value])
+    return _change_at(raw, path, _requests_to_v1beta1)
 
 
-def as_written(kind: str, version: str, path: str) -> str:
+def to_written_path(kind: str, version: str, path: str) -> str:
     """Turn a path in the shape of v1 into the path that the author sees."""
     if version != "v1beta1":
         return path
@@ -68,7 +68,7 @@ def as_written(kind: str, version: str, path: str) -> str:
     return _EXACTLY.sub(r"\1.", path).removesuffix(".")
 
 
-def _at(raw: Json, path: tuple[str, ...], change: Callable[[Any], Any]) -> Json:
+def _change_at(raw: Json, path: tuple[str, ...], change: Callable[[Any], Any]) -> Json:
     """Copy the maps along a path and replace what is at its end, where it exists."""
     head, *rest = path
     value = raw.get(head)
@@ -77,17 +77,19 @@ def _at(raw: Json, path: tuple[str, ...], change: Callable[[Any], Any]) -> Json:
     if rest:
         if not isinstance(value, dict):
             return raw
-        return {**raw, head: _at(value, tuple(rest), change)}
+        return {**raw, head: _change_at(value, tuple(rest), change)}
     return {**raw, head: change(value)}
 
 
 def _slice_to_v1(
     raw: Json, flatten: Callable[[Json, list[str]], Json] | None, unknown: list[str]
 ) -> Json:
+    """Move the fields of a slice; `flatten` is how its version writes devices."""
     spec = raw.get("spec")
     if not isinstance(spec, dict):
         return raw
     spec = dict(spec)
+    # First what an old version says with "" and false, and v1 with nothing.
     if flatten is not None:
         spec = {
             key: value
@@ -95,6 +97,7 @@ def _slice_to_v1(
             if not (key == "nodeName" and value == "")
             and not (key == "allNodes" and value is False)
         }
+    # Then each device: its body, and a field of before 1.37 that nothing reads.
     devices = spec.get("devices")
     if isinstance(devices, list):
         converted = []
@@ -158,12 +161,21 @@ def _is_set(value: Any) -> bool:
     return value is not None and (value is False or value not in ("", 0))
 
 
-def _basic(device: Json) -> Json:
-    body = {key: value for key, value in device.items() if key != "name"}
-    return {"name": device["name"], "basic": body}
+def _devices_to_v1beta1(devices: list[Json]) -> list[Json]:
+    return [
+        {
+            "name": device["name"],
+            "basic": {key: value for key, value in device.items() if key != "name"},
+        }
+        for device in devices
+    ]
 
 
-def _flat(request: Json) -> Json:
-    exactly = request.get("exactly") or {}
-    rest = {key: value for key, value in request.items() if key != "exactly"}
-    return {**rest, **exactly}
+def _requests_to_v1beta1(requests: list[Json]) -> list[Json]:
+    return [
+        {
+            **{key: value for key, value in request.items() if key != "exactly"},
+            **(request.get("exactly") or {}),
+        }
+        for request in requests
+    ]

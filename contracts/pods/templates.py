@@ -1,4 +1,4 @@
-"""Finding the pods that an object will make, by shape: a template and its replicas.
+"""Finds the pods that an object will make, by shape: a template and its replicas.
 
 By shape, so that kinds nobody has heard of yet (operators have their own) count like
 a Job. Knows nothing of what the pods ask for.

@@ -25,28 +25,28 @@ def read_config(kind: type[T], prefix: str, environ: Mapping[str, str]) -> T:
     Raises:
         ConfigError: a variable is unknown, missing or of the wrong type.
     """
-    described = msgspec.inspect.type_info(kind)
-    if not isinstance(described, msgspec.inspect.StructType):
+    type_info = msgspec.inspect.type_info(kind)
+    if not isinstance(type_info, msgspec.inspect.StructType):
         raise TypeError(f"{kind.__name__} is no Struct")
-    fields = {f"{prefix}{field.name.upper()}": field for field in described.fields}
-    given = {name: text for name, text in environ.items() if name.startswith(prefix)}
-    for name in sorted(given.keys() - fields.keys()):
-        known = ", ".join(sorted(fields))
-        raise ConfigError(name, f"is not known; known are {known}")
+    fields = {f"{prefix}{field.name.upper()}": field for field in type_info.fields}
+    texts = {name: text for name, text in environ.items() if name.startswith(prefix)}
+    for name in sorted(texts.keys() - fields.keys()):
+        listed = ", ".join(sorted(fields))
+        raise ConfigError(name, f"is not known; known are {listed}")
     for name, field in fields.items():
-        if field.required and name not in given:
+        if field.required and name not in texts:
             raise ConfigError(name, "is missing")
     values = {
         fields[name].encode_name: _split(text)
         if isinstance(fields[name].type, _LISTS)
         else text
-        for name, text in given.items()
+        for name, text in texts.items()
     }
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        reason, found, path = str(error).rpartition(" - at `$.")
-        if not found:
+        reason, separator, path = str(error).rpartition(" - at `$.")
+        if not separator:
             raise ConfigError(f"{prefix}*", str(error)) from error
         name = path.rstrip("`").partition("[")[0].upper()
         raise ConfigError(f"{prefix}{name}", reason) from error

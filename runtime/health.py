@@ -18,14 +18,14 @@ _REQUEST_S = 5.0
 _REQUEST_BYTES = 8192
 _ANSWERS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Not Ready"}
 
-_SENDER_S_FAULT = (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError)
+_CLIENT_ERRORS = (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError)
 
-Ready = Callable[[], bool]
+IsReady = Callable[[], bool]
 
 
 @asynccontextmanager
-async def serving_health(
-    address: str, ready: Ready, variable: str
+async def serve_health(
+    address: str, is_ready: IsReady, variable: str
 ) -> AsyncIterator[None]:
     """Answer while the block runs; an empty address: nothing is opened.
 
@@ -39,10 +39,10 @@ async def serving_health(
     async def answer(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        with contextlib.suppress(*_SENDER_S_FAULT):
+        with contextlib.suppress(*_CLIENT_ERRORS):
             async with asyncio.timeout(_REQUEST_S):
                 request = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_response(_status(request, ready)))
+                writer.write(_make_response(_find_status(request, is_ready)))
                 await writer.drain()
         writer.close()
 
@@ -59,7 +59,7 @@ async def serving_health(
         yield
 
 
-def _status(request: bytes, ready: Ready) -> int:
+def _find_status(request: bytes, is_ready: IsReady) -> int:
     method, path, *_ = [*request.split(b"\r\n", 1)[0].split(b" "), b"", b""]
     if method != b"GET":
         return 405
@@ -67,12 +67,12 @@ def _status(request: bytes, ready: Ready) -> int:
         case b"/livez":
             return 200
         case b"/readyz":
-            return 200 if ready() else 503
+            return 200 if is_ready() else 503
         case _:
             return 404
 
 
-def _response(status: int) -> bytes:
+def _make_response(status: int) -> bytes:
     reason = _ANSWERS[status]
     body = f"{reason.lower()}\n"
     head = (

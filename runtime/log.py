@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger, Processor
 
 
 def get_logger(name: str) -> FilteringBoundLogger:
-    """Give the logger of a module."""
+    """Return the logger of a module."""
     logger: FilteringBoundLogger = structlog.get_logger(module=name)
     return logger
 

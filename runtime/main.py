@@ -21,7 +21,7 @@ def service_main(
     kind: type[C],
     open_service: Callable[[C], AbstractAsyncContextManager[Mapping[str, Task]]],
 ) -> int:
-    """Run a service until SIGTERM; gives the exit code.
+    """Run a service until SIGTERM and return the exit code.
 
     Its variables begin with its name in capitals. 2: one of them is wrong.
     """

@@ -63,7 +63,11 @@ async def retry(
 
 
 class Outage:
-    """The time in which something fails that is tried for ever."""
+    """The time in which something fails that is tried for ever.
+
+    After each failure call `wait` (or `note_failure`, and wait that long), after each
+    success `note_success`.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -71,8 +75,8 @@ class Outage:
         self._began_s = 0.0
         self._failures = 0
 
-    def failed(self, error: Exception) -> float:
-        """Note a failure and give the seconds to wait before the next attempt.
+    def note_failure(self, error: Exception) -> float:
+        """Note a failure and return the seconds to wait before the next attempt.
 
         They grow with each; an error with a `retry_after_s` that is not None is
         obeyed. Logged once, and again only when it fails in another way.
@@ -91,10 +95,10 @@ class Outage:
 
     async def wait(self, error: Exception, stop: asyncio.Event) -> None:
         """Note a failure and wait before the next attempt, or until `stop`."""
-        await first_of(stop, within_s=self.failed(error))
+        await first_of(stop, within_s=self.note_failure(error))
 
-    def over(self) -> None:
-        """Say that it worked; the next outage begins with a short pause."""
+    def note_success(self) -> None:
+        """Note that it worked; the next outage begins with a short pause."""
         if self._failures:
             lasted_s = round(time.monotonic() - self._began_s, 3)
             log.info("outage.ended", what=self._what, lasted_s=lasted_s)

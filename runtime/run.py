@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from runtime.errors import ProcessError
-from runtime.health import serving_health
+from runtime.health import serve_health
 from runtime.log import bind_facts, configure_logging, get_logger
 
 Task = Callable[[asyncio.Event], Awaitable[None]]
@@ -28,7 +28,7 @@ log = get_logger(__name__)
 def run_service(
     name: str, open_tasks: OpenTasks, grace_s: float = 10.0, health_address: str = ""
 ) -> int:
-    """Run a service until a signal; gives the exit code: `sys.exit(run_service(...))`.
+    """Run a service until a signal and return the exit code.
 
     0: stopped as asked. 1: a task failed or ended early, or nothing could be opened.
     """
@@ -54,17 +54,17 @@ async def serve(
     grace_s: float = 10.0,
     health_address: str = "",
 ) -> int:
-    """Run a service inside this event loop until `stop`; gives its exit code."""
+    """Run a service inside this event loop until `stop` and return its exit code."""
     bind_facts(service=name)
     opened = asyncio.Event()
 
     async def run() -> int:
-        def ready() -> bool:
+        def is_ready() -> bool:
             return opened.is_set() and not stop.is_set()
 
         variable = f"{name.upper()}_HEALTH_ADDRESS"
-        async with serving_health(health_address, ready, variable):
-            return await _run(open_tasks, stop, opened, grace_s)
+        async with serve_health(health_address, is_ready, variable):
+            return await _run_tasks(open_tasks, stop, opened, grace_s)
 
     running = asyncio.create_task(run(), name=name)
     stopping = asyncio.create_task(stop.wait())
@@ -91,14 +91,15 @@ async def serve(
         stopping.cancel()
 
 
-async def _run(
+async def _run_tasks(
     open_tasks: OpenTasks, stop: asyncio.Event, opened: asyncio.Event, grace_s: float
 ) -> int:
+    """Open, run all tasks until the first ends or `stop`, drain them, and close."""
     async with open_tasks() as tasks:
         opened.set()
         log.info("service.started", tasks=sorted(tasks))
         running = {
-            asyncio.ensure_future(_await(task, stop)): name
+            asyncio.ensure_future(_run_until_stop(task, stop)): name
             for name, task in tasks.items()
         }
         stopping = asyncio.create_task(stop.wait())
@@ -106,6 +107,7 @@ async def _run(
             await asyncio.wait(
                 (*running, stopping), return_when=asyncio.FIRST_COMPLETED
             )
+            # A task that ended although nobody had said stop ends all the others.
             failed = not stop.is_set()
             stop.set()
             _, late = await asyncio.wait(running, timeout=grace_s)
@@ -114,6 +116,7 @@ async def _run(
             for future in running:
                 future.cancel()
             await asyncio.wait(running)
+        # Now that all have ended: what was wrong with which.
         for future, task_name in running.items():
             if future in late:
                 log.warning("task.cancelled", task=task_name, grace_s=grace_s)
@@ -127,7 +130,7 @@ async def _run(
     return 0
 
 
-async def _await(task: Task, stop: asyncio.Event) -> None:
+async def _run_until_stop(task: Task, stop: asyncio.Event) -> None:
     await task(stop)
     if not stop.is_set():
         raise EarlyReturnError

@@ -91,7 +91,7 @@ class DeviceStatusWriter:
             if failed:
                 await self._outage.wait(failed[0], stop)
             elif chunk:
-                self._outage.over()
+                self._outage.note_success()
             if not self._due:
                 await first_of(stop, self._wake)
 

@@ -161,7 +161,7 @@ class _Follower:
             page = await self._api.list_page(
                 self._kind, token, field_selector=self._selector
             )
-            self._outage.over()
+            self._outage.note_success()
             changes = []
             for raw in page.items or ():
                 key = key_of(raw)
@@ -188,7 +188,7 @@ class _Follower:
         watch = self._api.watch(self._kind, self._place, field_selector=self._selector)
         async with aclosing(watch) as batches:
             async for batch in batches:
-                self._outage.over()
+                self._outage.note_success()
                 changes = [
                     change for event in batch for change in self._note_event(event)
                 ]
@@ -200,7 +200,7 @@ class _Follower:
 
     async def _wait_absent(self) -> AsyncGenerator[ChangePage]:
         """Hand over that the kind has no objects, and wait a while."""
-        self._outage.over()
+        self._outage.note_success()
         self._place = ""
         changes = tuple(self._note_gone(set(self._versions)))
         if changes or not self._synced:

@@ -96,9 +96,9 @@ class LeaderLease:
                     await self._read()
                     await self._write()
         except (ApiError, TimeoutError) as error:
-            self._outage.failed(error)
+            self._outage.note_failure(error)
         else:
-            self._outage.over()
+            self._outage.note_success()
 
     async def _read(self) -> None:
         """Read the Lease; there may be none."""

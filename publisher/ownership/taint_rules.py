@@ -77,7 +77,7 @@ class TaintRuleWriter:
                 self._wake.set()
                 await self._outage.wait(error, stop)
             else:
-                self._outage.over()
+                self._outage.note_success()
                 await first_of(stop, self._wake, within_s=_IDLE_S)
 
     async def _settle(self) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from contracts.topics import BLOBS, DAY_S
 from runtime.bus import publishing
 from runtime.bus.connection import Connection, Delivery
-from runtime.bus.jetstream import last
+from runtime.bus.jetstream import read_last_message
 from runtime.errors import (
     BlobCorruptedError,
     BlobMissingError,
@@ -45,7 +45,7 @@ def _mark_subject(sha256: str) -> str:
 async def put(connection: Connection, data: bytes) -> str:
     """Keep bytes; see `Bus.put_blob`."""
     sha256 = hashlib.sha256(data).hexdigest()
-    mark = await last(connection, STREAM, _mark_subject(sha256))
+    mark = await read_last_message(connection, STREAM, _mark_subject(sha256))
     if mark is not None and not mark.gone and time.time() - mark.time_s < _YOUNG_S:
         return sha256
     chunks = [
@@ -61,21 +61,21 @@ async def put(connection: Connection, data: bytes) -> str:
 
 async def get(connection: Connection, sha256: str) -> bytes:
     """Read bytes back; see `Bus.get_blob`."""
-    stored = await last(connection, STREAM, _mark_subject(sha256))
+    stored = await read_last_message(connection, STREAM, _mark_subject(sha256))
     if stored is None:
         raise BlobMissingError(sha256)
     mark = msgspec.json.decode(stored.data, type=_Mark)
     parts: list[bytes] = []
     for begin in range(0, mark.chunks, _WINDOW):
         window = range(begin, min(begin + _WINDOW, mark.chunks))
-        parts.extend(await _chunks(connection, sha256, window))
+        parts.extend(await _read_chunks(connection, sha256, window))
     data = b"".join(parts)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise BlobCorruptedError(sha256, "the stored bytes have another digest")
     return data
 
 
-async def _chunks(
+async def _read_chunks(
     connection: Connection, sha256: str, window: Sequence[int]
 ) -> list[bytes]:
     names = [BLOBS.subject(sha256, str(index)) for index in window]
@@ -88,12 +88,12 @@ async def _chunks(
         except BusUnavailableError:
             sent.append(None)
     return [
-        await _chunk(connection, sha256, name, future)
+        await _read_chunk(connection, sha256, name, future)
         for name, future in zip(names, sent, strict=True)
     ]
 
 
-async def _chunk(
+async def _read_chunk(
     connection: Connection,
     sha256: str,
     name: str,
@@ -108,18 +108,20 @@ async def _chunk(
         pass
     except MessageError as error:
         raise BlobCorruptedError(sha256, error.reason) from error
-    return await _chunk_of_leader(connection, sha256, name)
+    return await _read_chunk_of_leader(connection, sha256, name)
 
 
-async def _chunk_of_leader(connection: Connection, sha256: str, name: str) -> bytes:
+async def _read_chunk_of_leader(
+    connection: Connection, sha256: str, name: str
+) -> bytes:
     """Read a chunk that the nearest replica does not have, or not yet."""
     try:
-        found = await last(connection, STREAM, name)
+        stored = await read_last_message(connection, STREAM, name)
     except MessageError as error:
         raise BlobCorruptedError(sha256, error.reason) from error
-    if found is None:
+    if stored is None:
         raise BlobMissingError(sha256)
-    return found.data
+    return stored.data
 
 
 def _cut(data: bytes) -> list[bytes]:

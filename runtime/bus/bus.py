@@ -47,7 +47,7 @@ class Bus:
     async def open(cls, settings: BusSettings) -> AsyncIterator[Bus]:
         """Connect in the background, for ever; returns before the connection stands."""
         connection = Connection(settings)
-        async with connection.running():
+        async with connection.keep_up():
             bus = cls(connection)
             keeping = asyncio.create_task(bus._keep_streams(), name="bus streams")
             try:
@@ -122,7 +122,7 @@ class Bus:
 
     async def last(self, stream: str, subject: str) -> Received | None:
         """Read the last message of a subject from the leader: own writes are seen."""
-        return await jetstream.last(self._connection, stream, subject)
+        return await jetstream.read_last_message(self._connection, stream, subject)
 
     async def purge(self, stream: str, subject: str) -> None:
         """Remove all messages of a subject (or wildcard)."""

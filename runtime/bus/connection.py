@@ -42,8 +42,8 @@ _DEFAULT_PAYLOAD_BYTES = 1 << 20
 log = get_logger(__name__)
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Leave out what asyncio says at the end of each TLS connection.
+def _is_worth_logging(record: logging.LogRecord) -> bool:
+    """Whether a line of asyncio is more than the end of a TLS connection.
 
     The client library begins TLS on an open stream, and the stream's protocol is not
     told. Can go when it uses `StreamWriter.start_tls`.
@@ -51,7 +51,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     return "eof_received() has no effect when using ssl" not in record.msg
 
 
-logging.getLogger("asyncio").addFilter(_is_news)
+logging.getLogger("asyncio").addFilter(_is_worth_logging)
 
 
 class Delivery(NamedTuple):
@@ -72,7 +72,10 @@ Handler = Callable[[Delivery], None]
 
 
 class Subscription:
-    """Interest in a subject that outlives the client it was made with."""
+    """Interest in a subject that outlives the client it was made with.
+
+    A new client must `attach` each; `detach` ends the interest for good.
+    """
 
     def __init__(self, subject: str, handler: Handler) -> None:
         self.subject = subject
@@ -92,11 +95,15 @@ class Subscription:
                 await self._current.unsubscribe()
 
     async def _deliver(self, message: Msg) -> None:
-        self._handler(_delivery(message))
+        self._handler(_to_delivery(message))
 
 
 class Connection:
-    """What the modules of the bus share."""
+    """A connection that comes back by itself; what the modules of the bus share.
+
+    Lives inside `keep_up`. A caller waits with `wait_up` before its first request, and
+    is told by `listeners` when the connection comes or goes.
+    """
 
     def __init__(self, settings: BusSettings) -> None:
         self.settings = settings
@@ -115,7 +122,7 @@ class Connection:
         self._subscriptions.add(self._answers_subscription)
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def keep_up(self) -> AsyncIterator[None]:
         """Keep the connection up while the block runs."""
         supervisor = asyncio.create_task(self._supervise(), name="bus")
         try:
@@ -270,6 +277,7 @@ class Connection:
             future.set_result(delivery)
 
     async def _supervise(self) -> None:
+        """Make one client after the other until closing; use each until it fails."""
         pause_s = _FIRST_PAUSE_S
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
@@ -340,12 +348,13 @@ class Connection:
             log.warning("bus.disconnected", connection=self.count)
 
     async def _drop(self, client: Client) -> None:
+        """Fail what waits for this client, tell the listeners, close it."""
         self._client = None
         self._up.clear()
         for future in tuple(self._answers.values()):
             if not future.done():
                 future.set_exception(BusUnavailableError("request", "connection lost"))
-                future.exception()  # seen: nobody may be waiting for this one
+                future.exception()  # retrieved: nobody may be waiting for this one
         self._notify()
         with contextlib.suppress(TimeoutError, OSError, nats.errors.Error):
             async with asyncio.timeout(_CLOSE_S):
@@ -372,5 +381,5 @@ async def _flush_twice(client: Client) -> None:
     await client.flush()
 
 
-def _delivery(message: Msg) -> Delivery:
+def _to_delivery(message: Msg) -> Delivery:
     return Delivery(message.subject, message.reply, message.data, message.headers or {})

@@ -46,20 +46,25 @@ class Position(NamedTuple):
     time_s: float
 
 
-def position(reply: str) -> Position:
+def read_position(reply: str) -> Position:
     """Read a message's position from its reply subject, in the old or new form."""
     tokens = reply.split(".")
-    at = 5 if len(tokens) == _ACK_TOKENS else 7
-    return Position(int(tokens[at]), int(tokens[at + 1]), int(tokens[at + 2]) / _NS)
+    first = 5 if len(tokens) == _ACK_TOKENS else 7
+    sequence, number, time_ns = map(int, tokens[first : first + 3])
+    return Position(sequence, number, time_ns / _NS)
 
 
-def _filled(status: Delivery) -> bool:
+def _is_filled(status: Delivery) -> bool:
     description = status.headers.get("Description", "")
     return status.status == "409" and any(text in description for text in _FILLED)
 
 
 class Consumer:
-    """What was pulled and not yet taken, and whether more will come."""
+    """What was pulled and not yet taken, and whether more will come.
+
+    Call `create` once, then `take` and `pull` again and again while it is `usable`;
+    `discard` it afterwards, whatever happened.
+    """
 
     def __init__(
         self, connection: Connection, stream: str, wake: Callable[[], None]
@@ -130,13 +135,13 @@ class Consumer:
         await self.pull()
 
     async def pull(self) -> None:
-        """Ask for more if all that was asked for has come."""
+        """Request a batch, unless the one before is still under way."""
         if self._expected > 0 or self._broken:
             return
         self._pull += 1
         self._expected = BATCH
         self._heard_s = asyncio.get_running_loop().time()
-        asked = {
+        request = {
             "batch": BATCH,
             "max_bytes": _PULL_BYTES,
             "expires": _PULL_S * _NS,
@@ -144,22 +149,22 @@ class Consumer:
         }
         await self._connection.publish(
             f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self.name}",
-            msgspec.json.encode(asked),
+            msgspec.json.encode(request),
             reply=f"{self._inbox}.{self._pull}",
         )
 
     def take(self) -> list[tuple[Position, Delivery]]:
-        """Give what has arrived, up to the first gap; a gap ends the consumer."""
+        """Return what has arrived, up to the first gap; a gap ends the consumer."""
         taken = []
         while self._buffer:
             delivery = self._buffer.popleft()
-            place = position(delivery.reply)
-            if place.number != self._number + 1:
+            position = read_position(delivery.reply)
+            if position.number != self._number + 1:
                 self._broken = True
                 self._buffer.clear()
                 break
             self._number += 1
-            taken.append((place, delivery))
+            taken.append((position, delivery))
         return taken
 
     async def info(self) -> ConsumerInfo:
@@ -185,7 +190,7 @@ class Consumer:
             return
         if delivery.status == "100" or not delivery.subject.endswith(f".{self._pull}"):
             return
-        if delivery.status in ("404", "408") or _filled(delivery):
+        if delivery.status in ("404", "408") or _is_filled(delivery):
             self._expected = 0
         else:
             self._broken = True

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from runtime.bus.connection import Connection
 from runtime.bus.consumer import REQUEST_S, Consumer
-from runtime.bus.jetstream import StreamInfo, call, last
+from runtime.bus.jetstream import StreamInfo, call, read_last_message
 from runtime.errors import BusError, MessageError
 from runtime.log import get_logger
 from runtime.waits import first_of
@@ -219,7 +219,9 @@ class _Reader:
                 return
             for subject in tuple(self._unseen)[:_LOOKUPS]:
                 with contextlib.suppress(MessageError):
-                    found = await last(self._connection, self._stream, subject)
+                    found = await read_last_message(
+                        self._connection, self._stream, subject
+                    )
                     if found is None or found.sequence < self._first_sequence:
                         self._unseen.discard(subject)
             if self._consumer.quiet:

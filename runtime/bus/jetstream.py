@@ -126,7 +126,9 @@ async def call_retried(
     )
 
 
-async def last(connection: Connection, stream: str, subject: str) -> Received | None:
+async def read_last_message(
+    connection: Connection, stream: str, subject: str
+) -> Received | None:
     """Read the last message of a subject from the stream's leader.
 
     Raises:
@@ -147,7 +149,7 @@ async def last(connection: Connection, stream: str, subject: str) -> Received | 
     return unpack(
         stored.subject,
         base64.b64decode(stored.data),
-        _headers(base64.b64decode(stored.hdrs)),
+        _read_headers(base64.b64decode(stored.hdrs)),
         stored.seq,
         seconds(stored.time),
     )
@@ -161,7 +163,7 @@ async def purge(connection: Connection, stream: str, subject: str) -> None:
     await call_retried(connection, f"STREAM.PURGE.{stream}", body, Nothing)
 
 
-def _headers(block: bytes) -> dict[str, str]:
+def _read_headers(block: bytes) -> dict[str, str]:
     lines = block.decode("utf-8", "replace").split("\r\n")[1:]
     pairs = (line.partition(":") for line in lines if ":" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}

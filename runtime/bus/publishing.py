@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from runtime.bus.connection import Connection, Delivery
-from runtime.bus.jetstream import JetStreamError, last
+from runtime.bus.jetstream import JetStreamError, read_last_message
 from runtime.errors import (
     BusRefusedError,
     BusUnavailableError,
@@ -46,7 +46,7 @@ class _Ack(Struct, frozen=True):
 
 
 async def publish(connection: Connection, message: Outgoing) -> int:
-    """Store a message and give its sequence; see `Bus.publish`."""
+    """Store a message and return its sequence; see `Bus.publish`."""
     body, headers = pack(message)
     unsure = False
 
@@ -57,15 +57,16 @@ async def publish(connection: Connection, message: Outgoing) -> int:
         except BusUnavailableError:
             unsure = True
             raise
-        return _sequence(message.subject, reply)
+        return _read_sequence(message.subject, reply)
 
     try:
         return await retry(message.subject, attempt, on=BusUnavailableError)
     except BusRefusedError as error:
         raise PublishRefusedError(message.subject, "other", error.reason) from error
     except PublishRefusedError as error:
+        # An attempt without an answer may have stored what is refused now as a repeat.
         if unsure and error.kind != "other" and error.stream:
-            stored = await last(connection, error.stream, message.subject)
+            stored = await read_last_message(connection, error.stream, message.subject)
             if stored is not None and stored.data == message.data:
                 return stored.sequence
         raise
@@ -76,7 +77,8 @@ async def publish_many(
 ) -> int:
     """Store messages, a window of them in flight; see `Bus.publish_many`."""
     highest = 0
-    for window in _windows(messages, window_bytes):
+    for window in _cut_windows(messages, window_bytes):
+        # First send the whole window, then wait: one round trip for all of it.
         futures: list[asyncio.Future[Delivery] | None] = []
         for message in window:
             body, headers = pack(message)
@@ -87,7 +89,7 @@ async def publish_many(
             else:
                 futures.append(future)
         for message, sent in zip(window, futures, strict=True):
-            sequence = await _stored(connection, message.subject, sent)
+            sequence = await _wait_stored(connection, message.subject, sent)
             if sequence is None:
                 sequence = await publish(connection, message)
             highest = max(highest, sequence)
@@ -99,11 +101,11 @@ async def publish_batch(connection: Connection, messages: Sequence[Outgoing]) ->
     if not 1 <= len(messages) <= MAX_BATCH:
         reason = f"a batch has 1 to {MAX_BATCH} messages, not {len(messages)}"
         raise PublishRefusedError("batch", "other", reason)
-    tried: list[str] = []
+    batch_ids: list[str] = []
 
     async def attempt() -> int:
-        tried.append(uuid.uuid4().hex)
-        return await _send_batch(connection, messages, tried[-1])
+        batch_ids.append(uuid.uuid4().hex)
+        return await _send_batch(connection, messages, batch_ids[-1])
 
     subject = messages[-1].subject
     try:
@@ -111,9 +113,10 @@ async def publish_batch(connection: Connection, messages: Sequence[Outgoing]) ->
     except BusRefusedError as error:
         raise PublishRefusedError(subject, "other", error.reason) from error
     except PublishRefusedError as error:
-        if len(tried) > 1 and error.kind != "other" and error.stream:
-            stored = await last(connection, error.stream, subject)
-            if stored is not None and stored.headers.get(_BATCH_ID) in tried:
+        # As in `publish`: an earlier attempt may have stored the batch.
+        if len(batch_ids) > 1 and error.kind != "other" and error.stream:
+            stored = await read_last_message(connection, error.stream, subject)
+            if stored is not None and stored.headers.get(_BATCH_ID) in batch_ids:
                 return stored.sequence
         raise
 
@@ -141,23 +144,23 @@ async def _send_batch(
     if first is not None and first.done():
         begun = first.result()
         if begun.data:
-            _sequence(messages[0].subject, begun)
-    return _sequence(messages[-1].subject, reply)
+            _read_sequence(messages[0].subject, begun)
+    return _read_sequence(messages[-1].subject, reply)
 
 
-async def _stored(
+async def _wait_stored(
     connection: Connection, subject: str, sent: asyncio.Future[Delivery] | None
 ) -> int | None:
-    """Give the sequence of a message of a window; None asks for another attempt."""
+    """Return the sequence of a message of a window; None: it needs another attempt."""
     if sent is None:
         return None
     try:
-        return _sequence(subject, await connection.answer(subject, sent))
+        return _read_sequence(subject, await connection.answer(subject, sent))
     except BusUnavailableError:
         return None
 
 
-def _sequence(subject: str, reply: Delivery) -> int:
+def _read_sequence(subject: str, reply: Delivery) -> int:
     try:
         ack = msgspec.json.decode(reply.data, type=_Ack)
     except msgspec.DecodeError as error:
@@ -174,7 +177,7 @@ def _sequence(subject: str, reply: Delivery) -> int:
     raise PublishRefusedError(subject, kind, ack.error.description, code, ack.stream)
 
 
-def _windows(
+def _cut_windows(
     messages: Sequence[Outgoing], window_bytes: int
 ) -> Iterator[tuple[Outgoing, ...]]:
     """Cut into runs of at most `window_bytes` (or one message)."""

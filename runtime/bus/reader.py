@@ -65,7 +65,7 @@ async def read_last(
 ) -> Incoming[M] | None:
     """Read the last message of one subject; see `Bus.read_last`."""
     subject = topic.subject(*names)
-    received = await jetstream.last(connection, topic.stream, subject)
+    received = await jetstream.read_last_message(connection, topic.stream, subject)
     return None if received is None else Incoming.of(topic, received)
 
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from runtime.errors import ConfigError
-from runtime.health import serving_health
+from runtime.health import serve_health
 from runtime.run import Task, serve
 
 
@@ -81,7 +81,7 @@ async def test_service_is_alive_at_once_and_ready_while_its_tasks_run(
 async def test_anything_else_is_refused(
     address: str, request_line: str, answer: str
 ) -> None:
-    async with serving_health(address, lambda: True, "V"):
+    async with serve_health(address, lambda: True, "V"):
         assert await ask(address, request_line) == answer
         assert await ask(address, "GET /readyz") == "HTTP/1.1 200 OK"
 
@@ -91,12 +91,12 @@ async def test_anything_else_is_refused(
 )
 async def test_wrong_address_is_named(wrong: str) -> None:
     with pytest.raises(ConfigError, match=f"^TESTED_HEALTH_ADDRESS: {wrong}: "):
-        async with serving_health(wrong, lambda: True, "TESTED_HEALTH_ADDRESS"):
+        async with serve_health(wrong, lambda: True, "TESTED_HEALTH_ADDRESS"):
             pass
 
 
 async def test_address_in_use_is_named(address: str) -> None:
-    async with serving_health(address, lambda: True, "V"):
+    async with serve_health(address, lambda: True, "V"):
         with pytest.raises(ConfigError, match=f"^V: {address}: "):
-            async with serving_health(address, lambda: True, "V"):
+            async with serve_health(address, lambda: True, "V"):
                 pass

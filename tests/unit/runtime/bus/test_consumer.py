@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.bus.consumer import Position, position
+from runtime.bus.consumer import Position, read_position
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from runtime.bus.consumer import Position, position
 )
 def test_both_forms_of_reply_subjects_are_read(reply: str) -> None:
     """With and without domain and account."""
-    assert position(reply) == Position(sequence=42, number=7, time_s=1.5)
+    assert read_position(reply) == Position(sequence=42, number=7, time_s=1.5)

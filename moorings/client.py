@@ -1,7 +1,7 @@
 """A platform's side of the bus: submit, command, and read what became of gangs.
 
-Reads the streams that say what was asked and decided, and joins them as the solver
-does. Knows nothing of how anything is shown.
+Reads the streams that say what was asked and decided; `contracts.lifecycle` folds them
+as it does for the solver. Knows nothing of how anything is shown.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID, Namespace
 from contracts.kubernetes.defaults import default_gang
+from contracts.lifecycle import GangRecord
 from contracts.messages import AllocationWritten, CommandMessage, SubmitGang
 from contracts.topics import (
     COMMANDS,
@@ -34,8 +35,6 @@ from moorings.errors import BadInputError, UnknownNameError
 from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.wire import BusSettings, Outgoing
-from solver.snapshot.gangs import GangRecord
-from solver.snapshot.snapshot import Snapshot, apply
 
 TOPICS: tuple[Topic[Any], ...] = (SUBMISSIONS, COMMANDS, CONFIRMATIONS, DECISIONS)
 """What says how gangs are."""
@@ -89,15 +88,16 @@ class Client:
 
     async def gangs(self) -> list[GangRecord]:
         """Read how all gangs are now, oldest first."""
-        snapshot = Snapshot()
+        records: dict[GangUID, GangRecord] = {}
         for topic in TOPICS:
             async for batch in self.bus.read_existing(topic, self.cluster):
                 for incoming in batch.messages:
-                    if incoming.message is not None:
-                        sequence = incoming.sequence
-                        snapshot = apply(snapshot, incoming.message, sequence=sequence)
-        records = [record for record in snapshot.gangs.values() if record.submission]
-        return sorted(records, key=lambda record: record.order)
+                    message = incoming.message
+                    if message is not None:
+                        record = records.get(message.uid) or GangRecord.of(message)
+                        records[message.uid] = record.apply(message, incoming.sequence)
+        submitted = [record for record in records.values() if record.submission]
+        return sorted(submitted, key=lambda record: record.submission_sequence)
 
     async def written(self, records: Sequence[GangRecord]) -> WrittenGangs:
         """Read what was said to be written of the last attempts of gangs."""

@@ -33,6 +33,7 @@ from contracts.ids import (
     PoolName,
     SolveID,
 )
+from contracts.lifecycle import GangRecord
 from contracts.messages import (
     DecisionMessage,
     DevicesAnnounced,
@@ -48,7 +49,6 @@ from solver.problem.assemble import resolve_gangs
 from solver.problem.problem import LEFT_OVER, ExpectedPart, Parameters
 from solver.service.messages import decision_message, release
 from solver.snapshot.batch import choose_batch
-from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import Snapshot, apply
 
 EXPECTED = 32
@@ -99,7 +99,9 @@ class Moorings:
         if message is None:
             outcome = ReleaseOutcome.CANCELLED
             message = release(record, outcome, cluster=CLUSTER, epoch=1)
-        self._snapshot = apply(self._snapshot, message, sequence=record.order)
+        self._snapshot = apply(
+            self._snapshot, message, sequence=record.submission_sequence
+        )
         return self._placement(answer.members[0]) if answer.members else None
 
     def _placement(self, member: MemberAllocated) -> Placement:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from contracts.ids import GangUID
+from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
 from moorings.cli.documents import read_gangs
 from moorings.cli.get import show_gangs
@@ -30,7 +31,6 @@ from moorings.cli.output import (
     show_progress,
 )
 from moorings.client import Client, open_client
-from solver.snapshot.gangs import GangRecord
 
 Files = Annotated[
     list[str],

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from contracts.gang import GangPhase
+from contracts.lifecycle import GangRecord
 from moorings.cli.options import Cluster, Namespace, Output, Server, choose_server
 from moorings.cli.output import ExitCode, Format, notify, show
 from moorings.cli.solves import print_solves
@@ -25,7 +26,6 @@ from moorings.client import Client, open_client
 from moorings.errors import UnknownNameError, UsageError
 from moorings.local.stack import inventories
 from moorings.recorded import find_solve, list_solves
-from solver.snapshot.gangs import GangRecord
 
 GANG_COLUMNS = (
     "namespace",

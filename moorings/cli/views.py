@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from contracts.lifecycle import GangRecord
 from contracts.messages import AllocationWritten, MemberAllocated, PodWritten
 from moorings.cli.output import console, format_age
-from solver.snapshot.gangs import GangRecord
 
 WAITING = "waiting to be decided"
 NONE = "<none>"

@@ -110,7 +110,9 @@ class GangBus:
         """
         expected = None
         if isinstance(message, ConfirmationMessage):
-            confirmed = (s.confirmed_at for s in submissions if s.uid == message.uid)
+            confirmed = (
+                s.confirmation_sequence for s in submissions if s.uid == message.uid
+            )
             expected = next(confirmed, 0)
         outgoing = _outgoing(message, expected)
         try:

@@ -11,21 +11,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import assert_never
 
 from contracts.claim import ResourceClaim
 from contracts.ids import GangUID
+from contracts.lifecycle import GangRecord
 from contracts.messages import (
-    AllocationLost,
     AllocationRefused,
     AllocationWritten,
     ClaimsReleased,
     ConfirmationMessage,
     DecisionMessage,
     GangAllocated,
-    GangPending,
-    GangRejected,
-    GangReleased,
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS
 from publisher.config import PublisherConfig
@@ -67,8 +63,10 @@ class ClaimWriter:
         self._folder = folder
         self._known = known
         self._now = now
-        self._confirmations: dict[GangUID, ConfirmationMessage] = {}
-        self._decisions: LatestQueue[GangUID, DecisionMessage] = LatestQueue()
+        self._records: dict[GangUID, GangRecord] = {}
+        """What was decided for gangs, and what was confirmed of it."""
+        self._queue: LatestQueue[GangUID, None] = LatestQueue()
+        """Gangs of which something was decided."""
         self.counts: Counter[str] = Counter()
         """Messages taken in and refused, by entity."""
 
@@ -92,7 +90,8 @@ class ClaimWriter:
                 for incoming in batch.messages:
                     decision = incoming.message
                     if decision is not None:
-                        await self._decisions.put(decision.uid, decision)
+                        self._apply(decision, incoming.sequence)
+                        await self._queue.put(decision.uid, None)
                         if decided is not None:
                             decided.add(decision.uid)
                 if batch.caught_up and decided is not None:
@@ -100,62 +99,65 @@ class ClaimWriter:
                         log.warning("claims.orphaned", gang_uid=gang)
                     decided = None
         finally:
-            await self._decisions.close()
+            await self._queue.close()
 
     async def _read_confirmations(self, stop: asyncio.Event) -> None:
         """Read what was confirmed; from then on only we confirm."""
         cluster = self._config.cluster
         async for batch in self._bus.read_existing(CONFIRMATIONS, cluster, stop=stop):
             for incoming in batch.messages:
-                message = incoming.message
-                if message is not None:
-                    self._confirmations[message.uid] = message
+                if incoming.message is not None:
+                    self._apply(incoming.message, incoming.sequence)
+
+    def _apply(
+        self, message: DecisionMessage | ConfirmationMessage, sequence: int
+    ) -> None:
+        """Take in what was said of a gang."""
+        record = self._records.get(message.uid) or GangRecord.of(message)
+        self._records[message.uid] = record.apply(message, sequence)
 
     # --- one gang at a time ----------------------------------------------------------
 
     async def _work(self, stop: asyncio.Event) -> None:
-        while (item := await self._decisions.take()) is not None:
-            gang, decision = item
-            again: DecisionMessage | None = None
+        while (taken := await self._queue.take()) is not None:
+            gang, _ = taken
+            again = False
             try:
-                await self._settle(decision)
+                await self._settle(self._records[gang])
             except (BusError, FolderError) as error:
                 log.warning("gang.delayed", gang_uid=gang, reason=str(error))
-                again = decision
+                again = True
                 await first_of(stop, within_s=_PAUSE_S)
-            await self._decisions.done(gang, again)
+            await self._queue.done(gang)
+            if again:
+                await self._queue.put(gang, None)
         await stop.wait()
 
-    async def _settle(self, decision: DecisionMessage) -> None:
-        """Make the sink agree with a decision, then say so.
+    async def _settle(self, record: GangRecord) -> None:
+        """Make the sink agree with what was decided for a gang, then say so.
 
         Raises:
             BusError: nothing could be said or asked.
             FolderError: what is not wanted any more could not be removed.
         """
-        confirmed = self._confirmations.get(decision.uid)
-        match decision:
-            case GangAllocated():
-                if _is_void(decision, confirmed):
-                    await self._remove(decision.uid)
-                else:
-                    await self._settle_allocation(decision)
-            case GangReleased():
-                await self._remove(decision.uid)
-                if not isinstance(confirmed, ClaimsReleased):
-                    await self._confirm(
-                        ClaimsReleased(
-                            cluster=decision.cluster,
-                            namespace=decision.namespace,
-                            uid=decision.uid,
-                        )
-                    )
-            case GangPending() | GangRejected():
-                await self._remove(decision.uid)
-            case _:
-                assert_never(decision)
+        decision = record.placed
+        if decision is not None:
+            await self._settle_allocation(record, decision)
+            return
+        # Its claims go: it waits, is over, or the attempt was given up before.
+        await self._remove(record.uid)
+        if record.is_over and not record.is_finished:
+            await self._confirm(
+                ClaimsReleased(
+                    cluster=self._config.cluster,
+                    namespace=record.namespace,
+                    uid=record.uid,
+                )
+            )
 
-    async def _settle_allocation(self, decision: GangAllocated) -> None:
+    async def _settle_allocation(
+        self, record: GangRecord, decision: GangAllocated
+    ) -> None:
         began = monotonic()
         written = AllocationWritten(
             cluster=decision.cluster,
@@ -168,7 +170,7 @@ class ClaimWriter:
         except PublisherError as error:
             await self._give_up(decision, str(error))
             return
-        if self._confirmations.get(decision.uid) != written:
+        if record.confirmation != written:
             await self._confirm(written)
         if claims:
             log.info(
@@ -251,14 +253,6 @@ class ClaimWriter:
         self._known.apply(steps)
 
     async def _confirm(self, message: ConfirmationMessage) -> None:
-        await self._bus.publish(Outgoing.of(CONFIRMATIONS, message))
-        self._confirmations[message.uid] = message
+        sequence = await self._bus.publish(Outgoing.of(CONFIRMATIONS, message))
+        self._apply(message, sequence)
         self.counts["conf"] += 1
-
-
-def _is_void(decision: GangAllocated, confirmed: ConfirmationMessage | None) -> bool:
-    """Whether this very attempt was given up before."""
-    return (
-        isinstance(confirmed, AllocationRefused | AllocationLost)
-        and confirmed.attempt == decision.attempt
-    )

@@ -39,7 +39,7 @@ def fault_of(
 
     `assignments` are those of the decision that counts, if there is one.
     """
-    message = standing.submission.message
+    message = standing.submission.submission
     if message is None:
         return ""
     if any(is_void(pod, message.uid) for pod in standing.waiting):

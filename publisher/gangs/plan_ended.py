@@ -64,7 +64,7 @@ def plan_running(
     """Watch over pods whose gates are open; give up those whose devices were lost."""
     submission, view, owns = standing.submission, situation.view, situation.owns
     alive = standing.alive
-    decision = submission.allocated
+    decision = submission.in_force
     stray = [p for p in standing.waiting if is_void(p, submission.uid)]
     plan.patches += plan_withdrawal(standing, stray, view)
     if not alive:
@@ -159,7 +159,7 @@ def plan_over(
     if submission.is_released and submission.command is None:
         # The command that ended it is still to be read: it says who wanted that.
         return submission.pods
-    waits = _is_whole(standing) and not submission.is_ended_by_us
+    waits = _is_whole(standing) and not submission.is_ended_by_publisher
     if waits or not submission.is_finished:
         steps = plan_withdrawal(standing, standing.waiting, situation.view)
         plan.patches += steps
@@ -190,5 +190,5 @@ def _may_want(pod: Pod) -> bool:
 
 
 def _recreates(submission: Submission) -> bool:
-    message = submission.message
+    message = submission.submission
     return message is not None and message.gang.spec.recovery == "Recreate"

@@ -93,7 +93,7 @@ def _plan_known(
             idle |= stays
     finished = {s.uid for s in situation.submissions if s.is_finished}
     asked = {uid for uid, owner in newest.items() if owner not in finished} | kept
-    for submission in sorted(late, key=lambda item: (item.allocated is None, item.uid)):
+    for submission in sorted(late, key=lambda item: (item.in_force is None, item.uid)):
         opened = [pod for pod in pods if _runs_for(pod, submission.uid)]
         waiting = [
             pod

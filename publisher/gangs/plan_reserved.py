@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from contracts.allocation import AllocationResult
 from contracts.gang import Gang, GangPhase
 from contracts.ids import GangUID
+from contracts.lifecycle import PUBLISHER
 from contracts.messages import CancelGang, GangAllocated, GangRejected, SubmitGang
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
@@ -36,7 +37,7 @@ from publisher.gangs.situation import (
     Standing,
     StatusReport,
 )
-from publisher.gangs.submissions import OURS, Submission
+from publisher.gangs.submissions import Submission
 from publisher.gangs.view import View, claim_keys, claims_of, is_gated, uids_of
 from publisher.gangs.waiting import Waiting
 
@@ -93,7 +94,7 @@ def plan_late(
         steps = plan_withdrawal(standing, waiting, situation.view)
         plan.patches += steps
         if not steps:
-            reason = f"{OURS}the Gang object is gone"
+            reason = f"{PUBLISHER}the Gang object is gone"
             address = situation.address(submission)
             plan.messages.append(CancelGang(**address, reason=reason))
         return uids_of(waiting)
@@ -105,7 +106,7 @@ def _plan_bound(
 ) -> frozenset[str]:
     """Find the pods of a decision, and carry it out once all are there."""
     submission, view, owns = standing.submission, situation.view, situation.owns
-    decision, message = submission.allocated, submission.message
+    decision, message = submission.in_force, submission.submission
     waiting = standing.waiting
     if decision is None or message is None:
         plan.patches += plan_afresh(waiting, view, owns)
@@ -132,7 +133,7 @@ def _plan_bound(
             )
         )
         return uids_of(waiting)
-    bound = replace(submission, message=replace(message, places=found))
+    bound = replace(submission, submission=replace(message, places=found))
     here = (*standing.runs, *waiting)
     pods = tuple(pod for pod in here if pod.metadata.uid in bound.pods)
     return plan_submission(
@@ -181,7 +182,7 @@ def _stray(decision: GangAllocated, pods: Sequence[Pod], view: View) -> list[Pat
 
 def _owner(submission: Submission) -> str:
     """Give the uid of the Gang object that a submission lives with; empty: none."""
-    message = submission.message
+    message = submission.submission
     owners = () if message is None else message.gang.metadata.owner_references
     return next((item.uid for item in owners if item.kind == "Gang"), "")
 

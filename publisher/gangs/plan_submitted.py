@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from contracts.allocation import Reason
 from contracts.gang import GangPhase
+from contracts.lifecycle import PUBLISHER
 from contracts.messages import (
     AllocationLost,
     AllocationRefused,
@@ -46,7 +47,7 @@ from publisher.gangs.situation import (
     Standing,
     StatusReport,
 )
-from publisher.gangs.submissions import OURS, Submission
+from publisher.gangs.submissions import Submission
 from publisher.gangs.view import claim_keys, claims_of, is_gated, uids_of
 from publisher.gangs.void_marks import is_void
 
@@ -58,7 +59,7 @@ def plan_submission(
 
     Gives the uids of the pods that stay with it; others may be asked for again.
     """
-    decision = standing.submission.allocated
+    decision = standing.submission.in_force
     refusal = ""
     assignments: tuple[Assignment, ...] = ()
     if decision is not None:
@@ -132,7 +133,7 @@ def _plan_given_up(
     steps = plan_withdrawal(standing, standing.waiting, situation.view)
     plan.patches += steps
     if not steps:
-        reason = f"{OURS}{fault}"[:SHOWN]
+        reason = f"{PUBLISHER}{fault}"[:SHOWN]
         address = situation.address(submission)
         plan.messages.append(CancelGang(**address, reason=reason))
 
@@ -200,7 +201,7 @@ def _plan_rest(
 ) -> frozenset[str]:
     """Finish what was begun: each place by itself, now that some gates are open."""
     submission, view = standing.submission, situation.view
-    decision = submission.allocated
+    decision = submission.in_force
     if decision is None or not _runs_by(decision, standing.runs):
         return _plan_torn(situation, standing, plan)
     good: list[Assignment] = []
@@ -259,7 +260,7 @@ def _runs_by(decision: GangAllocated, pods: Iterable[Pod]) -> bool:
 
 
 def _fault(situation: Situation, standing: Standing, item: Assignment) -> str:
-    message = standing.submission.message
+    message = standing.submission.submission
     if message is None:
         return ""
     place = message.places[item.member][item.index]
@@ -272,9 +273,9 @@ def _fault(situation: Situation, standing: Standing, item: Assignment) -> str:
 def _assignments(
     decision: GangAllocated, submission: Submission
 ) -> tuple[Assignment, ...]:
-    if submission.message is None:
+    if submission.submission is None:
         raise DecisionError(decision.uid, "there is no submission")
-    return assignments_of(decision, submission.message)
+    return assignments_of(decision, submission.submission)
 
 
 def _of_attempt(patches: Iterable[Patch], decision: GangAllocated) -> list[Patch]:

@@ -15,6 +15,7 @@ from contracts.claim import ResourceClaim, ResourceClaimTemplate
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceClassName
+from contracts.lifecycle import GangRecord
 from solver.cache import Slots
 from solver.devices.candidates import (
     MOST_LISTS,
@@ -36,7 +37,6 @@ from solver.problem.problem import (
 )
 from solver.problem.resolve import IMPLICIT_RESOURCE, Resolving, resolve
 from solver.selectors.table import Look, Row, SelectorTable
-from solver.snapshot.gangs import GangRecord
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import ClassPart, class_key
 from solver.snapshot.snapshot import Snapshot

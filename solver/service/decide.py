@@ -14,6 +14,7 @@ from time import perf_counter
 from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
 from contracts.ids import SolveID
+from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, GangPending
 from contracts.solves import SolveOpened
 from runtime.errors import BlobCorruptedError, BlobMissingError
@@ -31,7 +32,6 @@ from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.messages import batch_end, carried, decision_message
 from solver.service.worker import SolveWorker
-from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import GangTried, Snapshot, apply
 from solver.versions import VERSION
 
@@ -239,7 +239,7 @@ def _is_known(message: DecisionMessage, record: GangRecord) -> bool:
 
 
 def _tried(record: GangRecord, growth: int) -> GangTried:
-    return GangTried(uid=record.uid, namespace=record.namespace, growth=growth)
+    return GangTried(uid=record.uid, growth=growth)
 
 
 def _log_decision(opened: SolveOpened, decision: Decision, seconds: float) -> None:

@@ -17,27 +17,30 @@ class Openings:
     """What is kept back, and how far STATE has been read."""
 
     def __init__(self) -> None:
-        self._kept: dict[GangUID, GatesOpened] = {}
+        self._kept: dict[GangUID, tuple[GatesOpened, int]] = {}
         self._state = 0
 
-    def keeps(self, message: SnapshotMessage) -> bool:
-        """Keep a message back if it is too early; the last word on a gang counts."""
+    def keeps(self, message: SnapshotMessage, sequence: int) -> bool:
+        """Keep a message back if it is too early; the last word on a gang counts.
+
+        `sequence` is its place in its stream.
+        """
         if not isinstance(message, ConfirmationMessage):
             return False
         self._kept.pop(message.uid, None)
         if not isinstance(message, GatesOpened) or message.state <= self._state:
             return False
-        self._kept[message.uid] = message
+        self._kept[message.uid] = message, sequence
         return True
 
-    def read(self, sequence: int) -> list[GatesOpened]:
+    def read(self, sequence: int) -> list[tuple[GatesOpened, int]]:
         """Note how far STATE has been read; gives what need not be kept back any more.
 
         A stream that was made anew begins again: what was said of the one before is
         kept back until the new one is as long.
         """
         self._state = sequence
-        ready = [item for item in self._kept.values() if item.state <= sequence]
-        for item in ready:
-            del self._kept[item.uid]
+        ready = [kept for kept in self._kept.values() if kept[0].state <= sequence]
+        for message, _ in ready:
+            del self._kept[message.uid]
         return ready

@@ -8,6 +8,7 @@ from __future__ import annotations
 from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.ids import ClusterName, GangUID, Namespace, SolveID
+from contracts.lifecycle import GangRecord
 from contracts.messages import (
     BatchSolved,
     DecisionMessage,
@@ -19,7 +20,6 @@ from contracts.messages import (
 )
 from runtime.wire import Outgoing
 from solver.decision import GangDecision
-from solver.snapshot.gangs import GangRecord
 
 MAX_DECISION_BYTES = 7 << 20
 """Of one gang; a little less than `max_payload` of the servers that we set up."""

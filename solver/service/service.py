@@ -150,8 +150,8 @@ class SolverService:
             for refused in batch.refused:
                 self._remember_refused(refused)
         if topic is topics.STATE and batch.last_sequence:
-            for opened in self._openings.read(batch.last_sequence):
-                self._snapshot = apply(self._snapshot, opened)
+            for opened, sequence in self._openings.read(batch.last_sequence):
+                self._snapshot = apply(self._snapshot, opened, sequence=sequence)
         if batch.last_sequence:
             self._wake.set()
 
@@ -164,7 +164,7 @@ class SolverService:
         if message is None:
             return
         try:
-            if not self._openings.keeps(message):
+            if not self._openings.keeps(message, incoming.sequence):
                 self._snapshot = apply(
                     self._snapshot, message, sequence=incoming.sequence
                 )

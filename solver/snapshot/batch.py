@@ -12,7 +12,7 @@ from collections.abc import Container
 from msgspec import Struct
 
 from contracts.ids import GangUID
-from solver.snapshot.gangs import GangRecord
+from contracts.lifecycle import GangRecord
 from solver.snapshot.snapshot import Snapshot
 
 
@@ -38,7 +38,7 @@ def choose_batch(
         (
             record
             for record in snapshot.waiting.values()
-            if record.tried < snapshot.growth and record.uid not in resting
+            if _is_ready(record, snapshot) and record.uid not in resting
         ),
         key=urgency,
     )
@@ -52,10 +52,16 @@ def choose_batch(
     return tuple(chosen)
 
 
+def _is_ready(record: GangRecord, snapshot: Snapshot) -> bool:
+    """Whether something grew since a solve last said no to a gang."""
+    tried = snapshot.tried.get(record.uid)
+    return tried is None or tried < snapshot.growth
+
+
 def urgency(record: GangRecord) -> tuple[int, int, str]:
     """Order gangs: priority first, then age."""
     priority = record.submission.gang.spec.priority if record.submission else 0
-    return (-priority, record.order, record.uid)
+    return (-priority, record.submission_sequence, record.uid)
 
 
 def pods_of(record: GangRecord) -> int:

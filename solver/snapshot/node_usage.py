@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 
 from contracts.ids import GangUID, NodeName
+from contracts.lifecycle import GangRecord
 from contracts.names import GANG_UID
 from contracts.pods.node_affinity import read_pinned_node
 from contracts.pods.node_resources import PODS, count_requested, sum_requests
 from contracts.workload import Pod
-from solver.snapshot.gangs import GangRecord
 from solver.snapshot.inventory import Inventory, with_node_part
 from solver.snapshot.node_state import NodeUse, add
 

@@ -7,8 +7,6 @@ record. Knows no bus, no clock and no solver.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec import Struct, structs
 
 from contracts.allocation import AllocationResult
@@ -18,29 +16,16 @@ from contracts.claim import (
     ResourceClaimTemplate,
 )
 from contracts.device import DeviceTaintRule, ResourceSlice
-from contracts.ids import DeviceClassName, GangUID, Namespace, NodeName
+from contracts.ids import DeviceClassName, GangUID, NodeName
 from contracts.kubernetes.decode import decode_object
+from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
-    AllocationLost,
-    AllocationRefused,
-    AllocationWritten,
-    CancelGang,
-    ClaimsReleased,
     DevicesAnnounced,
-    GangAllocated,
-    GangPending,
-    GangRejected,
-    GangReleased,
-    GatesOpened,
     HealthJudged,
     ObjectGone,
     ObjectObserved,
-    ReleaseGang,
-    SubmitGang,
 )
 from contracts.workload import Node, Pod
-from solver.snapshot import gangs
-from solver.snapshot.gangs import GangRecord
 from solver.snapshot.inventory import (
     Inventory,
     with_class,
@@ -55,8 +40,10 @@ from solver.snapshot.inventory import (
 )
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.node_usage import uses_of_gang, uses_of_pod, with_node_uses
-from solver.snapshot.retention import Over
 from solver.snapshot.usage import with_holder, without_holder
+
+KEPT_GANGS = 4096
+"""So many gangs that ended last keep their records, for messages that come late."""
 
 
 class NodePresence(Struct, frozen=True, kw_only=True):
@@ -76,7 +63,6 @@ class GangTried(Struct, frozen=True, kw_only=True):
     """A solve looked at the gang and said no, at this state of growth."""
 
     uid: GangUID
-    namespace: Namespace
     growth: int
 
 
@@ -84,6 +70,31 @@ class GangForgotten(Struct, frozen=True, kw_only=True):
     """Nothing came of a gang but late messages: its submission is long gone."""
 
     uid: GangUID
+
+
+class EndedGangs(Struct, frozen=True, kw_only=True):
+    """Which gangs are over, in the order in which they ended.
+
+    The oldest is forgotten in the end. That is harmless: SUBMIT is write-once and keeps
+    every submission, so the server refuses the uid for ever, and after a restart all
+    streams are read again. A gang whose submission is still to come is none of these.
+    """
+
+    gangs: FrozenMap[str, GangUID] = FrozenMap()
+    """By running number."""
+    first: int = 0
+    next: int = 0
+
+    def with_gang(self, uid: GangUID) -> tuple[EndedGangs, GangUID | None]:
+        """Note that a gang is over; returns whom to forget for it, too."""
+        gangs = self.gangs.with_item(str(self.next), uid)
+        if len(gangs) <= KEPT_GANGS:
+            return EndedGangs(gangs=gangs, first=self.first, next=self.next + 1), None
+        oldest = str(self.first)
+        forgotten = gangs.get(oldest)
+        gangs = gangs.without(oldest)
+        ended = EndedGangs(gangs=gangs, first=self.first + 1, next=self.next + 1)
+        return ended, forgotten
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -104,7 +115,9 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The gangs whose life should end now."""
     unknown: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs of which no submission was read."""
-    over: Over = Over()
+    tried: FrozenMap[GangUID, int] = FrozenMap()
+    """What `growth` was when a solve last said no to a gang."""
+    ended: EndedGangs = EndedGangs()
 
     @property
     def growth(self) -> int:
@@ -119,20 +132,9 @@ SnapshotMessage = (
     | InventoryExpired
     | ObjectObserved
     | ObjectGone
-    | SubmitGang
-    | CancelGang
-    | ReleaseGang
-    | GangAllocated
-    | GangPending
-    | GangRejected
-    | GangReleased
     | GangTried
     | GangForgotten
-    | AllocationWritten
-    | GatesOpened
-    | AllocationRefused
-    | AllocationLost
-    | ClaimsReleased
+    | LifecycleMessage
 )
 
 
@@ -141,8 +143,8 @@ def apply(
 ) -> Snapshot:
     """Believe what a message says.
 
-    `sequence` is the message's place in its stream: a submission's is the gang's age,
-    and of decisions the newest counts.
+    `sequence` is the message's place in its stream: of what is said of a gang the last
+    counts, and a submission's is the gang's age.
 
     Raises:
         DecodeError: an observed object is not what its kind demands.
@@ -161,49 +163,15 @@ def apply(
             return _with_object(snapshot, message)
         case ObjectGone():
             return _without_object(snapshot, message)
-        case SubmitGang():
-            return _with_gang(
-                snapshot,
-                message.uid,
-                Namespace(message.gang.metadata.namespace),
-                lambda record: gangs.with_submission(record, message, sequence),
-            )
-        case CancelGang() | ReleaseGang():
-            return _with_gang(
-                snapshot,
-                message.uid,
-                message.namespace,
-                lambda record: gangs.with_command(record, message),
-            )
-        case GangAllocated() | GangPending() | GangRejected() | GangReleased():
-            return _with_gang(
-                snapshot,
-                message.uid,
-                message.namespace,
-                lambda record: gangs.with_decision(record, message, sequence),
-            )
-        case GangTried(growth=growth):
-            return _with_gang(
-                snapshot,
-                message.uid,
-                message.namespace,
-                lambda record: structs.replace(record, tried=growth),
-            )
+        case GangTried(uid=uid, growth=growth):
+            if uid not in snapshot.gangs:
+                return snapshot
+            tried = snapshot.tried.with_item(uid, growth)
+            return structs.replace(snapshot, tried=tried)
         case GangForgotten(uid=uid):
             return _without_gang(snapshot, uid)
-        case (
-            AllocationWritten()
-            | GatesOpened()
-            | AllocationRefused()
-            | AllocationLost()
-            | ClaimsReleased()
-        ):
-            return _with_gang(
-                snapshot,
-                message.uid,
-                message.namespace,
-                lambda record: gangs.with_confirmation(record, message),
-            )
+        case _:
+            return _with_gang(snapshot, message, sequence)
 
 
 def _with(snapshot: Snapshot, inventory: Inventory) -> Snapshot:
@@ -213,27 +181,33 @@ def _with(snapshot: Snapshot, inventory: Inventory) -> Snapshot:
 
 
 def _with_gang(
-    snapshot: Snapshot,
-    uid: GangUID,
-    namespace: Namespace,
-    change: Callable[[GangRecord], GangRecord],
+    snapshot: Snapshot, message: LifecycleMessage, sequence: int
 ) -> Snapshot:
     """Change one gang's record, and with it what is taken and who waits."""
-    before = snapshot.gangs.get(uid) or GangRecord(uid=uid, namespace=namespace)
-    after = change(before)
-    records, over = snapshot.gangs.with_item(uid, after), snapshot.over
-    if after.is_over and not before.is_over:
-        over, oldest = over.with_gang(uid)
+    uid = message.uid
+    before = snapshot.gangs.get(uid) or GangRecord.of(message)
+    after = before.apply(message, sequence)
+    records, tried = snapshot.gangs.with_item(uid, after), snapshot.tried
+    ended = snapshot.ended
+    if _is_complete(after) and not _is_complete(before):
+        tried = tried.without(uid)
+        ended, oldest = ended.with_gang(uid)
         records = records if oldest is None else records.without(oldest)
     return structs.replace(
         snapshot,
         inventory=_with_held(snapshot.inventory, before, after),
         gangs=records,
-        over=over,
+        tried=tried,
+        ended=ended,
         unknown=_kept(snapshot.unknown, after, keep=after.submission is None),
         waiting=_kept(snapshot.waiting, after, keep=after.wants_decision),
         ending=_kept(snapshot.ending, after, keep=after.ending is not None),
     )
+
+
+def _is_complete(record: GangRecord) -> bool:
+    """Whether the whole life of a gang is known, and nothing can follow."""
+    return record.submission is not None and record.is_over
 
 
 def _with_held(

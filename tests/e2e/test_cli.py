@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from contracts import topics
+from contracts.lifecycle import GangRecord
 from contracts.messages import AllocationWritten, GatesOpened, PodWritten
 from moorings.client import open_client
 from runtime.wire import Outgoing
-from solver.snapshot.gangs import GangRecord
 from tests.lab.command_line import MAIN, moorings
 
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"

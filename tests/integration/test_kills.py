@@ -16,6 +16,7 @@ from pathlib import Path
 from contracts import topics
 from contracts.gang import Gang, GangPhase
 from contracts.ids import DeviceID, GangUID, Namespace
+from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
 from moorings.client import Client
 from moorings.demo.workload import gang_of
@@ -23,7 +24,6 @@ from moorings.local.fleets import find_fleet, make_classes
 from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError
 from runtime.wire import BusSettings, Outgoing
-from solver.snapshot.gangs import GangRecord
 from tests.lab.nats_server import LabServer
 from tests.lab.services import (
     CLUSTER,

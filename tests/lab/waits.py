@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from contracts.gang import GangPhase
+from contracts.lifecycle import GangRecord
 from contracts.names import GANG, REPORTER
 from moorings.client import Client
-from solver.snapshot.gangs import GangRecord
 from tests.lab.cluster import name_of
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet

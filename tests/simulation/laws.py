@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from contracts.codec import to_builtins
 from contracts.ids import GangUID
+from contracts.lifecycle import is_by_publisher
 from contracts.messages import (
     AllocationWritten,
     CancelGang,
@@ -21,7 +22,6 @@ from contracts.messages import (
 from contracts.names import ATTEMPT, GANG_UID, INDEX, VOID
 from contracts.pods.node_affinity import read_pinned_node
 from publisher.gangs.patches import Purpose
-from publisher.gangs.submissions import is_ours
 from tests import builders
 from tests.simulation.players import Bus, Said, Solver
 from tests.simulation.publisher import Publisher
@@ -189,7 +189,11 @@ class Laws:
         asked = {uid_of(pod) for pod in self._named(uid)}
         for _, message in before:
             commands = self._bus.commands(message.uid)
-            if not commands or message.uid in self._opened or is_ours(commands[0]):
+            if (
+                not commands
+                or message.uid in self._opened
+                or is_by_publisher(commands[0])
+            ):
                 continue
             pods = self._named(message.uid)
             whole = len(pods) == len(self._uids(message.uid))

@@ -1,7 +1,7 @@
 """Who plays beside the plans: the bus, and a solver that gives each device once.
 
-The solver keeps the real life of gangs (`solver.snapshot.gangs`) and chooses nodes in
-the simplest way.
+The solver keeps the real life of gangs (`contracts.lifecycle`) and chooses nodes in the
+simplest way.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from contracts.ids import (
     NodeName,
     SolveID,
 )
+from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
     ClaimAllocated,
     CommandMessage,
@@ -32,18 +33,11 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.pods.node_affinity import read_pinned_node
-from solver.snapshot.gangs import (
-    GangRecord,
-    with_command,
-    with_confirmation,
-    with_decision,
-    with_submission,
-)
 from tests import builders
 from tests.simulation.world import World, devices_of
 
 CLUSTER = ClusterName("east")
-Said = SubmitGang | CommandMessage | DecisionMessage | ConfirmationMessage
+Said = LifecycleMessage
 STREAMS = ("SUBMIT", "CMD", "DEC", "CONF")
 
 
@@ -101,7 +95,9 @@ class Solver:
     def step(self) -> bool:
         """Say the next thing; False: there is nothing to say."""
         self._hear()
-        for record in sorted(self.records.values(), key=lambda r: (r.order, r.uid)):
+        for record in sorted(
+            self.records.values(), key=lambda r: (r.submission_sequence, r.uid)
+        ):
             message = self._next(record)
             if message is not None:
                 self.say(message)
@@ -153,19 +149,8 @@ class Solver:
             self._heard[stream] = len(self._bus.streams[stream])
 
     def _believe(self, message: Said, sequence: int) -> None:
-        namespace = Namespace(builders.NAMESPACE)
-        record = self.records.get(message.uid) or GangRecord(
-            uid=message.uid, namespace=namespace
-        )
-        if isinstance(message, SubmitGang):
-            record = with_submission(record, message, sequence)
-        elif isinstance(message, DecisionMessage):
-            record = with_decision(record, message, sequence)
-        elif isinstance(message, CommandMessage):
-            record = with_command(record, message)
-        else:
-            record = with_confirmation(record, message)
-        self.records[message.uid] = record
+        record = self.records.get(message.uid) or GangRecord.of(message)
+        self.records[message.uid] = record.apply(message, sequence)
 
     def free(self) -> dict[str, list[str]]:
         """Give the devices that nothing holds, by node."""

@@ -203,7 +203,7 @@ class Publisher:
         expected = None
         if isinstance(message, ConfirmationMessage):
             known = (s for s in situation.submissions if s.uid == message.uid)
-            expected = next((s.confirmed_at for s in known), 0)
+            expected = next((s.confirmation_sequence for s in known), 0)
         sequence = self._bus.publish(message, expected)
         if sequence or not isinstance(message, ConfirmationMessage):
             self.submissions.apply(message, sequence)

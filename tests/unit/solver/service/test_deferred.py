@@ -15,21 +15,22 @@ def opened(state: int, attempt: int = 1) -> GatesOpened:
 
 def test_gates_wait_until_the_state_was_read() -> None:
     openings = Openings()
-    assert openings.keeps(opened(7))
+    assert openings.keeps(opened(7), 3)
     assert openings.read(6) == []
-    assert openings.read(8) == [opened(7)]
+    assert openings.read(8) == [(opened(7), 3)]
     assert openings.read(9) == []
-    assert not openings.keeps(opened(9))
+    assert not openings.keeps(opened(9), 4)
 
 
 def test_the_last_word_on_a_gang_counts() -> None:
     """What came after it, even the same again, replaces what was kept back."""
     openings = Openings()
-    assert openings.keeps(opened(7))
-    assert openings.keeps(opened(9, attempt=2))
+    assert openings.keeps(opened(7), 1)
+    assert openings.keeps(opened(9, attempt=2), 2)
     assert openings.read(8) == []
-    assert not openings.keeps(ReleaseGang(**WHO))  # type: ignore[arg-type]  # ids of one gang
-    assert not openings.keeps(AllocationLost(**WHO, attempt=2, reason="cleared"))  # type: ignore[arg-type]  # ids of one gang
+    assert not openings.keeps(ReleaseGang(**WHO), 1)  # type: ignore[arg-type]  # ids of one gang
+    lost = AllocationLost(**WHO, attempt=2, reason="cleared")  # type: ignore[arg-type]  # ids of one gang
+    assert not openings.keeps(lost, 3)
     assert openings.read(10) == []
 
 
@@ -37,5 +38,5 @@ def test_a_stream_made_anew_says_nothing_of_the_old_one() -> None:
     openings = Openings()
     assert openings.read(100) == []
     assert openings.read(1) == []
-    assert openings.keeps(opened(100))
+    assert openings.keeps(opened(100), 1)
     assert openings.read(99) == []

@@ -10,13 +10,13 @@ from contracts.ids import (
     Namespace,
     SolveID,
 )
+from contracts.lifecycle import GangRecord
 from contracts.messages import (
     GangAllocated,
     GangPending,
 )
 from solver.decision import GangDecision
 from solver.service.messages import carried, decision_message
-from solver.snapshot.gangs import GangRecord
 from tests.builders import decisions
 from tests.builders.problems import CLUSTER
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contracts.lifecycle import GangRecord
 from solver.snapshot.batch import BatchLimits, choose_batch
-from solver.snapshot.gangs import GangRecord
 from solver.snapshot.snapshot import (
     GangTried,
     Snapshot,
@@ -44,9 +44,7 @@ def test_a_batch_has_limits_but_takes_one_gang_of_any_size() -> None:
 def test_a_gang_is_tried_again_only_after_something_grew() -> None:
     snapshot = gangs(0)
     (record,) = choose_batch(snapshot, BatchLimits())
-    tried = GangTried(
-        uid=record.uid, namespace=record.namespace, growth=snapshot.growth
-    )
+    tried = GangTried(uid=record.uid, growth=snapshot.growth)
     snapshot = apply(snapshot, tried)
     assert choose_batch(snapshot, BatchLimits()) == ()
     grown = snapshot_of({}, []).inventory.grown()

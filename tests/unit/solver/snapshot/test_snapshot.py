@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from msgspec import structs
 
 from contracts.allocation import AllocationResult, DeviceAllocationResult
 from contracts.claim import ResourceClaim, ResourceClaimStatus
+from contracts.gang import GangPhase
 from contracts.ids import (
     DeviceID,
     DeviceName,
     DriverName,
+    GangUID,
+    Namespace,
     NodeName,
     PoolName,
+    SolveID,
 )
-from contracts.messages import DevicesAnnounced, ObjectGone, ObjectObserved
+from contracts.messages import (
+    DevicesAnnounced,
+    GangAllocated,
+    GangReleased,
+    ObjectGone,
+    ObjectObserved,
+    ReleaseGang,
+    ReleaseOutcome,
+    SubmitGang,
+)
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeTaint
 from solver.snapshot.inventory import with_node
 from solver.snapshot.parts import NodePart, PoolPart, UsePart, pool_key, use_key
-from solver.snapshot.snapshot import NodePresence, Snapshot, apply
+from solver.snapshot.snapshot import (
+    KEPT_GANGS,
+    GangForgotten,
+    NodePresence,
+    Snapshot,
+    apply,
+)
 from tests.builders import (
     DRIVER,
     claim,
     device,
     devices,
+    gang,
     node,
     pool,
     resource_slice,
@@ -33,6 +55,8 @@ from tests.builders import (
     taint_rule,
 )
 from tests.builders.problems import CLUSTER, observe, snapshot_of
+
+NAMESPACE = Namespace("default")
 
 
 def part_of(snapshot: Snapshot, node: str, name: str) -> PoolPart | None:
@@ -222,3 +246,103 @@ def test_a_node_keeps_pods_away_by_taints_and_by_its_cordon() -> None:
     part = inventory.pages.get("a", "node/a")
     assert isinstance(part, NodePart)
     assert (part.taints, part.unschedulable) == (hard, True)
+
+
+# --- gangs ------------------------------------------------------------
+
+
+def uid(number: int) -> GangUID:
+    return GangUID(f"00000000-0000-4000-8000-{number:012}")
+
+
+def submitted(snapshot: Snapshot, number: int) -> Snapshot:
+    asked = gang(namespace=NAMESPACE, uid=uid(number))
+    message = SubmitGang(cluster=CLUSTER, uid=uid(number), gang=asked)
+    return apply(snapshot, message, sequence=number)
+
+
+def allocated(snapshot: Snapshot, number: int) -> Snapshot:
+    message = GangAllocated(
+        cluster=CLUSTER,
+        namespace=NAMESPACE,
+        name="train",
+        uid=uid(number),
+        epoch=1,
+        solve=SolveID("s"),
+        attempt=1,
+    )
+    return apply(snapshot, message, sequence=number)
+
+
+def released(snapshot: Snapshot, number: int) -> Snapshot:
+    message = GangReleased(
+        cluster=CLUSTER,
+        namespace=NAMESPACE,
+        name="train",
+        uid=uid(number),
+        epoch=1,
+        outcome=ReleaseOutcome.COMPLETED,
+    )
+    return apply(snapshot, message, sequence=number)
+
+
+def commanded(snapshot: Snapshot, number: int) -> Snapshot:
+    message = ReleaseGang(cluster=CLUSTER, namespace=NAMESPACE, uid=uid(number))
+    return apply(snapshot, message)
+
+
+def test_the_gangs_that_ended_last_are_kept_and_the_waiting_and_running_are() -> None:
+    snapshot = submitted(Snapshot(), 1)
+    snapshot = allocated(submitted(snapshot, 2), 2)
+    for number in range(3, KEPT_GANGS + 13):
+        snapshot = released(submitted(snapshot, number), number)
+    assert len(snapshot.gangs) == KEPT_GANGS + 2
+    phases = [r.phase for n in (1, 2) if (r := snapshot.gangs.get(uid(n)))]
+    assert phases == [GangPhase.PENDING, GangPhase.DECIDED]
+    assert snapshot.gangs.get(uid(12)) is None
+    assert snapshot.gangs.get(uid(13)) is not None
+    assert set(snapshot.waiting) == {uid(1)}
+
+
+def test_nothing_is_forgotten_before_its_submission_was_read() -> None:
+    """After a restart decisions may be read before the submissions they answer."""
+    snapshot = Snapshot()
+    numbers = range(1, KEPT_GANGS + 20)
+    for number in numbers:
+        snapshot = released(snapshot, number)
+    assert len(snapshot.unknown) == len(numbers)
+    for number in numbers:
+        snapshot = submitted(snapshot, number)
+    assert not len(snapshot.waiting)
+    assert not len(snapshot.unknown)
+    assert len(snapshot.gangs) == KEPT_GANGS
+
+
+def test_a_late_message_about_a_forgotten_gang_wakes_nobody() -> None:
+    snapshot = commanded(Snapshot(), 1)
+    assert not len(snapshot.waiting)
+    assert not len(snapshot.ending)
+    snapshot = apply(snapshot, GangForgotten(uid=uid(1)))
+    assert not len(snapshot.gangs)
+    assert not len(snapshot.unknown)
+
+
+def test_a_gang_that_holds_devices_is_never_forgotten() -> None:
+    snapshot = allocated(Snapshot(), 1)
+    assert apply(snapshot, GangForgotten(uid=uid(1))) is snapshot
+    known = submitted(Snapshot(), 2)
+    assert apply(known, GangForgotten(uid=uid(2))) is known
+
+
+def test_gangs_are_listed_by_what_is_to_be_done_for_them() -> None:
+    """In whatever order the streams are read; who ends does not wait."""
+    snapshot = submitted(Snapshot(), 1)
+    assert [set(snapshot.waiting), set(snapshot.ending)] == [{uid(1)}, set()]
+    for change in permutations((submitted, allocated, commanded)):
+        snapshot = Snapshot()
+        for apply_next in change:
+            snapshot = apply_next(snapshot, 1)
+        assert [set(snapshot.waiting), set(snapshot.ending)] == [set(), {uid(1)}]
+        assert not len(snapshot.unknown)
+        ended = released(snapshot, 1)
+        assert not len(ended.ending)

@@ -1,0 +1,278 @@
+"""The life of a gang: what was said of it, folded into where it is.
+
+Submissions, commands, decisions and confirmations travel in four streams. Each is read
+on its own, so what they say of a gang comes in any order between them, and after a
+restart it begins with the last message of each. So nothing is stepped through: a record
+keeps one message of each stream, and everything else follows from these.
+
+One rule says which message that is: the last of its stream, by its sequence there.
+
+- What comes again, or late, is not later than what is kept and changes nothing.
+- Who publishes a message may apply it before it is read back, with the sequence that
+  the stream gave it. A submission that was not stored, as another of its gang was there
+  already, has no sequence (0) and gives way to the one that is read.
+- Of commands somebody else's counts before any of the publisher's own. The publisher
+  cancels a gang to ask for its pods anew; that nobody wants them outweighs it.
+
+Attempts are not compared here: what was confirmed of one attempt counts for the
+decision of that attempt, and says nothing of another. Knows no devices and no objects
+of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from msgspec import Struct, structs
+
+from contracts.allocation import Reason, Rule
+from contracts.gang import GangPhase
+from contracts.ids import GangUID, Namespace
+from contracts.messages import (
+    AllocationLost,
+    AllocationRefused,
+    AllocationWritten,
+    CancelGang,
+    ClaimsReleased,
+    CommandMessage,
+    ConfirmationMessage,
+    DecisionMessage,
+    GangAllocated,
+    GangPending,
+    GangRejected,
+    GangReleased,
+    GatesOpened,
+    ReleaseOutcome,
+    SubmissionMessage,
+    SubmitGang,
+)
+
+LifecycleMessage = (
+    SubmissionMessage | CommandMessage | DecisionMessage | ConfirmationMessage
+)
+"""What is said of a gang."""
+PUBLISHER = "publisher: "
+"""Begins the reason of a cancellation by which the publisher itself ends a gang."""
+
+
+class GangRecord(Struct, frozen=True, kw_only=True):
+    """One gang: the message of each stream that counts, and what follows from them."""
+
+    uid: GangUID
+    namespace: Namespace
+    submission: SubmitGang | None = None
+    submission_sequence: int = 0
+    """Its place in the stream, which is the gang's age among gangs."""
+    command: CommandMessage | None = None
+    command_sequence: int = 0
+    decision: DecisionMessage | None = None
+    decision_sequence: int = 0
+    confirmation: ConfirmationMessage | None = None
+    confirmation_sequence: int = 0
+    """A publisher's next confirmation is only stored if this is still the last."""
+
+    @classmethod
+    def of(cls, message: LifecycleMessage) -> Self:
+        """Begin the record of the gang that a message is about."""
+        if isinstance(message, SubmitGang):
+            namespace = Namespace(message.gang.metadata.namespace)
+            return cls(uid=message.uid, namespace=namespace)
+        return cls(uid=message.uid, namespace=message.namespace)
+
+    # --- messages in ----------------------------------------------------------------
+
+    def apply(self, message: LifecycleMessage, sequence: int) -> Self:
+        """Take a message in; `sequence` is its place in its stream."""
+        if isinstance(message, SubmissionMessage):
+            if sequence < self.submission_sequence:
+                return self
+            return structs.replace(
+                self, submission=message, submission_sequence=sequence
+            )
+        if isinstance(message, DecisionMessage):
+            if sequence < self.decision_sequence:
+                return self
+            return structs.replace(self, decision=message, decision_sequence=sequence)
+        if isinstance(message, CommandMessage):
+            if self._outweighs(message, sequence):
+                return self
+            return structs.replace(self, command=message, command_sequence=sequence)
+        if sequence < self.confirmation_sequence:
+            return self
+        return self.with_confirmation(message, sequence)
+
+    def with_confirmation(
+        self, message: ConfirmationMessage | None, sequence: int
+    ) -> Self:
+        """Let this be what was confirmed last, whatever was known before.
+
+        The names of pods are left out: they are for people, and many.
+        """
+        if isinstance(message, AllocationWritten) and message.pods:
+            message = structs.replace(message, pods=())
+        return structs.replace(
+            self, confirmation=message, confirmation_sequence=sequence
+        )
+
+    def _outweighs(self, message: CommandMessage, sequence: int) -> bool:
+        """Whether the command that is known counts, and not this one."""
+        if self.command is None:
+            return False
+        known = (not is_by_publisher(self.command), self.command_sequence)
+        return known > (not is_by_publisher(message), sequence)
+
+    # --- where it is ----------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The gang's name, once its submission is known."""
+        return "" if self.submission is None else self.submission.gang.metadata.name
+
+    @property
+    def phase(self) -> GangPhase:
+        """Where the gang is in its life."""
+        match self.decision:
+            case GangRejected():
+                return GangPhase.REJECTED
+            case GangReleased(outcome=ReleaseOutcome.COMPLETED):
+                return GangPhase.COMPLETED
+            case GangReleased():
+                return GangPhase.CANCELLED
+            case GangAllocated(attempt=attempt):
+                return self._phase_of_attempt(attempt)
+            case GangPending() | None:
+                return GangPhase.PENDING
+
+    def _phase_of_attempt(self, attempt: int) -> GangPhase:
+        match self.confirmation:
+            case AllocationWritten(attempt=confirmed) if confirmed == attempt:
+                return GangPhase.WRITTEN
+            case GatesOpened(attempt=confirmed) if confirmed == attempt:
+                return GangPhase.RUNNING
+            case AllocationRefused(attempt=void) | AllocationLost(attempt=void) if (
+                void == attempt
+            ):
+                return GangPhase.PENDING
+            case _:
+                return GangPhase.DECIDED
+
+    @property
+    def attempt(self) -> int:
+        """The last attempt that was decided; 0: none yet."""
+        match self.decision:
+            case GangAllocated(attempt=attempt) | GangPending(attempt=attempt):
+                return attempt
+            case _:
+                return 0
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why the gang waits or was rejected."""
+        match self.decision:
+            case GangPending(reasons=reasons) | GangRejected(reasons=reasons):
+                return reasons
+            case GangAllocated() if self.phase is GangPhase.PENDING:
+                return (_void_reason(self.confirmation),)
+            case _:
+                return ()
+
+    # --- what was decided for it ----------------------------------------------------
+
+    @property
+    def placed(self) -> GangAllocated | None:
+        """The decision that its pods run by, or will."""
+        decision = self.decision
+        if isinstance(decision, GangAllocated) and self.phase is not GangPhase.PENDING:
+            return decision
+        return None
+
+    @property
+    def allocated(self) -> GangAllocated | None:
+        """The decision whose devices count as taken.
+
+        While the gang runs that is for Kubernetes' own objects to say.
+        """
+        return self.placed if self.phase.holds_devices else None
+
+    @property
+    def in_force(self) -> GangAllocated | None:
+        """The decision to carry out, or that was: nobody has ended the gang."""
+        return self.placed if self.command is None else None
+
+    @property
+    def wants_decision(self) -> bool:
+        """Whether a solve should look at it."""
+        return (
+            self.submission is not None
+            and self.command is None
+            and self.phase is GangPhase.PENDING
+        )
+
+    @property
+    def is_written(self) -> bool:
+        """Whether all claims of the decision are confirmed to be written."""
+        return self.phase in (GangPhase.WRITTEN, GangPhase.RUNNING)
+
+    @property
+    def was_written(self) -> bool:
+        """Whether what was confirmed last lets gates be opened, of any attempt."""
+        return isinstance(self.confirmation, AllocationWritten | GatesOpened)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all its gates are confirmed to be open."""
+        return isinstance(self.confirmation, GatesOpened)
+
+    # --- its end --------------------------------------------------------------------
+
+    @property
+    def ending(self) -> ReleaseOutcome | None:
+        """How its life should end now; None: it should not."""
+        if self.command is None or self.submission is None or self.is_over:
+            return None
+        if isinstance(self.command, CancelGang):
+            return ReleaseOutcome.CANCELLED
+        if self.placed is not None:
+            return ReleaseOutcome.COMPLETED
+        return ReleaseOutcome.CANCELLED
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it is over, or somebody wants that."""
+        return self.is_over or self.command is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will be decided for it."""
+        return self.phase.is_terminal
+
+    @property
+    def is_released(self) -> bool:
+        """Whether somebody's command has ended it."""
+        return isinstance(self.decision, GangReleased)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is held for it any more, by anybody."""
+        if self.is_released:
+            return isinstance(self.confirmation, ClaimsReleased)
+        return self.is_over
+
+    @property
+    def is_ended_by_publisher(self) -> bool:
+        """Whether a publisher gave it up, and nobody else: its pods are wanted."""
+        return self.command is not None and is_by_publisher(self.command)
+
+
+def is_by_publisher(command: CommandMessage) -> bool:
+    """Whether a publisher gave the gang up, so that its pods are asked for again."""
+    return isinstance(command, CancelGang) and command.reason.startswith(PUBLISHER)
+
+
+def _void_reason(confirmation: ConfirmationMessage | None) -> Reason:
+    """Return why an allocation that was decided does not hold."""
+    match confirmation:
+        case AllocationRefused(reason=text) | AllocationLost(reason=text):
+            return Reason(rule=Rule.WITHDRAWN, message=text)
+        case _:
+            return Reason(rule=Rule.WITHDRAWN)

@@ -16,34 +16,20 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.gang import Gang
-from contracts.ids import DeviceID, GangUID, Namespace
-from contracts.messages import (
-    DecisionMessage,
-    GangAllocated,
-    GangPending,
-    GangReleased,
-    ReleaseGang,
-    SubmitGang,
-)
-from contracts.topics import DECISIONS, HEALTH, SUBMISSIONS
+from contracts.ids import DeviceID
+from contracts.messages import GangAllocated, GangPending
+from contracts.topics import HEALTH
 from moorings.client import Client
-from moorings.demo.facts import (
-    count_files,
-    device_count,
-    devices_in,
-    gpus_asked,
-)
-from moorings.demo.workload import RULE, drawn_pods, gang_of, grouped, traced_pods
+from moorings.demo.gangs import STEP_S, DemoGangs, list_devices
+from moorings.demo.workload import RULE, count_gpus, draw_pods, group_pods, read_trace
 from moorings.errors import LocalStackError
 from moorings.local.fleets import find_fleet, make_classes
 from moorings.local.stack import LocalStack, inventories
 from moorings.recorded import fetch_solve, find_solve
-from runtime.wire import Outgoing
 from solver.replay import replay
 
 WAVES = 4
 """How the work arrives: in so many bursts."""
-STEP_S = 60.0
 SETTLE_S = 0.5
 """The solver reads health and commands from different streams, in its own time."""
 Say = Callable[[str], None]
@@ -60,7 +46,7 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
 
 
 class Demo:
-    """One run of the demo."""
+    """One run of the demo; each step finds what the steps before it left."""
 
     def __init__(
         self, options: DemoOptions, stack: LocalStack, client: Client, say: Say
@@ -69,60 +55,32 @@ class Demo:
         self._stack = stack
         self._client = client
         self._say = say
-        self._stop = asyncio.Event()
-        self._decisions: dict[GangUID, tuple[DecisionMessage, float]] = {}
-        self._changed = asyncio.Event()
-        self._sent: dict[GangUID, float] = {}
-        self._numbers = 0
         self._class = make_classes(find_fleet(options.fleet))[0].metadata.name
+        self._gangs = DemoGangs(stack, client, self._class)
+        self._gpus = 0
+        self._allocated: list[Gang] = []
+        self._waiting: list[Gang] = []
         self.summary: dict[str, Any] = {}
 
     async def run(self) -> dict[str, Any]:
-        """Go through all steps; gives the summary."""
-        follower = asyncio.create_task(self._follow())
-        try:
-            await self._fleet()
-            await self._work()
-            await self._latency()
+        """Go through all steps, and return the summary.
+
+        One task runs beside them: it follows the decisions, for all that wait.
+        """
+        async with self._gangs.following():
+            await self._show_fleet()
+            await self._decide_work()
+            await self._measure_latency()
             await self._explain_one()
             await self._break_a_device()
             await self._replay_one()
-        finally:
-            self._stop.set()
-            await follower
         return self.summary
 
-    async def _follow(self) -> None:
-        batches = self._client.bus.read(
-            DECISIONS, self._client.cluster, stop=self._stop
-        )
-        async for batch in batches:
-            for incoming in batch.messages:
-                message = incoming.message
-                if message is not None:
-                    self._decisions[message.uid] = (message, time.perf_counter())
-            if batch.messages:
-                self._changed.set()
-
-    async def _until(self, holds: Callable[[], object], what: str) -> None:
-        deadline = time.perf_counter() + STEP_S
-        while not holds():
-            self._changed.clear()
-            try:
-                async with asyncio.timeout(deadline - time.perf_counter()):
-                    await self._changed.wait()
-            except TimeoutError:
-                reason = f"no {what} within {STEP_S:g} s"
-                words = self._stack.solver.last_words()
-                raise LocalStackError("solver", f"{reason}\n{words}") from None
-
-    # --- the steps -------------------------------------------------------------------
-
-    async def _fleet(self) -> None:
-        found = await inventories(self._client)
+    async def _show_fleet(self) -> None:
+        announced = await inventories(self._client)
         devices = [
             device
-            for message in found.values()
+            for message in announced.values()
             for pool in message.pools
             if pool.driver == self._class
             for device in pool.devices
@@ -133,122 +91,135 @@ class Demo:
             if (attribute := device.attributes.get("productName")) is not None
         }
         self._gpus = len(devices)
-        self.summary |= {"nodes": len(found), "gpus": self._gpus}
+        self.summary |= {"nodes": len(announced), "gpus": self._gpus}
         self._say(
-            f"fleet    {len(found):,} nodes announced {self._gpus:,} GPUs of "
+            f"fleet    {len(announced):,} nodes announced {self._gpus:,} GPUs of "
             f"{len(models)} models, by one simulated agent"
         )
 
-    def _pods(self) -> Iterable[int]:
-        if self._options.trace is not None:
-            return traced_pods(self._options.trace)
-        wanted, asked = self._gpus * self._options.load, 0
-
-        def more(gpus: int) -> bool:
-            nonlocal asked
-            asked += gpus
-            return asked <= wanted
-
-        return takewhile(more, drawn_pods(self._options.seed))
-
-    async def _work(self) -> None:
-        sizes = list(grouped(self._pods(), self._options.seed))
-        gangs = [self._gang(pods, gpus) for pods, gpus in sizes]
+    async def _decide_work(self) -> None:
+        """Submit more work than the fleet can take, in waves, and wait for answers."""
+        # First the work: pods in order of arrival, grouped into gangs.
+        sizes = list(group_pods(self._choose_pods(), self._options.seed))
+        gangs = [self._gangs.make(pods, gpus) for pods, gpus in sizes]
         pods = sum(pods for pods, _ in sizes)
-        asked = sum(pods * gpus for pods, gpus in sizes)
+        requested = sum(pods * gpus for pods, gpus in sizes)
         source = "trace" if self._options.trace is not None else "distribution"
         self._say(
             f"work     {pods:,} whole-GPU pods of the openb {source} in {len(gangs):,} "
-            f"gangs ask for {asked:,} GPUs ({asked / self._gpus:.0%} of the fleet)"
+            f"gangs ask for {requested:,} GPUs ({requested / self._gpus:.0%} of the "
+            "fleet)"
         )
         self._say(f"         rule: {RULE}")
+
+        # Then its decisions, a wave at a time.
         started = time.perf_counter()
         step = -(-len(gangs) // WAVES)
         for number in range(WAVES):
-            await self._wave(gangs[number * step : (number + 1) * step], number)
+            await self._decide_wave(gangs[number * step : (number + 1) * step], number)
         seconds = time.perf_counter() - started
-        admitted, waiting = self._verdicts(gangs)
-        used = sum(device_count(self._decision(gang)) for gang in admitted)
+
+        # A later wave may have let in who waited: who is in is counted at the end.
+        self._allocated, self._waiting = self._split(gangs)
+        used = sum(
+            len(list_devices(self._gangs.decision(gang))) for gang in self._allocated
+        )
         self.summary |= {
             "gangs": len(gangs),
             "pods": pods,
-            "allocated": len(admitted),
-            "pending": len(waiting),
+            "allocated": len(self._allocated),
+            "pending": len(self._waiting),
             "gpusUsed": used,
             "decideSeconds": round(seconds, 3),
             "gangsPerSecond": round(len(gangs) / seconds, 1),
         }
-        self._waiting = waiting
-        self._admitted = admitted
         self._say(
-            f"         {len(admitted):,} gangs in, {len(waiting):,} wait; {used:,} of "
-            f"{self._gpus:,} GPUs used ({used / self._gpus:.1%}); "
+            f"         {len(self._allocated):,} gangs in, {len(self._waiting):,} wait; "
+            f"{used:,} of {self._gpus:,} GPUs used ({used / self._gpus:.1%}); "
             f"{len(gangs) / seconds:,.0f} gangs/s from submission to decision"
         )
-        await self._written(admitted)
+        await self._wait_written()
 
-    async def _wave(self, gangs: list[Gang], number: int) -> None:
+    def _choose_pods(self) -> Iterable[int]:
+        """Return how many GPUs each pod requests, from the trace or drawn."""
+        if self._options.trace is not None:
+            return read_trace(self._options.trace)
+        limit, total = self._gpus * self._options.load, 0
+
+        def is_within_limit(gpus: int) -> bool:
+            nonlocal total
+            total += gpus
+            return total <= limit
+
+        return takewhile(is_within_limit, draw_pods(self._options.seed))
+
+    async def _decide_wave(self, gangs: list[Gang], number: int) -> None:
         started = time.perf_counter()
-        await self._submit(gangs)
-        uids = [GangUID(gang.metadata.uid) for gang in gangs]
-        await self._until(lambda: all(u in self._decisions for u in uids), "decision")
+        await self._gangs.submit(gangs)
+        await self._gangs.wait_decided(gangs)
         seconds = time.perf_counter() - started
-        admitted, waiting = self._verdicts(gangs)
+        allocated, waiting = self._split(gangs)
         self._say(
-            f"wave {number + 1}   {len(gangs):>5,} gangs: {len(admitted):,} in, "
+            f"wave {number + 1}   {len(gangs):>5,} gangs: {len(allocated):,} in, "
             f"{len(waiting):,} wait, all decided after {seconds:.2f} s"
         )
 
-    async def _written(self, admitted: list[Gang]) -> None:
+    def _split(self, gangs: list[Gang]) -> tuple[list[Gang], list[Gang]]:
+        """Return those that are in, and those that wait."""
+        allocated = [gang for gang in gangs if self._gangs.is_allocated(gang)]
+        waiting = [gang for gang in gangs if self._gangs.is_waiting(gang)]
+        return allocated, waiting
+
+    async def _wait_written(self) -> None:
+        """Wait until the publisher confirmed every gang that is in."""
         started = time.perf_counter()
-        wanted = {gang.metadata.uid for gang in admitted}
+        allocated = {gang.metadata.uid for gang in self._allocated}
         while True:
             written = {
                 record.uid
                 for record in await self._client.gangs()
                 if record.phase == "Written"
             }
-            if wanted <= written:
+            if allocated <= written:
                 break
             if time.perf_counter() - started > STEP_S:
                 words = self._stack.publisher.last_words()
                 raise LocalStackError("publisher", f"did not write all\n{words}")
             await asyncio.sleep(0.1)
-        files = await asyncio.to_thread(count_files, self._stack.manifests)
+        files = await asyncio.to_thread(_count_manifests, self._stack.manifests)
         self.summary["manifests"] = files
         self._say(
             f"written  {files:,} manifests, every gang confirmed by the publisher"
         )
 
-    async def _latency(self) -> None:
+    async def _measure_latency(self) -> None:
         """Measure single gangs on an idle bus, in place of gangs that are done."""
-        done = self._admitted[: max(1, min(60, len(self._admitted) // 4))]
-        await self._release(*done)
+        done = self._allocated[: max(1, min(60, len(self._allocated) // 4))]
+        await self._gangs.release(done)
         seconds = []
         for _ in range(50):
-            gang = self._gang(1, 1)
-            await self._submit([gang])
-            uid = GangUID(gang.metadata.uid)
-            await self._until(lambda uid=uid: uid in self._decisions, "decision")  # type: ignore[misc]  # a default argument binds it now
-            seconds.append(self._decisions[uid][1] - self._sent[uid])
+            gang = self._gangs.make(1, 1)
+            await self._gangs.submit([gang])
+            await self._gangs.wait_decided([gang])
+            seconds.append(self._gangs.measure_latency(gang))
             await asyncio.sleep(0.02)
         seconds.sort()
-        p50, p99 = seconds[len(seconds) // 2] * 1000, seconds[-1] * 1000
-        self.summary |= {"idleP50Ms": round(p50, 2), "idleMaxMs": round(p99, 2)}
+        p50_ms, max_ms = seconds[len(seconds) // 2] * 1000, seconds[-1] * 1000
+        self.summary |= {"idleP50Ms": round(p50_ms, 2), "idleMaxMs": round(max_ms, 2)}
         self._say(
             f"latency  {len(done)} gangs released; then lone pods one at a time: "
-            f"submit to decision p50 {p50:.1f} ms, max {p99:.1f} ms"
+            f"submit to decision p50 {p50_ms:.1f} ms, max {max_ms:.1f} ms"
         )
 
     async def _explain_one(self) -> None:
-        waiting = [g for g in self._waiting if self._waits(g)]
-        largest = max(waiting, key=gpus_asked, default=None)
+        """Say why the largest gang that waits does; if none does, make one."""
+        waiting = [gang for gang in self._waiting if self._gangs.is_waiting(gang)]
+        largest = max(waiting, key=count_gpus, default=None)
         if largest is None:
-            largest = self._gang(1000, 8)
-            await self._submit([largest])
-            uid = GangUID(largest.metadata.uid)
-            await self._until(lambda: uid in self._decisions, "decision")
-        decision = self._decision(largest)
+            largest = self._gangs.make(1000, 8)
+            await self._gangs.submit([largest])
+            await self._gangs.wait_decided([largest])
+        decision = self._gangs.decision(largest)
         reasons = decision.reasons if isinstance(decision, GangPending) else ()
         self.summary["explained"] = [str(reason.rule) for reason in reasons]
         self._say(f"explain  why does {largest.metadata.name} wait?")
@@ -259,7 +230,9 @@ class Demo:
             self._say(f"         counted: {facts}")
 
     async def _break_a_device(self) -> None:
-        holder, decision = self._held()
+        """Make a device unhealthy that a gang holds, and see who gets it afterwards."""
+        # First the fault, on the bus as a taint. Its holder is left alone.
+        holder, decision = self._find_holder()
         sick = decision.members[0].claims[0].allocation.devices.results[0].device_id
         node = decision.members[0].node
         started = time.perf_counter()
@@ -267,7 +240,7 @@ class Demo:
             self._stack.faults.write_text,
             f"faults:\n- {{node: {node}, device: {sick.device}, verdict: Unhealthy}}\n",
         )
-        taint = await self._tainted(node, sick)
+        taint = await self._wait_tainted(node, sick)
         milliseconds = (time.perf_counter() - started) * 1000
         self._say(
             f"fault    {sick} is made unhealthy: on the bus after "
@@ -277,35 +250,35 @@ class Demo:
             f"         {holder.metadata.name} holds it and keeps it: nothing is moved "
             "silently"
         )
-        probe = self._gang(1, 1, priority=1000)
-        await self._submit([probe])
+
+        # Then the holder goes, with a pod first in line for what becomes free.
+        probe = self._gangs.make(1, 1, priority=1000)
+        await self._gangs.submit([probe])
         await asyncio.sleep(SETTLE_S)
-        await self._release(holder)
-        uid = GangUID(probe.metadata.uid)
-        await self._until(
-            lambda: (
-                uid in self._decisions
-                and isinstance(self._decision(probe), GangAllocated)
-            ),
-            "allocation of the probe",
+        await self._gangs.release([holder])
+        await self._gangs.wait_allocated(probe, "allocation of the probe")
+        is_avoided = all(
+            sick not in list_devices(allocation)
+            for allocation in self._gangs.list_allocations()
         )
-        holders = [m for m, _ in self._decisions.values() if sick in devices_in(m)]
-        got = min(devices_in(self._decision(probe)))
-        self.summary |= {"faultMs": round(milliseconds, 1), "avoided": not holders}
-        word = "nobody gets" if not holders else "SOMEBODY GOT"
+        device = min(list_devices(self._gangs.decision(probe)))
+        self.summary |= {"faultMs": round(milliseconds, 1), "avoided": is_avoided}
+        word = "nobody gets" if is_avoided else "SOMEBODY GOT"
         self._say(
             f"         {holder.metadata.name} is released; {probe.metadata.name}, "
-            f"first in line, gets {got}; {word} the sick one"
+            f"first in line, gets {device}; {word} the sick one"
         )
 
-    def _held(self) -> tuple[Gang, GangAllocated]:
-        for gang in reversed(self._admitted):
-            decision = self._decision(gang)
-            if isinstance(decision, GangAllocated) and device_count(decision) > 1:
+    def _find_holder(self) -> tuple[Gang, GangAllocated]:
+        """Find the last gang with more devices than the probe takes."""
+        for gang in reversed(self._allocated):
+            decision = self._gangs.decision(gang)
+            if isinstance(decision, GangAllocated) and len(list_devices(decision)) > 1:
                 return gang, decision
         raise LocalStackError("solver", "no gang of the demo holds two devices")
 
-    async def _tainted(self, node: str, sick: DeviceID) -> str:
+    async def _wait_tainted(self, node: str, sick: DeviceID) -> str:
+        """Wait until a device is tainted on the bus, and return its taint."""
         address = (self._client.cluster, node)
         deadline = time.perf_counter() + STEP_S
         while time.perf_counter() < deadline:
@@ -319,16 +292,13 @@ class Demo:
         raise LocalStackError("nodeagent", f"judged no device unhealthy\n{words}")
 
     async def _replay_one(self) -> None:
-        solves = {
-            message.solve
-            for message, _ in self._decisions.values()
-            if isinstance(message, GangAllocated)
-        }
-        chosen = min(solves)
-        entry = await find_solve(self._client, chosen)
+        """Solve one recorded question again, here, and compare the bytes."""
+        # The answer is recorded after its decisions are published: wait for it.
+        solve = min(decision.solve for decision in self._gangs.list_allocations())
+        entry = await find_solve(self._client, solve)
         while entry.decided is None:
             await asyncio.sleep(0.05)
-            entry = await find_solve(self._client, chosen)
+            entry = await find_solve(self._client, solve)
         recorded = await fetch_solve(self._client, entry)
         started = time.perf_counter()
         result, decision = await asyncio.to_thread(replay, recorded)
@@ -341,42 +311,6 @@ class Demo:
         )
         self._say(f"         decision sha256 {result.replayed_decision}")
 
-    # --- what the steps share --------------------------------------------------------
 
-    def _gang(self, pods: int, gpus: int, *, priority: int = 0) -> Gang:
-        self._numbers += 1
-        return gang_of(self._numbers, pods, gpus, self._class, priority)
-
-    async def _submit(self, gangs: list[Gang]) -> None:
-        cluster, outgoing = self._client.cluster, []
-        for gang in gangs:
-            uid = GangUID(gang.metadata.uid)
-            message = SubmitGang(cluster=cluster, uid=uid, gang=gang)
-            outgoing.append(Outgoing.of(SUBMISSIONS, message))
-        now = time.perf_counter()
-        self._sent |= {GangUID(gang.metadata.uid): now for gang in gangs}
-        await self._client.bus.publish_many(outgoing)
-
-    async def _release(self, *gangs: Gang) -> None:
-        uids = [GangUID(gang.metadata.uid) for gang in gangs]
-        for gang, uid in zip(gangs, uids, strict=True):
-            namespace = Namespace(gang.metadata.namespace)
-            cluster = self._client.cluster
-            await self._client.command(
-                ReleaseGang(cluster=cluster, namespace=namespace, uid=uid)
-            )
-        await self._until(
-            lambda: all(isinstance(self._decisions[u][0], GangReleased) for u in uids),
-            "release",
-        )
-
-    def _decision(self, gang: Gang) -> DecisionMessage:
-        return self._decisions[GangUID(gang.metadata.uid)][0]
-
-    def _waits(self, gang: Gang) -> bool:
-        return isinstance(self._decision(gang), GangPending)
-
-    def _verdicts(self, gangs: list[Gang]) -> tuple[list[Gang], list[Gang]]:
-        admitted = [g for g in gangs if isinstance(self._decision(g), GangAllocated)]
-        waiting = [g for g in gangs if self._waits(g)]
-        return admitted, waiting
+def _count_manifests(folder: Path) -> int:
+    return sum(1 for path in folder.rglob("*") if path.suffix in {".json", ".yaml"})

@@ -37,15 +37,16 @@ _UUIDS = uuid5(NAMESPACE_DNS, "demo.moorings.dev")
 OPENB = Path(__file__).parent.parent / "workloads" / "openb.yaml"
 
 
-def drawn_pods(seed: int) -> Iterator[int]:
+def draw_pods(seed: int) -> Iterator[int]:
     """Draw pods for ever: how many GPUs each asks for."""
-    known: dict[int, int] = yaml.safe_load(OPENB.read_text())["podsByGpus"]
+    pods_by_gpus: dict[int, int] = yaml.safe_load(OPENB.read_text())["podsByGpus"]
     draw = random.Random(seed)  # noqa: S311  # a repeatable workload
+    sizes, weights = list(pods_by_gpus), list(pods_by_gpus.values())
     while True:
-        yield from draw.choices(list(known), list(known.values()), k=1000)
+        yield from draw.choices(sizes, weights, k=1000)
 
 
-def traced_pods(folder: Path) -> list[int]:
+def read_trace(folder: Path) -> list[int]:
     """Read the whole-GPU pods of the real trace, in order of arrival.
 
     Raises:
@@ -67,7 +68,7 @@ def traced_pods(folder: Path) -> list[int]:
         raise BadInputError(str(file), reason) from error
 
 
-def grouped(pods: Iterable[int], seed: int) -> Iterator[tuple[int, int]]:
+def group_pods(pods: Iterable[int], seed: int) -> Iterator[tuple[int, int]]:
     """Group pods into gangs by `RULE`: (pods, GPUs of each)."""
     draw = random.Random(seed + 1)  # noqa: S311  # a repeatable workload
     for gpus, run in groupby(pods):
@@ -75,10 +76,10 @@ def grouped(pods: Iterable[int], seed: int) -> Iterator[tuple[int, int]]:
             yield len(chunk), gpus
 
 
-def gang_of(
+def make_gang(
     number: int, pods: int, gpus: int, device_class: str, priority: int
 ) -> Gang:
-    """Write a gang of equal pods with so many GPUs each."""
+    """Make a gang of equal pods with so many GPUs each."""
     request = ExactDeviceRequest(
         device_class_name=DeviceClassName(device_class),
         allocation_mode="ExactCount",
@@ -96,3 +97,11 @@ def gang_of(
             members=(Member(name="worker", count=pods, claims=(claim,)),),
         ),
     )
+
+
+def count_gpus(gang: Gang) -> int:
+    """Count the GPUs that all pods of a demo gang request."""
+    member = gang.spec.members[0]
+    spec = member.claims[0].spec
+    exactly = spec.devices.requests[0].exactly if spec is not None else None
+    return member.count * (exactly.count if exactly is not None else 1)

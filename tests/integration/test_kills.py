@@ -19,7 +19,7 @@ from contracts.ids import DeviceID, GangUID, Namespace
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
 from moorings.client import Client
-from moorings.demo.workload import gang_of
+from moorings.demo.workload import make_gang
 from moorings.local.fleets import find_fleet, make_classes
 from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError
@@ -100,7 +100,7 @@ class World:
         """Submit a few gangs; only those that were acknowledged count."""
         for _ in range(self.draw.randint(0, 3)):
             number = len(self.accepted) + 1
-            gang = gang_of(
+            gang = make_gang(
                 number,
                 self.draw.randint(1, 4),
                 self.draw.choice([1, 1, 2, 4]),

@@ -37,7 +37,7 @@ from contracts.ids import (
 from contracts.messages import ClaimAllocated, MemberAllocated
 from contracts.quantity import Quantity
 from solver.devices.candidates import is_shareable
-from solver.devices.capacity_amounts import consumed_amounts
+from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.gather import Cluster
 from solver.errors import ResultError
 from solver.placement import GangPlacement, PodPlacement
@@ -159,7 +159,7 @@ class Results:
         features, consumed = self._features, dict[str, Quantity]()
         if share_id is not None:
             fractional = features.fractional_capacity_range
-            amounts = consumed_amounts(
+            amounts = compute_consumed(
                 device, subrequest.capacity, fractional=fractional
             )
             consumed = amounts or {}

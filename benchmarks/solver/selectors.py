@@ -18,8 +18,8 @@ from contracts.device import Device, DeviceAttribute, DeviceCapacity
 from contracts.ids import DeviceName
 from contracts.quantity import Quantity
 from solver.cel.evaluator import SelectorEvaluator
-from solver.selectors.footprint import reads
-from solver.selectors.table import look
+from solver.selectors.footprint import footprint_of
+from solver.selectors.projection import project
 
 T = TypeVar("T")
 DRIVER = "gpu.example.com"
@@ -90,7 +90,10 @@ def run(count: int) -> Row:
     devices = fleet(count)
     wanted = [(e, DRIVER, device) for device in devices for e in EXPRESSIONS]
     looks, looking = timed(
-        lambda: {(e, look(reads(e), driver, device)) for e, driver, device in wanted}
+        lambda: {
+            (e, project(footprint_of(e), driver, device))
+            for e, driver, device in wanted
+        }
     )
     with SelectorEvaluator() as evaluator:
         _, start = timed(lambda: evaluator.evaluate([("true", DRIVER, devices[0])]))

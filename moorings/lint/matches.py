@@ -8,8 +8,9 @@ from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import NodeName
 from solver.cache import Cache
-from solver.devices.candidates import indices, pool_of, selected
+from solver.devices.candidates import indices_of, select_devices
 from solver.devices.gather import Cluster
+from solver.devices.pools import pool_of
 from solver.kinds.demand import request_kind
 from solver.kinds.traits import costs_of, targets
 from solver.problem.attributes import Element, derived, elements, published
@@ -56,9 +57,9 @@ class Matches:
         devices: list[str] = []
         faults: dict[int, list[tuple[str, str]]] = {}
         for part in self._pools:
-            pool, passing = pool_of(part), selected(part, selectors, self._table)
+            pool, passing = pool_of(part), select_devices(part, selectors, self._table)
             names = [f"{pool.driver}/{pool.pool}/{d.name}" for d in pool.devices]
-            devices.extend(names[index] for index in indices(passing.bits))
+            devices.extend(names[index] for index in indices_of(passing.bits))
             for fault in passing.faults:
                 row = (names[fault.device], fault.error)
                 faults.setdefault(fault.selector, []).append(row)
@@ -77,8 +78,8 @@ class Matches:
             return True
         for part in self._pools:
             devices = pool_of(part).devices
-            for index in indices(
-                selected(part, subrequest.selectors, self._table).bits
+            for index in indices_of(
+                select_devices(part, subrequest.selectors, self._table).bits
             ):
                 costs = costs_of(devices[index], kind.capacity, self._features)
                 total = devices[index].capacity
@@ -96,10 +97,11 @@ class Matches:
         for pool in self.cluster.nodes[node].pools:
             if not pool.view.usable:
                 continue
-            passing = selected(pool.view.part, subrequest.selectors, self._table)
+            passing = select_devices(pool.view.part, subrequest.selectors, self._table)
             bits = targets(pool.view, passing.bits, kind, self._features)
             devices.extend(
-                (pool.view.driver, pool.view.devices[index]) for index in indices(bits)
+                (pool.view.driver, pool.view.devices[index])
+                for index in indices_of(bits)
             )
         return devices
 

@@ -22,7 +22,8 @@ from solver.cel.rewrite import rewritten
 from solver.cel.values import exact_semver_value, quantity_value, semver_value
 from solver.problem.attributes import DERIVED
 from solver.selectors.footprint import MAX_EXPRESSION_BYTES, is_too_long
-from solver.selectors.table import Verdict, fault_of
+from solver.selectors.projection import find_fault
+from solver.selectors.table import Verdict
 
 _LIBRARIES = """\
 name: moorings
@@ -127,7 +128,7 @@ class Engine:
 
 
 def _derive(compiled: Any, driver: str, device: Device) -> Verdict:
-    fault = fault_of(device)
+    fault = find_fault(device)
     if fault:
         return runtime_error(fault)
     try:
@@ -140,7 +141,7 @@ def _derive(compiled: Any, driver: str, device: Device) -> Verdict:
 
 
 def _judge(compiled: Any, driver: str, device: Device) -> Verdict:
-    fault = fault_of(device)
+    fault = find_fault(device)
     if fault:
         return runtime_error(fault)
     try:

@@ -10,8 +10,9 @@ from typing import Self
 from contracts.device import Device
 from solver.cache import Cache
 from solver.cel.sandbox import KILLED, Sandbox
-from solver.selectors.footprint import reads
-from solver.selectors.table import Look, Verdict, look
+from solver.selectors.footprint import footprint_of
+from solver.selectors.projection import Projection, project
+from solver.selectors.table import Verdict
 
 KEPT_EXPRESSIONS = 4096
 KEPT_LOOKS = 65_536
@@ -23,7 +24,7 @@ class SelectorEvaluator:
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox or Sandbox()
-        self._verdicts: Cache[str, Cache[Look, Verdict]] = Cache(KEPT_EXPRESSIONS)
+        self._verdicts: Cache[str, Cache[Projection, Verdict]] = Cache(KEPT_EXPRESSIONS)
         self._lock = Lock()
 
     @property
@@ -55,9 +56,9 @@ class SelectorEvaluator:
         """
         with self._lock:
             found: list[Verdict | None] = []
-            missing: dict[str, dict[Look, list[int]]] = {}
+            missing: dict[str, dict[Projection, list[int]]] = {}
             for index, (expression, driver, device) in enumerate(wanted):
-                seen = look(reads(expression), driver, device)
+                seen = project(footprint_of(expression), driver, device)
                 known = self._verdicts.get(expression)
                 verdict = None if known is None else known.get(seen)
                 if verdict is None:
@@ -73,7 +74,7 @@ class SelectorEvaluator:
                         found[index] = judged
         return [verdict for verdict in found if verdict is not None]
 
-    def _remember(self, expression: str, verdicts: dict[Look, Verdict]) -> None:
+    def _remember(self, expression: str, verdicts: dict[Projection, Verdict]) -> None:
         """Keep what the expression itself is the cause of."""
         known = self._verdicts.get(expression)
         if known is None:

@@ -24,7 +24,7 @@ from solver.cel.messages import (
     method,
     text_of,
 )
-from solver.selectors.semver import is_semver, normalized, precedence
+from solver.selectors.semver import is_semver, normalize_version, precedence_of
 
 _INT64 = 2**63
 
@@ -78,7 +78,7 @@ def functions() -> list[Any]:
                 v,
                 t.STRING,
                 t.BOOL,
-                impl=lambda s, mend: semver_value(normalized(s) if mend else s),
+                impl=lambda s, mend: semver_value(normalize_version(s) if mend else s),
             ),
         ),
         function(
@@ -89,7 +89,7 @@ def functions() -> list[Any]:
                 t.BOOL,
                 t.STRING,
                 t.BOOL,
-                impl=lambda s, mend: is_semver(normalized(s) if mend else s),
+                impl=lambda s, mend: is_semver(normalize_version(s) if mend else s),
             ),
         ),
         *(
@@ -161,7 +161,7 @@ def _compare(left: Any, right: Any) -> int:
     first: Any
     second: Any
     if isinstance(left, SEMVER):
-        first, second = precedence(left.value), precedence(text_of(right, SEMVER))
+        first, second = precedence_of(left.value), precedence_of(text_of(right, SEMVER))
     else:
         first, second = _nano(left), _nano(right)
     return int(first > second) - int(first < second)

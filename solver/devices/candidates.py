@@ -14,20 +14,21 @@ from msgspec import Struct
 from contracts.claim import DeviceToleration
 from contracts.device import Device, DeviceTaint
 from contracts.features import Features
+from contracts.gang import NodeToleration
 from contracts.names import OWNED
+from contracts.workload import NodeTaint
 from solver.cache import Slot, Slots
-from solver.devices.marks import marks_of
-from solver.devices.pools import SeenPool, slice_of
-from solver.devices.tolerations import is_of
-from solver.selectors.footprint import Reads, reads
-from solver.selectors.table import Look, Row, SelectorTable, fault_of, looks
+from solver.devices.pools import SeenPool, marks_of, pool_of, slice_of
+from solver.selectors.footprint import Footprint, footprint_of
+from solver.selectors.projection import Projection, find_fault, project_all
+from solver.selectors.table import SelectorTable, VerdictRow
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import NodePart, Part, PoolPart, UsePart
 
-Seen = tuple[int, tuple[tuple[Look, ...], ...]]
+PoolProjection = tuple[int, tuple[tuple[Projection, ...], ...]]
 """The devices of a pool by what selectors see: how many, looks[selector][device]."""
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
-MOST_ANSWERS = 65_536
+MOST_SELECTIONS = 65_536
 """Of selectors about pools that look alike; a table remembers so many."""
 """The taint that keeps kube-scheduler off our devices; it is not meant for us."""
 OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
@@ -43,14 +44,14 @@ class SelectorFault(Struct, frozen=True):
     error: str
 
 
-class Selected(Struct, frozen=True):
+class Selection(Struct, frozen=True):
     """The devices of a pool that pass a list of selectors."""
 
     bits: int
     faults: tuple[SelectorFault, ...] = ()
-    rows: frozenset[Row] = frozenset()
+    rows: frozenset[VerdictRow] = frozenset()
     """The rows of the table that were needed to know."""
-    missing: tuple[tuple[str, Look, int], ...] = ()
+    missing: tuple[tuple[str, Projection, int], ...] = ()
     """(expression, look, device) that the table lacks; then the rest is void."""
 
     @property
@@ -68,35 +69,30 @@ MOST_LISTS = 128
 """Lists of selectors that are remembered of one part or page."""
 _POOLS: Slot[tuple[Part, ...]] = Slot()
 """Of a page: its pools."""
-_ALIKE: Slots[Selectors, Mapping[Seen, Part]] = Slots(MOST_LISTS)
+_DISTINCT_POOLS: Slots[Selectors, Mapping[PoolProjection, Part]] = Slots(MOST_LISTS)
 """Of a page: the pools that differ to these selectors."""
-_SELECTED: Slots[Selectors, Selected] = Slots(MOST_LISTS)
+_SELECTIONS: Slots[Selectors, Selection] = Slots(MOST_LISTS)
 """Of a pool's part: the devices that pass."""
-_LOOKS: Slots[Reads, tuple[Look, ...]] = Slots(MOST_LISTS)
+_PROJECTIONS: Slots[Footprint, tuple[Projection, ...]] = Slots(MOST_LISTS)
 """Of a pool's part: what an expression that reads so can see of each device."""
 _FAULTS: Slot[Mapping[int, str]] = Slot()
 """Of a pool's part: why any selector fails on a device, by index."""
-_SELECTED_ALIKE: Slots[tuple[Selectors, Seen], Selected] = Slots(MOST_ANSWERS)
+_SELECTIONS_BY_PROJECTION: Slots[tuple[Selectors, PoolProjection], Selection] = Slots(
+    MOST_SELECTIONS
+)
 """Of a table: the devices that pass, of pools that look so."""
 
 
 def pools_of(page: Page) -> tuple[Part, ...]:
     """List the pools of a page."""
-    known = _POOLS.get(page.memory)
-    if known is None:
-        found = (part for part in page.parts() if isinstance(part.value, PoolPart))
-        known = _POOLS.keep(page.memory, tuple(found))
-    return known
+    pools = _POOLS.get(page.memory)
+    if pools is None:
+        parts = (part for part in page.parts() if isinstance(part.value, PoolPart))
+        pools = _POOLS.keep(page.memory, tuple(parts))
+    return pools
 
 
-def pool_of(part: Part) -> PoolPart:
-    """Read the pool of a part that is known to hold one."""
-    if not isinstance(part.value, PoolPart):
-        raise TypeError(part.key)
-    return part.value
-
-
-def indices(bits: int) -> Iterator[int]:
+def indices_of(bits: int) -> Iterator[int]:
     """Go through the devices of a set."""
     while bits:
         low = bits & -bits
@@ -104,86 +100,96 @@ def indices(bits: int) -> Iterator[int]:
         bits ^= low
 
 
-def selected(part: Part, selectors: tuple[str, ...], table: SelectorTable) -> Selected:
+def select_devices(
+    part: Part, selectors: tuple[str, ...], table: SelectorTable
+) -> Selection:
     """Find the devices of a pool that pass all selectors, in order, lazily.
 
     Pools whose devices look the same to these selectors get the same answer, so a
     selector that reads what others read costs a pool a lookup.
     """
-    results = _SELECTED.of(part.memory)
-    known = results.get(selectors)
-    if known is None:
-        known = selected_alike(_seen(part, selectors), selectors, table)
-        if not known.missing:
-            results.keep(selectors, known)
-    return known
+    results = _SELECTIONS.of(part.memory)
+    selection = results.get(selectors)
+    if selection is None:
+        selection = select_projected(_project_pool(part, selectors), selectors, table)
+        if not selection.missing:
+            results.keep(selectors, selection)
+    return selection
 
 
-def alike(page: Page, selectors: tuple[str, ...]) -> Mapping[Seen, Part]:
+def find_distinct_pools(
+    page: Page, selectors: tuple[str, ...]
+) -> Mapping[PoolProjection, Part]:
     """Find the pools of a page that differ to these selectors: of each sort the first.
 
     Kept, as the same is asked until the table has all that the selectors need.
     """
-    results = _ALIKE.of(page.memory)
-    known = results.get(selectors)
-    if known is None:
-        firsts: dict[Seen, Part] = {}
+    results = _DISTINCT_POOLS.of(page.memory)
+    first_by_projection = results.get(selectors)
+    if first_by_projection is None:
+        pools: dict[PoolProjection, Part] = {}
         for part in pools_of(page):
-            firsts.setdefault(_seen(part, selectors), part)
-        known = results.keep(selectors, firsts)
-    return known
+            pools.setdefault(_project_pool(part, selectors), part)
+        first_by_projection = results.keep(selectors, pools)
+    return first_by_projection
 
 
-def forget_alike(page: Page, selectors: tuple[str, ...]) -> None:
-    """Forget what `alike` found: the table has all that the selectors need."""
-    _ALIKE.of(page.memory).pop(selectors, None)
+def forget_distinct_pools(page: Page, selectors: tuple[str, ...]) -> None:
+    """Forget these pools: the table has all that the selectors need."""
+    _DISTINCT_POOLS.of(page.memory).pop(selectors, None)
 
 
-def selected_alike(
-    seen: Seen, selectors: tuple[str, ...], table: SelectorTable
-) -> Selected:
+def select_projected(
+    projection: PoolProjection, selectors: tuple[str, ...], table: SelectorTable
+) -> Selection:
     """Find the devices that pass all selectors, of pools that look so."""
-    results = _SELECTED_ALIKE.of(table.memory)
-    known = results.get((selectors, seen))
-    if known is None:
-        known = _selected(selectors, seen, table)
-        results.keep((selectors, seen), known)
-    return known
+    results = _SELECTIONS_BY_PROJECTION.of(table.memory)
+    selection = results.get((selectors, projection))
+    if selection is None:
+        selection = _select(selectors, projection, table)
+        results.keep((selectors, projection), selection)
+    return selection
 
 
-def _seen(part: Part, selectors: tuple[str, ...]) -> Seen:
+def _project_pool(part: Part, selectors: tuple[str, ...]) -> PoolProjection:
     size = len(pool_of(part).devices)
-    return size, tuple(_looks(part, reads(expression)) for expression in selectors)
+    return size, tuple(
+        _project_devices(part, footprint_of(expression)) for expression in selectors
+    )
 
 
-def _looks(part: Part, seen: Reads) -> tuple[Look, ...]:
+def _project_devices(part: Part, footprint: Footprint) -> tuple[Projection, ...]:
     """List what an expression can see of each device."""
-    results = _LOOKS.of(part.memory)
-    known = results.get(seen)
-    if known is None:
+    results = _PROJECTIONS.of(part.memory)
+    projections = results.get(footprint)
+    if projections is None:
         pool = pool_of(part)
-        written = looks(seen, pool.driver, pool.devices, _faults(part))
-        known = results.keep(seen, written)
-    return known
+        written = project_all(footprint, pool.driver, pool.devices, _find_faults(part))
+        projections = results.keep(footprint, written)
+    return projections
 
 
-def _faults(part: Part) -> Mapping[int, str]:
-    """Say why any selector fails on a device of a pool, by its index."""
-    known = _FAULTS.get(part.memory)
-    if known is None:
-        faults = ((i, fault_of(d)) for i, d in enumerate(pool_of(part).devices))
-        known = _FAULTS.keep(part.memory, {i: fault for i, fault in faults if fault})
-    return known
+def _find_faults(part: Part) -> Mapping[int, str]:
+    """Return why any selector fails on a device of a pool, by its index."""
+    fault_by_index = _FAULTS.get(part.memory)
+    if fault_by_index is None:
+        faults = ((i, find_fault(d)) for i, d in enumerate(pool_of(part).devices))
+        fault_by_index = _FAULTS.keep(
+            part.memory, {i: fault for i, fault in faults if fault}
+        )
+    return fault_by_index
 
 
-def _selected(selectors: tuple[str, ...], seen: Seen, table: SelectorTable) -> Selected:
-    size, by_selector = seen
+def _select(
+    selectors: tuple[str, ...], projection: PoolProjection, table: SelectorTable
+) -> Selection:
+    size, projections = projection
     bits, faults = 0, []
-    rows: set[Row] = set()
-    missing: list[tuple[str, Look, int]] = []
+    rows: set[VerdictRow] = set()
+    missing: list[tuple[str, Projection, int]] = []
     for index in range(size):
         for number, expression in enumerate(selectors):
-            row = (expression, by_selector[number][index])
+            row = (expression, projections[number][index])
             verdict = table.get(*row)
             if verdict is None:
                 missing.append((*row, index))
@@ -196,15 +202,15 @@ def _selected(selectors: tuple[str, ...], seen: Seen, table: SelectorTable) -> S
                 break
         else:
             bits |= 1 << index
-    return Selected(bits, tuple(faults), frozenset(rows), tuple(missing))
+    return Selection(bits, tuple(faults), frozenset(rows), tuple(missing))
 
 
 def is_shareable(device: Device, features: Features) -> bool:
-    """Say whether several requests may have the device at once (KEP-5075)."""
+    """Whether several requests may have the device at once (KEP-5075)."""
     return bool(device.allow_multiple_allocations) and features.consumable_capacity
 
 
-def free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
+def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
     """Find the devices that nobody holds; with admin access holders do not matter."""
     devices = seen.view.devices
     everything = (1 << len(devices)) - 1
@@ -216,13 +222,13 @@ def free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
     return sum(1 << i for i, d in enumerate(devices) if d.name not in taken)
 
 
-def supported(seen: SeenPool, node: NodePart, features: Features) -> int:
+def find_supported(seen: SeenPool, node: NodePart, features: Features) -> int:
     """Find the devices that need nothing which the cluster or the node cannot do."""
     pool = pool_of(seen.view.part)
     bits = (1 << len(pool.devices)) - 1
     if not features.partitionable_devices:
         bits &= ~marks_of(seen.view.part).counting
-    skips = any(item.skip_node_operations for item in pool.slices)
+    skips = any(pool_slice.skip_node_operations for pool_slice in pool.slices)
     checked = skips and (
         features.list_type_attributes
         or features.optional_node_operations
@@ -233,13 +239,13 @@ def supported(seen: SeenPool, node: NodePart, features: Features) -> int:
         features.optional_node_operations
         and OPTIONAL_NODE_OPERATIONS in node.declared_features
     )
-    for index in indices(bits if checked and not able else 0):
+    for index in indices_of(bits if checked and not able else 0):
         if slice_of(pool, index).skip_node_operations:
             bits &= ~(1 << index)
     return bits
 
 
-def tolerated(
+def find_tolerated(
     seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> int:
     """Find the devices without a taint that blocks these tolerations."""
@@ -250,7 +256,7 @@ def tolerated(
     added: dict[str, list[DeviceTaint]] = {}
     for name, taint in seen.use.taints if seen.use is not None else ():
         added.setdefault(name, []).append(taint)
-    for index in indices(bits if added else marks_of(seen.view.part).tainted):
+    for index in indices_of(bits if added else marks_of(seen.view.part).tainted):
         device = devices[index]
         taints = (*device.taints, *added.get(device.name, ()))
         if not all(tolerates(tolerations, taint) for taint in taints):
@@ -259,13 +265,29 @@ def tolerated(
 
 
 def tolerates(tolerations: tuple[DeviceToleration, ...], taint: DeviceTaint) -> bool:
-    """Say whether a taint keeps no request with these tolerations away (KEP-5055)."""
+    """Whether a taint keeps no request with these tolerations away (KEP-5055)."""
     if taint.effect not in BLOCKING_EFFECTS or taint.key == OWNED:
         return True
-    return any(is_of(toleration, taint) for toleration in tolerations)
+    return any(tolerates_taint(toleration, taint) for toleration in tolerations)
 
 
-def use_of_shares(use: UsePart | None) -> dict[str, dict[str, int]]:
+def tolerates_taint(
+    toleration: DeviceToleration | NodeToleration, taint: DeviceTaint | NodeTaint
+) -> bool:
+    """Whether a toleration is of a taint: one rule for nodes and for devices.
+
+    Source: k8s.io/api/core/v1, Toleration.ToleratesTaint; KEP-5055 does it alike.
+    """
+    if toleration.effect not in ("", taint.effect):
+        return False
+    if toleration.key not in ("", taint.key):
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def sum_shares(use: UsePart | None) -> dict[str, dict[str, int]]:
     """Read what shares consume: device -> capacity -> 1e-9 units."""
     if use is None:
         return {}

@@ -23,7 +23,7 @@ _INT64_MAX = 2**63 - 1
 _MILLI = NANO // 1000
 
 
-def consumed_amounts(
+def compute_consumed(
     device: Device, requests: Mapping[str, Quantity], *, fractional: bool
 ) -> dict[str, Quantity] | None:
     """Compute what one use consumes of each capacity; None: the device cannot do it.
@@ -36,7 +36,7 @@ def consumed_amounts(
     if any(name not in device.capacity for name in requests):
         return None
     amounts = {
-        name: _consumed(name, capacity, requests.get(name), fractional=fractional)
+        name: _consume(name, capacity, requests.get(name), fractional=fractional)
         for name, capacity in sorted(device.capacity.items())
     }
     for name, amount in amounts.items():
@@ -48,14 +48,14 @@ def consumed_amounts(
     return amounts
 
 
-def _consumed(
+def _consume(
     name: str, capacity: DeviceCapacity, asked: Quantity | None, *, fractional: bool
 ) -> Quantity:
     policy = capacity.request_policy or CapacityRequestPolicy()
     if asked is None:
         amount = policy.default if policy.default is not None else capacity.value
     elif policy.valid_range is not None and policy.valid_range.min is not None:
-        amount = _rounded(name, asked, policy.valid_range, fractional=fractional)
+        amount = _round_up(name, asked, policy.valid_range, fractional=fractional)
     elif policy.valid_values is not None:
         amount = next((v for v in policy.valid_values if asked <= v), asked)
     else:
@@ -65,7 +65,7 @@ def _consumed(
     return amount
 
 
-def _rounded(
+def _round_up(
     name: str,
     asked: Quantity,
     allowed: CapacityRequestPolicyRange,
@@ -126,7 +126,7 @@ def _violates(
 
 
 def _is_milli(allowed: CapacityRequestPolicyRange, *, fractional: bool) -> bool:
-    """Say whether the range is computed in thousandths (DRAFractionalCapacityRange)."""
+    """Whether the range is computed in thousandths (DRAFractionalCapacityRange)."""
     if not fractional:
         return False
     for value in (allowed.min, allowed.max, allowed.step):

@@ -16,8 +16,7 @@ from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
 from solver.cache import Slot
-from solver.devices.candidates import pool_of
-from solver.devices.pools import SeenPool, pool_view, slice_of
+from solver.devices.pools import SeenPool, pool_of, slice_of, view_pool
 from solver.errors import GatherError
 from solver.snapshot.pages import NodeParts, Page
 from solver.snapshot.parts import (
@@ -54,9 +53,9 @@ class NodePools(Struct, frozen=True):
             if (seen.view.driver, seen.view.pool) != (device.driver, device.pool):
                 continue
             targeting = seen.view.targeting
-            for index, found in enumerate(seen.view.devices):
-                if found.name == device.device and targeting >> index & 1:
-                    return found, slice_of(pool_of(seen.view.part), index)
+            for index, candidate in enumerate(seen.view.devices):
+                if candidate.name == device.device and targeting >> index & 1:
+                    return candidate, slice_of(pool_of(seen.view.part), index)
         return None
 
     @property
@@ -79,8 +78,8 @@ class Cluster:
     def __init__(self, pages: tuple[Page, ...], features: Features) -> None:
         self._pages = pages
         self._features = features
-        owned = (page.nodes.get("") for page in pages)
-        self._shared = tuple(item for parts in owned for item in _pools(parts))
+        shared = (page.nodes.get("") for page in pages)
+        self._shared = tuple(pool for parts in shared for pool in _pools(parts))
         self.key: ClusterKey = (features, self._shared)
 
     def pages(self) -> Iterator[tuple[Page, Mapping[NodeName, NodePools]]]:
@@ -91,32 +90,32 @@ class Cluster:
     @cached_property
     def nodes(self) -> Mapping[NodeName, NodePools]:
         """All nodes by name, page by page."""
-        found: dict[NodeName, NodePools] = {}
+        nodes_by_name: dict[NodeName, NodePools] = {}
         for page in self._pages:
-            found.update(self._nodes(page))
-        return found
+            nodes_by_name.update(self._nodes(page))
+        return nodes_by_name
 
     def _nodes(self, page: Page) -> Mapping[NodeName, NodePools]:
-        known = _NODES.get(page.memory)
-        if known is None or known[0] != self.key:
+        remembered = _NODES.get(page.memory)
+        if remembered is None or remembered[0] != self.key:
             nodes = {
                 NodeName(owner): self._node(page.nodes[owner])
                 for owner in sorted(page.nodes)
                 if owner
             }
-            known = _NODES.keep(page.memory, (self.key, nodes))
-        return known[1]
+            remembered = _NODES.keep(page.memory, (self.key, nodes))
+        return remembered[1]
 
     def _node(self, parts: NodeParts) -> NodePools:
-        known = _POOLS.get(parts.memory)
-        if known is None or known[0] != self.key:
+        remembered = _POOLS.get(parts.memory)
+        if remembered is None or remembered[0] != self.key:
             name = NodeName(parts.owner)
-            found = parts.parts.get(node_key(name))
-            value = found.value if found is not None else None
+            part = parts.parts.get(node_key(name))
+            value = part.value if part is not None else None
             node = value if isinstance(value, NodePart) else NodePart(name=name)
-            pools = _gathered(node, (*_pools(parts), *self._shared), self._features)
-            known = _POOLS.keep(parts.memory, (self.key, pools))
-        return known[1]
+            pools = _gather(node, (*_pools(parts), *self._shared), self._features)
+            remembered = _POOLS.keep(parts.memory, (self.key, pools))
+        return remembered[1]
 
 
 def _pools(parts: NodeParts | None) -> PoolParts:
@@ -130,20 +129,20 @@ def _pools(parts: NodeParts | None) -> PoolParts:
     )
 
 
-def _gathered(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
+def _gather(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
     seen = []
     try:
         for part, use in pools:
-            view = pool_view(part, node, features)
+            view = view_pool(part, node, features)
             if view is not None:
-                value = use.value if use is not None else None
-                used = value if isinstance(value, UsePart) else None
+                use_value = use.value if use is not None else None
+                used = use_value if isinstance(use_value, UsePart) else None
                 seen.append(SeenPool(view, used))
     except GatherError as error:
         return NodePools(node, (), str(error))
-    return NodePools(node, tuple(sorted(seen, key=_order)))
+    return NodePools(node, tuple(sorted(seen, key=_order_of)))
 
 
-def _order(seen: SeenPool) -> tuple[bool, bytes, bytes]:
+def _order_of(seen: SeenPool) -> tuple[bool, bytes, bytes]:
     view = seen.view
     return (view.binding, view.driver.encode(), view.pool.encode())

@@ -23,12 +23,12 @@ _INT64 = 2**63
 
 
 def node_matches(selector: NodeSelector, node: NodePart) -> bool:
-    """Say whether any term of a selector holds for a node.
+    """Whether any term of a selector holds for a node.
 
     Raises:
         NodeSelectorError: a comparison is malformed, whether it matters or not.
     """
-    terms = [term for term in selector.node_selector_terms if _says_anything(term)]
+    terms = [term for term in selector.node_selector_terms if _has_requirements(term)]
     for term in terms:
         for requirement in term.match_expressions:
             _check_label(requirement)
@@ -37,18 +37,18 @@ def node_matches(selector: NodeSelector, node: NodePart) -> bool:
     return any(_holds(term, node) for term in terms)
 
 
-def _says_anything(term: NodeSelectorTerm) -> bool:
+def _has_requirements(term: NodeSelectorTerm) -> bool:
     return bool(term.match_expressions or term.match_fields)
 
 
 def _holds(term: NodeSelectorTerm, node: NodePart) -> bool:
     return all(
-        _label_holds(item, node.labels) for item in term.match_expressions
-    ) and all(_field_holds(item, node.name) for item in term.match_fields)
+        _label_holds(requirement, node.labels) for requirement in term.match_expressions
+    ) and all(_field_holds(requirement, node.name) for requirement in term.match_fields)
 
 
-def _check_label(item: NodeSelectorRequirement) -> None:
-    key, operator, values = item.key, item.operator, item.values
+def _check_label(requirement: NodeSelectorRequirement) -> None:
+    key, operator, values = requirement.key, requirement.operator, requirement.values
     if not _KEY.fullmatch(key):
         raise NodeSelectorError(f"key {key!r} is no label")
     match operator:
@@ -64,35 +64,35 @@ def _check_label(item: NodeSelectorRequirement) -> None:
         raise NodeSelectorError(f"operator {operator} of {key} has values {values}")
 
 
-def _check_field(item: NodeSelectorRequirement) -> None:
-    if item.operator not in ("In", "NotIn") or len(item.values) != 1:
+def _check_field(requirement: NodeSelectorRequirement) -> None:
+    if requirement.operator not in ("In", "NotIn") or len(requirement.values) != 1:
         raise NodeSelectorError(
-            f"field {item.key} takes In or NotIn and one value, not {item.operator} "
-            f"and {item.values}"
+            f"field {requirement.key} takes In or NotIn and one value, not "
+            f"{requirement.operator} and {requirement.values}"
         )
 
 
-def _label_holds(item: NodeSelectorRequirement, labels: dict[str, str]) -> bool:
-    value = labels.get(item.key)
-    match item.operator:
+def _label_holds(requirement: NodeSelectorRequirement, labels: dict[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    match requirement.operator:
         case "In":
-            return value is not None and value in item.values
+            return value is not None and value in requirement.values
         case "NotIn":
-            return value is None or value not in item.values
+            return value is None or value not in requirement.values
         case "Exists":
             return value is not None
         case "DoesNotExist":
             return value is None
         case _:
-            here, there = _integer(value or ""), _integer(item.values[0])
+            here, there = _integer(value or ""), _integer(requirement.values[0])
             if here is None or there is None:
                 return False
-            return here > there if item.operator == "Gt" else here < there
+            return here > there if requirement.operator == "Gt" else here < there
 
 
-def _field_holds(item: NodeSelectorRequirement, name: str) -> bool:
-    value = name if item.key == "metadata.name" else ""
-    return (value == item.values[0]) == (item.operator == "In")
+def _field_holds(requirement: NodeSelectorRequirement, name: str) -> bool:
+    value = name if requirement.key == "metadata.name" else ""
+    return (value == requirement.values[0]) == (requirement.operator == "In")
 
 
 def _integer(text: str) -> int | None:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from contracts.device import CounterSet, Device, NodeSelector
 from contracts.features import Features
 from contracts.ids import DriverName, NodeName, PoolName
-from solver.devices.marks import marks_of
+from solver.cache import Slot
 from solver.devices.node_selectors import node_matches
 from solver.errors import GatherError, NodeSelectorError
 from solver.snapshot.parts import NodePart, Part, PoolPart, PoolSlice, UsePart
@@ -51,7 +51,7 @@ class PoolView(Struct, frozen=True, kw_only=True):
     @property
     def devices(self) -> tuple[Device, ...]:
         """All devices of the pool, of every slice and generation."""
-        return _pool(self.part).devices
+        return pool_of(self.part).devices
 
 
 class SeenPool(Struct, frozen=True):
@@ -61,49 +61,103 @@ class SeenPool(Struct, frozen=True):
     use: UsePart | None
 
 
-def _pool(part: Part) -> PoolPart:
+def pool_of(part: Part) -> PoolPart:
+    """Read the pool of a part that is known to hold one."""
     if not isinstance(part.value, PoolPart):
         raise TypeError(part.key)
     return part.value
 
 
-def pool_view(part: Part, node: NodePart, features: Features) -> PoolView | None:
+class Marks(Struct, frozen=True):
+    """Devices of a pool with something that most lack; bits, in pool order.
+
+    Most devices draw from no counters, have no taints, bind nothing and give all they
+    have to one use. Whoever must look at such things looks at these alone.
+    """
+
+    counting: int = 0
+    """They draw from counters."""
+    binding: int = 0
+    """They have binding conditions."""
+    says_binding: int = 0
+    """They say something about binding conditions, be it that there are none."""
+    tainted: int = 0
+    """Their slices taint them."""
+    metered: int = 0
+    """One use that asks for no amounts may consume less than all, or cannot be had."""
+
+
+_NONE = Marks()
+_MARKS: Slot[Marks] = Slot()
+
+
+def marks_of(part: Part) -> Marks:
+    """Find the marked devices of a pool.
+
+    Raises:
+        TypeError: the part is no pool.
+    """
+    marks = _MARKS.get(part.memory)
+    if marks is None:
+        marks = _MARKS.keep(part.memory, _mark(pool_of(part).devices))
+    return marks
+
+
+def _mark(devices: Iterable[Device]) -> Marks:
+    counting = binding = says_binding = tainted = metered = 0
+    for index, device in enumerate(devices):
+        if device.consumes_counters:
+            counting |= 1 << index
+        if device.binding_conditions is not None:
+            says_binding |= 1 << index
+            binding |= bool(device.binding_conditions) << index
+        if device.taints:
+            tainted |= 1 << index
+        for capacity in device.capacity.values():
+            if capacity.request_policy is not None or capacity.value.nano < 0:
+                metered |= 1 << index
+    if not (counting or says_binding or tainted or metered):
+        return _NONE
+    return Marks(counting, binding, says_binding, tainted, metered)
+
+
+def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None:
     """See a pool from a node; None: it does not exist there.
 
     Raises:
         GatherError: a node selector of one of its slices is malformed.
     """
-    pool = _pool(part)
-    ignored = _ignored(part, pool, features)
+    pool = pool_of(part)
+    ignored = _find_ignored(part, pool, features)
     relevant = [
         i
-        for i, item in enumerate(pool.slices)
-        if i not in ignored and _is_relevant(item, node, features)
+        for i, pool_slice in enumerate(pool.slices)
+        if i not in ignored and _is_relevant(pool_slice, node, features)
     ]
     if not relevant:
         return None
     generation = max(pool.slices[i].generation for i in relevant)
-    mine = [i for i in relevant if pool.slices[i].generation == generation]
-    wanted = pool.slices[mine[0]].slice_count
+    targeting = [i for i in relevant if pool.slices[i].generation == generation]
+    slice_count = pool.slices[targeting[0]].slice_count
     others: list[int] = []
-    if len(mine) != wanted:
-        if any(item.generation > generation for item in pool.slices):
+    if len(targeting) != slice_count:
+        if any(pool_slice.generation > generation for pool_slice in pool.slices):
             return None
         everywhere = [
             i
-            for i, item in enumerate(pool.slices)
-            if item.generation == generation and i not in ignored
+            for i, pool_slice in enumerate(pool.slices)
+            if pool_slice.generation == generation and i not in ignored
         ]
-        if len(everywhere) != wanted:
+        if len(everywhere) != slice_count:
             return PoolView(
                 driver=pool.driver, pool=pool.pool, part=part, incomplete=True
             )
-        names = {pool.slices[i].name for i in mine}
+        names = {pool.slices[i].name for i in targeting}
         others = [i for i in everywhere if pool.slices[i].name not in names]
-    return _built(part, pool, (mine, others), node, features)
+    return _build_view(part, pool, (targeting, others), node, features)
 
 
-def _built(
+def _build_view(
     part: Part,
     pool: PoolPart,
     indices: tuple[list[int], list[int]],
@@ -111,27 +165,35 @@ def _built(
     features: Features,
 ) -> PoolView:
     """Put the slices together: those that are meant for the node, and the others."""
-    mine, others = indices
-    counted = [
+    relevant, others = indices
+    with_counters = [
         i
-        for i in (*mine, *others)
+        for i in (*relevant, *others)
         if features.partitionable_devices and pool.slices[i].shared_counters
     ]
-    counters = tuple(c for i in counted for c in pool.slices[i].shared_counters)
-    here = [i for i in mine if i not in counted]
-    away = [i for i in others if i not in counted]
+    counters = tuple(c for i in with_counters for c in pool.slices[i].shared_counters)
+    here = [i for i in relevant if i not in with_counters]
+    away = [i for i in others if i not in with_counters]
     invalid, marks = "", marks_of(part)
     if not pool.has_unique_names:
-        invalid = _duplicate("device name", (d.name for d in _devices(pool, here)))
+        invalid = _find_duplicate(
+            "device name", (d.name for d in _list_devices(pool, here))
+        )
     if features.partitionable_devices:
-        invalid = invalid or _duplicate("counter set name", (c.name for c in counters))
+        invalid = invalid or _find_duplicate(
+            "counter set name", (c.name for c in counters)
+        )
         if marks.counting:
-            invalid = invalid or _unknown_counter(counters, _devices(pool, here))
-            invalid = invalid or _unknown_counter(counters, _devices(pool, away))
+            invalid = invalid or _find_unknown_counter(
+                counters, _list_devices(pool, here)
+            )
+            invalid = invalid or _find_unknown_counter(
+                counters, _list_devices(pool, away)
+            )
     if invalid:
         return PoolView(driver=pool.driver, pool=pool.pool, part=part, invalid=invalid)
-    targeting = _bits(pool, here)
-    reachable, malformed = _reachable(pool, here, node)
+    targeting = _bits_of(pool, here)
+    reachable, malformed = _find_reachable(pool, here, node)
     return PoolView(
         driver=pool.driver,
         pool=pool.pool,
@@ -139,48 +201,54 @@ def _built(
         targeting=targeting,
         reachable=reachable,
         malformed=malformed,
-        elsewhere=_bits(pool, away),
+        elsewhere=_bits_of(pool, away),
         counters=counters,
         binding=bool(marks.says_binding & targeting),
     )
 
 
-def _reachable(
+def _find_reachable(
     pool: PoolPart, here: list[int], node: NodePart
 ) -> tuple[int, tuple[tuple[int, str], ...]]:
     """Find the devices of slices that a node can reach, and whose selection fails."""
     starts, bits = _starts(pool), 0
     malformed: list[tuple[int, str]] = []
     for i in here:
-        start, item = starts[i]
-        if not item.per_device_node_selection:
-            bits |= ((1 << len(item.devices)) - 1) << start
+        start, pool_slice = starts[i]
+        if not pool_slice.per_device_node_selection:
+            bits |= ((1 << len(pool_slice.devices)) - 1) << start
             continue
-        for bit, device in enumerate(item.devices, start):
+        for bit, device in enumerate(pool_slice.devices, start):
             try:
-                bits |= _device_here(device, node) << bit
+                bits |= _is_here(device, node) << bit
             except GatherError as error:
                 malformed.append((bit, str(error)))
     return bits, tuple(malformed)
 
 
-def _is_relevant(item: PoolSlice, node: NodePart, features: Features) -> bool:
+def _is_relevant(pool_slice: PoolSlice, node: NodePart, features: Features) -> bool:
     if not features.partitionable_devices and (
-        item.per_device_node_selection is not None or item.shared_counters
+        pool_slice.per_device_node_selection is not None or pool_slice.shared_counters
     ):
         return False
-    if item.node_name or item.all_nodes or item.node_selector is not None:
-        return _means(node, item.node_name, item.node_selector, item.all_nodes)
-    if item.per_device_node_selection:
-        return any(_device_here(device, node) for device in item.devices)
+    if (
+        pool_slice.node_name
+        or pool_slice.all_nodes
+        or pool_slice.node_selector is not None
+    ):
+        return _names_node(
+            node, pool_slice.node_name, pool_slice.node_selector, pool_slice.all_nodes
+        )
+    if pool_slice.per_device_node_selection:
+        return any(_is_here(device, node) for device in pool_slice.devices)
     return False
 
 
-def _device_here(device: Device, node: NodePart) -> bool:
-    return _means(node, device.node_name, device.node_selector, device.all_nodes)
+def _is_here(device: Device, node: NodePart) -> bool:
+    return _names_node(node, device.node_name, device.node_selector, device.all_nodes)
 
 
-def _means(
+def _names_node(
     node: NodePart,
     name: NodeName | None,
     selector: NodeSelector | None,
@@ -198,67 +266,69 @@ def _means(
         ) from error
 
 
-def _ignored(part: Part, pool: PoolPart, features: Features) -> frozenset[int]:
+def _find_ignored(part: Part, pool: PoolPart, features: Features) -> frozenset[int]:
     """Find the slices that compatibility groups hide while their gate is off."""
     if features.compatibility_groups or not marks_of(part).counting:
         return frozenset()
     return frozenset(
         i
-        for i, item in enumerate(pool.slices)
+        for i, pool_slice in enumerate(pool.slices)
         if any(
             consumption.compatibility_groups
-            for device in item.devices
+            for device in pool_slice.devices
             for consumption in device.consumes_counters
         )
     )
 
 
-def _devices(pool: PoolPart, indices: Iterable[int]) -> list[Device]:
+def _list_devices(pool: PoolPart, indices: Iterable[int]) -> list[Device]:
     return [device for i in indices for device in pool.slices[i].devices]
 
 
 def _starts(pool: PoolPart) -> list[tuple[int, PoolSlice]]:
     """Pair each slice with the bit of its first device."""
-    found, start = [], 0
-    for item in pool.slices:
-        found.append((start, item))
-        start += len(item.devices)
-    return found
+    starts, start = [], 0
+    for pool_slice in pool.slices:
+        starts.append((start, pool_slice))
+        start += len(pool_slice.devices)
+    return starts
 
 
-def _bits(pool: PoolPart, indices: Iterable[int]) -> int:
+def _bits_of(pool: PoolPart, indices: Iterable[int]) -> int:
     starts, bits = _starts(pool), 0
     for i in indices:
-        start, item = starts[i]
-        bits |= ((1 << len(item.devices)) - 1) << start
+        start, pool_slice = starts[i]
+        bits |= ((1 << len(pool_slice.devices)) - 1) << start
     return bits
 
 
 def slice_of(pool: PoolPart, device: int) -> PoolSlice:
     """Find the slice of the device with this bit."""
-    for start, item in reversed(_starts(pool)):
-        if device >= start and item.devices:
-            return item
+    for start, pool_slice in reversed(_starts(pool)):
+        if device >= start and pool_slice.devices:
+            return pool_slice
     raise IndexError(device)
 
 
-def _duplicate(what: str, names: Iterable[str]) -> str:
-    seen: set[str] = set()
+def _find_duplicate(what: str, names: Iterable[str]) -> str:
+    names_before: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in names_before:
             return f"duplicate {what} {name}"
-        seen.add(name)
+        names_before.add(name)
     return ""
 
 
-def _unknown_counter(counters: Iterable[CounterSet], devices: list[Device]) -> str:
-    known = {item.name: item.counters for item in counters}
+def _find_unknown_counter(counters: Iterable[CounterSet], devices: list[Device]) -> str:
+    counters_by_set = {
+        counter_set.name: counter_set.counters for counter_set in counters
+    }
     for device in devices:
         for consumption in device.consumes_counters:
-            if consumption.counter_set not in known:
+            if consumption.counter_set not in counters_by_set:
                 return f"counter set {consumption.counter_set} not found"
             for name in consumption.counters:
-                if name not in known[consumption.counter_set]:
+                if name not in counters_by_set[consumption.counter_set]:
                     return (
                         f"counter {name} not found in counter set "
                         f"{consumption.counter_set}"

@@ -13,10 +13,10 @@ from msgspec import Struct
 from contracts.ids import NodeName
 from solver.devices.candidates import (
     SelectorFault,
-    free,
-    selected,
-    supported,
-    tolerated,
+    find_free,
+    find_supported,
+    find_tolerated,
+    select_devices,
 )
 from solver.devices.gather import Cluster, NodePools
 from solver.explain.node_checks import NodeCheck, room_of
@@ -108,19 +108,19 @@ def _found(problem: Problem, node: NodePools, kind: RequestKind) -> _Found:
             unusable.append(f"{view.driver}/{view.pool}: {why}")
             continue
         devices += view.reachable.bit_count()
-        found = selected(view.part, kind.selectors, problem.selectors)
+        found = select_devices(view.part, kind.selectors, problem.selectors)
         for fault in found.faults:
             if view.targeting >> fault.device & 1:
                 name = view.devices[fault.device].name
                 faults[f"{view.driver}/{view.pool}/{name}"] = fault
         left = targets(view, found.bits, kind, features)
         chosen += left.bit_count()
-        left &= supported(seen, node.node, features)
+        left &= find_supported(seen, node.node, features)
         able += left.bit_count()
-        left &= free(seen, features, admin=kind.admin)
+        left &= find_free(seen, features, admin=kind.admin)
         left = with_room(seen, left, kind, features)
         available += left.bit_count()
-        left &= tolerated(seen, kind.tolerations, features)
+        left &= find_tolerated(seen, kind.tolerations, features)
         usable += left.bit_count()
     counts = NodeCounts(node.name, chosen, able, available, usable) if chosen else None
     return _Found(devices, counts, faults, tuple(unusable))

@@ -53,7 +53,7 @@ class Funnel:
         self._scarcities: Cache[Hashable, Scarcity] = Cache(MOST_COUNTED)
 
     def reasons(self, gang: GangPart, *, beaten_by: int) -> tuple[Reason, ...]:
-        """Say why a gang is not in; `beaten_by`: gangs of the batch that are."""
+        """Return why a gang is not in; `beaten_by`: gangs of the batch that are."""
         reasons = [
             reason
             for member in gang.members
@@ -107,7 +107,7 @@ class Funnel:
         return known
 
     def _nodes_reason(self, member: MemberPart) -> Reason | None:
-        """Say what keeps a member without devices away."""
+        """Return what keeps a member without devices away."""
         checks = self._checks(member)
         for passed, rule in enumerate(NODE_RULES):
             reached = [check for check in checks.values() if check.passed >= passed]
@@ -238,7 +238,7 @@ def _count_reason(
     counted: tuple[RequestCounts, Rooms],
     member: MemberPart,
 ) -> Reason:
-    """Say which rule leaves too little; `failed`: it, the room left, an example."""
+    """Return which rule leaves too little; `failed`: it, the room left, an example."""
     (rule, room, where), (counts, rooms) = failed, counted
     left = tuple(rooms.devices.values())[_RULES.index(rule)]
     each = "all matching devices" if request.all_devices else f"{request.count}"

@@ -14,8 +14,8 @@ from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
 from contracts.pods.node_resources import CPU, PODS
 from contracts.quantity import NANO, Quantity
+from solver.devices.candidates import tolerates_taint
 from solver.devices.gather import Cluster
-from solver.devices.tolerations import is_of
 from solver.kinds.node_cache import NodeCache
 from solver.kinds.node_fit import (
     UNSCHEDULABLE,
@@ -107,7 +107,7 @@ def _check(
 def _taint(fit: NodeFit, node: NodePart) -> str:
     """Name a taint that is not tolerated."""
     for taint in node.taints:
-        if not any(is_of(item, taint) for item in fit.tolerations):
+        if not any(tolerates_taint(item, taint) for item in fit.tolerations):
             value = f"={taint.value}" if taint.value else ""
             return f"{taint.key}{value}:{taint.effect}"
     return f"unschedulable, {UNSCHEDULABLE.key}:{UNSCHEDULABLE.effect}"
@@ -146,7 +146,7 @@ def scarcity(
 
 
 def scarce_reason(member: MemberPart, found: Scarcity) -> Reason:
-    """Say which resource leaves the least room."""
+    """Return which resource leaves the least room."""
     asked, left = (shown(found.resource, n) for n in (found.need, found.left))
     message = (
         f"asks for {asked} on one node for each of {member.count} pods; of "

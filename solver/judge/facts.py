@@ -15,8 +15,8 @@ from contracts.device import Device, DeviceAttribute, DeviceTaint
 from contracts.ids import DeviceClassName, DeviceID, NodeName, PoolID
 from solver.judge.pools import Amounts, Seen, is_readable, see
 from solver.problem.problem import Problem, SubrequestPart
-from solver.selectors.footprint import reads
-from solver.selectors.table import look
+from solver.selectors.footprint import footprint_of
+from solver.selectors.projection import project
 from solver.snapshot.pages import NodeParts
 from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UsePart
 
@@ -174,7 +174,7 @@ class Facts:
     ) -> bool | None:
         """Read the verdict of all selectors; None: one of them fails."""
         for expression in asked.selectors:
-            seen = look(reads(expression), driver, device)
+            seen = project(footprint_of(expression), driver, device)
             verdict = self.problem.selectors.get(expression, seen)
             if verdict is None or verdict.error:
                 return None
@@ -189,7 +189,7 @@ class Facts:
         for attribute, expression in asked.derived_attributes:
             if attribute == name:
                 text = f"={expression}"
-                row = look(reads(text), driver, device)
+                row = project(footprint_of(text), driver, device)
                 verdict = self.problem.selectors.get(text, row)
                 return self._values(verdict.attribute if verdict else None)
         domain, slash, short = name.partition("/")

@@ -138,7 +138,7 @@ def pods_by_values(counted: Sequence[tuple[LocalAsk, int]], shape: NodeShape) ->
 def _all_may_share(
     ask: LocalAsk, column: int, constraint: LocalConstraint, shape: NodeShape
 ) -> bool:
-    """Say whether all devices that a request means may meet a constraint at once."""
+    """Whether all devices that a request means may meet a constraint at once."""
     meant = [group for group in shape.groups if group.mask >> ask.kind & 1]
     lists = [group.values[column] for group in meant for _ in range(group.size)]
     if not all(lists):

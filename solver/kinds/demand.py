@@ -282,14 +282,14 @@ def request_kind(sub: SubrequestPart) -> RequestKind:
 
 
 def _load(member: MemberPart, resources: tuple[str, ...]) -> Load:
-    """Say what one pod takes of its node: devices that nobody else has, and amounts."""
+    """Return what a pod takes of its node: devices of its own, and amounts."""
     requests = [request for claim in member.claims for request in claim.requests]
     devices = sum(min(map(_devices, item.alternatives)) for item in requests)
     return Load(devices, tuple(need_of(member, name) for name in resources))
 
 
 def _load_of_one(member: MemberPart, resources: tuple[str, ...]) -> Load:
-    """Say what room for one expected pod is counted by: its largest request alone."""
+    """Return what an expected pod counts as: its largest request alone."""
     requests = [request for claim in member.claims for request in claim.requests]
     devices = max((_devices(item.alternatives[0]) for item in requests), default=0)
     return Load(devices, tuple(need_of(member, name) for name in resources))

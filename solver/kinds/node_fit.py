@@ -20,8 +20,8 @@ from contracts.gang import NodeToleration
 from contracts.ids import NodeName
 from contracts.pods.node_resources import PODS
 from contracts.workload import NodeTaint
+from solver.devices.candidates import tolerates_taint
 from solver.devices.node_selectors import node_matches
-from solver.devices.tolerations import is_of
 from solver.problem.problem import MemberPart
 from solver.snapshot.parts import NodePart
 
@@ -62,7 +62,7 @@ class Step(Struct, frozen=True):
 
 
 def fit_of(member: MemberPart) -> NodeFit:
-    """Say what a member asks of its nodes in kind."""
+    """Return what a member asks of its nodes in kind."""
     return NodeFit(
         node_name=member.node_name,
         node_selector=tuple(sorted(member.node_selector.items())),
@@ -73,12 +73,12 @@ def fit_of(member: MemberPart) -> NodeFit:
 
 
 def need_of(member: MemberPart, resource: str) -> int:
-    """Say how much a pod needs of a resource."""
+    """Return how much a pod needs of a resource."""
     return member.resources.get(resource, int(resource == PODS))
 
 
 def fits(fit: NodeFit, node: NodePart) -> bool:
-    """Say whether a node is one that a pod may be on, amounts aside.
+    """Whether a node is one that a pod may be on, amounts aside.
 
     Raises:
         NodeSelectorError: the affinity is malformed.
@@ -87,16 +87,16 @@ def fits(fit: NodeFit, node: NodePart) -> bool:
 
 
 def is_tolerated(fit: NodeFit, node: NodePart) -> bool:
-    """Say whether the pod tolerates the node's taints, and that it is cordoned."""
+    """Whether the pod tolerates the node's taints, and that it is cordoned."""
     taints = [*node.taints, *([UNSCHEDULABLE] if node.unschedulable else [])]
     return all(
-        any(is_of(toleration, taint) for toleration in fit.tolerations)
+        any(tolerates_taint(toleration, taint) for toleration in fit.tolerations)
         for taint in taints
     )
 
 
 def is_chosen(fit: NodeFit, node: NodePart) -> bool:
-    """Say whether the node is one that the pod names, selects and requires.
+    """Whether the node is one that the pod names, selects and requires.
 
     Raises:
         NodeSelectorError: the affinity is malformed.
@@ -110,7 +110,7 @@ def is_chosen(fit: NodeFit, node: NodePart) -> bool:
 
 
 def left_of(node: NodePart, resource: str) -> int | None:
-    """Say how much of a resource a node has left; None: as much as anybody asks."""
+    """Return how much of a resource a node has left; None: as much as anybody asks."""
     if node.free is None or (resource == PODS and PODS not in node.free):
         return None
     return max(node.free.get(resource, 0), 0)

@@ -24,16 +24,15 @@ from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
 from solver.cache import Cache
 from solver.devices.candidates import (
-    Selected,
-    free,
-    indices,
-    pool_of,
-    selected,
-    supported,
-    tolerated,
+    Selection,
+    find_free,
+    find_supported,
+    find_tolerated,
+    indices_of,
+    select_devices,
 )
 from solver.devices.gather import Cluster, NodePools
-from solver.devices.pools import SeenPool, slice_of
+from solver.devices.pools import SeenPool, pool_of, slice_of
 from solver.errors import VerdictMissingError
 from solver.kinds.demand import Column, Query
 from solver.kinds.node_cache import NodeCache, ViewCache
@@ -51,8 +50,9 @@ from solver.kinds.traits import (
 )
 from solver.problem.attributes import DERIVED, Element, elements, published
 from solver.problem.problem import Problem
-from solver.selectors.footprint import reads
-from solver.selectors.table import SelectorTable, look
+from solver.selectors.footprint import footprint_of
+from solver.selectors.projection import project
+from solver.selectors.table import SelectorTable
 from solver.snapshot.parts import PoolPart
 
 Identity = tuple[object, ...]
@@ -254,20 +254,20 @@ class _Looking:
         """Find what each device may serve; and the kinds that mean any, or lack one."""
         features, view = self._features, seen.view
         masks = [0] * len(view.devices)
-        fit = supported(seen, node.node, features)
+        fit = find_supported(seen, node.node, features)
         if not sound:
             fit &= ~drawing(seen, features)
         wanted = lost = 0
         for k, kind in enumerate(self._query.requests):
-            found = _complete(selected(view.part, kind.selectors, self._table))
+            found = _complete(select_devices(view.part, kind.selectors, self._table))
             meant = targets(view, found.bits, kind, features)
-            usable = meant & fit & free(seen, features, admin=kind.admin)
-            usable &= tolerated(seen, kind.tolerations, features)
+            usable = meant & fit & find_free(seen, features, admin=kind.admin)
+            usable &= find_tolerated(seen, kind.tolerations, features)
             usable = with_room(seen, usable, kind, features)
             wanted |= bool(meant) << k
             failed = usable != meant or found.faulty & view.targeting
             lost |= bool(failed) << k
-            for index in indices(usable):
+            for index in indices_of(usable):
                 masks[index] |= 1 << k
         return masks, wanted, lost
 
@@ -302,7 +302,7 @@ class _Looking:
             found = published(device, driver, column.attribute)
             return elements(found, self._features)
         expression = DERIVED + column.expression
-        row = look(reads(expression), driver, device)
+        row = project(footprint_of(expression), driver, device)
         verdict = self._table.get(expression, row)
         if verdict is None:
             raise VerdictMissingError(expression)
@@ -382,13 +382,13 @@ def _order(shape: GroupShape) -> tuple[object, ...]:
 
 
 def _named(group: list[_Device]) -> Identity:
-    """Say who the devices of a group are, for whoever else sees them."""
+    """Return who the devices of a group are, for whoever else sees them."""
     if not group[0].identity:
         return ()
     return (*group[0].identity[:2], *(item.name.device for item in group))
 
 
-def _complete(found: Selected) -> Selected:
+def _complete(found: Selection) -> Selection:
     if found.missing:
         raise VerdictMissingError(found.missing[0][0])
     return found

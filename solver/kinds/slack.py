@@ -24,12 +24,12 @@ FIRST, MORE = 1000, 2
 
 
 def value_of_shape(expected: Iterable[ExpectedKind], shape: NodeShape) -> int:
-    """Say what the room on a node of this shape is worth."""
+    """Return what the room on a node of this shape is worth."""
     return sum(value_of_room(kind, room_on(kind.member, shape)) for kind in expected)
 
 
 def value_of_room(kind: ExpectedKind, room: int) -> int:
-    """Say what room for so many pods of a kind is worth on one node."""
+    """Return what room for so many pods of a kind is worth on one node."""
     thousandths = kind.size * room
     return kind.weight * (thousandths + MORE * min(thousandths, FIRST))
 

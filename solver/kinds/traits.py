@@ -11,15 +11,9 @@ from msgspec import Struct
 from contracts.device import Device, DeviceCounterConsumption
 from contracts.features import Features
 from contracts.quantity import Quantity
-from solver.devices.candidates import (
-    indices,
-    is_shareable,
-    pool_of,
-    use_of_shares,
-)
-from solver.devices.capacity_amounts import consumed_amounts
-from solver.devices.marks import marks_of
-from solver.devices.pools import PoolView, SeenPool
+from solver.devices.candidates import indices_of, is_shareable, sum_shares
+from solver.devices.capacity_amounts import compute_consumed
+from solver.devices.pools import PoolView, SeenPool, marks_of, pool_of
 from solver.errors import AmountError
 from solver.kinds.demand import Query, RequestKind
 
@@ -135,13 +129,13 @@ def _in_use(seen: SeenPool) -> list[Device]:
     view = seen.view
     return [
         view.devices[bit]
-        for bit in indices(view.targeting | view.elsewhere)
+        for bit in indices_of(view.targeting | view.elsewhere)
         if view.devices[bit].name in names
     ]
 
 
 def is_plain(device: Device) -> bool:
-    """Say whether uses of a device cost nothing but the device."""
+    """Whether uses of a device cost nothing but the device."""
     return not (device.consumes_counters or device.allow_multiple_allocations)
 
 
@@ -155,7 +149,7 @@ def traits_of(
     """Find what sets a device apart."""
     left: tuple[int, ...] | None = None
     costs: tuple[tuple[int, ...], ...] = ()
-    shares = use_of_shares(seen.use).get(device.name)
+    shares = sum_shares(seen.use).get(device.name)
     if is_shareable(device, features):
         names = sorted(device.capacity)
         left = tuple(
@@ -177,10 +171,10 @@ def traits_of(
 
 def drawing(seen: SeenPool, features: Features) -> int:
     """Find the devices that would draw from counters anew: shared ones already have."""
-    shares = use_of_shares(seen.use)
+    shares = sum_shares(seen.use)
     return sum(
         1 << index
-        for index in indices(seen.view.targeting & marks_of(seen.view.part).counting)
+        for index in indices_of(seen.view.targeting & marks_of(seen.view.part).counting)
         for device in (seen.view.devices[index],)
         if not (device.name in shares and is_shareable(device, features))
     )
@@ -192,7 +186,7 @@ def targets(view: PoolView, chosen: int, kind: RequestKind, features: Features) 
     if not features.device_binding:
         bits &= ~marks.binding
     # One use that asks for no amounts has all of whatever is not metered.
-    for index in indices(bits if kind.capacity else bits & marks.metered):
+    for index in indices_of(bits if kind.capacity else bits & marks.metered):
         if not _is_large_enough(view.devices[index], {}, kind, features):
             bits &= ~(1 << index)
     return bits
@@ -202,10 +196,10 @@ def with_room(
     seen: SeenPool, chosen: int, kind: RequestKind, features: Features
 ) -> int:
     """Narrow devices to those whose capacity, less what shares consume, is enough."""
-    shares = use_of_shares(seen.use)
+    shares = sum_shares(seen.use)
     if not shares or not features.consumable_capacity:
         return chosen
-    for index in indices(chosen):
+    for index in indices_of(chosen):
         device = seen.view.devices[index]
         used = shares.get(device.name)
         if used and not _is_large_enough(device, used, kind, features):
@@ -241,7 +235,7 @@ def costs_of(
     """Compute what one use consumes of each capacity; None: it cannot be had."""
     asked = {name: Quantity.of_nano(amount) for name, amount in capacity}
     try:
-        found = consumed_amounts(
+        found = compute_consumed(
             device, asked, fractional=features.fractional_capacity_range
         )
     except AmountError:

@@ -19,13 +19,13 @@ from contracts.lifecycle import GangRecord
 from solver.cache import Slots
 from solver.devices.candidates import (
     MOST_LISTS,
-    alike,
-    forget_alike,
-    pool_of,
+    find_distinct_pools,
+    forget_distinct_pools,
     pools_of,
-    selected,
-    selected_alike,
+    select_devices,
+    select_projected,
 )
+from solver.devices.pools import pool_of
 from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
 from solver.problem.expected import counted
@@ -36,14 +36,15 @@ from solver.problem.problem import (
     Problem,
 )
 from solver.problem.resolve import IMPLICIT_RESOURCE, Resolving, resolve
-from solver.selectors.table import Look, Row, SelectorTable
+from solver.selectors.projection import Projection
+from solver.selectors.table import SelectorTable, VerdictRow
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import ClassPart, class_key
 from solver.snapshot.snapshot import Snapshot
 
 Wanted = tuple[str, str, Device]
 """(expression, driver, device) of a verdict that is not known."""
-_ROWS: Slots[tuple[str, ...], frozenset[Row]] = Slots(MOST_LISTS)
+_ROWS: Slots[tuple[str, ...], frozenset[VerdictRow]] = Slots(MOST_LISTS)
 """Of a page: the rows that it needs, by list of selectors."""
 
 
@@ -115,14 +116,14 @@ def wanted_verdicts(
     A selector is only asked about devices that passed those before it, so a list may
     be followed by another.
     """
-    found: dict[tuple[str, Look], Wanted] = {}
+    found: dict[tuple[str, Projection], Wanted] = {}
     for selectors in _selectors(gangs, expected):
         for page in snapshot.inventory.pages:
             if selectors in _ROWS.of(page.memory):
                 continue
-            for sort, part in alike(page, selectors).items():
+            for sort, part in find_distinct_pools(page, selectors).items():
                 pool = pool_of(part)
-                missing = selected_alike(sort, selectors, table).missing
+                missing = select_projected(sort, selectors, table).missing
                 for expression, seen, index in missing:
                     wanted = (expression, pool.driver, pool.devices[index])
                     found.setdefault((expression, seen), wanted)
@@ -141,14 +142,14 @@ def assemble(
     Raises:
         VerdictMissingError: `wanted_verdicts` was not empty.
     """
-    needed: set[frozenset[Row]] = set()
+    needed: set[frozenset[VerdictRow]] = set()
     for selectors in _selectors(gangs, expected):
         for page in snapshot.inventory.pages:
             rows = _rows(page, selectors, table)
             if rows is None:
                 raise VerdictMissingError(selectors[0])
             needed.add(rows)
-    recorded = SelectorTable.of(frozenset[Row]().union(*needed))
+    recorded = SelectorTable.of(frozenset[VerdictRow]().union(*needed))
     return Problem(snapshot.inventory.pages, gangs, recorded, parameters, expected)
 
 
@@ -175,23 +176,23 @@ def _selectors(
 
 def _rows(
     page: Page, selectors: tuple[str, ...], table: SelectorTable
-) -> frozenset[Row] | None:
+) -> frozenset[VerdictRow] | None:
     """Collect the rows that a page needs; None: the table lacks some."""
     known = _ROWS.of(page.memory).get(selectors)
     if known is None:
         different = set()
         for part in pools_of(page):
-            found = selected(part, selectors, table)
+            found = select_devices(part, selectors, table)
             if found.missing:
                 return None
             different.add(found.rows)
         known = _ROWS.of(page.memory).keep(selectors, _union(different))
-        forget_alike(page, selectors)
+        forget_distinct_pools(page, selectors)
     return known
 
 
-def _union(different: set[frozenset[Row]]) -> frozenset[Row]:
+def _union(different: set[frozenset[VerdictRow]]) -> frozenset[VerdictRow]:
     """Unite sets; of one, itself, so that equal ones are the same."""
     if len(different) == 1:
         return different.pop()
-    return frozenset[Row]().union(*different)
+    return frozenset[VerdictRow]().union(*different)

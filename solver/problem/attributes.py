@@ -10,8 +10,9 @@ from __future__ import annotations
 from contracts.device import Device, DeviceAttribute
 from contracts.features import Features
 from solver.problem.problem import SubrequestPart
-from solver.selectors.footprint import reads
-from solver.selectors.table import SelectorTable, Verdict, look
+from solver.selectors.footprint import footprint_of
+from solver.selectors.projection import project
+from solver.selectors.table import SelectorTable, Verdict
 
 Element = tuple[str, object]
 """(kind, value)."""
@@ -37,9 +38,9 @@ def derived(
     if name not in expressions:
         return None
     expression = DERIVED + expressions[name]  # type: ignore[index]  # just found
-    return table.get(expression, look(reads(expression), driver, device)) or Verdict(
-        error="CEL runtime error: not evaluated"
-    )
+    return table.get(
+        expression, project(footprint_of(expression), driver, device)
+    ) or Verdict(error="CEL runtime error: not evaluated")
 
 
 def elements(found: DeviceAttribute | None, features: Features) -> frozenset[Element]:

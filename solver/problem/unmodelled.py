@@ -9,14 +9,15 @@ Source: KEP-5517.
 from __future__ import annotations
 
 from contracts.allocation import Reason, Rule
-from solver.devices.candidates import pool_of, pools_of, selected
+from solver.devices.candidates import pools_of, select_devices
+from solver.devices.pools import pool_of
 from solver.problem.problem import GangPart, Problem
 
 FIELD = "devices[].nodeAllocatableResources"
 
 
 def reason_not_modelled(gang: GangPart, problem: Problem) -> Reason | None:
-    """Say why a gang cannot be decided; None: it can."""
+    """Return why a gang cannot be decided; None: it can."""
     if not problem.parameters.features.node_allocatable_resources:
         return None
     for member in gang.members:
@@ -36,7 +37,7 @@ def reason_not_modelled(gang: GangPart, problem: Problem) -> Reason | None:
 def _may_get_one(selectors: tuple[str, ...], problem: Problem) -> bool:
     for page in problem.pages:
         for part in pools_of(page):
-            bits = selected(part, selectors, problem.selectors).bits
+            bits = select_devices(part, selectors, problem.selectors).bits
             for index, device in enumerate(pool_of(part).devices):
                 if device.node_allocatable_resources and bits >> index & 1:
                     return True

@@ -28,13 +28,13 @@ _RELEASE = ((2, 0, ""),)
 
 
 @cached(bound=65536)
-def precedence(text: str) -> Precedence | None:
-    """Say where a version stands among others; None: it is none."""
-    found = _SEMVER.fullmatch(text)
-    if found is None:
+def precedence_of(text: str) -> Precedence | None:
+    """Return where a version stands among others; None: it is none."""
+    match = _SEMVER.fullmatch(text)
+    if match is None:
         return None
-    numbers = (int(found[1]), int(found[2]), int(found[3]))
-    parts = found[4].split(".") if found[4] else ()
+    numbers = (int(match[1]), int(match[2]), int(match[3]))
+    parts = match[4].split(".") if match[4] else ()
     pre = tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
     if max(*numbers, *(part[1] for part in pre)) >= _UINT64:
         return None
@@ -42,11 +42,11 @@ def precedence(text: str) -> Precedence | None:
 
 
 def is_semver(text: str) -> bool:
-    """Say whether a text is a Semantic Version 2.0.0, strictly."""
-    return precedence(text) is not None
+    """Whether a text is a Semantic Version 2.0.0, strictly."""
+    return precedence_of(text) is not None
 
 
-def normalized(text: str) -> str:
+def normalize_version(text: str) -> str:
     """Strip a `v` and leading zeros, and pad missing parts."""
     text = text.removeprefix("v")
     core = _CORE.match(text)

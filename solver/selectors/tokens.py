@@ -1,8 +1,8 @@
 """CEL text -> tokens, as the grammar cuts it; no meaning is given to them.
 
 Stands alone because two stages must agree on it to the letter: what an expression
-reads (`reads`) and how the sandbox rewrites it. A text that is cut wrongly here could
-hide a read, so what the grammar would not accept has no tokens at all.
+reads (`footprint_of`) and how the sandbox rewrites it. A text that is cut wrongly here
+could hide a read, so what the grammar would not accept has no tokens at all.
 
 Source: google/cel-spec, doc/langdef.md, "Syntax".
 """
@@ -46,7 +46,7 @@ class Token(NamedTuple):
 @cached(bound=1024)
 def tokens_of(expression: str) -> tuple[Token, ...] | None:
     """Cut an expression into tokens; None: it is no CEL."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     position = 0
     while position < len(expression):
         match = _TOKEN.match(expression, position)
@@ -56,12 +56,12 @@ def tokens_of(expression: str) -> tuple[Token, ...] | None:
         if match.group("bytes"):
             kind = "bytes"
         if kind != "space":
-            found.append(Token(kind, match.group(), position, match.end()))
+            tokens.append(Token(kind, match.group(), position, match.end()))
         position = match.end()
-    return tuple(found)
+    return tuple(tokens)
 
 
-def literal(token: Token) -> str | None:
+def read_literal(token: Token) -> str | None:
     """Read a string literal; None: it is none, or one that needs thought."""
     if token.kind != "string":
         return None

@@ -256,7 +256,7 @@ def with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
 
 
 def _is_only_less(before: NodePart, after: NodePart) -> bool:
-    """Say whether all that changed is that more of the node is in use."""
+    """Whether all that changed is that more of the node is in use."""
     if before.free is None or after.free is None:
         return False
     if before.free.keys() != after.free.keys():

@@ -26,7 +26,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 def uses_of_gang(record: GangRecord) -> dict[NodeName, NodeUse]:
-    """Say what a gang uses of its nodes: nothing unless it holds its devices."""
+    """Return what a gang uses of its nodes: nothing unless it holds its devices."""
     if record.allocated is None or record.submission is None:
         return {}
     gang = record.submission.gang
@@ -44,7 +44,7 @@ def uses_of_gang(record: GangRecord) -> dict[NodeName, NodeUse]:
 
 
 def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
-    """Say what a pod uses of its node: nothing unless that is settled, or it is over.
+    """Return what a pod uses of its node: nothing before one is settled, or at the end.
 
     Raises:
         DecodeError: a pod of a gang has an affinity that cannot be read.

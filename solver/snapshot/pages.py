@@ -50,7 +50,7 @@ class NodeParts:
         return NodeParts(self.owner, kept)
 
     def is_same(self, parts: Mapping[str, Part]) -> bool:
-        """Say whether these are the very same parts."""
+        """Whether these are the very same parts."""
         return self.parts.keys() == parts.keys() and all(
             self.parts[key] is part for key, part in parts.items()
         )
@@ -189,5 +189,5 @@ class Pages:
 
 
 def page_number(owner: str) -> int:
-    """Say which page holds the parts of a node (or, for "", of the cluster)."""
+    """Return which page holds the parts of a node (or, for "", of the cluster)."""
     return zlib.crc32(owner.encode()) % PAGES

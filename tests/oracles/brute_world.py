@@ -20,8 +20,8 @@ from contracts.features import Features
 from contracts.ids import DeviceID
 from contracts.quantity import NANO
 from solver.problem.problem import MemberPart, Problem, SubrequestPart
-from solver.selectors.footprint import reads
-from solver.selectors.table import look
+from solver.selectors.footprint import footprint_of
+from solver.selectors.projection import project
 from solver.snapshot.parts import NodePart, PoolPart, PoolSlice, UsePart
 
 Pool = tuple[str, str]
@@ -127,7 +127,7 @@ class World:
     def selected(self, asked: SubrequestPart, thing: Thing) -> bool | None:
         """Say what the selectors say; None: one of them fails."""
         for expression in asked.selectors:
-            row = look(reads(expression), thing.name.driver, thing.device)
+            row = project(footprint_of(expression), thing.name.driver, thing.device)
             verdict = self.problem.selectors.get(expression, row)
             if verdict is None or verdict.error:
                 return None
@@ -208,7 +208,7 @@ class World:
         for name, expression in asked.derived_attributes:
             if name == attribute:
                 text = "=" + expression
-                row = look(reads(text), thing.name.driver, thing.device)
+                row = project(footprint_of(text), thing.name.driver, thing.device)
                 verdict = self.problem.selectors.get(text, row)
                 found = verdict.attribute if verdict else None
         if found is None:

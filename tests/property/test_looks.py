@@ -11,8 +11,8 @@ from hypothesis.strategies import SearchStrategy
 
 from contracts.device import Device
 from solver.cel.sandbox import Sandbox
-from solver.selectors.footprint import reads
-from solver.selectors.table import look
+from solver.selectors.footprint import footprint_of
+from solver.selectors.projection import project
 from tests.builders import Version, device
 
 DRIVER = "d.io"
@@ -118,8 +118,8 @@ def test_devices_that_look_the_same_are_judged_the_same(
         second = Device(
             name=other.name, attributes=first.attributes, capacity=other.capacity
         )
-    seen = reads(expression)
-    assume(look(seen, DRIVER, first) == look(seen, DRIVER, second))
+    seen = footprint_of(expression)
+    assume(project(seen, DRIVER, first) == project(seen, DRIVER, second))
     verdicts = sandbox.evaluate(expression, [(DRIVER, first), (DRIVER, second)])
     assert verdicts[0] == verdicts[1]
 
@@ -140,6 +140,6 @@ def test_a_condition_is_judged_or_fails_by_its_own_fault(
 @given(st.text(alphabet="device.attributes[]()?'\"\\`\n/rb x1&|=,{}", max_size=60))
 @SETTINGS
 def test_any_text_is_read_and_judged(sandbox: Sandbox, text: str) -> None:
-    assert reads(text) == reads(text)
+    assert footprint_of(text) == footprint_of(text)
     verdict = sandbox.evaluate(text, [(DRIVER, device())])[0]
     assert verdict.value is not None or verdict.error

@@ -13,7 +13,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from contracts.device import Device, DeviceCounterConsumption
-from solver.devices.candidates import indices
+from solver.devices.candidates import indices_of
 from solver.engines.upstream.constraints import Constraint
 from solver.engines.upstream.world import Ask, World
 from solver.errors import FatalError
@@ -157,7 +157,7 @@ class State:
             names = {*seen.use.taken, *(share.device for share in seen.use.shared)}
             found.extend(
                 (number, view.devices[bit])
-                for bit in indices(view.targeting | view.elsewhere)
+                for bit in indices_of(view.targeting | view.elsewhere)
                 if view.devices[bit].name in names
             )
         return found

@@ -16,15 +16,15 @@ from contracts.device import Device
 from contracts.ids import DeviceID
 from contracts.quantity import Quantity
 from solver.devices.candidates import (
-    free,
-    indices,
+    find_free,
+    find_supported,
+    find_tolerated,
+    indices_of,
     is_shareable,
-    selected,
-    supported,
-    tolerated,
-    use_of_shares,
+    select_devices,
+    sum_shares,
 )
-from solver.devices.capacity_amounts import consumed_amounts
+from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.gather import NodePools
 from solver.devices.pools import SeenPool
 from solver.errors import AmountError, FatalError
@@ -88,9 +88,9 @@ class World:
 
     def _of_pool(self, number: int, seen: SeenPool) -> list[Candidate]:
         view, features = seen.view, self.features
-        available = free(seen, features)
-        fit = supported(seen, self.node.node, features)
-        shares = use_of_shares(seen.use) if features.consumable_capacity else {}
+        available = find_free(seen, features)
+        fit = find_supported(seen, self.node.node, features)
+        shares = sum_shares(seen.use) if features.consumable_capacity else {}
         return [
             Candidate(
                 name=DeviceID(view.driver, view.pool, view.devices[bit].name),
@@ -102,7 +102,7 @@ class World:
                 shares=shares.get(view.devices[bit].name),
                 supported=bool(fit >> bit & 1),
             )
-            for bit in indices(view.targeting)
+            for bit in indices_of(view.targeting)
         ]
 
     def claim_name(self, claim: ClaimPart) -> str:
@@ -116,7 +116,7 @@ class World:
         if known is None:
             known = self._verdicts[asked.selectors] = []
             found = {
-                number: selected(seen.view.part, asked.selectors, self.table)
+                number: select_devices(seen.view.part, asked.selectors, self.table)
                 for number, seen in enumerate(self.node.pools)
             }
             faults = {
@@ -156,7 +156,7 @@ class World:
         known = self._tolerated.get(asked.tolerations)
         if known is None:
             bits = [
-                tolerated(seen, asked.tolerations, self.features)
+                find_tolerated(seen, asked.tolerations, self.features)
                 for seen in self.node.pools
             ]
             known = [bool(bits[c.pool] >> c.bit & 1) for c in self.candidates]
@@ -178,7 +178,7 @@ class World:
         if key not in self._amounts:
             fractional = self.features.fractional_capacity_range
             try:
-                found = consumed_amounts(
+                found = compute_consumed(
                     item.device, part.capacity, fractional=fractional
                 )
             except AmountError as error:

@@ -12,7 +12,7 @@ from contracts.device import (
     DeviceCapacity,
 )
 from contracts.quantity import Quantity
-from solver.devices.capacity_amounts import consumed_amounts
+from solver.devices.capacity_amounts import compute_consumed
 from solver.errors import AmountError
 from tests.builders import device
 
@@ -37,7 +37,7 @@ def amount(
 ) -> str | None:
     item = device(capacity={"m": DeviceCapacity(value=Q("10"), request_policy=rule)})
     requests = {} if asked is None else {"m": Q(asked)}
-    found = consumed_amounts(item, requests, fractional=fractional)
+    found = compute_consumed(item, requests, fractional=fractional)
     return None if found is None else str(Quantity.of_nano(found["m"].nano))
 
 
@@ -86,4 +86,4 @@ def test_what_cannot_be_computed_is_an_error(
 
 
 def test_a_capacity_that_the_device_lacks_is_not_had() -> None:
-    assert consumed_amounts(device(), {"m": Q("1")}, fractional=True) is None
+    assert compute_consumed(device(), {"m": Q("1")}, fractional=True) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solver.selectors.footprint import EVERYTHING, NOTHING, Reads, reads
+from solver.selectors.footprint import EVERYTHING, NOTHING, Footprint, footprint_of
 
 A = 'device.attributes["d.io"]'
 C = 'device.capacity["d.io"]'
@@ -32,7 +32,7 @@ C = 'device.capacity["d.io"]'
     ],
 )
 def test_a_named_attribute_is_all_that_is_read(expression: str) -> None:
-    assert reads(expression) == Reads(attributes=(("d.io", "x"),))
+    assert footprint_of(expression) == Footprint(attributes=(("d.io", "x"),))
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_a_named_attribute_is_all_that_is_read(expression: str) -> None:
     ],
 )
 def test_a_domain_as_a_whole_is_read_as_a_whole(expression: str) -> None:
-    assert ("d.io", "") in reads(expression).attributes
-    assert not reads(expression).everything
+    assert ("d.io", "") in footprint_of(expression).attributes
+    assert not footprint_of(expression).everything
 
 
 @pytest.mark.parametrize(
@@ -80,22 +80,28 @@ def test_a_domain_as_a_whole_is_read_as_a_whole(expression: str) -> None:
     ],
 )
 def test_what_is_not_understood_reads_everything(expression: str) -> None:
-    assert reads(expression) in (EVERYTHING, Reads(attributes=(("d.io", ""),)))
+    assert footprint_of(expression) in (
+        EVERYTHING,
+        Footprint(attributes=(("d.io", ""),)),
+    )
 
 
 def test_capacity_driver_and_sharing_are_told_apart() -> None:
-    assert reads(f"{C}.x.isInteger()") == Reads(capacity=(("d.io", "x"),))
-    assert reads("device.driver == 'a'") == NOTHING
-    assert reads("device.allowMultipleAllocations") == Reads(multiple=True)
+    assert footprint_of(f"{C}.x.isInteger()") == Footprint(capacity=(("d.io", "x"),))
+    assert footprint_of("device.driver == 'a'") == NOTHING
+    assert footprint_of("device.allowMultipleAllocations") == Footprint(multiple=True)
 
 
 def test_words_in_texts_and_comments_are_not_read() -> None:
-    assert reads(f"'{C}.x' == '' // {C}.y") == NOTHING
-    assert reads("'''device''' == \"\"\"device\"\"\" || b'device' == b''") == NOTHING
+    assert footprint_of(f"'{C}.x' == '' // {C}.y") == NOTHING
+    assert (
+        footprint_of("'''device''' == \"\"\"device\"\"\" || b'device' == b''")
+        == NOTHING
+    )
 
 
 def test_names_are_sorted_and_counted_once() -> None:
-    assert reads(f"{A}.b == {A}.a && {A}.b == 1").attributes == (
+    assert footprint_of(f"{A}.b == {A}.a && {A}.b == 1").attributes == (
         ("d.io", "a"),
         ("d.io", "b"),
     )
@@ -103,5 +109,5 @@ def test_names_are_sorted_and_counted_once() -> None:
 
 def test_a_text_beyond_the_limit_is_not_looked_at() -> None:
     """It is refused whatever the device, so all devices look alike."""
-    assert reads("device.attributes.exists(d, true)" + " " * 10_240) == NOTHING
-    assert reads("'" + "é" * 5_200 + "' == device.attributes") == NOTHING
+    assert footprint_of("device.attributes.exists(d, true)" + " " * 10_240) == NOTHING
+    assert footprint_of("'" + "é" * 5_200 + "' == device.attributes") == NOTHING

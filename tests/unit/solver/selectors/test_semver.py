@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solver.selectors.semver import is_semver, normalized, precedence
+from solver.selectors.semver import is_semver, normalize_version, precedence_of
 
 ASCENDING = [
     "0.0.1",
@@ -25,14 +25,14 @@ ASCENDING = [
 
 
 def test_precedence_follows_the_specification() -> None:
-    ranks = [precedence(text) for text in ASCENDING]
+    ranks = [precedence_of(text) for text in ASCENDING]
     assert all(rank is not None for rank in ranks)
     assert sorted(ranks, key=lambda rank: rank or ()) == ranks
     assert len(set(ranks)) == len(ASCENDING)
 
 
 def test_build_metadata_does_not_count() -> None:
-    assert precedence("1.0.0+a.b") == precedence("1.0.0")
+    assert precedence_of("1.0.0+a.b") == precedence_of("1.0.0")
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_numbers_fit_64_bits() -> None:
     ],
 )
 def test_normalising_mends_what_is_common(text: str, expected: str) -> None:
-    assert normalized(text) == expected
+    assert normalize_version(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "v", "a", "1.2.3.4", "1..2", ".1"])
 def test_normalising_mends_no_nonsense(text: str) -> None:
-    assert not is_semver(normalized(text))
+    assert not is_semver(normalize_version(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solver.selectors.tokens import closing, literal, tokens_of
+from solver.selectors.tokens import closing, read_literal, tokens_of
 
 
 def kinds(expression: str) -> list[str]:
@@ -57,7 +57,7 @@ def test_what_the_grammar_refuses_has_no_tokens(expression: str) -> None:
 def test_only_plain_literals_are_read(text: str, value: str | None) -> None:
     """One with an escape needs thought, so it counts as unread."""
     (token,) = tokens_of(text) or ()
-    assert literal(token) == value
+    assert read_literal(token) == value
 
 
 @pytest.mark.parametrize(

@@ -6,22 +6,17 @@ import pytest
 
 from contracts.codec import Codec, encode
 from contracts.device import Device, DeviceAttribute
-from solver.selectors.footprint import reads
-from solver.selectors.table import (
-    Look,
-    SelectorRows,
-    SelectorTable,
-    Verdict,
-    look,
-)
+from solver.selectors.footprint import footprint_of
+from solver.selectors.projection import Projection, project
+from solver.selectors.table import SelectorRows, SelectorTable, Verdict
 from tests.builders import DRIVER, Version, attribute, device
 from tests.builders.values import Value
 
 X = f'device.attributes["{DRIVER}"].x == 1'
 
 
-def seen(expression: str, found: Device, driver: str = DRIVER) -> Look:
-    return look(reads(expression), driver, found)
+def seen(expression: str, found: Device, driver: str = DRIVER) -> Projection:
+    return project(footprint_of(expression), driver, found)
 
 
 def test_an_unread_attribute_does_not_show() -> None:

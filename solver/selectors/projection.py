@@ -1,0 +1,224 @@
+"""What a selector can see of a device, as canonical text.
+
+Devices with equal projections get equal verdicts, so an expression is evaluated once a
+projection. A device that no selector can be evaluated on (an attribute of no or of an
+unsupported value) projects to its fault. Nothing here evaluates anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NewType
+
+from contracts.device import Device, DeviceAttribute, DeviceCapacity
+from solver.cache import Cache, Last, cached
+from solver.selectors.footprint import NOTHING, WHOLE, Footprint
+from solver.selectors.semver import is_semver
+
+Projection = NewType("Projection", str)
+"""What an expression can see of a device."""
+_MOST_PROJECTIONS = 65_536
+_INT64 = 2**63
+_FAULT: Last[Device, str] = Last()
+"""Of the device that was projected last: one is often asked about in a row."""
+
+
+def project(footprint: Footprint, driver: str, device: Device) -> Projection:
+    """Project a device to what an expression can see of it: about a microsecond."""
+    fault = _FAULT.get(device)
+    if fault is None:
+        fault = _FAULT.keep(device, find_fault(device))
+    return (
+        _project_faulty(fault) if fault else _make_projector(footprint, driver)(device)
+    )
+
+
+def project_all(
+    footprint: Footprint,
+    driver: str,
+    devices: Sequence[Device],
+    faults: Mapping[int, str],
+) -> tuple[Projection, ...]:
+    """Project the devices of a pool; `faults`: of those that have one, by index."""
+    project = _make_projector(footprint, driver)
+    if not faults:
+        if footprint == NOTHING:
+            return (project(devices[0]),) * len(devices) if devices else ()
+        return tuple(map(project, devices))
+    return tuple(
+        _project_faulty(faults[index]) if index in faults else project(device)
+        for index, device in enumerate(devices)
+    )
+
+
+def _project_faulty(fault: str) -> Projection:
+    return Projection("!" + fault)
+
+
+@cached(bound=16384)
+def _make_projector(
+    footprint: Footprint, driver: str
+) -> Callable[[Device], Projection]:
+    """Make the projection of a driver's sound devices; it remembers what it wrote."""
+    attributes = _list_names(driver, footprint.attributes)
+    capacity = _list_names(driver, footprint.capacity)
+    whole = footprint.everything or any(
+        identifier == WHOLE
+        for _, identifier in footprint.attributes + footprint.capacity
+    )
+    read = _make_reader(attributes, capacity, multiple=footprint.multiple)
+    looks_by_raw: Cache[object, Projection] = Cache(_MOST_PROJECTIONS)
+
+    def project(device: Device) -> Projection:
+        if whole:
+            return _write(footprint, driver, device)
+        raw = read(device)
+        projection = looks_by_raw.get(raw)
+        if projection is None:
+            projection = looks_by_raw.keep(raw, _write(footprint, driver, device))
+        return projection
+
+    return project
+
+
+def _make_reader(
+    attributes: tuple[str, ...], capacity: tuple[str, ...], *, multiple: bool
+) -> Callable[[Device], object]:
+    """Read what is seen as it stands, as fast as can be: equal means equal looks."""
+    if multiple or (attributes and capacity):
+        return lambda device: (
+            tuple(map(device.attributes.get, attributes)),
+            tuple(map(device.capacity.get, capacity)),
+            device.allow_multiple_allocations,
+        )
+    if capacity:
+        return lambda device: tuple(map(device.capacity.get, capacity))
+    if attributes:
+        return lambda device: tuple(map(device.attributes.get, attributes))
+    return lambda _: None
+
+
+def _list_names(driver: str, accesses: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """List the names that devices may use for what is seen."""
+    full = [f"{domain}/{identifier}" for domain, identifier in accesses]
+    return (*full, *(identifier for domain, identifier in accesses if domain == driver))
+
+
+def _write(footprint: Footprint, driver: str, device: Device) -> Projection:
+    attributes = _qualify(driver, device.attributes)
+    capacity = _qualify(driver, device.capacity)
+    parts = [
+        _write_sized(driver),
+        *_write_entries(
+            attributes,
+            None if footprint.everything else footprint.attributes,
+            _write_attribute,
+        ),
+        *_write_entries(
+            capacity,
+            None if footprint.everything else footprint.capacity,
+            _write_amount,
+        ),
+    ]
+    if footprint.multiple or footprint.everything:
+        parts.append(str(bool(device.allow_multiple_allocations)))
+    return Projection(" ".join(parts))
+
+
+def _qualify(driver: str, entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Give bare names their domain; the full name wins over a bare one."""
+    bare = {f"{driver}/{name}": v for name, v in entries.items() if "/" not in name}
+    return bare | {name: v for name, v in entries.items() if "/" in name}
+
+
+def _write_entries(
+    entries: Mapping[str, Any],
+    accesses: tuple[tuple[str, str], ...] | None,
+    write: Callable[[Any], str],
+) -> Iterable[str]:
+    """Write what is seen of a map; None: all of it."""
+    if accesses is None:
+        yield _write_all(entries, "", write)
+        return
+    for domain, identifier in accesses:
+        if identifier == WHOLE:
+            yield _write_all(entries, f"{domain}/", write)
+        else:
+            value = entries.get(f"{domain}/{identifier}")
+            yield "-" if value is None else write(value)
+
+
+def _write_all(
+    entries: Mapping[str, Any], prefix: str, write: Callable[[Any], str]
+) -> str:
+    names = sorted(name for name in entries if name.startswith(prefix))
+    written = (f"{_write_sized(name)}={write(entries[name])}" for name in names)
+    return f"{len(names)}({','.join(written)})"
+
+
+def _write_attribute(attribute: DeviceAttribute) -> str:
+    """Write an attribute's value with its type; lists first, as CEL sees them."""
+    for kind, values in (
+        ("I", attribute.int_values),
+        ("B", attribute.bool_values),
+        ("S", attribute.string_values),
+        ("V", attribute.version_values),
+    ):
+        if values is not None:
+            return (
+                kind
+                + "["
+                + ",".join(_write_sized(str(value)) for value in values)
+                + "]"
+            )
+    if attribute.int_value is not None:
+        return f"i{attribute.int_value}"
+    if attribute.bool_value is not None:
+        return f"b{attribute.bool_value}"
+    if attribute.string_value is not None:
+        return "s" + _write_sized(attribute.string_value)
+    return "v" + _write_sized(attribute.version_value or "")
+
+
+def _write_amount(capacity: DeviceCapacity) -> str:
+    return str(capacity.value.nano)
+
+
+def _write_sized(text: str) -> str:
+    """Write a text so that nothing after it can be mistaken for a part of it."""
+    return f"{len(text)}:{text}"
+
+
+def find_fault(device: Device) -> str:
+    """Return why any selector fails on a device; empty: none does for that.
+
+    Source: k8s.io/dynamic-resource-allocation/cel, getAttributeValue.
+    """
+    faulty = [
+        name
+        for name, attribute in device.attributes.items()
+        # Most are a text and nothing else: seen here, a call costs more than that.
+        if (
+            attribute.string_value is None
+            or attribute.int_value is not None
+            or attribute.int_values is not None
+            or attribute.version_values is not None
+        )
+        and not _is_valid(attribute)
+    ]
+    return f"attribute {min(faulty)}: unsupported attribute value" if faulty else ""
+
+
+def _is_valid(attribute: DeviceAttribute) -> bool:
+    """Whether an attribute has a value that CEL can hold, in upstream's order."""
+    if attribute.int_values is not None:
+        return all(-_INT64 <= value < _INT64 for value in attribute.int_values)
+    if attribute.bool_values is not None or attribute.string_values is not None:
+        return True
+    if attribute.version_values is not None:
+        return all(map(is_semver, attribute.version_values))
+    if attribute.int_value is not None:
+        return -_INT64 <= attribute.int_value < _INT64
+    if attribute.bool_value is not None or attribute.string_value is not None:
+        return True
+    return attribute.version_value is not None and is_semver(attribute.version_value)

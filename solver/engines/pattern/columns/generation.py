@@ -92,24 +92,24 @@ class ColumnGeneration:
         trivial_bound = bound_trivially(self._objective, self._model.data.available)
         self.bound = min(result.bound, trivial_bound)
         # Then round: few classes are split by the relaxed answer, all others stay.
-        split = self._round()
+        split = self._round_relaxation()
         # Then improve: CP-SAT frees some classes at a time, the split ones first, and
         # always all gangs. Later goals get one group only.
-        is_about_gangs = self._is_about_gangs()
+        counts_only_gangs = self._counts_only_gangs()
         neighborhoods = self._pool.split_into_neighborhoods(split)
-        neighborhoods = neighborhoods[: MAX_NEIGHBORHOODS if is_about_gangs else 1]
+        neighborhoods = neighborhoods[: MAX_NEIGHBORHOODS if counts_only_gangs else 1]
         for number, patterns_by_class in enumerate(neighborhoods):
             if self.best is None or self.value >= self.bound:
                 return
             is_last = number == len(neighborhoods) - 1
             share = 1.0 if is_last else WORK_SHARE
             limit = (self._budget.remaining - TIGHTEN_WORK) * share
-            if not is_about_gangs:
+            if not counts_only_gangs:
                 limit = LATER_WORK
             fixed = [use for use in self.best.uses if use[0] not in patterns_by_class]
             self._keep_better(self._improve(patterns_by_class, fixed, limit))
-        # At last tighten the bound: what is left of the gap is that gangs are whole.
-        if is_about_gangs and self.best is not None:
+        # Finally tighten the bound: what is left of the gap is that gangs are whole.
+        if counts_only_gangs and self.best is not None:
             self._tighten()
 
     def _run_master(self, master: Master, first_prices: Sequence[int]) -> MasterResult:
@@ -121,7 +121,7 @@ class ColumnGeneration:
         self._cuts.extend(result.cuts)
         return result
 
-    def _round(self) -> Sequence[int]:
+    def _round_relaxation(self) -> Sequence[int]:
         """Begin with what is whole of a relaxed answer; returns the split classes."""
         data = self._model.data
         patterns_by_class = self._pool.list_patterns(RELAXED_PATTERNS)
@@ -164,7 +164,7 @@ class ColumnGeneration:
 
     # --- gangs are whole -----------------------------------------------------------
 
-    def _is_about_gangs(self) -> bool:
+    def _counts_only_gangs(self) -> bool:
         """Whether the objective and all floors count gangs alone."""
         floors = (floor.objective for floor in self._floors)
         return not any(

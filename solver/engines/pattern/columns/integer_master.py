@@ -83,7 +83,7 @@ class IntegerMaster:
         for member_terms, constant in zip(terms, constants, strict=True):
             self._model.add(total(member_terms) >= -constant)
 
-    def express(self, objective: Objective) -> cp_model.LinearExprT:
+    def to_expression(self, objective: Objective) -> cp_model.LinearExprT:
         """Write an objective as an expression."""
         terms = [
             (gang, worth)
@@ -103,7 +103,7 @@ class IntegerMaster:
     def add_floors(self, floors: Sequence[Floor]) -> None:
         """Keep what earlier goals reached."""
         for floor in floors:
-            self._model.add(self.express(floor.objective) >= floor.value)
+            self._model.add(self.to_expression(floor.objective) >= floor.value)
 
     def hint(self, solution: Solution) -> None:
         """Tell CP-SAT where to begin."""
@@ -119,7 +119,7 @@ class IntegerMaster:
         self, objective: Objective, bound: int, budget: Budget, limit: float
     ) -> IntegerResult:
         """Maximise an objective that is known to be at most `bound`."""
-        gain = self.express(objective)
+        gain = self.to_expression(objective)
         self._model.add(gain <= bound)
         self._model.maximize(gain)
         outcome = budget.solve(self._model, limit)

@@ -204,7 +204,7 @@ class Master:
             # Stop where nothing new came, or nothing more can: value and bound meet.
             if not is_any_new or bound / SCALE - value < GAP * max(1.0, abs(value)):
                 break
-            # At last take its duals as the next prices. Rows are at least something,
+            # Finally take its duals as the next prices. Rows are at least something,
             # so their duals are negative.
             members = duals[self._first_member_row : self._first_floor_row]
             multipliers = [
@@ -220,7 +220,7 @@ class Master:
         return MasterResult(
             bound=(bound or 0) // SCALE,
             columns=self._find_columns_in_use(values[len(self._data.gangs) :]),
-            patterns=tuple(tuple(reversed(known)) for known in self._patterns),
+            patterns=tuple(tuple(reversed(of_class)) for of_class in self._patterns),
             cuts=tuple(self._cuts),
         )
 

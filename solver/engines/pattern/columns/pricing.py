@@ -67,7 +67,10 @@ class Pricing:
         Raises:
             PriceOverflowError: a sum could leave 64 bits.
         """
-        values, stop_values = self.compute_values(prices), self._stop_values(prices)
+        values, stop_values = (
+            self.compute_values(prices),
+            self._compute_stop_values(prices),
+        )
         # First take the best step of each class, where any earns more than no pod.
         points = self._steps.roots
         step, earned = self._find_best_steps(values, points, prices)
@@ -92,8 +95,8 @@ class Pricing:
         """
         self._check_overflow(prices)
         steps = self._steps
-        values = self._stop_values(prices).copy()
-        gains = self._step_gains(prices, steps.member, steps.rank)
+        values = self._compute_stop_values(prices).copy()
+        gains = self._compute_gains(prices, steps.member, steps.rank)
         for first, end, points in steps.blocks:
             earned = values[steps.target[first:end]] + gains[first:end]
             best = np.maximum.reduceat(earned, steps.first[points] - first)
@@ -117,7 +120,7 @@ class Pricing:
         position, step = expand_ranges(steps.first, points)
         if not len(step):
             return chosen, best
-        gains = self._step_gains(prices, steps.member[step], steps.rank[step])
+        gains = self._compute_gains(prices, steps.member[step], steps.rank[step])
         earned = values[steps.target[step]] + gains
         with_steps, begins = np.unique(position, return_index=True)
         best[with_steps] = np.maximum.reduceat(earned, begins)
@@ -126,14 +129,14 @@ class Pricing:
         chosen[with_steps] = np.minimum.reduceat(matching, begins)
         return chosen, best
 
-    def _stop_values(self, prices: Prices) -> Integers:
+    def _compute_stop_values(self, prices: Prices) -> Integers:
         """Return what each point earns if no pod follows."""
         if self._slack_values is None or not prices.slack:
             return np.zeros(len(self._steps.states), dtype=np.int64)
         return prices.slack * self._slack_values
 
     @staticmethod
-    def _step_gains(prices: Prices, member: Integers, rank: Integers) -> Integers:
+    def _compute_gains(prices: Prices, member: Integers, rank: Integers) -> Integers:
         """Return what steps earn by themselves, by their member kinds and ranks."""
         gains: Integers = np.array(prices.members, dtype=np.int64)[member]
         return gains - prices.rank * rank if prices.rank else gains

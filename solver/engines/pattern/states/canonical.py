@@ -79,7 +79,7 @@ class _Naming:
             relation[COUNTER_SET, 0, number] = names
         return relation
 
-    def _intrinsic(self, label: Label) -> Name:
+    def _describe_label(self, label: Label) -> Name:
         """Describe what a label is by itself, whoever has it."""
         what, attribute, number = label
         if what == COUNTER:
@@ -109,17 +109,17 @@ class _Naming:
                     owners[label] = self._owners[label]
         common = [label for label, bits_of in owners.items() if bits_of == bits]
         common.sort(key=self._sort_key)
-        head = tuple(map(self._intrinsic, common))
+        head = tuple(map(self._describe_label, common))
         # Then split the groups where no other label holds them together.
         rest = [label for label, bits_of in owners.items() if bits_of != bits]
         parts = _split(groups, [owners[label] for label in rest])
         if len(parts) == 1:
             # They are not nested: keep their order, and miss a symmetry perhaps.
             ranked = [*common, *rest]
-            intrinsic = tuple(map(self._intrinsic, ranked))
-            leaves = tuple(self._leaf(index, ranked) for index in groups)
+            intrinsic = tuple(map(self._describe_label, ranked))
+            leaves = tuple(self._describe_group(index, ranked) for index in groups)
             return (head, UNSPLIT, intrinsic, leaves), groups
-        # At last name each part on its own: sorted by name, equal parts are exchanged.
+        # Finally name each part on its own: sorted by name, equal parts are exchanged.
         inner_ignored = ignored.union(common)
         named = sorted([self._name_part(part, common, inner_ignored) for part in parts])
         order = tuple([index for _, _, part in named for index in part])
@@ -143,13 +143,13 @@ class _Naming:
         labels = [label for label in self._relations[index] if label not in ignored]
         if len(labels) > 1:
             labels.sort(key=self._sort_key)
-        head = tuple(map(self._intrinsic, labels))
-        return (head, SINGLE, self._leaf(index, labels))
+        head = tuple(map(self._describe_label, labels))
+        return (head, SINGLE, self._describe_group(index, labels))
 
     def _sort_key(self, label: Label) -> tuple[Name, Label]:
-        return self._intrinsic(label), label
+        return self._describe_label(label), label
 
-    def _leaf(self, index: int, labels: Sequence[Label]) -> Name:
+    def _describe_group(self, index: int, labels: Sequence[Label]) -> Name:
         """Describe one group by all that no numbering changes."""
         group, relations = self._shape.groups[index], self._relations[index]
         traits = group.traits

@@ -152,8 +152,8 @@ class _PlacementSearch:
         for request in range(self._member.requests):
             served: dict[object, _PartialPlacement] = {}
             for partial in self._begin_request(partials, request):
-                for index in self._member.alternatives(request):
-                    for successor in self._serve_alternative(partial, index):
+                for alternative in self._member.alternatives(request):
+                    for successor in self._serve_alternative(partial, alternative):
                         _keep_best_rank(served, successor)
             partials = list(served.values())
         return partials
@@ -170,55 +170,56 @@ class _PlacementSearch:
         return list(begun.values())
 
     def _serve_alternative(
-        self, partial: _PartialPlacement, index: int
+        self, partial: _PartialPlacement, alternative: int
     ) -> list[_PartialPlacement]:
         """Serve a request by one of its alternatives, in all ways that differ."""
-        alternative = self._member.asks[index]
-        if alternative.all_devices:
-            return self._take_all(partial, index)
-        count = alternative.count
-        if _add_to_claim(partial, alternative.claim, count) is None:
+        terms = self._member.asks[alternative]
+        if terms.all_devices:
+            return self._take_all(partial, alternative)
+        count = terms.count
+        if _add_to_claim(partial, terms.claim, count) is None:
             return []
         partials = [partial]
         for _ in range(count):
             taken: dict[PartialState, _PartialPlacement] = {}
             for former in partials:
-                for successor in self._take_one(former, index):
+                for successor in self._take_one(former, alternative):
                     taken.setdefault(successor.state, successor)
             partials = list(taken.values())
-        return [self._end_request(served, index, count) for served in partials]
+        return [self._end_request(served, alternative, count) for served in partials]
 
     def _take_one(
-        self, partial: _PartialPlacement, index: int
+        self, partial: _PartialPlacement, alternative: int
     ) -> Iterator[_PartialPlacement]:
         """Take one device, in all ways that differ."""
-        for group in self._transitions.find_candidates(partial.state, index):
-            state = self._transitions.take_device(partial.state, index, group)
+        for group in self._transitions.find_candidates(partial.state, alternative):
+            state = self._transitions.take_device(partial.state, alternative, group)
             self._count_partial()
             if state is not None:
-                use = (index, partial.origin[group])
+                use = (alternative, partial.origin[group])
                 yield self._advance(partial, state, (use,))
 
     def _take_all(
-        self, partial: _PartialPlacement, index: int
+        self, partial: _PartialPlacement, alternative: int
     ) -> list[_PartialPlacement]:
         """Take all devices that a request means."""
-        groups = self._transitions.find_whole_groups(partial.state, index)
+        groups = self._transitions.find_whole_groups(partial.state, alternative)
         if groups is None:
             return []
         uses = tuple(
-            (index, partial.origin[group])
+            (alternative, partial.origin[group])
             for group in groups
             for _ in range(partial.state.shape.groups[group].size)
         )
-        if _add_to_claim(partial, self._member.asks[index].claim, len(uses)) is None:
+        claim = self._member.asks[alternative].claim
+        if _add_to_claim(partial, claim, len(uses)) is None:
             return []
-        state = self._transitions.take_whole_groups(partial.state, index, groups)
+        state = self._transitions.take_whole_groups(partial.state, alternative, groups)
         self._count_partial()
         if state is None:
             return []
         served = self._advance(partial, state, uses)
-        return [self._end_request(served, index, len(uses))]
+        return [self._end_request(served, alternative, len(uses))]
 
     def _advance(
         self, partial: _PartialPlacement, state: PartialState, uses: tuple[Use, ...]
@@ -237,19 +238,19 @@ class _PlacementSearch:
         )
 
     def _end_request(
-        self, partial: _PartialPlacement, index: int, count: int
+        self, partial: _PartialPlacement, alternative: int, count: int
     ) -> _PartialPlacement:
         """End a request, which got so many devices."""
-        alternative = self._member.asks[index]
-        state = self._transitions.end_request(partial.state, alternative.request)
+        terms = self._member.asks[alternative]
+        state = self._transitions.end_request(partial.state, terms.request)
         ended = self._advance(partial, state, ())
-        sizes = _add_to_claim(partial, alternative.claim, count)
+        sizes = _add_to_claim(partial, terms.claim, count)
         return _PartialPlacement(
             ended.state,
             ended.origin,
             partial.uses,
-            (*partial.alternatives, alternative.rank),
-            partial.rank + alternative.rank,
+            (*partial.alternatives, terms.rank),
+            partial.rank + terms.rank,
             sizes or partial.claim_sizes,
         )
 

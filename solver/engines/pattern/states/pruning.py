@@ -94,7 +94,7 @@ def prune(
         if narrowed == masks:
             break
         masks = narrowed
-    # At last leave out the groups that serve nothing, and cap the counters at what
+    # Finally leave out the groups that serve nothing, and cap the counters at what
     # the others could draw: amounts beyond that tell no states apart.
     kept = tuple(index for index, mask in enumerate(masks) if mask)
     pruned = tuple(structs.replace(groups[index], mask=masks[index]) for index in kept)

@@ -53,7 +53,7 @@ class Steps:
         """Of each point: points x resources."""
         self.roots: Integers = new_numbers[search.roots]
         """The points of the states that were begun with, in their order."""
-        # At last sort the steps by their source.
+        # Finally sort the steps by their source.
         source, target = new_numbers[search.source], new_numbers[search.target]
         by_source = np.lexsort((search.move, source))
         self.source, self.target = source[by_source], target[by_source]
@@ -186,7 +186,7 @@ class _PointSearch:
                 after = np.where(before == self._caps[0], before, after)
             fits = (after >= 0).all(axis=1)
             origin, move, after = origin[fits], move[fits], after[fits]
-            # At last cap what is left at what the new state's devices could ever
+            # Finally cap what is left at what the new state's devices could ever
             # use: points that differ beyond that become one.
             states = moves.target[move]
             after = np.minimum(after, self._caps[states])

@@ -45,7 +45,8 @@ class Transitions:
     """How one pod's requests and constraints change a partial state.
 
     For each request call `begin_request`, then take its devices, then `end_request`;
-    the order of requests is up to the caller.
+    the order of requests is up to the caller. Groups are given by their index in the
+    state, alternatives by their index into the member's asks.
     """
 
     def __init__(self, member: MemberKind, attributes: tuple[int, ...]) -> None:
@@ -57,10 +58,10 @@ class Transitions:
         self._closing = [0] * len(member.asks)
         """The tags that close a group to each alternative of a request."""
         for number, constraint in enumerate(member.constraints):
-            for index, column in constraint.scope:
+            for alternative, column in constraint.scope:
                 next_tag = 1 << FIRST_CLOSED_BIT + len(self._tags)
                 tag = self._tags.setdefault((number, column), next_tag)
-                self._closing[index] |= tag
+                self._closing[alternative] |= tag
 
     # --- constraints begin and end with their requests --------------------------------
 
@@ -98,8 +99,8 @@ class Transitions:
     def _find_span(self, number: int) -> tuple[int, int]:
         """Find the first and the last request of a constraint."""
         requests = [
-            self._member.asks[index].request
-            for index, _ in self._member.constraints[number].scope
+            self._member.asks[alternative].request
+            for alternative, _ in self._member.constraints[number].scope
         ]
         return min(requests), max(requests)
 
@@ -109,16 +110,16 @@ class Transitions:
         groups = state.shape.groups
         # Requests without alternatives bind: each needs enough devices of the value.
         common: set[int] | None = None
-        for index, column in scope:
-            alternative = self._member.asks[index]
+        for alternative, column in scope:
+            terms = self._member.asks[alternative]
             totals: dict[int, int] = {}
             for group in groups:
-                if group.mask >> alternative.kind & 1 and group.size:
+                if group.mask >> terms.kind & 1 and group.size:
                     for value in group.values[column]:
                         totals[value] = totals.get(value, 0) + group.size
-            if len(self._member.alternatives(alternative.request)) == 1:
+            if len(self._member.alternatives(terms.request)) == 1:
                 enough = {
-                    value for value, size in totals.items() if size >= alternative.count
+                    value for value, size in totals.items() if size >= terms.count
                 }
                 common = enough if common is None else common & enough
         # Where all have alternatives, any value may do.
@@ -147,98 +148,99 @@ class Transitions:
 
     # --- one device after the other --------------------------------------------------
 
-    def find_candidates(self, state: PartialState, index: int) -> Iterator[int]:
-        """Go through the groups that may give a device, one of each that are alike.
-
-        `index`: of the alternative that asks, as everywhere below.
-        """
-        alternative, signatures = self._member.asks[index], set[object]()
-        closing = self._closing[index] | SHARED_ALREADY
+    def find_candidates(self, state: PartialState, alternative: int) -> Iterator[int]:
+        """Go through the groups that may give a device, one of each that are alike."""
+        kind, signatures = self._member.asks[alternative].kind, set[object]()
+        closing = self._closing[alternative] | SHARED_ALREADY
         exclusive = _find_exclusive_values(state.shape, self.attributes)
-        for number, group in enumerate(state.shape.groups):
-            if not (group.size and group.mask >> alternative.kind & 1):
+        for index, group in enumerate(state.shape.groups):
+            if not (group.size and group.mask >> kind & 1):
                 continue
-            if state.tags[number] & closing:
+            if state.tags[index] & closing:
                 continue
-            tag = state.tags[number]
+            tag = state.tags[index]
             signature = _make_signature(group, tag, exclusive, self.attributes)
             if signature not in signatures:
                 signatures.add(signature)
-                yield number
+                yield index
 
     def take_device(
-        self, state: PartialState, index: int, number: int
+        self, state: PartialState, alternative: int, group: int
     ) -> PartialState | None:
-        """Take a device of group `number`; None: a counter, capacity or set forbids it.
+        """Take a device of a group; None: a counter, capacity or set forbids it.
 
         Its constraints must be open to it: see `find_candidates`.
         """
-        shape, group = state.shape, state.shape.groups[number]
-        tags, kind = list(state.tags), self._member.asks[index].kind
+        shape, before = state.shape, state.shape.groups[group]
+        tags, kind = list(state.tags), self._member.asks[alternative].kind
         # First charge what the device draws from besides itself.
-        charged = _charge_counters(shape, group)
+        charged = _charge_counters(shape, before)
         if charged is None:
             return None
         counters, sets = charged
         # Then take it away, or a share of it, which the same request gets only once.
-        if group.traits.left is None:
-            rest = GroupShape(
-                group.mask, group.values, group.size - 1, group.traits, group.identity
+        if before.traits.left is None:
+            after = GroupShape(
+                before.mask,
+                before.values,
+                before.size - 1,
+                before.traits,
+                before.identity,
             )
-            all_free = shape.all_free & ~group.mask
+            all_free = shape.all_free & ~before.mask
         else:
-            shared = _take_share(group, kind)
+            shared = _take_share(before, kind)
             if shared is None:
                 return None
-            rest, all_free = shared, shape.all_free
-            tags[number] |= SHARED_ALREADY
-        # At last close what a distinctAttribute forbids from now on.
-        self._close_repeated(state, tags, index, group)
-        groups = (*shape.groups[:number], rest, *shape.groups[number + 1 :])
+            after, all_free = shared, shape.all_free
+            tags[group] |= SHARED_ALREADY
+        # Finally close what a distinctAttribute forbids from now on.
+        self._close_repeated(state, tags, alternative, before)
+        groups = (*shape.groups[:group], after, *shape.groups[group + 1 :])
         shape = structs.replace(
             shape, groups=groups, counters=counters, sets=sets, all_free=all_free
         )
         return PartialState(shape, tuple(tags))
 
     def find_whole_groups(
-        self, state: PartialState, index: int
+        self, state: PartialState, alternative: int
     ) -> tuple[int, ...] | None:
         """Find the groups that `All` means; None: not all of them are to be had."""
-        kind, shape = self._member.asks[index].kind, state.shape
+        kind, shape = self._member.asks[alternative].kind, state.shape
         if not shape.all_free >> kind & 1:
             return None
         groups = tuple(i for i, g in enumerate(shape.groups) if g.mask >> kind & 1)
-        if any(state.tags[number] & self._closing[index] for number in groups):
+        if any(state.tags[group] & self._closing[alternative] for group in groups):
             return None
         return groups
 
     def take_whole_groups(
-        self, state: PartialState, index: int, groups: tuple[int, ...]
+        self, state: PartialState, alternative: int, groups: tuple[int, ...]
     ) -> PartialState | None:
         """Take every device of some groups; None: a rule forbids it."""
         current: PartialState | None = state
-        for number in groups:
-            for _ in range(state.shape.groups[number].size):
-                if current is None or current.tags[number] & self._closing[index]:
+        for group in groups:
+            for _ in range(state.shape.groups[group].size):
+                if current is None or current.tags[group] & self._closing[alternative]:
                     return None
-                current = self.take_device(current, index, number)
+                current = self.take_device(current, alternative, group)
         return current
 
     def _close_repeated(
-        self, state: PartialState, tags: list[int], index: int, group: GroupShape
+        self, state: PartialState, tags: list[int], alternative: int, taken: GroupShape
     ) -> None:
         """Close what has a value that a distinctAttribute has met now."""
         for number, constraint in enumerate(self._member.constraints):
             if not constraint.distinct:
                 continue
-            columns = [column for i, column in constraint.scope if i == index]
-            taken = {value for column in columns for value in group.values[column]}
+            columns = [column for a, column in constraint.scope if a == alternative]
+            values = {value for column in columns for value in taken.values[column]}
             for (owner, column), tag in self._tags.items():
                 if owner != number or not columns:
                     continue
-                for other, candidate in enumerate(state.shape.groups):
-                    if taken.intersection(candidate.values[column]):
-                        tags[other] |= tag
+                for index, group in enumerate(state.shape.groups):
+                    if values.intersection(group.values[column]):
+                        tags[index] |= tag
 
 
 def _charge_counters(

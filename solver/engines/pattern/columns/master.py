@@ -175,12 +175,11 @@ class Master:
         `bound_pricing` prices what no answer exceeds, where `pricing` leaves
         something out.
         """
+        # Bounds and multipliers (what a unit of each floor is worth) are times SCALE.
         multipliers = [0] * len(self._floors)
-        """What a unit of each floor is worth, times SCALE."""
         prices = self._round_prices([p / SCALE for p in first_prices], multipliers)
         best_prices = prices
         bound: int | None = None
-        """The least of all rounds, times SCALE."""
         values: list[float] = []
         rounds = min(MAX_ROUNDS, MAX_PRICED_STEPS // pricing.work)
         for _ in range(max(1, rounds)):
@@ -190,9 +189,9 @@ class Master:
             if bound_pricing is not pricing:
                 earned = bound_pricing.find_best(prices)[0].tolist()
             self._add_cut(prices, earned)
-            bound_here = self._compute_bound(prices, multipliers, earned)
-            if bound is None or bound_here < bound:
-                bound, best_prices = bound_here, prices
+            new_bound = self._compute_bound(prices, multipliers, earned)
+            if bound is None or new_bound < bound:
+                bound, best_prices = new_bound, prices
             # Then let the program choose, now between more columns.
             uses = zip(range(len(patterns)), patterns, self._data.sizes, strict=True)
             is_any_new = self.add_columns(list(uses))
@@ -200,29 +199,43 @@ class Master:
             if solved is None:
                 break
             values, duals = solved
-            value = self._program.value(values)
             # Stop where nothing new came, or nothing more can: value and bound meet.
+            value = self._program.value(values)
             if not is_any_new or bound / SCALE - value < GAP * max(1.0, abs(value)):
                 break
-            # Finally take its duals as the next prices. Rows are at least something,
-            # so their duals are negative.
-            members = duals[self._first_member_row : self._first_floor_row]
-            multipliers = [
-                max(0, round(-dual * SCALE)) for dual in duals[self._first_floor_row :]
-            ]
-            prices = self._round_prices([-dual for dual in members], multipliers)
-        # Whole numbers need patterns that are nearly as good too: those that are best
-        # at slightly different prices. Each such price gives one more cut.
-        for perturbed in _perturb(best_prices, min(PERTURBATIONS, rounds)):
-            _, earned = self._price(pricing, perturbed)
-            if bound_pricing is pricing:
-                self._add_cut(perturbed, earned)
+            # Finally take its duals as the next prices.
+            prices, multipliers = self._to_prices(duals)
+        self._price_nearby(
+            best_prices, min(PERTURBATIONS, rounds), pricing, bound_pricing
+        )
         return MasterResult(
             bound=(bound or 0) // SCALE,
             columns=self._find_columns_in_use(values[len(self._data.gangs) :]),
             patterns=tuple(tuple(reversed(of_class)) for of_class in self._patterns),
             cuts=tuple(self._cuts),
         )
+
+    def _price_nearby(
+        self, prices: Prices, count: int, pricing: Pricing, bound_pricing: Pricing
+    ) -> None:
+        """Price at slightly different prices, for patterns that are nearly as good.
+
+        Whole numbers need them; and each such price gives one more cut.
+        """
+        for perturbed in _perturb(prices, count):
+            _, earned = self._price(pricing, perturbed)
+            if bound_pricing is pricing:
+                self._add_cut(perturbed, earned)
+
+    def _to_prices(self, duals: Sequence[float]) -> tuple[Prices, list[int]]:
+        """Round the program's dual prices: of pods, and the floors' multipliers.
+
+        These rows are at least something, so their duals are negative.
+        """
+        members = duals[self._first_member_row : self._first_floor_row]
+        floors = duals[self._first_floor_row :]
+        multipliers = [max(0, round(-dual * SCALE)) for dual in floors]
+        return self._round_prices([-dual for dual in members], multipliers), multipliers
 
     def _price(
         self, pricing: Pricing, prices: Prices

@@ -12,7 +12,13 @@ from msgspec import Struct
 
 from contracts.claim import DeviceConfiguration
 from contracts.codec import Codec
-from contracts.device import CounterSet, Device, DeviceTaint, NodeSelector
+from contracts.device import (
+    CounterSet,
+    Device,
+    DeviceTaint,
+    NodeSelector,
+    ResourceSlice,
+)
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.quantity import Quantity
 from contracts.workload import NodeTaint
@@ -33,6 +39,23 @@ class PoolSlice(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
     skip_node_operations: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, resource_slice: ResourceSlice) -> PoolSlice:
+        """Keep of a ResourceSlice what decides."""
+        spec = resource_slice.spec
+        return cls(
+            name=resource_slice.metadata.name,
+            generation=spec.pool.generation,
+            slice_count=spec.pool.resource_slice_count,
+            node_name=spec.node_name,
+            node_selector=spec.node_selector,
+            all_nodes=spec.all_nodes,
+            per_device_node_selection=spec.per_device_node_selection,
+            devices=spec.devices,
+            shared_counters=spec.shared_counters,
+            skip_node_operations=spec.skip_node_operations,
+        )
 
 
 class PoolPart(

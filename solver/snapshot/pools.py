@@ -54,21 +54,5 @@ def pool_of_slices(slices: Mapping[str, ResourceSlice]) -> PoolPart:
         driver=found[0].spec.driver,
         pool=found[0].spec.pool.name,
         node=nodes.pop() if len(nodes) == 1 else NodeName(""),
-        slices=tuple(_slice(item) for item in found),
-    )
-
-
-def _slice(item: ResourceSlice) -> PoolSlice:
-    spec = item.spec
-    return PoolSlice(
-        name=item.metadata.name,
-        generation=spec.pool.generation,
-        slice_count=spec.pool.resource_slice_count,
-        node_name=spec.node_name,
-        node_selector=spec.node_selector,
-        all_nodes=spec.all_nodes,
-        per_device_node_selection=spec.per_device_node_selection,
-        devices=spec.devices,
-        shared_counters=spec.shared_counters,
-        skip_node_operations=spec.skip_node_operations,
+        slices=tuple(PoolSlice.of(resource_slice) for resource_slice in found),
     )

@@ -14,20 +14,9 @@ MOST_LINES = 400
 SUPPORT = ("tests.lab", "tests.oracles", "tests.draw", "tests.builders")
 """What benchmarks need as much as tests do."""
 SHARED_NAMES = {
-    "Announced",
-    "ApiError",
-    "Candidate",
     "ClaimPlan",
     "GangPlan",
     "Given",
-    "NodeShape",
-    "Page",
-    "Place",
-    "Plan",
-    "Seen",
-    "Status",
-    "Verdict",
-    "View",
 }
 """Names of classes that still mean two things."""
 

@@ -28,6 +28,9 @@ _DENIED_PAUSE_S = 5.0
 class PublisherError(Exception):
     """Whatever publisher raises."""
 
+    retry_after_s: float | None = None
+    """How long to wait at least before it is tried again, where that is known."""
+
 
 class FolderError(PublisherError):
     """A file or directory that cannot be read or written."""
@@ -73,9 +76,6 @@ class ClusterError(PublisherError):
 
 class ApiError(PublisherError):
     """An answer of the API server that is not what was asked for."""
-
-    retry_after_s: float | None = None
-    """How long to wait at least before it is tried again, where that is known."""
 
     def __init__(self, what: str, reason: str) -> None:
         self.what = what

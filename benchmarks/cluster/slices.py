@@ -32,7 +32,7 @@ from moorings.local.nats_server import local_nats
 from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import follow
 from publisher.kube.kinds import RESOURCE_SLICE
-from publisher.slices.layout import wanted_pool
+from publisher.slices.layout import lay_out
 from publisher.slices.plan_slices import plan_slices
 from runtime.bus.bus import Bus
 from runtime.wire import BusSettings
@@ -106,7 +106,7 @@ def bare(announced: DevicesAnnounced) -> Json:
     """Give the slice of a node as it is created, of another driver."""
     (pool,) = announced.pools
     other = replace(pool, driver=DriverName("bare.example.com"))
-    wanted = wanted_pool(other, announced.node, {}, owned=True)
+    wanted = lay_out(other, announced.node, {}, owned=True)
     (step,) = plan_slices(wanted, (), now="2026-01-01T00:00:00Z")
     body = to_kubernetes(step.object)
     body["metadata"]["name"] = f"bare-{announced.node}"  # ours would be taken away

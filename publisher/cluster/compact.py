@@ -36,63 +36,63 @@ def compact(raw: Mapping[str, Any]) -> Json | None:
     """
     match raw["kind"]:
         case "Node":
-            return _node(raw)
+            return _compact_node(raw)
         case "Pod":
-            return _pod(raw)
+            return _compact_pod(raw)
         case "ResourceClaim":
-            return _claim(_as_v1(raw))
+            return _compact_claim(_to_v1(raw))
         case kind if kind in _WHOLE:
-            found = _as_v1(raw)
-            metadata = _picked(found["metadata"], _WHOLE_METADATA)
-            return _object(found, metadata, found["spec"])
+            converted = _to_v1(raw)
+            metadata = _pick(converted["metadata"], _WHOLE_METADATA)
+            return _build_object(converted, metadata, converted["spec"])
         case _:
             return None
 
 
-def _as_v1(raw: Mapping[str, Any]) -> Json:
+def _to_v1(raw: Mapping[str, Any]) -> Json:
     version = raw["apiVersion"].rpartition("/")[2]
     return to_v1(raw["kind"], version, dict(raw), []) | {"apiVersion": V1}
 
 
-def _node(raw: Mapping[str, Any]) -> Json:
+def _compact_node(raw: Mapping[str, Any]) -> Json:
     spec, status = raw.get("spec") or {}, raw.get("status") or {}
     ready = [
-        {"type": "Ready", "status": item["status"]}
-        for item in status.get("conditions") or ()
-        if item["type"] == "Ready"
+        {"type": "Ready", "status": condition["status"]}
+        for condition in status.get("conditions") or ()
+        if condition["type"] == "Ready"
     ]
     taints = [
-        _picked(taint, ("key", "value", "effect")) for taint in spec.get("taints") or ()
+        _pick(taint, ("key", "value", "effect")) for taint in spec.get("taints") or ()
     ]
-    found: Json = {"taints": taints} if taints else {}
+    kept_spec: Json = {"taints": taints} if taints else {}
     if spec.get("unschedulable"):
-        found["unschedulable"] = True
-    metadata = _picked(raw["metadata"], ("name", "labels"))
-    told = _picked(status, _NODE_STATUS) | ({"conditions": ready} if ready else {})
-    return _object(raw, metadata, found) | {"status": told}
+        kept_spec["unschedulable"] = True
+    metadata = _pick(raw["metadata"], ("name", "labels"))
+    kept_status = _pick(status, _NODE_STATUS) | ({"conditions": ready} if ready else {})
+    return _build_object(raw, metadata, kept_spec) | {"status": kept_status}
 
 
-def _pod(raw: Mapping[str, Any]) -> Json | None:
+def _compact_pod(raw: Mapping[str, Any]) -> Json | None:
     metadata, spec = raw["metadata"], raw["spec"]
     phase = (raw.get("status") or {}).get("phase", "")
     node = _node_of(metadata, spec)
     if not node or phase in ENDED:
         return None
-    kept = _picked(metadata, ("name", "namespace"))
+    kept = _pick(metadata, ("name", "namespace"))
     for field, key in (("labels", GANG), ("annotations", GANG_UID)):
         value = (metadata.get(field) or {}).get(key)
         if value is not None:
             kept[field] = {key: value}
-    used = _picked(spec, ("overhead", "resources")) | {
-        name: _containers(spec[name])
+    used = _pick(spec, ("overhead", "resources")) | {
+        name: _compact_containers(spec[name])
         for name in ("containers", "initContainers")
         if spec.get(name)
     }
-    return _object(raw, kept, {"nodeName": node, **used})
+    return _build_object(raw, kept, {"nodeName": node, **used})
 
 
 def _node_of(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
-    """Give the node that a pod is on, or that we pinned it to."""
+    """Return the node that a pod is on, or that we pinned it to."""
     if spec.get("nodeName"):
         return str(spec["nodeName"])
     opened = GANG_UID in (metadata.get("annotations") or {})
@@ -102,36 +102,36 @@ def _node_of(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     return read_pinned_node(spec.get("affinity") or {}) or ""
 
 
-def _containers(containers: Sequence[Mapping[str, Any]]) -> list[Json]:
-    found = []
-    for item in containers:
-        kept = _picked(item, _CONTAINER)
+def _compact_containers(containers: Sequence[Mapping[str, Any]]) -> list[Json]:
+    compacted = []
+    for container in containers:
+        kept = _pick(container, _CONTAINER)
         if "resources" in kept:
-            kept["resources"] = _picked(kept["resources"], ("requests", "limits"))
-        found.append(kept)
-    return found
+            kept["resources"] = _pick(kept["resources"], ("requests", "limits"))
+        compacted.append(kept)
+    return compacted
 
 
-def _claim(raw: Mapping[str, Any]) -> Json | None:
+def _compact_claim(raw: Mapping[str, Any]) -> Json | None:
     allocation = (raw.get("status") or {}).get("allocation")
     if not allocation:
         return None
-    metadata = _picked(raw["metadata"], ("name", "namespace", "uid"))
-    return _object(raw, metadata) | {"status": {"allocation": allocation}}
+    metadata = _pick(raw["metadata"], ("name", "namespace", "uid"))
+    return _build_object(raw, metadata) | {"status": {"allocation": allocation}}
 
 
-def _object(
+def _build_object(
     raw: Mapping[str, Any],
     metadata: Mapping[str, Any],
     spec: Mapping[str, Any] | None = None,
 ) -> Json:
-    found: Json = {
+    body: Json = {
         "apiVersion": raw["apiVersion"],
         "kind": raw["kind"],
         "metadata": dict(metadata),
     }
-    return found if spec is None else found | {"spec": dict(spec)}
+    return body if spec is None else body | {"spec": dict(spec)}
 
 
-def _picked(raw: Mapping[str, Any], names: Sequence[str]) -> Json:
+def _pick(raw: Mapping[str, Any], names: Sequence[str]) -> Json:
     return {name: raw[name] for name in names if raw.get(name)}

@@ -27,7 +27,7 @@ from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.announcements import Announcements
 from publisher.slices.cluster_sink import ClusterSliceSink
 from publisher.slices.known_slices import KnownSlices
-from publisher.slices.layout import is_our_name, outline
+from publisher.slices.layout import is_our_name, read_outline
 from publisher.slices.reconciler import SliceReconciler
 from runtime.bus.bus import Bus
 from runtime.log import get_logger
@@ -59,17 +59,21 @@ class DevicePublisher:
         self._publish_slices = publish_slices
         self._known = KnownSlices()
         self._announced = AnnouncedPools(self._is_tainted)
-        self._announcements = Announcements(*announcing, self._announced)
         sink = ClusterSliceSink(api, served.resource_slice, self._known)
-        self._slices = SliceReconciler(sink, self._announcements, now)
+        self._slices = SliceReconciler(sink, self._announced, now)
         self._rules = TaintRuleWriter(
             api, served.device_taint_rule, ownership, self._known, self._announced
         )
         self._conditions = DeviceStatusWriter(
             api, served.resource_claim, claims, self._announced, now
         )
-        self._announcements.listen(self._conditions.hear)
-        self._announcements.listen(self._hear)
+        self._announcements = Announcements(
+            *announcing,
+            self._announced,
+            self._slices.hear,
+            self._conditions.hear,
+            self._hear,
+        )
         rules = served.device_taint_rule
         self.kinds: tuple[str, ...] = (
             NODE.name,
@@ -119,7 +123,7 @@ class DevicePublisher:
             case "Node":
                 name, node = NodeName(key), None if raw is None else _node(raw)
                 if self._known.apply_node(name, node):
-                    self._slices.hear(self._announced.of_node(name))
+                    self._slices.look_at(self._announced.of_node(name))
                     self._rules.look_again()
             case "DeviceTaintRule":
                 value = None if raw is None else decode_object(raw).value
@@ -140,7 +144,7 @@ class DevicePublisher:
             return
         pools = self._known.apply_slice(name, None if raw is None else _slice(raw))
         if pools:
-            self._slices.hear(pools)
+            self._slices.look_at(pools)
             self._rules.look_again()
 
     def _hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
@@ -151,13 +155,13 @@ class DevicePublisher:
         """Whether our own slices carry the taint of owned devices."""
         if not self._ownership.taints_driver(driver):
             return False
-        return self._ownership.owns_node(self._known.labels(node))
+        return self._ownership.owns_node(self._known.labels_of(node))
 
     async def _try_features(self, stop: asyncio.Event) -> None:
         """Send now and then what the API server did not keep."""
         while not stop.is_set():
             await first_of(stop, within_s=_FEATURES_S)
-            self._slices.hear(self._known.forget_kept())
+            self._slices.look_at(self._known.forget_dropped())
 
 
 def _node(raw: dict[str, Any]) -> Node:
@@ -176,7 +180,7 @@ def _slice(raw: dict[str, Any]) -> ResourceSlice | None:
         ContractsError: it cannot be read.
     """
     metadata = ObjectMeta(name=raw["metadata"]["name"])
-    spec = outline(raw)
+    spec = read_outline(raw)
     if not is_our_name(metadata.name, spec):
         return ResourceSlice(metadata=metadata, spec=spec)
     value = decode_object(raw).value

@@ -7,7 +7,6 @@ where they stood at the start. Knows no Kubernetes object.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
@@ -52,8 +51,6 @@ class GangBus:
         self._submissions = Submissions()
         self._changed = changed
         self._caught_up = CaughtUp(TOPICS)
-        self.counts: Counter[str] = Counter()
-        """Messages taken in, refused and said, by entity."""
 
     def tasks(self) -> dict[str, Task]:
         """Name what runs for as long as the service does."""
@@ -66,10 +63,7 @@ class GangBus:
 
     def _follower(self, topic: Topic[Any]) -> Task:
         async def follow(stop: asyncio.Event) -> None:
-            batches = self._bus.read(
-                topic, self._cluster, stop=stop, counts=self.counts
-            )
-            async for batch in batches:
+            async for batch in self._bus.read(topic, self._cluster, stop=stop):
                 groups = [
                     self._submissions.apply(incoming.message, incoming.sequence)
                     for incoming in batch.messages
@@ -85,11 +79,11 @@ class GangBus:
         return self._submissions.groups()
 
     def of_group(self, group: GroupKey) -> tuple[Submission, ...]:
-        """Give what was submitted for a group."""
+        """Return what was submitted for a group."""
         return self._submissions.of_group(group)
 
     def forgotten(self, uid: GangUID) -> bool | None:
-        """Say of a gang that was forgotten whether its pods are asked for again."""
+        """Whether a forgotten gang's pods are asked for again; None: not forgotten."""
         return self._submissions.forgotten(uid)
 
     def forget(self, uids: Iterable[GangUID]) -> None:
@@ -99,7 +93,7 @@ class GangBus:
     async def say(
         self, message: GangMessage, submissions: Iterable[Submission]
     ) -> None:
-        """Publish a message and believe it at once.
+        """Publish a message and apply it at once.
 
         It was planned from these submissions: a confirmation is only the next one if
         nobody has confirmed anything since.
@@ -126,15 +120,13 @@ class GangBus:
                 raise
             sequence = 0
         self._submissions.apply(message, sequence)
-        self.counts["said"] += 1
 
     async def _read_again(self, message: GangMessage) -> None:
-        """Believe what is confirmed of a gang: somebody was faster, or all was lost.
+        """Apply what is confirmed of a gang: somebody was faster, or all was lost.
 
         Raises:
             ContractsError: it cannot be read, so nothing can be said after it.
         """
-        self.counts["stale"] += 1
         last = await self._bus.read_last(CONFIRMATIONS, *message.address)
         if last is None:
             self._submissions.correct(message.uid, None, 0)

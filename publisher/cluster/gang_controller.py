@@ -106,9 +106,9 @@ class GangController:
             again = False
             try:
                 again = self._leads.is_set() and not await self._run_round(group)
-            except ApiError as error:
+            except (ApiError, NotLeadingError) as error:
                 self._delay(group, error, error.retry_after_s)
-            except (BusError, NotLeadingError) as error:
+            except BusError as error:
                 self._delay(group, error)
             except (ContractsError, ValueError) as error:
                 # What one author wrote must not end the service for everybody.
@@ -236,7 +236,7 @@ class GangController:
     async def _say(self, situation: Situation, message: GangMessage) -> None:
         if isinstance(message, GatesOpened):
             # The bus holds the gang's claims and pods as we wrote them.
-            message = replace(message, state=await self._state.published())
+            message = replace(message, state=await self._state.wait_published())
         await self._gangs.say(message, situation.submissions)
         log.info(
             "gang.told",

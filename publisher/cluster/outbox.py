@@ -2,6 +2,7 @@
 
 Keeps the newest message of every object and a digest of what the bus holds, so that a
 publisher that begins to lead says only what is different. Pure; knows no message.
+A cousin of `nodeagent.agent_state`, which knows its messages and keeps no bodies.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from itertools import islice
 
 
 class Outbox:
-    """Messages by subject; a subject that the cluster has not is wanted as gone."""
+    """Messages by subject; a subject without one is to say that its object is gone."""
 
     def __init__(self) -> None:
-        self._wanted: dict[str, bytes] = {}
+        self._messages: dict[str, bytes] = {}
+        """What should be on each subject."""
         self._versions: dict[str, int] = {}
+        """Of the objects that are there."""
         self._on_bus: dict[str, bytes] | None = None
         """Digests; None: it is not known what the bus holds."""
         self._due: dict[str, int] = {}
@@ -28,44 +31,40 @@ class Outbox:
         return len(self._due)
 
     @property
-    def said(self) -> int:
+    def published(self) -> int:
         """The number of the change up to which the bus holds everything."""
         if self._on_bus is None:
             return -1
         return next(iter(self._due.values()), self.changes + 1) - 1
 
-    def wanted(self, subject: str) -> bytes | None:
-        """Give what should be on a subject; None: that it is gone."""
-        return self._wanted.get(subject)
-
-    def knows(self, subject: str, version: int) -> bool:
+    def has(self, subject: str, version: int) -> bool:
         """Whether this version of an object, or a newer one, was put."""
         return 0 < version <= self._versions.get(subject, 0)
 
     def put(self, subject: str, data: bytes | None, version: int = 0) -> None:
-        """Want this on a subject (None: that it is gone).
+        """Have this on a subject (None: that its object is gone).
 
-        `version` is the object's, 0 once it is gone; one that is known changes nothing:
+        `version` is the object's, 0 once it is gone; one that was put changes nothing:
         answers to writes and the watch come in any order, and say the same twice.
         """
-        if self.knows(subject, version):
+        if self.has(subject, version):
             return
         self.changes += 1
         self._versions[subject] = version
         if not version:
             del self._versions[subject]
         if data is None:
-            self._wanted.pop(subject, None)
+            self._messages.pop(subject, None)
         else:
-            self._wanted[subject] = data
-        self._look(subject)
+            self._messages[subject] = data
+        self._compare(subject)
 
     def begin(self, on_bus: Mapping[str, bytes]) -> None:
         """Learn what the bus holds (messages that are not of gone objects)."""
         self._on_bus = {subject: digest(data) for subject, data in on_bus.items()}
         self._due.clear()
-        for subject in (*self._on_bus, *self._wanted):
-            self._look(subject)
+        for subject in (*self._on_bus, *self._messages):
+            self._compare(subject)
 
     def end(self) -> None:
         """Forget what the bus holds: another publisher writes there."""
@@ -73,9 +72,12 @@ class Outbox:
         self._due.clear()
 
     def next(self, limit: int) -> Iterator[tuple[str, bytes | None]]:
-        """Give what is due, oldest first (None: say that it is gone)."""
+        """Yield what is due, oldest first (None: say that it is gone).
+
+        The caller publishes it and calls `done`.
+        """
         for subject in islice(self._due, limit):
-            yield subject, self._wanted.get(subject)
+            yield subject, self._messages.get(subject)
 
     def done(self, published: Iterable[tuple[str, bytes | None]]) -> None:
         """Note what the bus holds now; what changed meanwhile stays due."""
@@ -86,12 +88,12 @@ class Outbox:
                 self._on_bus.pop(subject, None)
             else:
                 self._on_bus[subject] = digest(data)
-            self._look(subject)
+            self._compare(subject)
 
-    def _look(self, subject: str) -> None:
+    def _compare(self, subject: str) -> None:
         if self._on_bus is None:
             return
-        data = self._wanted.get(subject)
+        data = self._messages.get(subject)
         if self._on_bus.get(subject) == (None if data is None else digest(data)):
             self._due.pop(subject, None)
         else:
@@ -99,5 +101,5 @@ class Outbox:
 
 
 def digest(data: bytes) -> bytes:
-    """Give what is kept of a message that the bus holds."""
+    """Return what is kept of a message that the bus holds."""
     return hashlib.blake2b(data, digest_size=16).digest()

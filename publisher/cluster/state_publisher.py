@@ -52,7 +52,7 @@ class StatePublisher:
     async def take(self, page: ChangePage) -> None:
         """Take changes in; what differs from the bus is said soon."""
         for change in page.changes:
-            self._take(change)
+            self._put(change)
         if self._outbox:
             self._wake.set()
 
@@ -66,7 +66,7 @@ class StatePublisher:
                 if self._connection != self._bus.connection:
                     await self._compare(stop)
                 while self._outbox and not stop.is_set():
-                    await self._say_some(stop)
+                    await self._publish_some(stop)
                     await self._notify()
                 await self._notify()
                 await first_of(self._wake, stop, within_s=_LOOK_S)
@@ -75,10 +75,10 @@ class StatePublisher:
             self._outbox.end()
             await self._notify()
 
-    async def published(self) -> int:
+    async def wait_published(self) -> int:
         """Wait until everything that was taken in is on the bus.
 
-        Gives a sequence of STATE: whoever has read so far knows all of it.
+        Returns a sequence of STATE: whoever has read so far knows all of it.
 
         Raises:
             NotLeadingError: another publisher says what the cluster holds.
@@ -86,7 +86,7 @@ class StatePublisher:
         changes = self._outbox.changes
         async with self._flushed:
             await self._flushed.wait_for(
-                lambda: not self._leads or self._outbox.said >= changes
+                lambda: not self._leads or self._outbox.published >= changes
             )
         if not self._leads:
             raise NotLeadingError
@@ -96,26 +96,26 @@ class StatePublisher:
         async with self._flushed:
             self._flushed.notify_all()
 
-    def _take(self, change: Change) -> None:
+    def _put(self, change: Change) -> None:
         subject = STATE.subject(self._cluster, change.kind, change.key)
         raw = change.object
         if raw is None:
             self._outbox.put(subject, None)
             return
         version = int(raw["metadata"]["resourceVersion"])
-        if self._outbox.knows(subject, version):
+        if self._outbox.has(subject, version):
             return
         try:
-            found = compact(raw)
+            body = compact(raw)
         except ContractsError as error:
             self.counts["refused"] += 1
             name = f"{change.kind} {change.key}"
             log.error("object.refused", object=name, reason=str(error)[:_SHOWN])  # noqa: TRY400 # the reason is the whole story
-            found = None
+            body = None
         data = None
-        if found is not None:
+        if body is not None:
             message = ObjectObserved(
-                cluster=self._cluster, kind=change.kind, key=change.key, object=found
+                cluster=self._cluster, kind=change.kind, key=change.key, object=body
             )
             data = STATE.codec.encode(message)
         self._outbox.put(subject, data, version)
@@ -138,10 +138,10 @@ class StatePublisher:
         self._outbox.begin(held)
         log.info("state.compared", on_bus=len(held), differing=len(self._outbox))
 
-    async def _say_some(self, stop: asyncio.Event) -> None:
+    async def _publish_some(self, stop: asyncio.Event) -> None:
         """Say a batch: one message a subject, so that none overtakes another."""
         batch = list(self._outbox.next(_BATCH))
-        outgoing = [_outgoing(*item) for item in batch]
+        outgoing = [_outgoing(subject, data) for subject, data in batch]
         try:
             # Who leads no more must not say later what another has replaced by then.
             sequence = await unless(stop, self._bus.publish_many(outgoing))

@@ -24,59 +24,63 @@ _FIELDS = ("type", "status", "reason", "message", "lastTransitionTime")
 _LONGEST = 1024
 _AGAIN = "The device is healthy again."
 
-SickOf = Callable[[PoolID], Mapping[DeviceName, DeviceHealth] | None]
+UnhealthyOf = Callable[[PoolID], Mapping[DeviceName, DeviceHealth] | None]
 """The devices of a pool that are not healthy; None: no agent of ours announces it."""
 Entry = dict[str, Any]
 """One entry of `status.devices`, as JSON."""
 
 
 def plan_device_status(
-    claim: ResourceClaim, sick_of: SickOf, now: str
+    claim: ResourceClaim, unhealthy_of: UnhealthyOf, now: str
 ) -> tuple[Entry, ...] | None:
-    """Give all entries that are ours; None: they are as they should be.
+    """Return all entries that are ours; None: they are as they should be.
 
     `now` is RFC 3339, whole seconds.
     """
     status = claim.status
     if status is None or status.allocation is None:
         return None
-    known = {_key(entry): entry for entry in status.devices if isinstance(entry, dict)}
-    wanted: dict[tuple[Any, ...], Entry] = {}
+    there = {_key(entry): entry for entry in status.devices if isinstance(entry, dict)}
+    ours: dict[tuple[Any, ...], Entry] = {}
     news = False
     for result in status.allocation.devices.results:
         identity = _identity(result)
         key = _key(identity)
-        before = _condition(known.get(key))
-        after = _wanted(result, sick_of, before, now)
-        if after is not None:
-            news = news or after != before
-            wanted[key] = {**identity, "conditions": [after]}
-    return tuple(wanted.values()) if news else None
+        old = _condition_of(there.get(key))
+        new = _build_condition(result, unhealthy_of, old, now)
+        if new is not None:
+            news = news or new != old
+            ours[key] = {**identity, "conditions": [new]}
+    return tuple(ours.values()) if news else None
 
 
-def _wanted(
+def _build_condition(
     result: DeviceRequestAllocationResult,
-    sick_of: SickOf,
-    before: Entry | None,
+    unhealthy_of: UnhealthyOf,
+    old: Entry | None,
     now: str,
 ) -> Entry | None:
-    """Give the condition that one device should have from us; None: none."""
-    ours = before is not None and before.get("reason") in _REASONS
-    sick = sick_of(PoolID(result.driver, result.pool))
-    if sick is None:
-        return before if ours else None
-    item = sick.get(result.device)
-    if item is None:
+    """Return the condition that one device should have from us; None: none.
+
+    `old` is the one that it has, whoever wrote it.
+    """
+    ours = old is not None and old.get("reason") in _REASONS
+    unhealthy = unhealthy_of(PoolID(result.driver, result.pool))
+    if unhealthy is None:
+        # No agent of ours speaks for the pool: what was said stays.
+        return old if ours else None
+    health = unhealthy.get(result.device)
+    if health is None:
         if not ours:
             return None
         status, reason, message = "True", _HEALTHY, _AGAIN
-    elif item.verdict == _UNHEALTHY:
-        status, reason, message = "False", _UNHEALTHY, item.message[:_LONGEST]
+    elif health.verdict == _UNHEALTHY:
+        status, reason, message = "False", _UNHEALTHY, health.message[:_LONGEST]
     else:
-        status, reason, message = "Unknown", _UNKNOWN, item.message[:_LONGEST]
+        status, reason, message = "Unknown", _UNKNOWN, health.message[:_LONGEST]
     since = now
-    if before is not None and before.get("status") == status:
-        since = before.get("lastTransitionTime") or now
+    if old is not None and old.get("status") == status:
+        since = old.get("lastTransitionTime") or now
     return {
         "type": READY,
         "status": status,
@@ -86,7 +90,7 @@ def _wanted(
     }
 
 
-def _condition(entry: Entry | None) -> Entry | None:
+def _condition_of(entry: Entry | None) -> Entry | None:
     """Find the condition in an entry; of its fields those that we write."""
     for condition in (entry or {}).get("conditions") or ():
         if isinstance(condition, dict) and condition.get("type") == READY:

@@ -32,7 +32,7 @@ class Claims(Protocol):
     """The claims of the cluster as they are now, by `namespace/name`."""
 
     def claim(self, key: str) -> ResourceClaim | None:
-        """Give one claim."""
+        """Return one claim."""
 
     def claims(self) -> Iterator[tuple[str, ResourceClaim]]:
         """Go through all claims."""
@@ -65,7 +65,7 @@ class DeviceStatusWriter:
         results = (status.get("allocation") or {}).get("devices", {}).get("results", ())
         pools = {PoolID(result["driver"], result["pool"]) for result in results}
         if pools and (
-            status.get("devices") or any(map(self._announced.sick_of, pools))
+            status.get("devices") or any(map(self._announced.unhealthy_of, pools))
         ):
             self._due[key] = None
             self._wake.set()
@@ -86,7 +86,7 @@ class DeviceStatusWriter:
             ]
             for key in chunk:
                 del self._due[key]
-            errors = await asyncio.gather(*map(self._settle, chunk))
+            errors = await asyncio.gather(*map(self._update, chunk))
             failed = [error for error in errors if error is not None]
             if failed:
                 await self._outage.wait(failed[0], stop)
@@ -101,15 +101,15 @@ class DeviceStatusWriter:
             return
         pools, self._due_pools = self._due_pools, set()
         for key, claim in self._claims.claims():
-            if not pools.isdisjoint(_pools(claim)):
+            if not pools.isdisjoint(_pools_of(claim)):
                 self._due[key] = None
 
-    async def _settle(self, key: str) -> ApiError | None:
-        """Look at one claim; gives why it is to be looked at again."""
+    async def _update(self, key: str) -> ApiError | None:
+        """Look at one claim; returns why it is to be looked at again."""
         claim = self._claims.claim(key)
         if claim is None:
             return None
-        entries = plan_device_status(claim, self._announced.sick_of, self._now())
+        entries = plan_device_status(claim, self._announced.unhealthy_of, self._now())
         if entries is None:
             return None
         try:
@@ -139,7 +139,7 @@ class DeviceStatusWriter:
         log.info("device_status.written", claim=key, ready=states)
 
 
-def _pools(claim: ResourceClaim) -> Iterator[PoolID]:
+def _pools_of(claim: ResourceClaim) -> Iterator[PoolID]:
     """Name the pools of which a claim holds devices."""
     if claim.status is not None and claim.status.allocation is not None:
         for result in claim.status.allocation.devices.results:

@@ -8,7 +8,6 @@ process may end at any line. Knows no slices.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Sequence
 from time import monotonic
 
@@ -29,7 +28,7 @@ from publisher.errors import ClaimRefusedError, FolderError, PublisherError
 from publisher.folder.files import Folder
 from publisher.folder.known_claims import KnownClaims
 from publisher.folder.lookup import fetch_sources
-from publisher.folder.manifests import claims_of
+from publisher.folder.manifests import build_claims
 from publisher.folder.plan_claims import is_written, plan_claims
 from publisher.latest_queue import LatestQueue
 from publisher.steps import Step, key_of
@@ -37,7 +36,6 @@ from runtime.bus.bus import Bus
 from runtime.errors import BusError
 from runtime.log import get_logger
 from runtime.retry import retry
-from runtime.run import Task
 from runtime.waits import first_of
 from runtime.wire import Outgoing
 
@@ -55,38 +53,30 @@ class ClaimWriter:
         config: PublisherConfig,
         bus: Bus,
         folder: Folder,
-        known: KnownClaims,
+        claims: KnownClaims,
         now: Callable[[], str],
     ) -> None:
         self._config = config
         self._bus = bus
         self._folder = folder
-        self._known = known
+        self._claims = claims
         self._now = now
         self._records: dict[GangUID, GangRecord] = {}
         """What was decided for gangs, and what was confirmed of it."""
         self._queue: LatestQueue[GangUID, None] = LatestQueue()
         """Gangs of which something was decided."""
-        self.counts: Counter[str] = Counter()
-        """Messages taken in and refused, by entity."""
-
-    def tasks(self) -> dict[str, Task]:
-        """Name what runs for as long as the service does."""
-        workers: dict[str, Task] = {
-            f"claims-{index}": self._work for index in range(self._config.workers)
-        }
-        return {"decisions": self._follow, **workers}
 
     # --- messages in ---------------------------------------------------------------
 
-    async def _follow(self, stop: asyncio.Event) -> None:
+    async def follow(self, stop: asyncio.Event) -> None:
         """Take decisions in, once it is known what was confirmed before."""
         cluster = self._config.cluster
         decided: set[GangUID] | None = set()
+        """Gangs of the decisions that existed at the start; None: all were read."""
         try:
+            # First what was confirmed, so that nothing is confirmed twice.
             await self._read_confirmations(stop)
-            batches = self._bus.read(DECISIONS, cluster, stop=stop, counts=self.counts)
-            async for batch in batches:
+            async for batch in self._bus.read(DECISIONS, cluster, stop=stop):
                 for incoming in batch.messages:
                     decision = incoming.message
                     if decision is not None:
@@ -94,8 +84,9 @@ class ClaimWriter:
                         await self._queue.put(decision.uid, None)
                         if decided is not None:
                             decided.add(decision.uid)
+                # Then, once: whose claims are these of whom no decision tells?
                 if batch.caught_up and decided is not None:
-                    for gang in sorted(self._known.gangs() - decided):
+                    for gang in sorted(self._claims.gangs() - decided):
                         log.warning("claims.orphaned", gang_uid=gang)
                     decided = None
         finally:
@@ -118,12 +109,13 @@ class ClaimWriter:
 
     # --- one gang at a time ----------------------------------------------------------
 
-    async def _work(self, stop: asyncio.Event) -> None:
+    async def work(self, stop: asyncio.Event) -> None:
+        """Work on one gang after the other, until no more decisions are read."""
         while (taken := await self._queue.take()) is not None:
             gang, _ = taken
             again = False
             try:
-                await self._settle(self._records[gang])
+                await self._carry_out(self._records[gang])
             except (BusError, FolderError) as error:
                 log.warning("gang.delayed", gang_uid=gang, reason=str(error))
                 again = True
@@ -133,7 +125,7 @@ class ClaimWriter:
                 await self._queue.put(gang, None)
         await stop.wait()
 
-    async def _settle(self, record: GangRecord) -> None:
+    async def _carry_out(self, record: GangRecord) -> None:
         """Make the sink agree with what was decided for a gang, then say so.
 
         Raises:
@@ -142,7 +134,7 @@ class ClaimWriter:
         """
         decision = record.placed
         if decision is not None:
-            await self._settle_allocation(record, decision)
+            await self._carry_out_allocation(record, decision)
             return
         # Its claims go: it waits, is over, or the attempt was given up before.
         await self._remove(record.uid)
@@ -155,7 +147,7 @@ class ClaimWriter:
                 )
             )
 
-    async def _settle_allocation(
+    async def _carry_out_allocation(
         self, record: GangRecord, decision: GangAllocated
     ) -> None:
         began = monotonic()
@@ -183,16 +175,16 @@ class ClaimWriter:
             )
 
     async def _write(self, decision: GangAllocated) -> int:
-        """Write all claims of a gang; gives how many steps that took.
+        """Write all claims of a gang; returns how many steps that took.
 
         Raises:
             PublisherError: it cannot be written, or not within the budget.
         """
-        if is_written(decision, self._known.of_gang(decision.uid)):
+        if is_written(decision, self._claims.of_gang(decision.uid)):
             return 0
         sources = await fetch_sources(self._bus, decision)
-        claims = claims_of(decision, sources, self._now())
-        return await self._reach(decision.uid, claims)
+        claims = build_claims(decision, sources, self._now())
+        return await self._reconcile(decision.uid, claims)
 
     async def _remove(self, gang: GangUID) -> None:
         """Give up whatever the gang has.
@@ -200,7 +192,7 @@ class ClaimWriter:
         Raises:
             FolderError: not within the budget.
         """
-        removed = await self._reach(gang, ())
+        removed = await self._reconcile(gang, ())
         if removed:
             log.info("claims.removed", gang_uid=gang, claims=removed)
 
@@ -226,33 +218,33 @@ class ClaimWriter:
             )
         )
 
-    async def _reach(self, gang: GangUID, claims: Sequence[ResourceClaim]) -> int:
+    async def _reconcile(self, gang: GangUID, claims: Sequence[ResourceClaim]) -> int:
         """Plan and write, and after a failed write look and plan again."""
         keys = [key_of(claim) for claim in claims]
 
         async def attempt() -> int:
-            plan = plan_claims(claims, self._known.of_gang(gang, keys), gang)
+            plan = plan_claims(claims, self._claims.of_gang(gang, keys), gang)
             if plan.refusals:
                 raise ClaimRefusedError(plan.refusals)
-            await self._carry_out(plan.steps)
+            await self._take_steps(plan.steps)
             return len(plan.steps)
 
         budget_s = self._config.write_budget_s
         return await retry("claims", attempt, on=FolderError, budget_s=budget_s)
 
-    async def _carry_out(self, steps: Sequence[Step[ResourceClaim]]) -> None:
+    async def _take_steps(self, steps: Sequence[Step[ResourceClaim]]) -> None:
         if not steps:
             return
         try:
             await asyncio.to_thread(self._folder.carry_out, steps)
         except FolderError:
+            # Some steps may have been carried out: see which, before anybody plans.
             keys = [key_of(step.object) for step in steps]
-            found = await asyncio.to_thread(self._folder.read_objects, keys)
-            self._known.refresh(keys, found)
+            objects = await asyncio.to_thread(self._folder.read_objects, keys)
+            self._claims.refresh(keys, objects)
             raise
-        self._known.apply(steps)
+        self._claims.apply(steps)
 
     async def _confirm(self, message: ConfirmationMessage) -> None:
         sequence = await self._bus.publish(Outgoing.of(CONFIRMATIONS, message))
         self._apply(message, sequence)
-        self.counts["conf"] += 1

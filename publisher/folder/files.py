@@ -26,7 +26,7 @@ from contracts.device import ResourceSlice
 from contracts.errors import ContractsError
 from contracts.kubernetes.decode import decode_object
 from publisher.errors import FolderError
-from publisher.folder.manifests import document
+from publisher.folder.manifests import to_document
 from publisher.steps import Create, Delete, ObjectKey, Published, Step, Update, key_of
 
 DIRECTORIES = {"ResourceClaim": "resourceclaims", "ResourceSlice": "resourceslices"}
@@ -64,17 +64,17 @@ class Folder:
         self._numbers = itertools.count()
 
     @contextmanager
-    def opened(self) -> Iterator[Contents]:
+    def open(self) -> Iterator[Contents]:
         """Take the folder for this process alone and read what is there.
 
         Raises:
             FolderError: it cannot be read or made, or another publisher has it.
         """
-        with _named(self._root):
+        with _naming(self._root):
             self._root.mkdir(parents=True, exist_ok=True)
             lock = os.open(self._root / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
         try:
-            with _named(self._root):
+            with _naming(self._root):
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -87,14 +87,14 @@ class Folder:
 
     def read_objects(self, keys: Iterable[ObjectKey]) -> tuple[Published, ...]:
         """Read single objects; what is not there, or cannot be read, is left out."""
-        found = []
+        objects = []
         for key in keys:
             path = self._path(key)
             with suppress(OSError):
-                item = _parse(path.read_bytes(), path, self._root)
-                if not isinstance(item, Damaged):
-                    found.append(item)
-        return tuple(found)
+                parsed = _parse(path.read_bytes(), path, self._root)
+                if not isinstance(parsed, Damaged):
+                    objects.append(parsed)
+        return tuple(objects)
 
     def carry_out(self, steps: Sequence[Step[Published]]) -> None:
         """Carry out the steps; when this returns, a power failure undoes none.
@@ -108,6 +108,7 @@ class Folder:
         renames: list[tuple[Path, Path]] = []
         removed: list[Path] = []
         try:
+            # First write what is new beside its name.
             for step in steps:
                 path = self._path(key_of(step.object))
                 directories.add(path.parent)
@@ -115,24 +116,26 @@ class Folder:
                     case Create() | Update():
                         temporary = path.parent / self._temporary_name()
                         renames.append((temporary, path))
-                        with _named(path):
+                        with _naming(path):
                             directories.update(_make_directory(path.parent))
-                            temporary.write_bytes(_bytes(step.object))
+                            temporary.write_bytes(_encode(step.object))
                     case Delete():
                         removed.append(path)
                     case _:
                         assert_never(step)
+            # Then make it durable, before anything that is there is touched.
             for temporary, path in renames:
-                with _named(path):
+                with _naming(path):
                     _flush(temporary)
             for path in removed:
-                with _named(path):
+                with _naming(path):
                     path.unlink(missing_ok=True)
             for temporary, path in renames:
-                with _named(path):
+                with _naming(path):
                     temporary.replace(path)
+            # Last make the new names durable.
             for directory in sorted(directories):
-                with _named(directory), suppress(FileNotFoundError):
+                with _naming(directory), suppress(FileNotFoundError):
                     _flush(directory)
         finally:
             for temporary, _ in renames:
@@ -140,11 +143,11 @@ class Folder:
                     temporary.unlink(missing_ok=True)
 
     def _temporary_name(self) -> str:
-        """Give a name that no other thread uses now."""
+        """Return a name that no other thread uses now."""
         return f".{next(self._numbers)}{_TEMPORARY_SUFFIX}"
 
     def _path(self, key: ObjectKey) -> Path:
-        """Give an object's file; no name leads out of the folder.
+        """Return an object's file; no name leads out of the folder.
 
         Raises:
             FolderError: the name or namespace is none that Kubernetes allows.
@@ -165,12 +168,12 @@ class Folder:
                     path.unlink()
                     leftovers += 1
                 elif path.suffix == SUFFIX and path.is_file():
-                    item = _parse(path.read_bytes(), path, self._root)
-                    if isinstance(item, Damaged):
+                    parsed = _parse(path.read_bytes(), path, self._root)
+                    if isinstance(parsed, Damaged):
                         path.replace(path.with_name(path.name + DAMAGED_SUFFIX))
-                        damaged.append(item)
+                        damaged.append(parsed)
                     else:
-                        objects.append(item)
+                        objects.append(parsed)
         return Contents(
             objects=tuple(objects), damaged=tuple(damaged), leftovers=leftovers
         )
@@ -184,27 +187,27 @@ def _file_stem(name: str) -> str:
     return f"{name[:_LONGEST]}~{digest}"
 
 
-def _bytes(item: Published) -> bytes:
-    return msgspec.json.format(encode(document(item)), indent=2) + b"\n"
+def _encode(obj: Published) -> bytes:
+    return msgspec.json.format(encode(to_document(obj)), indent=2) + b"\n"
 
 
 def _parse(data: bytes, path: Path, root: Path) -> Published | Damaged:
     try:
-        item = decode_object(msgspec.json.decode(data)).value
+        obj = decode_object(msgspec.json.decode(data)).value
     except (msgspec.DecodeError, ValueError, RecursionError, ContractsError) as error:
         return Damaged(path=str(path), reason=str(error))
-    if not isinstance(item, ResourceClaim | ResourceSlice):
-        reason = f"holds a {type(item).__name__}"
+    if not isinstance(obj, ResourceClaim | ResourceSlice):
+        reason = f"holds a {type(obj).__name__}"
         return Damaged(path=str(path), reason=reason)
-    key = key_of(item)
+    key = key_of(obj)
     expected = Path(DIRECTORIES[key.kind], key.namespace, _file_stem(key.name) + SUFFIX)
     if path.relative_to(root) != expected:
         return Damaged(path=str(path), reason=f"holds {key.kind} {key}")
-    return item
+    return obj
 
 
 def _make_directory(path: Path) -> list[Path]:
-    """Make a directory; gives the parents whose entries are new."""
+    """Make a directory; returns the parents whose entries are new."""
     changed: list[Path] = []
     missing = path
     while not missing.exists():
@@ -223,7 +226,7 @@ def _flush(path: Path) -> None:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _naming(path: Path) -> Iterator[None]:
     """Turn an error of the operating system into one that names the file."""
     try:
         yield

@@ -17,48 +17,48 @@ from publisher.steps import ObjectKey, Published, Step, apply_steps, key_of
 class KnownClaims:
     """Claims by name and by gang."""
 
-    def __init__(self, items: Iterable[Published] = ()) -> None:
+    def __init__(self, objects: Iterable[Published] = ()) -> None:
         self._claims: dict[ObjectKey, ResourceClaim] = {}
         self._of_gang: dict[str, set[ObjectKey]] = {}
-        for item in items:
-            self._put(key_of(item), item)
+        for obj in objects:
+            self._put(key_of(obj), obj)
 
     def of_gang(
         self, gang: GangUID, keys: Iterable[ObjectKey] = ()
     ) -> tuple[ResourceClaim, ...]:
-        """Give the claims of a gang, and those of further names."""
-        wanted = self._of_gang.get(gang, set()).union(keys)
-        return tuple(self._claims[key] for key in sorted(wanted & self._claims.keys()))
+        """Return the claims of a gang, and those of further names."""
+        names = self._of_gang.get(gang, set()).union(keys)
+        return tuple(self._claims[key] for key in sorted(names & self._claims.keys()))
 
     def gangs(self) -> frozenset[str]:
         """Name all gangs that have claims."""
         return frozenset(self._of_gang)
 
     def apply(self, steps: Iterable[Step[ResourceClaim]]) -> None:
-        """Take in that steps were carried out."""
+        """Note that steps were carried out."""
         steps = tuple(steps)
         keys = {key_of(step.object) for step in steps}
-        before = {key: self._claims[key] for key in keys & self._claims.keys()}
-        now = apply_steps(before, steps)
+        old = {key: self._claims[key] for key in keys & self._claims.keys()}
+        new = apply_steps(old, steps)
         for key in keys:
-            self._put(key, now.get(key))
+            self._put(key, new.get(key))
 
-    def refresh(self, keys: Iterable[ObjectKey], found: Iterable[Published]) -> None:
-        """Take in what was read under these names; what is not found is not there."""
-        items = {key_of(item): item for item in found}
+    def refresh(self, keys: Iterable[ObjectKey], objects: Iterable[Published]) -> None:
+        """Note what was read under these names; what was not found is not there."""
+        objects_by_key = {key_of(obj): obj for obj in objects}
         for key in keys:
-            self._put(key, items.get(key))
+            self._put(key, objects_by_key.get(key))
 
-    def _put(self, key: ObjectKey, item: Published | None) -> None:
-        before = self._claims.pop(key, None)
-        if before is not None:
-            gang = before.metadata.annotations.get(GANG_UID, "")
+    def _put(self, key: ObjectKey, obj: Published | None) -> None:
+        old = self._claims.pop(key, None)
+        if old is not None:
+            gang = old.metadata.annotations.get(GANG_UID, "")
             keys = self._of_gang.get(gang, set())
             keys.discard(key)
             if not keys:
                 self._of_gang.pop(gang, None)
-        if isinstance(item, ResourceClaim):
-            self._claims[key] = item
-            gang = item.metadata.annotations.get(GANG_UID, "")
+        if isinstance(obj, ResourceClaim):
+            self._claims[key] = obj
+            gang = obj.metadata.annotations.get(GANG_UID, "")
             if gang:
                 self._of_gang.setdefault(gang, set()).add(key)

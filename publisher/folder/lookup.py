@@ -14,7 +14,7 @@ from contracts.ids import ClusterName
 from contracts.kubernetes.decode import decode_object
 from contracts.messages import GangAllocated, ObjectObserved
 from contracts.topics import STATE, SUBMISSIONS, M, Topic
-from publisher.folder.sources import ClaimSources, objects_named, sources_of
+from publisher.folder.sources import ClaimSources, find_references, find_sources
 from publisher.steps import ObjectKey
 from runtime.bus.bus import Bus
 from runtime.bus.reader import log_refused
@@ -35,7 +35,7 @@ async def fetch_sources(bus: Bus, decision: GangAllocated) -> ClaimSources:
     if submission is None:
         log.warning("submission.missed", subject=SUBMISSIONS.subject(*address))
         return {}
-    keys = sorted(objects_named(submission))
+    keys = sorted(find_references(submission))
     objects = await asyncio.gather(
         *(_fetch_object(bus, decision.cluster, key) for key in keys)
     )
@@ -44,7 +44,7 @@ async def fetch_sources(bus: Bus, decision: GangAllocated) -> ClaimSources:
         for key, value in zip(keys, objects, strict=True)
         if value is not None
     }
-    return sources_of(submission, objects_by_key)
+    return find_sources(submission, objects_by_key)
 
 
 async def _fetch_object(

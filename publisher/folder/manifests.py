@@ -40,7 +40,7 @@ _DERIVED_VERSION = 5
 """Of UUIDs made from names; Kubernetes draws its own at random."""
 
 
-def claims_of(
+def build_claims(
     decision: GangAllocated, sources: ClaimSources, now: str
 ) -> tuple[ResourceClaim, ...]:
     """Write down every claim of a gang, in the order of the decision.
@@ -54,9 +54,9 @@ def claims_of(
     for member in decision.members:
         for allocated in member.claims:
             source = _source_of(decision, member, allocated, sources)
-            claim = _claim(decision, member, allocated, source, now)
-            known = claims.setdefault(key_of(claim), claim)
-            if known.status != claim.status:
+            claim = _build_claim(decision, member, allocated, source, now)
+            first = claims.setdefault(key_of(claim), claim)
+            if first.status != claim.status:
                 reason = f"{allocated.ref}: two different allocations"
                 raise DecisionError(decision.uid, reason)
     for claim in claims.values():
@@ -64,10 +64,10 @@ def claims_of(
     return tuple(claims.values())
 
 
-def document(item: Published) -> dict[str, Any]:
+def to_document(obj: Published) -> dict[str, Any]:
     """Write an object as one JSON document, its status included."""
-    body = to_kubernetes(item)
-    if item.metadata.annotations.get(SPEC_OMITTED):
+    body = to_kubernetes(obj)
+    if obj.metadata.annotations.get(SPEC_OMITTED):
         del body["spec"]
     return body
 
@@ -87,7 +87,7 @@ def _source_of(
     return source
 
 
-def _claim(
+def _build_claim(
     decision: GangAllocated,
     member: MemberAllocated,
     allocated: ClaimAllocated,
@@ -135,19 +135,19 @@ def _check(decision: GangAllocated, claim: ResourceClaim) -> None:
         raise DecisionError(decision.uid, reason)
     if claim.metadata.annotations.get(SPEC_OMITTED):
         allocation = None if status is None else status.allocation
-        wrong = [
+        violations = [
             *check_object_name(metadata),
             *(validate(allocation) if allocation else ()),
         ]
     else:
-        wrong = list(validate(claim))
-    if wrong:
+        violations = list(validate(claim))
+    if violations:
         name = f"{metadata.namespace}/{metadata.name}"
-        raise DecisionError(decision.uid, f"ResourceClaim {name}: {wrong[0]}")
+        raise DecisionError(decision.uid, f"ResourceClaim {name}: {violations[0]}")
 
 
 def _is_derived(uid: ClaimUID) -> bool:
-    """Tell uids that the solver made from names from those of Kubernetes."""
+    """Whether the solver made a uid from names: Kubernetes draws its own."""
     try:
         return UUID(uid).version == _DERIVED_VERSION
     except ValueError:

@@ -1,4 +1,4 @@
-"""(wanted claims of a gang, observed ResourceClaims) -> the steps between them.
+"""(decided claims of a gang, observed ResourceClaims) -> the steps between them.
 
 Decides whose a claim is: what carries the gang's uid is the gang's, what is allocated
 without it is somebody else's and refused. Claims that were there before us are given
@@ -29,7 +29,7 @@ from contracts.names import (
 from publisher.steps import Create, Delete, ObjectKey, Step, Update, key_of
 
 
-class ClaimPlan(Struct, frozen=True, kw_only=True):
+class ClaimSteps(Struct, frozen=True, kw_only=True):
     """Steps to take, or reasons why none may be taken."""
 
     steps: tuple[Step[ResourceClaim], ...] = ()
@@ -37,94 +37,96 @@ class ClaimPlan(Struct, frozen=True, kw_only=True):
 
 
 def plan_claims(
-    wanted: Sequence[ResourceClaim], observed: Iterable[ResourceClaim], gang: GangUID
-) -> ClaimPlan:
-    """Plan what makes the gang's claims exactly the wanted ones.
+    decided: Sequence[ResourceClaim], observed: Iterable[ResourceClaim], gang: GangUID
+) -> ClaimSteps:
+    """Plan what makes the gang's claims exactly the decided ones.
 
-    `observed` holds at least the gang's claims and those of the wanted names. Nothing
-    wanted: whatever the gang has is given up.
+    `observed` holds at least the gang's claims and those of the decided names. Nothing
+    decided: whatever the gang has is given up.
     """
-    found = {key_of(claim): claim for claim in observed}
+    there = {key_of(claim): claim for claim in observed}
     steps: list[Step[ResourceClaim]] = []
     refusals: list[str] = []
-    for claim in wanted:
-        step = _step(claim, found.pop(key_of(claim), None), gang)
+    # First every claim that was decided; one refusal stops the whole gang.
+    for claim in decided:
+        step = _step(claim, there.pop(key_of(claim), None), gang)
         if isinstance(step, str):
             refusals.append(step)
         elif step is not None:
             steps.append(step)
     if refusals:
-        return ClaimPlan(refusals=tuple(refusals))
-    given_up = [found[key] for key in sorted(found) if _owner(found[key]) == gang]
-    return ClaimPlan(steps=(*map(_give_up, given_up), *steps))
+        return ClaimSteps(refusals=tuple(refusals))
+    # Then what the gang has beyond that, which is given up before.
+    surplus = [there[key] for key in sorted(there) if _owner_of(there[key]) == gang]
+    return ClaimSteps(steps=(*map(_give_up, surplus), *steps))
 
 
 def is_written(decision: GangAllocated, observed: Iterable[ResourceClaim]) -> bool:
     """Whether exactly what was decided is there; `observed` is the gang's claims."""
-    found = {key_of(claim): claim for claim in observed}
+    there = {key_of(claim): claim for claim in observed}
     decided = {
-        ObjectKey("ResourceClaim", item.ref.namespace, item.ref.name): item.allocation
+        ObjectKey("ResourceClaim", one.ref.namespace, one.ref.name): one.allocation
         for member in decision.members
-        for item in member.claims
+        for one in member.claims
     }
-    return found.keys() == decided.keys() and all(
+    return there.keys() == decided.keys() and all(
         claim.metadata.annotations.get(ATTEMPT) == str(decision.attempt)
-        and _same(_allocation(claim), decided[key])
-        for key, claim in found.items()
+        and _is_same(_allocation_of(claim), decided[key])
+        for key, claim in there.items()
     )
 
 
 def _step(
-    wanted: ResourceClaim, observed: ResourceClaim | None, gang: GangUID
+    decided: ResourceClaim, observed: ResourceClaim | None, gang: GangUID
 ) -> Step[ResourceClaim] | str | None:
-    """Say what to do about one claim: a step, a refusal, or nothing."""
+    """Return what to do about one claim: a step, a refusal, or nothing."""
     if observed is None:
-        return Create(wanted)
-    name = f"{wanted.metadata.namespace}/{wanted.metadata.name}"
+        return Create(decided)
+    name = f"{decided.metadata.namespace}/{decided.metadata.name}"
     if observed.metadata.deletion_timestamp:
         return f"claim {name} is being deleted"
-    uids = {wanted.metadata.uid, observed.metadata.uid} - {""}
+    uids = {decided.metadata.uid, observed.metadata.uid} - {""}
     if len(uids) > 1:
         return f"claim {name} is another one than was decided for"
-    owner, allocated = _owner(observed), _allocation(observed)
+    owner, allocated = _owner_of(observed), _allocation_of(observed)
     if owner != gang and allocated is not None:
         holder = f"gang {owner}" if owner else "somebody else"
         return f"claim {name} is already allocated for {holder}"
-    merged = _merged(wanted, observed, adopted=owner != gang)
+    merged = _merge(decided, observed, adopted=owner != gang)
     return None if merged == observed else Update(merged)
 
 
-def _merged(
-    wanted: ResourceClaim, observed: ResourceClaim, *, adopted: bool
+def _merge(
+    decided: ResourceClaim, observed: ResourceClaim, *, adopted: bool
 ) -> ResourceClaim:
-    """Put the wanted allocation on the claim that is there.
+    """Put the decided allocation on the claim that is there.
 
     Equal allocations keep their time: it cannot be changed once it is set.
     """
-    before, after = observed.metadata, wanted.metadata
+    old, new = observed.metadata, decided.metadata
     kept = {
         key: value
-        for key, value in before.annotations.items()
+        for key, value in old.annotations.items()
         if not key.startswith(OURS) or key == ADOPTED
     }
-    annotations = kept | after.annotations | ({ADOPTED: "true"} if adopted else {})
-    spec = wanted.spec
+    annotations = kept | new.annotations | ({ADOPTED: "true"} if adopted else {})
+    spec = decided.spec
     keeps = ADOPTED in annotations or SPEC_OMITTED in annotations
     if keeps and observed.spec != ResourceClaimSpec():
         spec = observed.spec
         annotations.pop(SPEC_OMITTED, None)
-    finalizers = before.finalizers
+    finalizers = old.finalizers
     if FINALIZER not in finalizers:
         finalizers = (*finalizers, FINALIZER)
     metadata: ObjectMeta = replace(
-        before,
-        uid=before.uid or after.uid,
-        labels=before.labels | after.labels,
+        old,
+        uid=old.uid or new.uid,
+        labels=old.labels | new.labels,
         annotations=annotations,
         finalizers=finalizers,
     )
-    same = _same(_allocation(observed), _allocation(wanted))
-    status = observed.status if same else wanted.status
+    same = _is_same(_allocation_of(observed), _allocation_of(decided))
+    status = observed.status if same else decided.status
     return ResourceClaim(metadata=metadata, spec=spec, status=status)
 
 
@@ -144,15 +146,15 @@ def _give_up(claim: ResourceClaim) -> Step[ResourceClaim]:
     return Update(replace(claim, metadata=metadata, status=None))
 
 
-def _owner(claim: ResourceClaim) -> str:
+def _owner_of(claim: ResourceClaim) -> str:
     return claim.metadata.annotations.get(GANG_UID, "")
 
 
-def _allocation(claim: ResourceClaim) -> AllocationResult | None:
+def _allocation_of(claim: ResourceClaim) -> AllocationResult | None:
     return None if claim.status is None else claim.status.allocation
 
 
-def _same(one: AllocationResult | None, other: AllocationResult | None) -> bool:
+def _is_same(one: AllocationResult | None, other: AllocationResult | None) -> bool:
     """Whether two allocations are equal but for their time."""
     if one is None or other is None:
         return one is other

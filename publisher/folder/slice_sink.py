@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from contracts.device import ResourceSlice
 from contracts.ids import PoolID
-from publisher.errors import FolderError, PublisherError
+from publisher.errors import FolderError
 from publisher.folder.files import Folder
-from publisher.slices.layout import WantedPool, pool_id
-from publisher.slices.sink import SlicePlan
+from publisher.slices.layout import PoolLayout, pool_of
+from publisher.slices.sink import SinkError, SlicePlan
 from publisher.steps import Published, apply_steps, key_of
 
 
@@ -20,26 +20,26 @@ class FolderSliceSink:
     def __init__(self, folder: Folder, contents: Iterable[Published]) -> None:
         self._folder = folder
         self._slices: dict[PoolID, tuple[ResourceSlice, ...]] = {}
-        for item in contents:
-            if isinstance(item, ResourceSlice):
-                pool = pool_id(item.spec)
-                self._slices[pool] = (*self._slices.get(pool, ()), item)
+        for obj in contents:
+            if isinstance(obj, ResourceSlice):
+                pool = pool_of(obj.spec)
+                self._slices[pool] = (*self._slices.get(pool, ()), obj)
 
     def pools(self) -> Iterable[PoolID]:
         """Name the pools of which slices are there."""
         return tuple(self._slices)
 
     def slices(self, pool: PoolID) -> tuple[ResourceSlice, ...]:
-        """Give the slices of a pool."""
+        """Return the slices of a pool."""
         return self._slices.get(pool, ())
 
-    def owner(self, wanted: WantedPool) -> None:  # noqa: ARG002 # as the protocol has it
-        """Give no owner: a folder knows no uids of Nodes."""
+    def owner_of(self, layout: PoolLayout) -> None:  # noqa: ARG002 # as the protocol has it
+        """Return no owner: a folder knows no uids of Nodes."""
         return
 
     async def carry_out(
         self, plans: Mapping[PoolID, SlicePlan]
-    ) -> dict[PoolID, PublisherError]:
+    ) -> dict[PoolID, SinkError]:
         """Carry out all plans together: one flush of the directory for all."""
         steps = [step for plan in plans.values() for step in plan]
         try:
@@ -47,7 +47,7 @@ class FolderSliceSink:
         except FolderError as error:
             return dict.fromkeys(plans, error)
         for pool, plan in plans.items():
-            before = {key_of(item): item for item in self._slices.pop(pool, ())}
-            if left := tuple(apply_steps(before, plan).values()):
-                self._slices[pool] = left
+            old = {key_of(one): one for one in self._slices.pop(pool, ())}
+            if new := tuple(apply_steps(old, plan).values()):
+                self._slices[pool] = new
         return {}

@@ -19,7 +19,7 @@ from publisher.steps import ObjectKey
 TEMPLATE = "ResourceClaimTemplate"
 CLAIM = "ResourceClaim"
 UNKNOWN = "Unknown"
-Known = Mapping[ObjectKey, ResourceClaim | ResourceClaimTemplate]
+ObjectsByKey = Mapping[ObjectKey, ResourceClaim | ResourceClaimTemplate]
 """Objects of the cluster that the bus knows."""
 
 
@@ -36,18 +36,18 @@ ClaimSources = Mapping[tuple[str, str], ClaimSource]
 """By names of member and claim."""
 
 
-def objects_named(submission: SubmitGang) -> frozenset[ObjectKey]:
+def find_references(submission: SubmitGang) -> frozenset[ObjectKey]:
     """Name the templates and claims that the gang refers to."""
     keys = (_key(submission, claim) for _, claim in _claims(submission))
     return frozenset(key for key in keys if key is not None)
 
 
-def sources_of(
-    submission: SubmitGang, known: Known
+def find_sources(
+    submission: SubmitGang, objects: ObjectsByKey
 ) -> dict[tuple[str, str], ClaimSource]:
     """Find the spec of every claim of every member."""
     return {
-        (member, claim.name): _source(submission, claim, known)
+        (member, claim.name): _find_source(submission, claim, objects)
         for member, claim in _claims(submission)
     }
 
@@ -67,12 +67,14 @@ def _key(submission: SubmitGang, claim: MemberClaim) -> ObjectKey | None:
     return None
 
 
-def _source(submission: SubmitGang, claim: MemberClaim, known: Known) -> ClaimSource:
+def _find_source(
+    submission: SubmitGang, claim: MemberClaim, objects: ObjectsByKey
+) -> ClaimSource:
     key = _key(submission, claim)
     if key is None:
         return ClaimSource(spec=claim.spec, origin="" if claim.spec else UNKNOWN)
     origin = f"{key.kind} {key.name}"
-    match known.get(key):
+    match objects.get(key):
         case ResourceClaim(spec=spec):
             return ClaimSource(spec=spec, origin=origin)
         case ResourceClaimTemplate(spec=template):

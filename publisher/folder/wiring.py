@@ -6,6 +6,7 @@ and repeats nothing. One publisher a folder.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -37,10 +38,10 @@ def open_folder(config: PublisherConfig) -> Iterator[tuple[Folder, Contents]]:
     folder = Folder(Path(config.folder))
     with ExitStack() as stack:
         try:
-            contents = stack.enter_context(folder.opened())
+            contents = stack.enter_context(folder.open())
         except FolderError as error:
             raise ConfigError("PUBLISHER_FOLDER", str(error)) from error
-        _report(config.folder, contents)
+        _log_contents(config.folder, contents)
         yield folder, contents
 
 
@@ -51,20 +52,36 @@ def folder_tasks(
     contents: Contents,
     now: Callable[[], str],
 ) -> dict[str, Task]:
-    """Name what runs for as long as the service does."""
-    known = KnownClaims(contents.objects)
-    tasks = ClaimWriter(config, bus, folder, known, now).tasks()
-    if config.publish_slices:
-        owned = frozenset(config.owned_drivers)
-        announced = AnnouncedPools(lambda driver, _: driver in owned)
-        announcements = Announcements(config.cluster, bus, announced)
-        sink = FolderSliceSink(folder, contents.objects)
-        writer = SliceReconciler(sink, announcements, now)
-        tasks |= announcements.tasks() | {"slices": writer.publish}
-    return tasks
+    """Name every task of the service."""
+    claims = ClaimWriter(config, bus, folder, KnownClaims(contents.objects), now)
+    tasks: dict[str, Task] = {
+        # Reads decisions, once it is known what was confirmed before.
+        "decisions": claims.follow,
+        # So many gangs are written side by side.
+        **{f"claims-{index}": claims.work for index in range(config.workers)},
+    }
+    if not config.publish_slices:
+        return tasks
+    owned = frozenset(config.owned_drivers)
+    announced = AnnouncedPools(lambda driver, _: driver in owned)
+    sink = FolderSliceSink(folder, contents.objects)
+    slices = SliceReconciler(sink, announced, now)
+    announcements = Announcements(config.cluster, bus, announced, slices.hear)
+
+    async def publish_slices(stop: asyncio.Event) -> None:
+        await announcements.wait_synced(stop)
+        await slices.publish(stop)
+
+    return {
+        **tasks,
+        # What node agents say of their devices and of their health.
+        **announcements.tasks(),
+        # ResourceSlices of the pools that they announce.
+        "slices": publish_slices,
+    }
 
 
-def _report(folder: str, contents: Contents) -> None:
+def _log_contents(folder: str, contents: Contents) -> None:
     for damaged in contents.damaged:
         log.error("file.damaged", path=damaged.path, reason=damaged.reason[:500])
     log.info(

@@ -27,7 +27,7 @@ from contracts.names import OWNED
 from contracts.workload import Node
 from publisher.ownership.ownership import Ownership
 from publisher.slices.known_slices import ForeignPool
-from publisher.slices.layout import OWNED_TAINT, owner_reference
+from publisher.slices.layout import OWNED_TAINT, owner_reference_of
 from publisher.steps import Create, Delete, Step, Update
 
 _NAME = "moorings-owned-"
@@ -47,17 +47,20 @@ def plan_taint_rules(
     `announced` are the pools whose slices we write. Rules that are not ours are never
     touched; ours come before any is removed, so that nothing is untainted in between.
     """
-    found = {rule.metadata.name: rule for rule in observed}
-    ours = [rule for rule in found.values() if is_ownership_rule(rule)]
-    written = set(announced) - {item.pool for item in foreign}
+    there = {rule.metadata.name: rule for rule in observed}
+    ours = [rule for rule in there.values() if is_ownership_rule(rule)]
+    # First the rules that should be there. What we write ourselves needs none: our
+    # slices carry the taint.
+    written = set(announced) - {other.pool for other in foreign}
     if ownership.node_labels:
-        wanted = _of_pools(ownership, foreign, written, nodes, ours)
+        due = _rules_of_pools(ownership, foreign, written, nodes, ours)
     else:
-        seen = {item.pool.driver for item in foreign}
-        own = {pool.driver for pool in written} - seen
-        wanted = map(_rule, ownership.drivers - own)
-    rules = {rule.metadata.name: rule for rule in wanted}
-    steps = (_step(rules[name], found.get(name)) for name in sorted(rules))
+        of_others = {other.pool.driver for other in foreign}
+        of_us = {pool.driver for pool in written} - of_others
+        due = map(_rule_of_driver, ownership.drivers - of_us)
+    rules = {rule.metadata.name: rule for rule in due}
+    # Then the steps from what is there: ours come before any is removed.
+    steps = (_step(rules[name], there.get(name)) for name in sorted(rules))
     return (
         *(step for step in steps if step is not None),
         *(
@@ -74,15 +77,15 @@ def is_ownership_rule(rule: DeviceTaintRule) -> bool:
     return metadata.name.startswith(_NAME) and OWNED in metadata.labels
 
 
-def _of_pools(
+def _rules_of_pools(
     ownership: Ownership,
     foreign: Iterable[ForeignPool],
     written: Collection[PoolID],
     nodes: Mapping[NodeName, Node],
     ours: Iterable[DeviceTaintRule],
 ) -> Iterator[DeviceTaintRule]:
-    """Give a rule for each pool of an owned node; it goes with the node."""
-    local = {item.pool: item.node for item in foreign if item.node is not None}
+    """Yield a rule for each pool of an owned node; it goes with the node."""
+    local = {other.pool: other.node for other in foreign if other.node is not None}
     for pool, name in (dict(_ruled_pools(ours)) | local).items():
         node = nodes.get(name)
         if node is None or pool in written or not ownership.taints_driver(pool.driver):
@@ -101,7 +104,7 @@ def _ruled_pools(
                 yield PoolID(selector.driver, selector.pool), NodeName(owner.name)
 
 
-def _rule(driver: DriverName) -> DeviceTaintRule:
+def _rule_of_driver(driver: DriverName) -> DeviceTaintRule:
     return DeviceTaintRule(
         metadata=ObjectMeta(name=f"{_NAME}{driver}", labels=_LABELS),
         spec=DeviceTaintRuleSpec(
@@ -116,7 +119,7 @@ def _rule_of_pool(pool: PoolID, node: Node) -> DeviceTaintRule:
         metadata=ObjectMeta(
             name=f"{_NAME}{pool.driver}-{digest}",
             labels=_LABELS,
-            owner_references=(owner_reference(node),),
+            owner_references=(owner_reference_of(node),),
         ),
         spec=DeviceTaintRuleSpec(
             device_selector=DeviceTaintSelector(driver=pool.driver, pool=pool.pool),
@@ -126,24 +129,24 @@ def _rule_of_pool(pool: PoolID, node: Node) -> DeviceTaintRule:
 
 
 def _step(
-    wanted: DeviceTaintRule, found: DeviceTaintRule | None
+    rule: DeviceTaintRule, there: DeviceTaintRule | None
 ) -> Step[DeviceTaintRule] | None:
     """Create or repair one rule; the time of its taint is the API server's."""
-    if found is None:
-        return Create(wanted)
-    if found.metadata.deletion_timestamp:
+    if there is None:
+        return Create(rule)
+    if there.metadata.deletion_timestamp:
         return None
-    time_added = found.spec.taint.time_added
-    taint: DeviceTaint = replace(wanted.spec.taint, time_added=time_added)
+    time_added = there.spec.taint.time_added
+    taint: DeviceTaint = replace(rule.spec.taint, time_added=time_added)
     repaired = DeviceTaintRule(
         metadata=replace(
-            found.metadata,
-            labels=found.metadata.labels | wanted.metadata.labels,
-            owner_references=wanted.metadata.owner_references,
+            there.metadata,
+            labels=there.metadata.labels | rule.metadata.labels,
+            owner_references=rule.metadata.owner_references,
         ),
-        spec=replace(wanted.spec, taint=taint),
+        spec=replace(rule.spec, taint=taint),
     )
-    return None if repaired == found else Update(repaired)
+    return None if repaired == there else Update(repaired)
 
 
 def _selector(rule: DeviceTaintRule) -> DeviceTaintSelector:

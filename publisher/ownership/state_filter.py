@@ -14,7 +14,7 @@ from typing import Any
 from contracts.names import OWNED
 from publisher.kube.changes import Change, ChangePage
 from publisher.ownership.ownership import Ownership
-from publisher.slices.layout import is_our_name, outline
+from publisher.slices.layout import is_our_name, read_outline
 
 _Raw = Mapping[str, Any]
 
@@ -32,31 +32,31 @@ class StateFilter:
         """The node of each such slice."""
 
     def of(self, page: ChangePage) -> ChangePage:
-        """Give the page with everything gone that the solver is not told of."""
-        changes = [item for change in page.changes for item in self._of(change)]
+        """Return the page with everything gone that the solver is not told of."""
+        changes = [kept for change in page.changes for kept in self._filter(change)]
         return ChangePage(tuple(changes), page.synced)
 
-    def _of(self, change: Change) -> Iterator[Change]:
+    def _filter(self, change: Change) -> Iterator[Change]:
         match change.kind:
             case "ResourceSlice":
                 self._remember(change)
-                yield self._slice(change)
+                yield self._filter_slice(change)
             case "DeviceTaintRule" if _adds_our_taint(change.object):
                 yield Change(change.kind, change.key, None)
             case "Node":
                 yield change
-                if self._takes_labels(change):
+                if self._note_labels(change):
                     yield from map(
-                        self._slice, self._local.get(change.key, {}).values()
+                        self._filter_slice, self._local.get(change.key, {}).values()
                     )
             case _:
                 yield change
 
-    def _slice(self, change: Change) -> Change:
+    def _filter_slice(self, change: Change) -> Change:
         raw = change.object
         if raw is None:
             return change
-        spec = outline(raw)
+        spec = read_outline(raw)
         labels = self._labels.get(spec.node_name) if spec.node_name else None
         if is_our_name(change.key, spec) or not self._ownership.owns_slice(
             spec, labels
@@ -68,20 +68,20 @@ class StateFilter:
         if not self._ownership.node_labels:
             return
         self._local.get(self._places.pop(change.key, ""), {}).pop(change.key, None)
-        node = None if change.object is None else outline(change.object).node_name
+        node = None if change.object is None else read_outline(change.object).node_name
         if node is not None:
             self._places[change.key] = node
             self._local.setdefault(node, {})[change.key] = change
 
-    def _takes_labels(self, change: Change) -> bool:
-        """Take in the labels of a Node; says whether slices depend on the change."""
+    def _note_labels(self, change: Change) -> bool:
+        """Note the labels of a Node; returns whether slices depend on the change."""
         if not self._ownership.node_labels:
             return False
-        before = self._labels.pop(change.key, None)
+        old = self._labels.pop(change.key, None)
         if change.object is not None:
             labels = change.object["metadata"].get("labels") or {}
             self._labels[change.key] = labels
-        return before != self._labels.get(change.key)
+        return old != self._labels.get(change.key)
 
 
 def _adds_our_taint(raw: _Raw | None) -> bool:

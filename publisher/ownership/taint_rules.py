@@ -55,10 +55,10 @@ class TaintRuleWriter:
         """Until when rules that others change are left alone."""
         self._outage = Outage("write DeviceTaintRules")
         self._wake = asyncio.Event()
-        self._said = False
+        self._logged_unserved = False
 
     def apply_rule(self, name: str, rule: DeviceTaintRule | None) -> None:
-        """Take a rule in (None: it is gone)."""
+        """Note a rule (None: it is gone)."""
         news = self._rules.remove(name) if rule is None else self._rules.put(rule)
         if news:
             self._wake.set()
@@ -72,7 +72,7 @@ class TaintRuleWriter:
         while not stop.is_set():
             self._wake.clear()
             try:
-                await self._settle()
+                await self._reconcile()
             except ApiError as error:
                 self._wake.set()
                 await self._outage.wait(error, stop)
@@ -80,7 +80,7 @@ class TaintRuleWriter:
                 self._outage.note_success()
                 await first_of(stop, self._wake, within_s=_IDLE_S)
 
-    async def _settle(self) -> None:
+    async def _reconcile(self) -> None:
         """Carry out the plan.
 
         Raises:
@@ -88,7 +88,7 @@ class TaintRuleWriter:
         """
         foreign = self._known.foreign()
         if self._kind is None:
-            self._say_unserved({item.pool.driver for item in foreign})
+            self._log_unserved({other.pool.driver for other in foreign})
             return
         steps = plan_taint_rules(
             self._ownership,
@@ -113,11 +113,11 @@ class TaintRuleWriter:
         event = "rule.removed" if isinstance(step, Delete) else "rule.written"
         log.info(event, rule=step.object.metadata.name)
 
-    def _say_unserved(self, drivers: Iterable[DriverName]) -> None:
+    def _log_unserved(self, drivers: Iterable[DriverName]) -> None:
         tainted = sorted(filter(self._ownership.taints_driver, drivers))
-        if not tainted or self._said:
+        if not tainted or self._logged_unserved:
             return
-        self._said = True
+        self._logged_unserved = True
         log.warning(
             "rules.unserved",
             drivers=tainted,

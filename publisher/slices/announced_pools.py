@@ -6,7 +6,7 @@ changed by whole messages; knows neither the bus nor what is published.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from contracts.ids import DeviceName, DriverName, NodeName, PoolID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
-from publisher.slices.layout import WantedPool, slice_name, taints_by_pool, wanted_pool
+from publisher.slices.layout import PoolLayout, group_taints, lay_out, name_slice
 
 IsOwned = Callable[[DriverName, NodeName], bool]
 """Whether devices of a driver on a node are kept from kube-scheduler."""
@@ -43,10 +43,10 @@ class AnnouncedPools:
         """Name all pools that are announced: their slices are ours to write."""
         return frozenset(self._nodes)
 
-    def announce(
+    def apply_inventory(
         self, node: NodeName, message: DevicesAnnounced | None
     ) -> frozenset[PoolID]:
-        """Take in a node's inventory; gives the pools concerned.
+        """Note a node's inventory; returns the pools concerned.
 
         None: the bus has forgotten it, as after a day of silence. That says nothing of
         the node: what is published of it stays while the node does.
@@ -55,43 +55,42 @@ class AnnouncedPools:
             self._heard.discard(node)
         else:
             self._heard.add(node)
-        before = self._pools.pop(node, {})
+        old = self._pools.pop(node, {})
         pools = () if message is None else message.pools
-        now = {PoolID(pool.driver, pool.name): pool for pool in pools}
-        if now:
-            self._pools[node] = now
-        for pool in before.keys() - now.keys():
+        new = {PoolID(pool.driver, pool.name): pool for pool in pools}
+        if new:
+            self._pools[node] = new
+        for pool in old.keys() - new.keys():
             self._nodes[pool].discard(node)
             if not self._nodes[pool]:
                 del self._nodes[pool]
-        for pool in now:
+        for pool in new:
             self._nodes.setdefault(pool, set()).add(node)
-        keys = before.keys() | now.keys()
-        return frozenset(key for key in keys if before.get(key) != now.get(key))
+        return _changed_keys(old, new)
 
-    def judge(self, node: NodeName, message: HealthJudged | None) -> frozenset[PoolID]:
-        """Take in a node's health (None: it is gone); gives the pools concerned."""
-        before = taints_by_pool(self._health.pop(node, None))
+    def apply_health(
+        self, node: NodeName, message: HealthJudged | None
+    ) -> frozenset[PoolID]:
+        """Note a node's health (None: it is gone); returns the pools concerned."""
+        old = group_taints(self._health.pop(node, None))
         if message is not None:
             self._health[node] = message
-        now = taints_by_pool(message)
-        keys = before.keys() | now.keys()
-        return frozenset(key for key in keys if before.get(key) != now.get(key))
+        return _changed_keys(old, group_taints(message))
 
-    def sick_of(self, pool: PoolID) -> dict[DeviceName, DeviceHealth] | None:
-        """Give the devices of a pool that are not healthy; None: not announced."""
+    def unhealthy_of(self, pool: PoolID) -> dict[DeviceName, DeviceHealth] | None:
+        """Return the devices of a pool that are not healthy; None: not announced."""
         nodes = self._nodes.get(pool, set())
         if len(nodes) != 1:
             return None
         health = self._health.get(next(iter(nodes)))
         return {
-            item.device.device: item
-            for item in (health.devices if health is not None else ())
-            if item.device.pool_id == pool
+            judged.device.device: judged
+            for judged in (health.devices if health is not None else ())
+            if judged.device.pool_id == pool
         }
 
-    def wanted(self, pool: PoolID) -> WantedPool | str | None:
-        """Say what to publish: a pool, nothing (None), or why it stays as it is."""
+    def layout_of(self, pool: PoolID) -> PoolLayout | str | None:
+        """Return what to publish: slices, nothing (None), or why all stays as it is."""
         nodes = self._nodes.get(pool, set())
         if not nodes:
             return None
@@ -99,24 +98,32 @@ class AnnouncedPools:
             return f"announced by several nodes: {', '.join(sorted(nodes))}"
         node = next(iter(nodes))
         announced = self._pools[node][pool]
-        taints = taints_by_pool(self._health.get(node)).get(pool, {})
-        wanted = wanted_pool(
+        taints = group_taints(self._health.get(node)).get(pool, {})
+        layout = lay_out(
             announced, node, taints, owned=self._is_owned(pool.driver, node)
         )
-        return _refusal(announced, wanted) or wanted
+        return _refusal_of(announced, layout) or layout
 
 
-def _refusal(pool: ResourcePool, wanted: WantedPool) -> str:
-    """Say what the API server, or a reader of the whole pool, would not take."""
+def _changed_keys(
+    old: Mapping[PoolID, object], new: Mapping[PoolID, object]
+) -> frozenset[PoolID]:
+    """Return the pools of which something else is said."""
+    keys = old.keys() | new.keys()
+    return frozenset(key for key in keys if old.get(key) != new.get(key))
+
+
+def _refusal_of(pool: ResourcePool, layout: PoolLayout) -> str:
+    """Return what the API server, or a reader of the whole pool, would not take."""
     names = [device.name for device in pool.devices]
     if len(set(names)) != len(names):
         return "two devices of one name"
-    for index, spec in enumerate(wanted.slices):
-        counted = replace(spec.pool, resource_slice_count=len(wanted.slices))
-        item = ResourceSlice(
-            metadata=ObjectMeta(name=slice_name(index, wanted)),
+    for index, spec in enumerate(layout.slices):
+        counted = replace(spec.pool, resource_slice_count=len(layout.slices))
+        whole = ResourceSlice(
+            metadata=ObjectMeta(name=name_slice(index, layout)),
             spec=replace(spec, pool=counted),
         )
-        for violation in validate(item):
+        for violation in validate(whole):
             return f"slice {index}: {violation}"
     return ""

@@ -17,15 +17,14 @@ from publisher.errors import (
     ApiError,
     ConflictError,
     NotFoundError,
-    PublisherError,
     UnavailableError,
 )
 from publisher.kube.api import KubernetesApi
 from publisher.kube.carry_out import carry_out, decode_as
 from publisher.kube.kinds import Kind
 from publisher.slices.known_slices import KnownSlices
-from publisher.slices.layout import WantedPool
-from publisher.slices.sink import SlicePlan
+from publisher.slices.layout import PoolLayout
+from publisher.slices.sink import SinkError, SlicePlan
 from publisher.steps import Step
 from runtime.log import get_logger
 
@@ -43,26 +42,27 @@ class ClusterSliceSink:
         self._kind = kind
         self._known = known
         self._dropped: set[tuple[str, ...]] = set()
+        """Fields of which it was logged that they are not kept."""
 
     def pools(self) -> Iterable[PoolID]:
         """Name the pools of which slices of ours are there."""
         return self._known.pools()
 
     def slices(self, pool: PoolID) -> tuple[ResourceSlice, ...]:
-        """Give our slices of a pool."""
+        """Return our slices of a pool."""
         return self._known.slices(pool)
 
-    def owner(self, wanted: WantedPool) -> OwnerReference | str:
+    def owner_of(self, layout: PoolLayout) -> OwnerReference | str:
         """Refer to the Node of a pool, or say why no slices may be written."""
-        return self._known.owner(wanted)
+        return self._known.owner_of(layout)
 
     async def carry_out(
         self, plans: Mapping[PoolID, SlicePlan]
-    ) -> dict[PoolID, PublisherError]:
+    ) -> dict[PoolID, SinkError]:
         """Carry out each plan in its order, all of them at the same time."""
         errors = await asyncio.gather(*map(self._carry_out, plans.values()))
-        found = zip(plans, errors, strict=True)
-        return {pool: error for pool, error in found if error is not None}
+        results = zip(plans, errors, strict=True)
+        return {pool: error for pool, error in results if error is not None}
 
     async def _carry_out(self, plan: SlicePlan) -> ApiError | None:
         for step in plan:
@@ -77,9 +77,9 @@ class ClusterSliceSink:
     async def _write(self, step: Step[ResourceSlice]) -> None:
         kept = await carry_out(self._api, self._kind, step)
         if kept is None:
-            self._known.deleted(step.object)
+            self._known.note_deleted(step.object)
             return
-        dropped = self._known.wrote(step.object, kept)
+        dropped = self._known.note_written(step.object, kept)
         if dropped and dropped not in self._dropped:
             self._dropped.add(dropped)
             log.error(
@@ -91,10 +91,10 @@ class ClusterSliceSink:
 
     async def _read_again(self, name: str) -> None:
         try:
-            item = decode_as(ResourceSlice, await self._api.get(self._kind, name))
+            observed = decode_as(ResourceSlice, await self._api.get(self._kind, name))
         except NotFoundError:
             self._known.apply_slice(name, None)
         except ApiError:
             return  # the watch will say
         else:
-            self._known.apply_slice(name, item)
+            self._known.apply_slice(name, observed)

@@ -19,7 +19,7 @@ from contracts.ids import NodeName, PoolID
 from contracts.meta import OwnerReference
 from contracts.workload import Node
 from publisher.kube.object_cache import ObjectCache
-from publisher.slices.layout import WantedPool, is_our_name, owner_reference, pool_id
+from publisher.slices.layout import PoolLayout, is_our_name, owner_reference_of, pool_of
 
 
 class ForeignPool(Struct, frozen=True):
@@ -43,8 +43,11 @@ class KnownSlices:
     def __init__(self) -> None:
         self._ours: ObjectCache[ResourceSlice] = ObjectCache()
         self._of_pool: dict[PoolID, set[str]] = {}
+        """Names of our slices."""
         self._foreign: dict[str, ForeignPool] = {}
+        """By the name of a slice that is not ours."""
         self._others: dict[PoolID, set[str]] = {}
+        """Names of slices that are not ours."""
         self._nodes: dict[NodeName, Node] = {}
         self._stored: dict[str, _Stored] = {}
 
@@ -55,31 +58,31 @@ class KnownSlices:
         return tuple(self._of_pool)
 
     def slices(self, pool: PoolID) -> tuple[ResourceSlice, ...]:
-        """Give our slices of a pool, as if the API server had kept all that we sent."""
+        """Return our slices of a pool, as if the API server kept all that we sent."""
         names = sorted(self._of_pool.get(pool, ()))
         return tuple(
-            self._as_sent(item) for name in names if (item := self._ours.get(name))
+            self._as_sent(ours) for name in names if (ours := self._ours.get(name))
         )
 
-    def owner(self, wanted: WantedPool) -> OwnerReference | str:
+    def owner_of(self, layout: PoolLayout) -> OwnerReference | str:
         """Refer to the Node of a pool, or say why no slices may be written."""
-        pool = PoolID(wanted.driver, wanted.name)
+        pool = PoolID(layout.driver, layout.name)
         if others := self._others.get(pool):
             return f"somebody else publishes it, too: ResourceSlice {min(others)}"
-        node = self._nodes.get(wanted.node)
+        node = self._nodes.get(layout.node)
         if node is None:
-            return f"there is no Node {wanted.node}"
-        return owner_reference(node)
+            return f"there is no Node {layout.node}"
+        return owner_reference_of(node)
 
     @property
     def nodes(self) -> Mapping[NodeName, Node]:
         """All Nodes by name; of each only the metadata."""
         return self._nodes
 
-    def labels(self, node: NodeName) -> Mapping[str, str]:
-        """Give the labels of a Node; none when it is not known."""
-        known = self._nodes.get(node)
-        return {} if known is None else known.metadata.labels
+    def labels_of(self, name: NodeName) -> Mapping[str, str]:
+        """Return the labels of a Node; none when it is not known."""
+        there = self._nodes.get(name)
+        return {} if there is None else there.metadata.labels
 
     def foreign(self) -> frozenset[ForeignPool]:
         """Name the pools with slices that are not ours."""
@@ -87,36 +90,38 @@ class KnownSlices:
 
     def is_known(self, name: str, raw: Mapping[str, Any]) -> bool:
         """Whether a slice is what our write answered with, so need not be read."""
-        known = self._ours.get(name)
+        ours = self._ours.get(name)
         version: str = raw["metadata"]["resourceVersion"]
-        return known is not None and known.metadata.resource_version == version
+        return ours is not None and ours.metadata.resource_version == version
 
     # --- changes --------------------------------------------------------------------
 
-    def apply_slice(self, name: str, item: ResourceSlice | None) -> frozenset[PoolID]:
-        """Take a slice in (None: it is gone); gives the pools of ours concerned."""
-        if item is None:
+    def apply_slice(
+        self, name: str, observed: ResourceSlice | None
+    ) -> frozenset[PoolID]:
+        """Note a slice (None: it is gone); returns the pools of ours concerned."""
+        if observed is None:
             gone = self._ours.remove(name)
             return self._forget_foreign(name) if gone is None else self._forget(gone)
-        if not is_our_name(name, item.spec):
-            return self._put_foreign(item)
-        if not self._ours.put(item):
+        if not is_our_name(name, observed.spec):
+            return self._put_foreign(observed)
+        if not self._ours.put(observed):
             return frozenset()
-        pool = pool_id(item.spec)
+        pool = pool_of(observed.spec)
         self._of_pool.setdefault(pool, set()).add(name)
         return frozenset({pool})
 
     def apply_node(self, name: NodeName, node: Node | None) -> bool:
-        """Take a Node in (None: it is gone); says whether slices depend on that."""
-        before = self._nodes.get(name)
+        """Note a Node (None: it is gone); returns whether slices depend on that."""
+        old = self._nodes.get(name)
         if node is None:
             self._nodes.pop(name, None)
         else:
             self._nodes[name] = node
-        return _identity(before) != _identity(node)
+        return _identity(old) != _identity(node)
 
-    def wrote(self, sent: ResourceSlice, kept: ResourceSlice) -> tuple[str, ...]:
-        """Take in the answer to a write; names the fields that were not kept.
+    def note_written(self, sent: ResourceSlice, kept: ResourceSlice) -> tuple[str, ...]:
+        """Note the answer to a write; returns the fields that were not kept.
 
         Features that are switched off cost their fields: writing again would not
         help, so what was kept counts as what was sent.
@@ -127,28 +132,31 @@ class KnownSlices:
         if sent.spec == kept.spec:
             return ()
         self._stored[name] = _Stored(sent.spec, kept.spec)
-        before, after = to_builtins(sent.spec), to_builtins(kept.spec)
-        return tuple(sorted(set(_differences(before, after, "spec"))))
+        fields = _differences(to_builtins(sent.spec), to_builtins(kept.spec), "spec")
+        return tuple(sorted(set(fields)))
 
-    def deleted(self, item: ResourceSlice) -> None:
-        """Take in that we deleted a slice."""
-        self._ours.note_deleted(item)
-        self._forget(item)
+    def note_deleted(self, ours: ResourceSlice) -> None:
+        """Note that we deleted a slice."""
+        self._ours.note_deleted(ours)
+        self._forget(ours)
 
-    def forget_kept(self) -> frozenset[PoolID]:
-        """Let what was not kept be sent again, in case it would be now."""
-        pools = frozenset(pool_id(stored.kept) for stored in self._stored.values())
+    def forget_dropped(self) -> frozenset[PoolID]:
+        """Let what was not kept be sent again, in case it would be now.
+
+        Returns the pools to be looked at again.
+        """
+        pools = frozenset(pool_of(stored.kept) for stored in self._stored.values())
         self._stored.clear()
         return pools
 
-    def _as_sent(self, item: ResourceSlice) -> ResourceSlice:
-        stored = self._stored.get(item.metadata.name)
-        if stored is None or stored.kept != item.spec:
-            return item
-        return replace(item, spec=stored.sent)
+    def _as_sent(self, ours: ResourceSlice) -> ResourceSlice:
+        stored = self._stored.get(ours.metadata.name)
+        if stored is None or stored.kept != ours.spec:
+            return ours
+        return replace(ours, spec=stored.sent)
 
-    def _forget(self, item: ResourceSlice) -> frozenset[PoolID]:
-        name, pool = item.metadata.name, pool_id(item.spec)
+    def _forget(self, ours: ResourceSlice) -> frozenset[PoolID]:
+        name, pool = ours.metadata.name, pool_of(ours.spec)
         self._stored.pop(name, None)
         names = self._of_pool.get(pool, set())
         names.discard(name)
@@ -156,29 +164,29 @@ class KnownSlices:
             self._of_pool.pop(pool, None)
         return frozenset({pool})
 
-    def _put_foreign(self, item: ResourceSlice) -> frozenset[PoolID]:
-        name, pool = item.metadata.name, pool_id(item.spec)
-        seen = ForeignPool(pool, item.spec.node_name)
-        if self._foreign.get(name) == seen:
+    def _put_foreign(self, observed: ResourceSlice) -> frozenset[PoolID]:
+        name, pool = observed.metadata.name, pool_of(observed.spec)
+        foreign = ForeignPool(pool, observed.spec.node_name)
+        if self._foreign.get(name) == foreign:
             return frozenset()
         touched = self._forget_foreign(name)
-        self._foreign[name] = seen
+        self._foreign[name] = foreign
         self._others.setdefault(pool, set()).add(name)
         return touched | {pool}
 
     def _forget_foreign(self, name: str) -> frozenset[PoolID]:
-        known = self._foreign.pop(name, None)
-        if known is None:
+        foreign = self._foreign.pop(name, None)
+        if foreign is None:
             return frozenset()
-        names = self._others[known.pool]
+        names = self._others[foreign.pool]
         names.discard(name)
         if not names:
-            del self._others[known.pool]
-        return frozenset({known.pool})
+            del self._others[foreign.pool]
+        return frozenset({foreign.pool})
 
 
 def _identity(node: Node | None) -> object:
-    """Give what slices and rules depend on."""
+    """Return what slices and rules depend on."""
     return None if node is None else (node.metadata.uid, node.metadata.labels)
 
 

@@ -39,7 +39,7 @@ _DIGEST = 8
 T = TypeVar("T")
 
 
-class WantedPool(Struct, frozen=True, kw_only=True):
+class PoolLayout(Struct, frozen=True, kw_only=True):
     """A pool of a node, cut into slices; generations and counts are the plan's."""
 
     driver: DriverName
@@ -50,19 +50,19 @@ class WantedPool(Struct, frozen=True, kw_only=True):
     slices: tuple[ResourceSliceSpec, ...]
 
 
-def taints_by_pool(health: HealthJudged | None) -> dict[PoolID, Taints]:
-    """Give the taints of devices that are not healthy."""
+def group_taints(health: HealthJudged | None) -> dict[PoolID, Taints]:
+    """Return the taints of devices that are not healthy, by pool."""
     taints: dict[PoolID, dict[DeviceName, tuple[DeviceTaint, ...]]] = {}
-    for item in health.devices if health is not None else ():
-        of_pool = taints.setdefault(item.device.pool_id, {})
-        before = of_pool.get(item.device.device, ())
-        of_pool[item.device.device] = (*before, *item.taints)
+    for judged in health.devices if health is not None else ():
+        device = judged.device
+        of_pool = taints.setdefault(device.pool_id, {})
+        of_pool[device.device] = (*of_pool.get(device.device, ()), *judged.taints)
     return dict(taints)
 
 
-def wanted_pool(
+def lay_out(
     pool: ResourcePool, node: NodeName, taints: Taints, *, owned: bool
-) -> WantedPool:
+) -> PoolLayout:
     """Cut a pool into as few slices as the API server takes, at least one.
 
     Counter sets stand in slices of their own, before the devices.
@@ -71,18 +71,20 @@ def wanted_pool(
         driver=pool.driver,
         pool=SlicePool(name=pool.name),
         node_name=node,
-        devices=tuple(_tainted(item, taints, owned=owned) for item in pool.devices),
+        devices=tuple(
+            _with_taints(device, taints, owned=owned) for device in pool.devices
+        ),
     )
     empty: ResourceSliceSpec = replace(whole, devices=())
     counters: list[ResourceSliceSpec] = [
         replace(empty, shared_counters=part)
-        for part in _parts(pool.shared_counters, MAX_COUNTER_SETS)
+        for part in _split(pool.shared_counters, MAX_COUNTER_SETS)
     ]
     devices: list[ResourceSliceSpec] = [
         replace(empty, devices=part)
-        for part in _parts(whole.devices, count_most_devices(whole))
+        for part in _split(whole.devices, count_most_devices(whole))
     ]
-    return WantedPool(
+    return PoolLayout(
         driver=pool.driver,
         name=pool.name,
         node=node,
@@ -91,7 +93,7 @@ def wanted_pool(
     )
 
 
-def slice_name(index: int, pool: WantedPool) -> str:
+def name_slice(index: int, pool: PoolLayout) -> str:
     """Name a slice: its place first, because allocation goes in the order of names."""
     return _name(index, PoolID(pool.driver, pool.name), pool.node)
 
@@ -105,15 +107,15 @@ def is_our_name(name: str, spec: ResourceSliceSpec) -> bool:
     index = index_of(name)
     if index is None or spec.node_name is None:
         return False
-    return name == _name(index, pool_id(spec), spec.node_name)
+    return name == _name(index, pool_of(spec), spec.node_name)
 
 
-def pool_id(spec: ResourceSliceSpec) -> PoolID:
+def pool_of(spec: ResourceSliceSpec) -> PoolID:
     """Name the pool that a slice is a part of."""
     return PoolID(spec.driver, spec.pool.name)
 
 
-def outline(raw: Mapping[str, Any]) -> ResourceSliceSpec:
+def read_outline(raw: Mapping[str, Any]) -> ResourceSliceSpec:
     """Read of a slice as it is served whose it is and where: no devices.
 
     Every served version has these fields alike.
@@ -127,7 +129,7 @@ def outline(raw: Mapping[str, Any]) -> ResourceSliceSpec:
     )
 
 
-def owner_reference(node: Node) -> OwnerReference:
+def owner_reference_of(node: Node) -> OwnerReference:
     """Refer to the Node with which its slices go."""
     return OwnerReference(
         api_version="v1",
@@ -139,9 +141,9 @@ def owner_reference(node: Node) -> OwnerReference:
 
 
 def index_of(name: str) -> int | None:
-    """Give the place of a slice in its pool; None: not one of our names."""
-    found = _INDEX.match(name)
-    return None if found is None else int(found[1], 16)
+    """Return the place of a slice in its pool; None: not one of our names."""
+    match = _INDEX.match(name)
+    return None if match is None else int(match[1], 16)
 
 
 def _name(index: int, pool: PoolID, node: NodeName) -> str:
@@ -153,7 +155,7 @@ def _name(index: int, pool: PoolID, node: NodeName) -> str:
     return f"{head}{middle}{tail}"
 
 
-def _tainted(device: Device, taints: Taints, *, owned: bool) -> Device:
+def _with_taints(device: Device, taints: Taints, *, owned: bool) -> Device:
     """Add the taints of health and ownership that the device does not have yet."""
     extra = (*taints.get(device.name, ()), *((OWNED_TAINT,) if owned else ()))
     if not extra:
@@ -163,5 +165,6 @@ def _tainted(device: Device, taints: Taints, *, owned: bool) -> Device:
     return replace(device, taints=tuple((merged | own).values()))
 
 
-def _parts(items: Sequence[T], size: int) -> list[tuple[T, ...]]:
-    return [tuple(items[start : start + size]) for start in range(0, len(items), size)]
+def _split(values: Sequence[T], size: int) -> list[tuple[T, ...]]:
+    starts = range(0, len(values), size)
+    return [tuple(values[start : start + size]) for start in starts]

@@ -1,4 +1,4 @@
-"""(wanted pool, observed ResourceSlices of it) -> create, update or delete.
+"""(layout of a pool, observed ResourceSlices of it) -> create, update or delete.
 
 Follows the slice controller of Kubernetes: slices are matched by the index in their
 names; one changed slice is updated in place, any other change gives the whole pool the
@@ -15,81 +15,85 @@ from msgspec.structs import replace
 from contracts.device import Device, DeviceTaint, ResourceSlice, ResourceSliceSpec
 from contracts.ids import DeviceName
 from contracts.meta import ObjectMeta, OwnerReference
-from publisher.slices.layout import WantedPool, index_of, slice_name
+from publisher.slices.layout import PoolLayout, index_of, name_slice
 from publisher.steps import Create, Delete, Step, Update
 
 _Times = dict[tuple[DeviceName, str, str, str], str]
 
 
 def plan_slices(
-    wanted: WantedPool | None,
+    layout: PoolLayout | None,
     observed: Iterable[ResourceSlice],
     *,
     now: str,
     owner: OwnerReference | None = None,
 ) -> tuple[Step[ResourceSlice], ...]:
-    """Plan what makes the slices of one pool the wanted ones; None: no such pool.
+    """Plan what makes the slices of one pool those of its layout; None: no such pool.
 
     `now` is RFC 3339; `owner` is the Node where it has a uid.
     """
-    found = sorted(observed, key=lambda item: item.metadata.name)
-    if wanted is None:
-        return tuple(Delete(item) for item in found)
-    generation = max((item.spec.pool.generation for item in found), default=0)
-    current = _current(wanted, found)
-    kept = {item.metadata.name for item in current.values()}
-    obsolete = [item for item in found if item.metadata.name not in kept]
-    times = _times(found)
+    there = sorted(observed, key=lambda one: one.metadata.name)
+    if layout is None:
+        return tuple(Delete(one) for one in there)
+    # First match what is there to the places of the layout ...
+    generation = max((one.spec.pool.generation for one in there), default=0)
+    current = _match(layout, there)
+    kept = {one.metadata.name for one in current.values()}
+    obsolete = [one for one in there if one.metadata.name not in kept]
+    # ... then say what each place should hold, in the generation that is there.
+    times = _taint_times(there)
     desired = [
-        _dated(
-            _desired(wanted, index, current.get(index), generation, owner), times, now
+        _date(
+            _build_slice(layout, index, current.get(index), generation, owner),
+            times,
+            now,
         )
-        for index in range(len(wanted.slices))
+        for index in range(len(layout.slices))
     ]
-    changed = [
-        index for index, item in enumerate(desired) if current.get(index) != item
-    ]
+    changed = [index for index, one in enumerate(desired) if current.get(index) != one]
     if len(kept) == len(desired) and not obsolete and len(changed) <= 1:
         return tuple(Update(desired[index]) for index in changed)
-    generation = max(generation + 1, wanted.generation)
-    desired = [_with_generation(item, generation) for item in desired]
+    # More than one write: readers must not take half of them for the whole pool.
+    generation = max(generation + 1, layout.generation)
+    desired = [_with_generation(one, generation) for one in desired]
     return (
-        *(Delete(item) for item in obsolete),
-        *(Update(item) for index, item in enumerate(desired) if index in current),
-        *(Create(item) for index, item in enumerate(desired) if index not in current),
+        *(Delete(one) for one in obsolete),
+        *(Update(one) for index, one in enumerate(desired) if index in current),
+        *(Create(one) for index, one in enumerate(desired) if index not in current),
     )
 
 
-def _current(
-    wanted: WantedPool, found: Sequence[ResourceSlice]
+def _match(
+    layout: PoolLayout, there: Sequence[ResourceSlice]
 ) -> dict[int, ResourceSlice]:
     """Match slices to places; the newest wins, immutable fields must be right."""
     current: dict[int, ResourceSlice] = {}
-    for item in sorted(found, key=lambda item: -item.spec.pool.generation):
-        index = index_of(item.metadata.name)
-        if index is None or index >= len(wanted.slices) or index in current:
+    for one in sorted(there, key=lambda one: -one.spec.pool.generation):
+        index = index_of(one.metadata.name)
+        if index is None or index >= len(layout.slices) or index in current:
             continue
-        spec = item.spec
+        spec = one.spec
         identity = (spec.driver, spec.pool.name, spec.node_name)
-        if identity == (wanted.driver, wanted.name, wanted.node):
-            current[index] = item
+        if identity == (layout.driver, layout.name, layout.node):
+            current[index] = one
     return current
 
 
-def _desired(
-    wanted: WantedPool,
+def _build_slice(
+    layout: PoolLayout,
     index: int,
     current: ResourceSlice | None,
     generation: int,
     owner: OwnerReference | None,
 ) -> ResourceSlice:
-    metadata = ObjectMeta(name=slice_name(index, wanted))
+    """Build the slice of a place, with the metadata of the one that is there."""
+    metadata = ObjectMeta(name=name_slice(index, layout))
     if current is not None:
         metadata = current.metadata
     owners = () if owner is None else (owner,)
-    spec = wanted.slices[index]
+    spec = layout.slices[index]
     pool = replace(
-        spec.pool, generation=generation, resource_slice_count=len(wanted.slices)
+        spec.pool, generation=generation, resource_slice_count=len(layout.slices)
     )
     return ResourceSlice(
         metadata=replace(metadata, owner_references=owners),
@@ -97,30 +101,31 @@ def _desired(
     )
 
 
-def _with_generation(item: ResourceSlice, generation: int) -> ResourceSlice:
-    pool = replace(item.spec.pool, generation=generation)
-    spec: ResourceSliceSpec = replace(item.spec, pool=pool)
-    return replace(item, spec=spec)
+def _with_generation(one: ResourceSlice, generation: int) -> ResourceSlice:
+    pool = replace(one.spec.pool, generation=generation)
+    spec: ResourceSliceSpec = replace(one.spec, pool=pool)
+    return replace(one, spec=spec)
 
 
-def _times(found: Iterable[ResourceSlice]) -> _Times:
+def _taint_times(slices: Iterable[ResourceSlice]) -> _Times:
     """When each taint was first seen, wherever in the pool its device stood."""
     return {
         _taint_key(device, taint): taint.time_added
-        for item in found
-        for device in item.spec.devices
+        for one in slices
+        for device in one.spec.devices
         for taint in device.taints
         if taint.time_added is not None
     }
 
 
-def _dated(item: ResourceSlice, times: _Times, now: str) -> ResourceSlice:
-    devices = tuple(_dated_device(device, times, now) for device in item.spec.devices)
-    spec: ResourceSliceSpec = replace(item.spec, devices=devices)
-    return replace(item, spec=spec)
+def _date(one: ResourceSlice, times: _Times, now: str) -> ResourceSlice:
+    """Give each taint the time at which it was first seen: now, if it is new."""
+    devices = tuple(_date_device(device, times, now) for device in one.spec.devices)
+    spec: ResourceSliceSpec = replace(one.spec, devices=devices)
+    return replace(one, spec=spec)
 
 
-def _dated_device(device: Device, times: _Times, now: str) -> Device:
+def _date_device(device: Device, times: _Times, now: str) -> Device:
     taints = tuple(
         taint
         if taint.time_added is not None

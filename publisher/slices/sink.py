@@ -11,12 +11,14 @@ from typing import Protocol
 from contracts.device import ResourceSlice
 from contracts.ids import PoolID
 from contracts.meta import OwnerReference
-from publisher.errors import PublisherError
-from publisher.slices.layout import WantedPool
+from publisher.errors import ApiError, FolderError
+from publisher.slices.layout import PoolLayout
 from publisher.steps import Step
 
 SlicePlan = Sequence[Step[ResourceSlice]]
 """The steps for the slices of one pool, in their order."""
+SinkError = ApiError | FolderError
+"""Why a plan was not carried out, or not all of it."""
 
 
 class SliceSink(Protocol):
@@ -26,16 +28,16 @@ class SliceSink(Protocol):
         """Name the pools of which slices of ours are there."""
 
     def slices(self, pool: PoolID) -> tuple[ResourceSlice, ...]:
-        """Give our slices of a pool."""
+        """Return our slices of a pool."""
 
-    def owner(self, wanted: WantedPool) -> OwnerReference | str | None:
-        """Say with what the slices go: a Node, nothing, or why none may be written."""
+    def owner_of(self, layout: PoolLayout) -> OwnerReference | str | None:
+        """Return with what slices go: a Node, nothing, or why none may be written."""
 
     async def carry_out(
         self, plans: Mapping[PoolID, SlicePlan]
-    ) -> dict[PoolID, PublisherError]:
-        """Carry out plans; gives the pools that failed, and why.
+    ) -> dict[PoolID, SinkError]:
+        """Carry out plans; returns the pools that failed, and why.
 
         Plans of different pools do not wait for each other; what became of a failed
-        one shows in `slices`.
+        one shows in `slices`, by which the caller plans anew.
         """

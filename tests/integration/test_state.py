@@ -67,12 +67,12 @@ async def test_who_begins_to_lead_says_only_what_differs(bus: Bus) -> None:
     first = StatePublisher(CLUSTER, bus)
     await first.take(page(node("a", 1), node("b", 2), node("c", 3)))
     async with publishing(first):
-        await first.published()
+        await first.wait_published()
     assert first.counts["said"] == 3
     second = StatePublisher(CLUSTER, bus)
     await second.take(page(node("a", 4), node("b", 5, cpu="16")))
     async with publishing(second):
-        await second.published()
+        await second.wait_published()
     assert second.counts["said"] == 2
     cpus = [await on_bus(bus, name) for name in ("a", "b", "c")]
     assert cpus == ["8", "16", None]
@@ -85,7 +85,7 @@ async def test_a_sequence_is_given_only_when_all_before_it_is_on_the_bus(
     async with publishing(state):
         changes = [node(f"n{number}", number + 1) for number in range(1500)]
         await state.take(page(*changes))
-        sequence = await state.published()
+        sequence = await state.wait_published()
         last = await bus.last("STATE", topics.STATE.subject(CLUSTER, "Node", "n1499"))
         assert last is not None
         assert last.sequence <= sequence
@@ -95,7 +95,7 @@ async def test_who_does_not_lead_says_nothing(bus: Bus) -> None:
     state = StatePublisher(CLUSTER, bus)
     await state.take(page(node("a", 1)))
     with pytest.raises(NotLeadingError):
-        await state.published()
+        await state.wait_published()
     assert await on_bus(bus, "a") is None
 
 
@@ -105,7 +105,7 @@ async def test_what_changes_while_the_bus_is_away_is_said_when_it_is_back(
     state = StatePublisher(CLUSTER, bus)
     async with publishing(state):
         await state.take(page(node("a", 1)))
-        await state.published()
+        await state.wait_published()
         nats_server.kill()
         await state.take(page(node("a", 2, cpu="2"), node("b", 3)))
         await state.take(page(node("a", 4, cpu="4")))
@@ -124,7 +124,7 @@ async def test_a_bus_that_lost_everything_is_told_all_again(
     state = StatePublisher(CLUSTER, bus)
     async with publishing(state):
         await state.take(page(*(node(f"n{number}", 1) for number in range(20))))
-        assert await state.published() >= 20
+        assert await state.wait_published() >= 20
         nats_server.kill()
         shutil.rmtree(nats_server.store_dir / "data")
         await asyncio.to_thread(nats_server.start)
@@ -136,7 +136,7 @@ async def test_a_bus_that_lost_everything_is_told_all_again(
 
         await eventually(said, "it is said again", 30)
         await state.take(page(node("n0", 2, cpu="2")))
-        sequence = await state.published()
+        sequence = await state.wait_published()
     last = await bus.last("STATE", topics.STATE.subject(CLUSTER, "Node", "n0"))
     assert last is not None
     assert last.sequence == sequence

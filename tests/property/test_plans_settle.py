@@ -20,13 +20,13 @@ from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
 from contracts.workload import Node
-from publisher.folder.manifests import claims_of
+from publisher.folder.manifests import build_claims
 from publisher.folder.plan_claims import is_written, plan_claims
-from publisher.folder.sources import sources_of
+from publisher.folder.sources import find_sources
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.plan_taint_rules import plan_taint_rules
 from publisher.slices.known_slices import ForeignPool
-from publisher.slices.layout import wanted_pool
+from publisher.slices.layout import lay_out
 from publisher.slices.plan_slices import plan_slices
 from publisher.steps import Create, ObjectKey, Update, apply_steps, key_of
 from tests import builders
@@ -71,7 +71,7 @@ def _device(index: int, featured: bool, counted: bool) -> Device:
 def test_slices_settle_in_one_plan(history: Sequence[ResourcePool | None]) -> None:
     there: dict[ObjectKey, ResourceSlice] = {}
     for time, pool in enumerate(history):
-        wanted = None if pool is None else wanted_pool(pool, NODE, {}, owned=False)
+        wanted = None if pool is None else lay_out(pool, NODE, {}, owned=False)
         slices = list(there.values())
         now = f"2026-11-20T12:00:0{time}Z"
         steps = plan_slices(wanted, slices, now=now)
@@ -93,7 +93,7 @@ def test_readers_never_see_two_versions_of_one_generation(
     pair: Sequence[ResourcePool],
 ) -> None:
     """Unless one slice alone changes, everything written has a new generation."""
-    first, second = (wanted_pool(pool, NODE, {}, owned=False) for pool in pair)
+    first, second = (lay_out(pool, NODE, {}, owned=False) for pool in pair)
     before = tuple(apply_steps({}, plan_slices(first, (), now="now")).values())
     steps = plan_slices(second, before, now="now")
     old = {item.spec.pool.generation for item in before}
@@ -125,7 +125,7 @@ def test_readers_see_a_whole_pool_or_none_wherever_a_publisher_dies(
     whole: list[Sequence[Device]] = []
     for pool, carried_out in history:
         whole.append(pool.devices)
-        wanted = wanted_pool(pool, NODE, {}, owned=False)
+        wanted = lay_out(pool, NODE, {}, owned=False)
         steps = plan_slices(wanted, there.values(), now="2026-11-20T12:00:00Z")
         for step in steps[:carried_out]:
             there = apply_steps(there, (step,))
@@ -242,16 +242,16 @@ def attempts() -> SearchStrategy[GangAllocated]:
 def test_claims_settle_in_one_plan(history: Sequence[GangAllocated | None]) -> None:
     gang = GangUID(builders.UID)
     submission = decisions.submission(builders.gang(builders.member(count=8)))
-    sources = sources_of(submission, {})
+    sources = find_sources(submission, {})
     taken = builders.claim(name="train-worker-5-gpus", uid="of-kubernetes")
     there = {key_of(taken): taken}
     for time, decision in enumerate(history):
         now = f"2026-11-20T12:00:0{time}Z"
-        claims = claims_of(decision, sources, now) if decision else ()
+        claims = build_claims(decision, sources, now) if decision else ()
         found = list(there.values())
         there = apply_steps(there, plan_claims(claims, found, gang).steps)
         found = list(there.values())
-        later = claims_of(decision, sources, "later") if decision else ()
+        later = build_claims(decision, sources, "later") if decision else ()
         assert plan_claims(later, found, gang).steps == ()
         if decision is None:
             assert found == [taken]

@@ -11,7 +11,7 @@ from contracts.ids import DeviceID, DeviceName, DriverName, PoolID, PoolName
 from contracts.messages import DeviceHealth
 from publisher.device_status.plan import (
     Entry,
-    SickOf,
+    UnhealthyOf,
     plan_device_status,
 )
 from tests import builders
@@ -29,7 +29,7 @@ def holding(*devices: str, status: tuple[Entry, ...] = ()) -> ResourceClaim:
     )
 
 
-def sick(**verdicts: str) -> SickOf:
+def sick(**verdicts: str) -> UnhealthyOf:
     """Say which devices (`gpu_0`) of our pool are not healthy."""
     items = {
         DeviceName(name.replace("_", "-")): DeviceHealth(

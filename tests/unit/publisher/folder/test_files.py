@@ -18,7 +18,7 @@ FILE = Path("resourceclaims", builders.NAMESPACE, "claim-1.json")
 
 def read(root: Path) -> Contents:
     """Open the folder as a restart would."""
-    with Folder(root).opened() as contents:
+    with Folder(root).open() as contents:
         return contents
 
 
@@ -111,9 +111,9 @@ def test_failed_write_changes_nothing_and_names_the_file(tmp_path: Path) -> None
 
 def test_folder_has_one_publisher(tmp_path: Path) -> None:
     with (
-        Folder(tmp_path).opened(),
+        Folder(tmp_path).open(),
         pytest.raises(FolderError, match="another publisher"),
-        Folder(tmp_path).opened(),
+        Folder(tmp_path).open(),
     ):
         pytest.fail("opened twice")
     assert read(tmp_path) == Contents()

@@ -23,8 +23,8 @@ from contracts.names import (
 )
 from contracts.validate import validate
 from publisher.errors import DecisionError
-from publisher.folder.manifests import claims_of, document
-from publisher.folder.sources import objects_named, sources_of
+from publisher.folder.manifests import build_claims, to_document
+from publisher.folder.sources import find_references, find_sources
 from publisher.steps import ObjectKey
 from tests import builders
 from tests.builders import decisions
@@ -36,7 +36,7 @@ def claims(decision: GangAllocated, **gang: object) -> tuple[ResourceClaim, ...]
     """Write a decision about the builders' gang, or the gang given."""
     member = gang.get("member") or builders.member(count=8)
     submission = decisions.submission(builders.gang(member))  # type: ignore[arg-type] # a Member
-    return claims_of(decision, sources_of(submission, {}), NOW)
+    return build_claims(decision, find_sources(submission, {}), NOW)
 
 
 def test_claim_says_whose_it_is_and_by_which_decision() -> None:
@@ -66,7 +66,7 @@ def test_uid_of_kubernetes_stays_a_uid() -> None:
 
 def test_document_is_valid_and_reads_back() -> None:
     for claim in claims(decisions.gang_allocated(pods=8)):
-        body = document(claim)
+        body = to_document(claim)
         assert body["status"]["allocation"]["allocationTimestamp"] == NOW
         assert "reservedFor" not in body["status"]
         decoded = decode_object(body)
@@ -78,11 +78,11 @@ def test_document_is_valid_and_reads_back() -> None:
 def test_template_gives_the_spec_where_it_is_known() -> None:
     member = builders.member(builders.member_claim(template="gpus"))
     submission = decisions.submission(builders.gang(member))
-    (key,) = objects_named(submission)
+    (key,) = find_references(submission)
     assert key == ObjectKey("ResourceClaimTemplate", builders.NAMESPACE, "gpus")
     template = builders.claim_template(name="gpus")
-    sources = sources_of(submission, {key: template})
-    (claim,) = claims_of(decisions.gang_allocated(), sources, NOW)
+    sources = find_sources(submission, {key: template})
+    (claim,) = build_claims(decisions.gang_allocated(), sources, NOW)
     assert claim.spec == template.spec.spec
     assert claim.metadata.annotations[SPEC_FROM] == "ResourceClaimTemplate gpus"
     assert SPEC_OMITTED not in claim.metadata.annotations
@@ -91,7 +91,7 @@ def test_template_gives_the_spec_where_it_is_known() -> None:
 def test_unknown_template_leaves_the_spec_out_and_says_so() -> None:
     member = builders.member(builders.member_claim(template="gpus"))
     (claim,) = claims(decisions.gang_allocated(), member=member)
-    body = document(claim)
+    body = to_document(claim)
     assert "spec" not in body
     assert body["metadata"]["annotations"][SPEC_OMITTED] == "true"
     assert body["metadata"]["annotations"][SPEC_FROM] == "ResourceClaimTemplate gpus"

@@ -8,9 +8,9 @@ from contracts.claim import ResourceClaim
 from contracts.ids import GangUID
 from contracts.messages import GangAllocated
 from contracts.names import ATTEMPT, FINALIZER, GANG_UID
-from publisher.folder.manifests import claims_of
+from publisher.folder.manifests import build_claims
 from publisher.folder.plan_claims import is_written, plan_claims
-from publisher.folder.sources import sources_of
+from publisher.folder.sources import find_sources
 from publisher.steps import Create, Delete, Update
 from tests import builders
 from tests.builders import decisions
@@ -23,8 +23,8 @@ GANG = GangUID(builders.UID)
 def claims(decision: GangAllocated, now: str = NOW) -> tuple[ResourceClaim, ...]:
     """Write a decision about the builders' gang."""
     gang = builders.gang(builders.member(count=8))
-    sources = sources_of(decisions.submission(gang), {})
-    return claims_of(decision, sources, now)
+    sources = find_sources(decisions.submission(gang), {})
+    return build_claims(decision, sources, now)
 
 
 def test_missing_claims_are_created() -> None:

@@ -11,7 +11,7 @@ from contracts.meta import ObjectMeta
 from publisher.kube.changes import Change, ChangePage
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
-from publisher.slices.layout import OWNED_TAINT, wanted_pool
+from publisher.slices.layout import OWNED_TAINT, lay_out
 from publisher.slices.plan_slices import plan_slices
 from tests import builders
 
@@ -38,7 +38,7 @@ def offered(known: StateFilter, *changes: Change) -> list[tuple[str, Any]]:
 
 def test_our_slices_and_rules_are_not_told() -> None:
     known = StateFilter(Ownership())
-    wanted = wanted_pool(builders.pool(), NodeName("node-1"), {}, owned=True)
+    wanted = lay_out(builders.pool(), NodeName("node-1"), {}, owned=True)
     (step,) = plan_slices(wanted, (), now="now")
     name = step.object.metadata.name
     rule = DeviceTaintRule(

@@ -6,7 +6,7 @@ from contracts.device import ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName, PoolID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from publisher.slices.announced_pools import AnnouncedPools
-from publisher.slices.layout import WantedPool
+from publisher.slices.layout import PoolLayout
 from tests import builders
 from tests.builders.decisions import CLUSTER
 
@@ -30,56 +30,56 @@ def unhealthy(device: str) -> HealthJudged:
 
 def tainted(wanted: object) -> list[str]:
     """Name the devices with taints."""
-    assert isinstance(wanted, WantedPool)
+    assert isinstance(wanted, PoolLayout)
     devices = [device for item in wanted.slices for device in item.devices]
     return [device.name for device in devices if device.taints]
 
 
 def test_pool_is_wanted_until_its_node_leaves_it_out() -> None:
     state = AnnouncedPools(lambda *_: False)
-    assert state.wanted(POOL_ID) is None
-    assert state.announce(NODE, announced(POOL)) == {POOL_ID}
-    assert state.announce(NODE, announced(POOL)) == frozenset()
-    assert isinstance(state.wanted(POOL_ID), WantedPool)
-    assert state.announce(NODE, announced()) == {POOL_ID}
-    assert state.wanted(POOL_ID) is None
+    assert state.layout_of(POOL_ID) is None
+    assert state.apply_inventory(NODE, announced(POOL)) == {POOL_ID}
+    assert state.apply_inventory(NODE, announced(POOL)) == frozenset()
+    assert isinstance(state.layout_of(POOL_ID), PoolLayout)
+    assert state.apply_inventory(NODE, announced()) == {POOL_ID}
+    assert state.layout_of(POOL_ID) is None
 
 
 def test_health_comes_and_goes_before_or_after_the_inventory() -> None:
     state = AnnouncedPools(lambda *_: False)
-    assert state.judge(NODE, unhealthy("gpu-1")) == {POOL_ID}
-    state.announce(NODE, announced(POOL))
-    assert tainted(state.wanted(POOL_ID)) == ["gpu-1"]
-    assert state.judge(NODE, unhealthy("gpu-1")) == frozenset()
-    assert state.judge(NODE, None) == {POOL_ID}
-    assert tainted(state.wanted(POOL_ID)) == []
+    assert state.apply_health(NODE, unhealthy("gpu-1")) == {POOL_ID}
+    state.apply_inventory(NODE, announced(POOL))
+    assert tainted(state.layout_of(POOL_ID)) == ["gpu-1"]
+    assert state.apply_health(NODE, unhealthy("gpu-1")) == frozenset()
+    assert state.apply_health(NODE, None) == {POOL_ID}
+    assert tainted(state.layout_of(POOL_ID)) == []
 
 
 def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
     state = AnnouncedPools(lambda *_: False)
-    state.announce(NODE, announced(POOL))
-    state.announce(OTHER, announced(POOL, node=OTHER))
-    assert state.wanted(POOL_ID) == "announced by several nodes: node-1, node-2"
-    assert state.announce(NODE, None) == {POOL_ID}
-    wanted = state.wanted(POOL_ID)
-    assert isinstance(wanted, WantedPool)
+    state.apply_inventory(NODE, announced(POOL))
+    state.apply_inventory(OTHER, announced(POOL, node=OTHER))
+    assert state.layout_of(POOL_ID) == "announced by several nodes: node-1, node-2"
+    assert state.apply_inventory(NODE, None) == {POOL_ID}
+    wanted = state.layout_of(POOL_ID)
+    assert isinstance(wanted, PoolLayout)
     assert wanted.node == OTHER
 
 
 def test_what_the_bus_forgets_takes_nothing_from_its_node() -> None:
     state = AnnouncedPools(lambda *_: False)
-    state.announce(NODE, announced(POOL))
+    state.apply_inventory(NODE, announced(POOL))
     assert state.has_heard(NODE)
-    assert state.announce(NODE, None) == {POOL_ID}
+    assert state.apply_inventory(NODE, None) == {POOL_ID}
     assert not state.has_heard(NODE)
 
 
 def test_pool_that_kubernetes_would_refuse_says_why() -> None:
     state = AnnouncedPools(lambda *_: False)
     twice = builders.pool(builders.device(), builders.device())
-    state.announce(NODE, announced(twice))
-    assert state.wanted(POOL_ID) == "two devices of one name"
-    state.announce(NODE, announced(builders.pool(builders.device("Bad Name"))))
-    refused = state.wanted(POOL_ID)
+    state.apply_inventory(NODE, announced(twice))
+    assert state.layout_of(POOL_ID) == "two devices of one name"
+    state.apply_inventory(NODE, announced(builders.pool(builders.device("Bad Name"))))
+    refused = state.layout_of(POOL_ID)
     assert isinstance(refused, str)
     assert "spec.devices[0].name" in refused

@@ -9,7 +9,7 @@ from contracts.ids import NodeName, PoolID, PoolName
 from contracts.meta import ObjectMeta
 from contracts.workload import Node
 from publisher.slices.known_slices import ForeignPool, KnownSlices
-from publisher.slices.layout import WantedPool, owner_reference, wanted_pool
+from publisher.slices.layout import PoolLayout, lay_out, owner_reference_of
 from publisher.slices.plan_slices import plan_slices
 from publisher.steps import Create
 from tests import builders
@@ -21,13 +21,13 @@ POOL_ID = PoolID(POOL.driver, POOL.name)
 OBJECT = Node(metadata=ObjectMeta(name=NODE, uid="node-uid"))
 
 
-def wanted(*, owned: bool = False) -> WantedPool:
-    return wanted_pool(POOL, NODE, {}, owned=owned)
+def wanted(*, owned: bool = False) -> PoolLayout:
+    return lay_out(POOL, NODE, {}, owned=owned)
 
 
-def sent(pool: WantedPool) -> ResourceSlice:
+def sent(pool: PoolLayout) -> ResourceSlice:
     """Give the one slice of a pool as it is created."""
-    (step,) = plan_slices(pool, (), now=NOW, owner=owner_reference(OBJECT))
+    (step,) = plan_slices(pool, (), now=NOW, owner=owner_reference_of(OBJECT))
     assert isinstance(step, Create)
     return step.object
 
@@ -48,10 +48,10 @@ def test_fields_that_are_not_kept_are_named_and_not_sent_again() -> None:
     known, pool = KnownSlices(), wanted(owned=True)
     item = sent(pool)
     kept = without_taints(stored(item))
-    assert known.wrote(item, kept) == ("spec.devices[].taints",)
-    owner = owner_reference(OBJECT)
+    assert known.note_written(item, kept) == ("spec.devices[].taints",)
+    owner = owner_reference_of(OBJECT)
     assert plan_slices(pool, known.slices(POOL_ID), now="later", owner=owner) == ()
-    assert known.forget_kept() == {POOL_ID}
+    assert known.forget_dropped() == {POOL_ID}
     assert plan_slices(pool, known.slices(POOL_ID), now="later", owner=owner) != ()
 
 
@@ -59,17 +59,17 @@ def test_edit_of_a_slice_whose_fields_were_not_kept_is_still_seen() -> None:
     known, pool = KnownSlices(), wanted(owned=True)
     item = sent(pool)
     kept = without_taints(stored(item))
-    known.wrote(item, kept)
+    known.note_written(item, kept)
     edited = replace(stored(kept, 2), spec=replace(kept.spec, devices=()))
     assert known.apply_slice(item.metadata.name, edited) == {POOL_ID}
-    owner = owner_reference(OBJECT)
+    owner = owner_reference_of(OBJECT)
     assert plan_slices(pool, known.slices(POOL_ID), now="later", owner=owner) != ()
 
 
 def test_kept_slices_are_no_news_when_the_watch_shows_them() -> None:
     known = KnownSlices()
     item = stored(sent(wanted()))
-    assert known.wrote(sent(wanted()), item) == ()
+    assert known.note_written(sent(wanted()), item) == ()
     assert known.apply_slice(item.metadata.name, item) == frozenset()
     assert known.slices(POOL_ID) == (item,)
     assert known.apply_slice(item.metadata.name, None) == {POOL_ID}
@@ -78,17 +78,17 @@ def test_kept_slices_are_no_news_when_the_watch_shows_them() -> None:
 
 def test_pool_is_published_where_its_node_is_and_nobody_else_publishes_it() -> None:
     known = KnownSlices()
-    assert known.owner(wanted()) == "there is no Node node-1"
+    assert known.owner_of(wanted()) == "there is no Node node-1"
     assert known.apply_node(NODE, OBJECT)
-    assert known.owner(wanted()) == owner_reference(OBJECT)
+    assert known.owner_of(wanted()) == owner_reference_of(OBJECT)
     theirs = builders.resource_slice()
     name = theirs.metadata.name
     assert known.apply_slice(name, theirs) == {POOL_ID}
     said = f"somebody else publishes it, too: ResourceSlice {name}"
-    assert known.owner(wanted()) == said
+    assert known.owner_of(wanted()) == said
     assert known.foreign() == {ForeignPool(POOL_ID, NODE)}
     assert known.apply_slice(name, None) == {POOL_ID}
-    assert known.owner(wanted()) == owner_reference(OBJECT)
+    assert known.owner_of(wanted()) == owner_reference_of(OBJECT)
     assert known.foreign() == frozenset()
 
 
@@ -115,11 +115,11 @@ def test_slice_of_another_pool_under_a_known_name_is_of_that_pool() -> None:
 def test_taint_added_behind_our_back_is_taken_away() -> None:
     known, pool = KnownSlices(), wanted()
     item = stored(sent(pool))
-    known.wrote(sent(pool), item)
+    known.note_written(sent(pool), item)
     taint = DeviceTaint(key="a.b/c", effect="NoExecute", time_added=NOW)
     devices = tuple(replace(device, taints=(taint,)) for device in item.spec.devices)
     edited = replace(stored(item, 2), spec=replace(item.spec, devices=devices))
     known.apply_slice(item.metadata.name, edited)
-    owner = owner_reference(OBJECT)
+    owner = owner_reference_of(OBJECT)
     (step,) = plan_slices(pool, known.slices(POOL_ID), now=NOW, owner=owner)
     assert step.object.spec == item.spec

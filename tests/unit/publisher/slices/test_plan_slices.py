@@ -13,11 +13,11 @@ from contracts.meta import OwnerReference
 from contracts.validate import validate
 from publisher.slices.layout import (
     OWNED_TAINT,
-    WantedPool,
+    PoolLayout,
+    group_taints,
     is_our_name,
-    slice_name,
-    taints_by_pool,
-    wanted_pool,
+    lay_out,
+    name_slice,
 )
 from publisher.slices.plan_slices import plan_slices
 from publisher.steps import Create, Delete, Step, Update
@@ -31,13 +31,13 @@ NODE = NodeName(builders.NODE)
 
 def wanted(
     pool: ResourcePool, *taints: DeviceTaint, device: str = "gpu-0", owned: bool = False
-) -> WantedPool:
+) -> PoolLayout:
     """Cut a pool whose one device has these taints."""
     identity = DeviceID(pool.driver, pool.name, DeviceName(device))
     item = DeviceHealth(device=identity, verdict="Unhealthy", taints=taints)
     health = HealthJudged(cluster=CLUSTER, node=NODE, devices=(item,))
-    of_pool = taints_by_pool(health)[identity.pool_id] if taints else {}
-    return wanted_pool(pool, NODE, of_pool, owned=owned)
+    of_pool = group_taints(health)[identity.pool_id] if taints else {}
+    return lay_out(pool, NODE, of_pool, owned=owned)
 
 
 def slices(steps: Sequence[Step[ResourceSlice]]) -> list[ResourceSlice]:
@@ -151,9 +151,9 @@ def test_slice_left_behind_by_a_crash_is_brought_up_in_place() -> None:
 def test_longest_names_still_make_a_valid_slice() -> None:
     pool = replace(of_size(1), driver=DriverName("d" * 63), name=PoolName("p" * 253))
     node = NodeName(".".join(["n" * 60] * 4))
-    made = wanted_pool(pool, node, {}, owned=False)
+    made = lay_out(pool, node, {}, owned=False)
     slices(plan_slices(made, (), now=NOW))
-    assert slice_name(0, made) != slice_name(0, replace(made, name=PoolName("q")))
+    assert name_slice(0, made) != name_slice(0, replace(made, name=PoolName("q")))
 
 
 def test_slice_is_ours_by_its_name_whatever_was_edited() -> None:

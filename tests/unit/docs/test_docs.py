@@ -1,0 +1,133 @@
+"""What the documents say of the code is so: modules, functions, commands, widths."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+WIDTH = 100
+HISTORY = {"CHANGELOG.md", "DECISIONS.md"}
+"""They also tell of what was, so a name in them need not exist today."""
+ROOMS = (
+    "benchmarks",
+    "contracts",
+    "docs",
+    "k8s",
+    "moorings",
+    "nodeagent",
+    "publisher",
+    "runtime",
+    "scripts",
+    "solver",
+    "tests",
+)
+_FUNCTION = re.compile(r"`([\w/]+):([A-Za-z_][\w.]*)`")
+_PATH = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w/.-]*)`")
+_LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+_COMMAND = re.compile(r"python -m ([a-z][\w.]*)")
+
+
+def prose(document: Path) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines that are neither code nor rows of a table."""
+    is_code = False
+    for number, line in enumerate(document.read_text().split("\n"), start=1):
+        if line.startswith("```"):
+            is_code = not is_code
+        elif not is_code and not line.startswith("|"):
+            yield number, line
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """List the modules of product, tests and benchmarks by path without `.py`."""
+    return {
+        str(path.relative_to(ROOT).with_suffix("")): path
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+    }
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    """List what a module defines: functions, classes, constants, `Class.method`."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            names.add(node.name)
+            names.update(
+                f"{node.name}.{member.name}"
+                for member in node.body
+                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef)
+            )
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names.update(t.id for t in targets if isinstance(t, ast.Name))
+    return frozenset(names)
+
+
+def fault_of(module: str, name: str) -> str:
+    """Return what is wrong with a reference `module:name`; empty: nothing."""
+    suffix = f"/{module}"
+    paths = [path for key, path in modules().items() if f"/{key}".endswith(suffix)]
+    if len(paths) != 1:
+        return f"{module}: {len(paths)} modules end so"
+    return "" if name in names_in(paths[0]) else f"{module}: defines no {name}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_each_function_that_a_document_names_is_there(document: Path) -> None:
+    """`module:function` is the end of one module's path, and a name in it."""
+    if document.name in HISTORY:
+        return
+    references = _FUNCTION.findall(document.read_text())
+    faults = [fault_of(module, name) for module, name in references]
+    assert [fault for fault in faults if fault] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_each_file_and_folder_that_a_document_names_is_there(document: Path) -> None:
+    """Paths from the root, and links from where the document lies."""
+    if document.name in HISTORY:
+        return
+    text = document.read_text()
+    paths = [path for path in _PATH.findall(text) if not (ROOT / path).exists()]
+    links = [link for link in _LINK.findall(text) if not _is_there(document, link)]
+    assert (paths, links) == ([], [])
+
+
+def _is_there(document: Path, link: str) -> bool:
+    return (document.parent / link).exists()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_each_command_that_a_document_names_can_be_run(document: Path) -> None:
+    """`python -m a.b` names a module, or a package with a `__main__`."""
+    if document.name in HISTORY:
+        return
+    for command in _COMMAND.findall(document.read_text()):
+        path = command.replace(".", "/")
+        assert path in modules() or f"{path}/__main__" in modules(), command
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_lines_of_prose_are_wrapped(document: Path) -> None:
+    """A line of prose has at most 100 characters."""
+    wide = [number for number, line in prose(document) if len(line) > WIDTH]
+    assert wide == []
+
+
+def test_a_reference_that_does_not_resolve_is_found() -> None:
+    """The test above would see a stale name."""
+    assert fault_of("contracts/topics", "SubjectFamily.subject") == ""
+    assert "defines no" in fault_of("contracts/topics", "wildcard")
+    assert "0 modules" in fault_of("contracts/subjects", "token")
+    assert "modules end so" in fault_of("errors", "SolverError")

@@ -18,14 +18,20 @@ from msgspec import structs
 
 from contracts.errors import ContractsError
 from contracts.gang import Gang
-from contracts.ids import ClusterName, GangUID, Namespace
+from contracts.ids import ClusterName, GangUID, Namespace, NodeName
 from contracts.kubernetes.defaults import default_gang
 from contracts.lifecycle import GangRecord
-from contracts.messages import AllocationWritten, CommandMessage, SubmitGang
+from contracts.messages import (
+    AllocationWritten,
+    CommandMessage,
+    DevicesAnnounced,
+    SubmitGang,
+)
 from contracts.topics import (
     COMMANDS,
     CONFIRMATIONS,
     DECISIONS,
+    INVENTORIES,
     SUBMISSIONS,
     Topic,
     token,
@@ -36,11 +42,11 @@ from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.wire import BusSettings, Outgoing
 
-TOPICS: tuple[Topic[Any], ...] = (SUBMISSIONS, COMMANDS, CONFIRMATIONS, DECISIONS)
-"""What says how gangs are."""
+GANG_TOPICS: tuple[Topic[Any], ...] = (SUBMISSIONS, COMMANDS, CONFIRMATIONS, DECISIONS)
+"""What is said of gangs, a stream each."""
 CONNECT_S = 5.0
 WrittenGangs = Mapping[GangUID, AllocationWritten]
-"""What was said to be written of the last attempt of gangs."""
+"""What was written of the last attempt of gangs, by their uid."""
 
 
 class Client:
@@ -51,7 +57,7 @@ class Client:
         self.cluster = cluster
 
     async def submit(self, gang: Gang) -> tuple[GangUID, bool]:
-        """Submit a gang; gives its uid, and whether it was accepted just now.
+        """Submit a gang; returns its uid, and whether it was accepted just now.
 
         A gang without a uid gets one. The same uid sent twice is one submission.
 
@@ -82,14 +88,14 @@ class Client:
             raise
         return uid, True
 
-    async def command(self, message: CommandMessage) -> None:
+    async def send_command(self, message: CommandMessage) -> None:
         """Cancel or release a gang."""
         await self.bus.publish(Outgoing.of(COMMANDS, message))
 
-    async def gangs(self) -> list[GangRecord]:
-        """Read how all gangs are now, oldest first."""
+    async def fetch_gangs(self) -> list[GangRecord]:
+        """Fetch how all gangs are now, oldest first."""
         records: dict[GangUID, GangRecord] = {}
-        for topic in TOPICS:
+        for topic in GANG_TOPICS:
             async for batch in self.bus.read_existing(topic, self.cluster):
                 for incoming in batch.messages:
                     message = incoming.message
@@ -99,8 +105,17 @@ class Client:
         submitted = [record for record in records.values() if record.submission]
         return sorted(submitted, key=lambda record: record.submission_sequence)
 
-    async def written(self, records: Sequence[GangRecord]) -> WrittenGangs:
-        """Read what was said to be written of the last attempts of gangs."""
+    async def fetch_inventories(self) -> dict[NodeName, DevicesAnnounced]:
+        """Fetch what node agents announce, by node."""
+        messages_by_node: dict[NodeName, DevicesAnnounced] = {}
+        async for batch in self.bus.read_existing(INVENTORIES, self.cluster):
+            for incoming in batch.messages:
+                if incoming.message is not None:
+                    messages_by_node[incoming.message.node] = incoming.message
+        return messages_by_node
+
+    async def fetch_written(self, records: Sequence[GangRecord]) -> WrittenGangs:
+        """Fetch what publishers wrote of the last attempts of gangs."""
         attempts = {record.uid: record.attempt for record in records}
         names: tuple[str, ...] = (self.cluster,)
         if len(records) == 1:
@@ -116,7 +131,7 @@ class Client:
                     written[message.uid] = message
         return written
 
-    async def gangs_named(
+    async def find_gangs(
         self, name: str, namespace: str | None = None
     ) -> list[GangRecord]:
         """Find gangs by name, `namespace/name` or uid: those alive, else the last.
@@ -127,32 +142,32 @@ class Client:
         Raises:
             UnknownNameError: there is none.
         """
-        found = await self.gangs()
+        records = await self.fetch_gangs()
         if namespace is None and "/" in name:
             namespace, _, name = name.partition("/")
         matches = [
             record
-            for record in found
+            for record in records
             if record.uid == name
             or (record.name == name and namespace in (None, record.namespace))
         ]
         if not matches:
-            near = difflib.get_close_matches(name, [record.name for record in found])
+            near = difflib.get_close_matches(name, [record.name for record in records])
             raise UnknownNameError("gang", name, near)
         living = [record for record in matches if not record.phase.is_terminal]
         return living or matches[-1:]
 
-    async def gang(self, name: str, namespace: str | None = None) -> GangRecord:
-        """Find the one gang of a name, as `gangs_named` does.
+    async def find_gang(self, name: str, namespace: str | None = None) -> GangRecord:
+        """Find the one gang of a name, as `find_gangs` does.
 
         Raises:
             UnknownNameError: there is none, or more than one.
         """
-        found = await self.gangs_named(name, namespace)
-        if len(found) > 1:
-            uids = [f"{r.uid} ({r.namespace}/{r.name})" for r in found]
+        records = await self.find_gangs(name, namespace)
+        if len(records) > 1:
+            uids = [f"{r.uid} ({r.namespace}/{r.name})" for r in records]
             raise UnknownNameError("single gang", name, uids)
-        return found[0]
+        return records[0]
 
 
 @asynccontextmanager

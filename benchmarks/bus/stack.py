@@ -18,7 +18,7 @@ from msgspec import Struct
 from benchmarks.worlds.fleets import CLUSTER, observed_class
 from contracts import topics
 from contracts.messages import DevicesAnnounced, HealthJudged
-from moorings.local.nats_server import local_nats
+from moorings.local.nats_server import open_local_nats
 from runtime.bus.bus import Bus
 from runtime.wire import BusSettings, Outgoing
 
@@ -39,7 +39,7 @@ class Stack(Struct):
 async def stack(fleet: Sequence[DevicesAnnounced]) -> AsyncIterator[Stack]:
     """Run server and solver with this fleet; nodes need no heartbeats."""
     with tempfile.TemporaryDirectory() as folder:
-        async with local_nats(Path(folder)) as url:
+        async with open_local_nats(Path(folder)) as url:
             settings = BusSettings(servers=(url,), name="benchmark")
             async with Bus.open(settings) as bus:
                 await bus.wait_connected(10)

@@ -28,7 +28,7 @@ from contracts.device import DeviceTaint
 from contracts.ids import DeviceID, DriverName
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
-from moorings.local.nats_server import local_nats
+from moorings.local.nats_server import open_local_nats
 from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import follow
 from publisher.kube.kinds import RESOURCE_SLICE
@@ -165,7 +165,7 @@ async def published(
 ) -> AsyncIterator[tuple[Bus, KubernetesApi]]:
     """Run NATS and a publisher; gives the bus and the way to the API server."""
     kubeconfig = str(control_plane.kubeconfig())
-    async with local_nats(folder / "nats") as url:
+    async with open_local_nats(folder / "nats") as url:
         settings = BusSettings(servers=(url,), name="benchmark")
         process = Process(
             "publisher",

@@ -33,7 +33,7 @@ from nats.aio.msg import Msg
 from benchmarks.report import Row, arguments, cpu_seconds, percentile, report
 from benchmarks.worlds.fleets import CLUSTER
 from contracts import topics
-from moorings.local.nats_server import local_nats
+from moorings.local.nats_server import open_local_nats
 from publisher.kube.api import Json, KubernetesApi
 from publisher.kube.informer import follow
 from publisher.kube.kinds import (
@@ -223,7 +223,7 @@ async def measure(
     count = 2 * nodes + claims + 1
     async with (
         KubernetesApi.open(str(kubeconfig)) as api,
-        local_nats(folder / "nats") as url,
+        open_local_nats(folder / "nats") as url,
     ):
         began_s = time.perf_counter()
         await fill(api, nodes, claims)

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -130,9 +131,8 @@ def up(
         raise UsageError("up: --context and --own-* are about --kubeconfig; give it")
     if kubeconfig is not None and (folder is not None or filename):
         raise UsageError("up: --folder and -f are for where there is no cluster")
-    state = state_dir or find_state_home()
     options = StackOptions(
-        folder=state,
+        folder=state_dir or find_state_home(),
         fleet="small" if fleet is None and kubeconfig is None else fleet or "",
         manifests=folder,
         cluster=None if kubeconfig is None else read_access(kubeconfig, context or ""),
@@ -147,25 +147,24 @@ async def _run_stack(options: StackOptions) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    with show_progress("starting"):
-        if options.cluster is not None:
-            cluster_id = await check_cluster(options.cluster)
-            options = structs.replace(options, cluster_id=cluster_id)
-        stack = open_stack(options)
-        started, _ = await stack.__aenter__()
-    try:
-        for line in _describe_stack(options, started):
+    async with AsyncExitStack() as resources:
+        # The cluster is checked before anything starts: its answer names its data.
+        with show_progress("starting"):
+            if options.cluster is not None:
+                cluster_id = await check_cluster(options.cluster)
+                options = structs.replace(options, cluster_id=cluster_id)
+            stack, _ = await resources.enter_async_context(open_stack(options))
+        # From here on components that end are started again, until we are told to stop.
+        for line in _describe_stack(options, stack):
             console.print(line, markup=False)
-        async for name in started.tend(stop):
+        async for name in stack.tend(stop):
             notify(f"{name} ended and was started again")
-    finally:
-        await stack.__aexit__(None, None, None)
     console.print("stopped")
     return ExitCode.YES
 
 
 def _describe_stack(options: StackOptions, stack: LocalStack) -> Iterator[str]:
-    """Say what runs, and what to do next."""
+    """Yield lines that say what runs, and what to do next."""
     cluster = options.cluster
     parts = [stack.server]
     if options.fleet:

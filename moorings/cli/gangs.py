@@ -94,7 +94,9 @@ async def _wait_decided(
     """Wait until all gangs have an answer, or the time is over."""
     deadline = time.monotonic() + timeout_s
     while True:
-        records = [record for record in await client.gangs() if record.uid in uids]
+        records = [
+            record for record in await client.fetch_gangs() if record.uid in uids
+        ]
         undecided = [record for record in records if record.decision is None]
         if not undecided or time.monotonic() > deadline:
             return records
@@ -112,14 +114,14 @@ def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
     ) -> None:
         async def run() -> int:
             async with open_client(choose_server(server), cluster) as client:
-                record = await client.gang(gang, namespace)
+                record = await client.find_gang(gang, namespace)
                 if record.phase.is_terminal:
                     notify(f"gang/{record.name} is {record.phase} already")
                     return ExitCode.NO
                 message = kind(
                     cluster=client.cluster, namespace=record.namespace, uid=record.uid
                 )
-                await client.command(message)
+                await client.send_command(message)
                 console.print(f"gang/{record.name} {done}")
             return ExitCode.YES
 

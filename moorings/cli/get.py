@@ -24,7 +24,6 @@ from moorings.cli.views import (
 )
 from moorings.client import Client, open_client
 from moorings.errors import UnknownNameError, UsageError
-from moorings.local.stack import inventories
 from moorings.recorded import find_solve, list_solves
 
 GANG_COLUMNS = (
@@ -106,10 +105,10 @@ def get(
                 case "solves":
                     print_solves(await list_solves(client), output)
                 case _ if name is not None:
-                    records = await client.gangs_named(name, namespace)
+                    records = await client.find_gangs(name, namespace)
                     show_gangs(_select_namespace(records, namespace), output)
                 case _:
-                    records = await client.gangs()
+                    records = await client.fetch_gangs()
                     show_gangs(_select_namespace(records, namespace), output)
         return ExitCode.YES
 
@@ -136,9 +135,9 @@ async def _show_pods(
     client: Client, name: str | None, namespace: str | None, output: Format
 ) -> None:
     """Show where the pods of gangs are that have devices."""
-    gangs = _select_namespace(await client.gangs(), namespace)
+    gangs = _select_namespace(await client.fetch_gangs(), namespace)
     records = [record for record in gangs if record.placed is not None]
-    written = await client.written(records)
+    written = await client.fetch_written(records)
     views = [
         view
         for record in records
@@ -162,12 +161,12 @@ def _to_cell(value: Any) -> str:
 async def _show_nodes(client: Client, name: str | None, output: Format) -> None:
     """Show the nodes that agents announce: devices, and how many are held."""
     held: Counter[str] = Counter()
-    for record in await client.gangs():
+    for record in await client.fetch_gangs():
         decision = record.placed
         for member in decision.members if decision is not None else ():
             for claim in member.claims:
                 held[member.node] += len(claim.allocation.devices.results)
-    announced = await inventories(client)
+    announced = await client.fetch_inventories()
     views = [
         {
             "name": node,
@@ -231,11 +230,11 @@ def explain(
                 if kind == "pods":
                     records = await _find_gangs_of_pod(client, name, namespace)
                 else:
-                    records = await client.gangs_named(name, namespace)
+                    records = await client.find_gangs(name, namespace)
             except UnknownNameError as error:
                 singular = kind.removesuffix("s")
                 raise UnknownNameError(singular, name, error.near, NOT_YET) from error
-            written = await client.written(records)
+            written = await client.fetch_written(records)
         explanations = [explain_gang(r, written.get(r.uid)) for r in records]
         if output is Format.TABLE:
             for explanation in explanations:
@@ -258,10 +257,10 @@ async def _find_gangs_of_pod(
     Raises:
         UnknownNameError: there is none.
     """
-    records = _select_namespace(await client.gangs(), namespace)
-    written = await client.written(records)
+    records = _select_namespace(await client.fetch_gangs(), namespace)
+    written = await client.fetch_written(records)
     for record in reversed(records):
         message = written.get(record.uid)
         if message is not None and any(pod.pod == name for pod in message.pods):
             return [record]
-    return await client.gangs_named(name, namespace)
+    return await client.find_gangs(name, namespace)

@@ -61,19 +61,23 @@ def view_members(
     for pod in written.pods if written is not None else ():
         pods[pod.member, pod.index].append(pod)
     # Without a cluster the claims have the names that the decision gives them.
-    decided = written is not None and not written.pods and not written.pods_omitted
+    names_decided = (
+        written is not None and not written.pods and not written.pods_omitted
+    )
     for member in record.placed.members if record.placed is not None else ():
-        yield _view_member(member, pods[member.member, member.index], decided=decided)
+        yield _view_member(
+            member, pods[member.member, member.index], names_decided=names_decided
+        )
 
 
 def _view_member(
-    member: MemberAllocated, pods: list[PodWritten], *, decided: bool
+    member: MemberAllocated, pods: list[PodWritten], *, names_decided: bool
 ) -> dict[str, Any]:
     names = {claim: name for pod in pods for claim, name in pod.claims.items()}
     claims = []
     for claim in member.claims:
         devices = [str(r.device_id) for r in claim.allocation.devices.results]
-        name = claim.ref.name if decided else names.get(claim.claim, "")
+        name = claim.ref.name if names_decided else names.get(claim.claim, "")
         claims.append({"claim": claim.claim, "name": name, "devices": devices})
     return {
         "member": member.member,
@@ -158,7 +162,7 @@ def _describe_member(member: dict[str, Any]) -> str:
     claims = []
     for claim in member["claims"]:
         devices = ", ".join(device.rsplit("/", 1)[-1] for device in claim["devices"])
-        of = f" of resourceclaim/{claim['name']}" if claim["name"] else ""
-        claims.append(f"{devices}{of}")
+        suffix = f" of resourceclaim/{claim['name']}" if claim["name"] else ""
+        claims.append(f"{devices}{suffix}")
     head = f"{member['member']}/{member['index']}"
     return f"{f'{head} {pods}'.strip()} on {member['node']}: {'; '.join(claims)}"

@@ -61,7 +61,7 @@ def watch(
 
 
 class Watch:
-    """One watch: two streams, one line for each event."""
+    """One watch: a line for each decision and each confirmation, from now on."""
 
     def __init__(
         self, client: Client, namespace: str | None, output: Format, count: int
@@ -69,12 +69,12 @@ class Watch:
         self._client = client
         self._namespace = namespace
         self._output = output
-        self._left = count or -1
+        self._remaining = count or -1
         self._stop = asyncio.Event()
         self._names: dict[GangUID, str] = {}
 
     async def run(self) -> None:
-        """Print events until there were enough."""
+        """Print events until there were enough, from two streams side by side."""
         await together((self._follow(DECISIONS), self._follow(CONFIRMATIONS)))
 
     async def _follow(self, topic: Topic[Any]) -> None:
@@ -87,12 +87,12 @@ class Watch:
         )
         async for batch in batches:
             for incoming in batch.messages:
-                await self._take(incoming)
-                if self._left == 0:
+                await self._print_event(incoming)
+                if self._remaining == 0:
                     self._stop.set()
                     return
 
-    async def _take(
+    async def _print_event(
         self, incoming: Incoming[DecisionMessage | ConfirmationMessage]
     ) -> None:
         message = incoming.message
@@ -101,15 +101,15 @@ class Watch:
         if self._namespace not in (None, message.namespace):
             return
         if self._output is Format.TABLE:
-            name = await self._name(message)
+            name = await self._find_name(message)
             line = f"{type(message).__name__:<17} {name:<30} {describe(message)}"
             console.print(line.rstrip(), markup=False)
         else:
             typer.echo(incoming.data.decode())
-        self._left -= 1
+        self._remaining -= 1
 
-    async def _name(self, message: DecisionMessage | ConfirmationMessage) -> str:
-        """Name the gang; what is said of a decision does not, the decision does."""
+    async def _find_name(self, message: DecisionMessage | ConfirmationMessage) -> str:
+        """Return the gang's name, which is in decisions and not in confirmations."""
         if isinstance(message, DecisionMessage):
             self._names[message.uid] = message.name
         elif message.uid not in self._names:

@@ -24,7 +24,7 @@ from moorings.demo.gangs import STEP_S, DemoGangs, list_devices
 from moorings.demo.workload import RULE, count_gpus, draw_pods, group_pods, read_trace
 from moorings.errors import LocalStackError
 from moorings.local.fleets import find_fleet, make_classes
-from moorings.local.stack import LocalStack, inventories
+from moorings.local.stack import LocalStack
 from moorings.recorded import fetch_solve, find_solve
 from solver.replay import replay
 
@@ -67,7 +67,7 @@ class Demo:
 
         One task runs beside them: it follows the decisions, for all that wait.
         """
-        async with self._gangs.following():
+        async with self._gangs.follow():
             await self._show_fleet()
             await self._decide_work()
             await self._measure_latency()
@@ -77,7 +77,7 @@ class Demo:
         return self.summary
 
     async def _show_fleet(self) -> None:
-        announced = await inventories(self._client)
+        announced = await self._client.fetch_inventories()
         devices = [
             device
             for message in announced.values()
@@ -122,7 +122,8 @@ class Demo:
         # A later wave may have let in who waited: who is in is counted at the end.
         self._allocated, self._waiting = self._split(gangs)
         used = sum(
-            len(list_devices(self._gangs.decision(gang))) for gang in self._allocated
+            len(list_devices(self._gangs.get_decision(gang)))
+            for gang in self._allocated
         )
         self.summary |= {
             "gangs": len(gangs),
@@ -177,13 +178,13 @@ class Demo:
         while True:
             written = {
                 record.uid
-                for record in await self._client.gangs()
+                for record in await self._client.fetch_gangs()
                 if record.phase == "Written"
             }
             if allocated <= written:
                 break
             if time.perf_counter() - started > STEP_S:
-                words = self._stack.publisher.last_words()
+                words = self._stack.publisher.read_last_words()
                 raise LocalStackError("publisher", f"did not write all\n{words}")
             await asyncio.sleep(0.1)
         files = await asyncio.to_thread(_count_manifests, self._stack.manifests)
@@ -219,7 +220,7 @@ class Demo:
             largest = self._gangs.make(1000, 8)
             await self._gangs.submit([largest])
             await self._gangs.wait_decided([largest])
-        decision = self._gangs.decision(largest)
+        decision = self._gangs.get_decision(largest)
         reasons = decision.reasons if isinstance(decision, GangPending) else ()
         self.summary["explained"] = [str(reason.rule) for reason in reasons]
         self._say(f"explain  why does {largest.metadata.name} wait?")
@@ -261,7 +262,7 @@ class Demo:
             sick not in list_devices(allocation)
             for allocation in self._gangs.list_allocations()
         )
-        device = min(list_devices(self._gangs.decision(probe)))
+        device = min(list_devices(self._gangs.get_decision(probe)))
         self.summary |= {"faultMs": round(milliseconds, 1), "avoided": is_avoided}
         word = "nobody gets" if is_avoided else "SOMEBODY GOT"
         self._say(
@@ -272,7 +273,7 @@ class Demo:
     def _find_holder(self) -> tuple[Gang, GangAllocated]:
         """Find the last gang with more devices than the probe takes."""
         for gang in reversed(self._allocated):
-            decision = self._gangs.decision(gang)
+            decision = self._gangs.get_decision(gang)
             if isinstance(decision, GangAllocated) and len(list_devices(decision)) > 1:
                 return gang, decision
         raise LocalStackError("solver", "no gang of the demo holds two devices")
@@ -288,7 +289,7 @@ class Demo:
                 if device.device == sick and device.taints:
                     return f"{device.taints[0].key}:{device.taints[0].effect}"
             await asyncio.sleep(0.02)
-        words = self._stack.agent.last_words()
+        words = self._stack.agent.read_last_words()
         raise LocalStackError("nodeagent", f"judged no device unhealthy\n{words}")
 
     async def _replay_one(self) -> None:

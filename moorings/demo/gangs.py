@@ -31,7 +31,7 @@ STEP_S = 60.0
 class DemoGangs:
     """Gangs of one device class, with the last decision on each and when it came.
 
-    Decisions come in, and may be waited for, inside `following` only.
+    Decisions come in, and may be waited for, inside `follow` only.
     """
 
     def __init__(self, stack: LocalStack, client: Client, device_class: str) -> None:
@@ -45,16 +45,16 @@ class DemoGangs:
         self._stop = asyncio.Event()
 
     @asynccontextmanager
-    async def following(self) -> AsyncIterator[None]:
+    async def follow(self) -> AsyncIterator[None]:
         """Follow the decisions while the block runs."""
-        follower = asyncio.create_task(self._follow())
+        follower = asyncio.create_task(self._read_decisions())
         try:
             yield
         finally:
             self._stop.set()
             await follower
 
-    async def _follow(self) -> None:
+    async def _read_decisions(self) -> None:
         batches = self._client.bus.read(
             DECISIONS, self._client.cluster, stop=self._stop
         )
@@ -74,7 +74,7 @@ class DemoGangs:
     async def submit(self, gangs: Iterable[Gang]) -> None:
         """Submit gangs at once; `wait_decided` tells when they have their answers."""
         messages = [
-            SubmitGang(cluster=self._client.cluster, uid=_uid(gang), gang=gang)
+            SubmitGang(cluster=self._client.cluster, uid=_uid_of(gang), gang=gang)
             for gang in gangs
         ]
         outgoing = [Outgoing.of(SUBMISSIONS, message) for message in messages]
@@ -87,9 +87,9 @@ class DemoGangs:
         uids = []
         for gang in gangs:
             namespace = Namespace(gang.metadata.namespace)
-            cluster, uid = self._client.cluster, _uid(gang)
+            cluster, uid = self._client.cluster, _uid_of(gang)
             uids.append(uid)
-            await self._client.command(
+            await self._client.send_command(
                 ReleaseGang(cluster=cluster, namespace=namespace, uid=uid)
             )
         await self._wait_until(
@@ -99,14 +99,14 @@ class DemoGangs:
 
     async def wait_decided(self, gangs: Iterable[Gang]) -> None:
         """Wait until each gang has a decision, whatever it is."""
-        uids = [_uid(gang) for gang in gangs]
+        uids = [_uid_of(gang) for gang in gangs]
         await self._wait_until(
             lambda: all(uid in self._decisions for uid in uids), "decision"
         )
 
     async def wait_allocated(self, gang: Gang, what: str) -> None:
         """Wait until a gang is in; `what` names the wait if that never comes."""
-        uid = _uid(gang)
+        uid = _uid_of(gang)
         await self._wait_until(
             lambda: (
                 uid in self._decisions
@@ -124,24 +124,24 @@ class DemoGangs:
                     await self._changed.wait()
             except TimeoutError:
                 reason = f"no {what} within {STEP_S:g} s"
-                words = self._stack.solver.last_words()
+                words = self._stack.solver.read_last_words()
                 raise LocalStackError("solver", f"{reason}\n{words}") from None
 
-    def decision(self, gang: Gang) -> DecisionMessage:
+    def get_decision(self, gang: Gang) -> DecisionMessage:
         """Return the last decision on a gang, which must have one."""
-        return self._decisions[_uid(gang)][0]
+        return self._decisions[_uid_of(gang)][0]
 
     def is_allocated(self, gang: Gang) -> bool:
         """Whether a decided gang is in."""
-        return isinstance(self.decision(gang), GangAllocated)
+        return isinstance(self.get_decision(gang), GangAllocated)
 
     def is_waiting(self, gang: Gang) -> bool:
         """Whether a decided gang waits."""
-        return isinstance(self.decision(gang), GangPending)
+        return isinstance(self.get_decision(gang), GangPending)
 
     def measure_latency(self, gang: Gang) -> float:
         """Return the seconds from the submission of a gang to its last decision."""
-        uid = _uid(gang)
+        uid = _uid_of(gang)
         return self._decisions[uid][1] - self._sent_s[uid]
 
     def list_allocations(self) -> list[GangAllocated]:
@@ -150,7 +150,7 @@ class DemoGangs:
         return [d for d in decisions if isinstance(d, GangAllocated)]
 
 
-def _uid(gang: Gang) -> GangUID:
+def _uid_of(gang: Gang) -> GangUID:
     return GangUID(gang.metadata.uid)
 
 

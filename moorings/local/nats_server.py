@@ -43,7 +43,7 @@ feature_flags {{ js_ack_fc_v2: false }}
 
 
 @contextlib.asynccontextmanager
-async def local_nats(
+async def open_local_nats(
     store_dir: Path, port: int = 0, *, sync: str = "2m"
 ) -> AsyncIterator[str]:
     """Run a server while the block runs and yield its URL; port 0: any free one.
@@ -132,7 +132,7 @@ class LocalServer:
         raise LocalServerError(f"not healthy after {_START_S} s: {self._last_line()}")
 
     def _last_line(self) -> str:
-        return self._process.last_words(1) or "it ended without a word"
+        return self._process.read_last_words(1) or "it ended without a word"
 
 
 def find_server_program() -> str:

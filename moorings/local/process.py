@@ -70,7 +70,7 @@ class ChildProcess:
             process.kill()
             process.wait()
 
-    def last_words(self, lines: int) -> str:
+    def read_last_words(self, lines: int) -> str:
         """Read the end of its log."""
         with contextlib.suppress(OSError):
             text = self.log.read_text(encoding="utf-8", errors="replace")

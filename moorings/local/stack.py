@@ -22,13 +22,13 @@ from contracts.claim import ResourceClaimTemplate
 from contracts.codec import to_builtins
 from contracts.ids import object_key
 from contracts.kubernetes.decode import WritableObject, to_kubernetes
-from contracts.messages import DevicesAnnounced, ObjectObserved
-from contracts.topics import FENCE, INVENTORIES, STATE
+from contracts.messages import ObjectObserved
+from contracts.topics import FENCE, STATE
 from moorings.client import Client, open_client
 from moorings.errors import LocalStackError
 from moorings.local.cluster import ClusterAccess, wait_leading
 from moorings.local.fleets import find_fleet, make_classes
-from moorings.local.nats_server import local_nats
+from moorings.local.nats_server import open_local_nats
 from moorings.local.process import ChildProcess
 from runtime.waits import first_of
 from runtime.wire import Outgoing
@@ -79,14 +79,16 @@ class Component:
         if not self._process.has_ended:
             return False
         if self._restarts >= RESTARTS:
-            raise LocalStackError(self.name, f"ended too often\n{self.last_words()}")
+            raise LocalStackError(
+                self.name, f"ended too often\n{self.read_last_words()}"
+            )
         self._restarts += 1
         self.start(self._variables)
         return True
 
-    def last_words(self, lines: int = 5) -> str:
+    def read_last_words(self, lines: int = 5) -> str:
         """Read the end of its log."""
-        return self._process.last_words(lines)
+        return self._process.read_last_words(lines)
 
     def stop(self) -> None:
         """End it: asked first, forced after some seconds."""
@@ -220,7 +222,7 @@ async def open_stack(
     #   publisher    writes what is decided: to the cluster if there is one, or a folder
     #   solver       decides which devices each gang gets
     data = f"nats-{options.cluster_id}" if options.cluster_id else "nats"
-    async with local_nats(folder / data) as server:
+    async with open_local_nats(folder / data) as server:
         try:
             stack.start(server)
             async with open_client(server, "local") as client:
@@ -259,7 +261,7 @@ async def _wait_ready(stack: LocalStack, client: Client) -> None:
         for component in stack.components:
             component.tend()
         if asyncio.get_running_loop().time() > deadline:
-            words = stack.solver.last_words()
+            words = stack.solver.read_last_words()
             raise LocalStackError("solver", f"not ready in {READY_S:g} s\n{words}")
         await asyncio.sleep(0.05)
 
@@ -270,16 +272,6 @@ async def _wait_publisher(stack: LocalStack, cluster: ClusterAccess) -> None:
         async with asyncio.timeout(READY_S):
             await wait_leading(cluster, stack.publisher_name)
     except TimeoutError as error:
-        words = stack.publisher.last_words()
+        words = stack.publisher.read_last_words()
         reason = f"does not lead after {READY_S:g} s\n{words}"
         raise LocalStackError("publisher", reason) from error
-
-
-async def inventories(client: Client) -> dict[str, DevicesAnnounced]:
-    """Read what the agents announced, by node."""
-    messages_by_node: dict[str, DevicesAnnounced] = {}
-    async for batch in client.bus.read_existing(INVENTORIES, client.cluster):
-        for incoming in batch.messages:
-            if incoming.message is not None:
-                messages_by_node[incoming.message.node] = incoming.message
-    return messages_by_node

@@ -104,7 +104,9 @@ def _plan_unallocated(
                     claim=claim.name,
                     node=None,
                     verdict=gang.verdict,
-                    error_scope=_find_scope(reason) if error is not None else None,
+                    error_scope=_find_error_scope(reason)
+                    if error is not None
+                    else None,
                     error=error,
                     reasons=gang.reasons,
                 )
@@ -123,7 +125,7 @@ def _name_claim(
     return name, uid
 
 
-def _find_scope(reason: Reason) -> str:
+def _find_error_scope(reason: Reason) -> str:
     """Return how far an error reaches: the node, the cluster, or this attempt."""
     if "aborted" in reason.facts:
         return "aborted"

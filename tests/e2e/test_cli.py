@@ -160,7 +160,7 @@ async def say_written(server: str, gang: GangRecord) -> None:
 
 async def gang_named(server: str, name: str) -> GangRecord:
     async with open_client(server, "local") as client:
-        return await client.gang(name)
+        return await client.find_gang(name)
 
 
 def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> None:

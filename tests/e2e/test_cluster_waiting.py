@@ -58,7 +58,7 @@ async def test_a_gang_that_is_never_whole_is_not_submitted(
     for pod in pods:
         note = await until_told(kube, pod, "GangPodsMissing")
         assert note.startswith("2 of 3 pods are there")
-    namespaces = {record.namespace for record in await client.gangs()}
+    namespaces = {record.namespace for record in await client.fetch_gangs()}
     assert site.namespace not in namespaces
 
 

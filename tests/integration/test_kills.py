@@ -148,7 +148,7 @@ async def test_nothing_is_lost_or_given_twice_whatever_is_killed(
                 await bus.wait_connected(20)
             client = Client(bus, CLUSTER)
             await eventually(lambda: settled(world, client), "all is settled", 60)
-            records = await client.gangs()
+            records = await client.fetch_gangs()
             check(world, records)
             await eventually(lambda: written(world, records), "all is on disk", 30)
     assert len(victims) >= 4
@@ -158,7 +158,7 @@ async def test_nothing_is_lost_or_given_twice_whatever_is_killed(
 async def settled(world: World, client: Client) -> bool:
     """Say whether every accepted gang has come to rest."""
     try:
-        records = {record.uid: record for record in await client.gangs()}
+        records = {record.uid: record for record in await client.fetch_gangs()}
     except BusUnavailableError:
         return False
     for gang in world.accepted:

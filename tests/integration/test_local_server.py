@@ -12,7 +12,7 @@ import pytest
 
 from contracts.topics import STREAMS
 from moorings.errors import LocalServerError
-from moorings.local.nats_server import LocalServer, local_nats
+from moorings.local.nats_server import LocalServer, open_local_nats
 from runtime.bus.bus import Bus
 from runtime.wire import BusSettings, Outgoing
 
@@ -21,7 +21,7 @@ async def test_data_outlives_a_server(tmp_path: Path) -> None:
     """The same folder gives the same streams."""
     subject = "state.v1.c.k.x"
     async with (
-        local_nats(tmp_path) as url,
+        open_local_nats(tmp_path) as url,
         Bus.open(BusSettings(name="t", servers=(url,))) as bus,
     ):
         await bus.wait_connected(5)
@@ -29,7 +29,7 @@ async def test_data_outlives_a_server(tmp_path: Path) -> None:
         await bus.publish(Outgoing(subject=subject, data=b"kept"))
 
     async with (
-        local_nats(tmp_path) as url,
+        open_local_nats(tmp_path) as url,
         Bus.open(BusSettings(name="t", servers=(url,))) as bus,
     ):
         stored = await bus.last("STATE", subject)

@@ -94,5 +94,5 @@ async def until_over(
 
 async def _gangs(client: Client, site: Fleet, name: str) -> list[GangRecord]:
     wanted = (site.namespace, name)
-    gangs = await client.gangs()
+    gangs = await client.fetch_gangs()
     return [record for record in gangs if (record.namespace, record.name) == wanted]

@@ -56,7 +56,7 @@ def convert(value: Any, kind: type[T], what: str) -> T:
     try:
         return msgspec.convert(value, kind, dec_hook=_from_wire)
     except msgspec.ValidationError as error:
-        raise _decode_error(what, error) from error
+        raise _to_decode_error(what, error) from error
 
 
 class Codec(Generic[T]):
@@ -81,10 +81,10 @@ class Codec(Generic[T]):
         try:
             return self._decoder.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise _decode_error(self._what, error) from error
+            raise _to_decode_error(self._what, error) from error
 
 
-def _decode_error(what: str, error: Exception) -> DecodeError:
+def _to_decode_error(what: str, error: Exception) -> DecodeError:
     reason, separator, path = str(error).rpartition(" - at `")
     if not separator:
         return DecodeError(what, "$", str(error))

@@ -218,7 +218,7 @@ def to_message(
             DeviceHealth(
                 device=device,
                 verdict=record.status.value,
-                taints=(_taint(policy, record),),
+                taints=(_make_taint(policy, record),),
                 message=record.message,
             )
             for device, record in sorted(state.items())
@@ -227,7 +227,7 @@ def to_message(
     )
 
 
-def _taint(policy: HealthPolicy, record: DeviceRecord) -> DeviceTaint:
+def _make_taint(policy: HealthPolicy, record: DeviceRecord) -> DeviceTaint:
     unhealthy = record.status is HealthStatus.UNHEALTHY
     effect = policy.unhealthy_effect if unhealthy else policy.unknown_effect
     return DeviceTaint(

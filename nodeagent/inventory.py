@@ -74,7 +74,7 @@ def announce(
     pools: list[ResourcePool] = []
     for pool in devices.pools:
         pool_id = PoolID(pool.driver, pool.name)
-        digest = _pool_digest(pool)
+        digest = _digest_pool(pool)
         last_pool = last_pools.get(pool_id, AnnouncedPool(0, b""))
         generation = last_pool.generation + (last_pool.digest != digest)
         announced_pools[pool_id] = AnnouncedPool(generation, digest)
@@ -111,14 +111,14 @@ def restore(message: DevicesAnnounced) -> AnnouncedNode:
         digest=_digest(encode(message)),
         pools={
             PoolID(pool.driver, pool.name): AnnouncedPool(
-                pool.generation, _pool_digest(pool)
+                pool.generation, _digest_pool(pool)
             )
             for pool in message.pools
         },
     )
 
 
-def _pool_digest(pool: ResourcePool) -> bytes:
+def _digest_pool(pool: ResourcePool) -> bytes:
     return _digest(encode(structs.replace(pool, generation=0)))
 
 

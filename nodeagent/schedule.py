@@ -20,8 +20,8 @@ def list_due(
     """
     if count == 0 or now_s <= since_s:
         return ()
-    first = _position(count, interval_s, phase, since_s) + 1
-    last = _position(count, interval_s, phase, now_s)
+    first = _position_at(count, interval_s, phase, since_s) + 1
+    last = _position_at(count, interval_s, phase, now_s)
     first = max(first, last - count + 1)
     return tuple(position % count for position in range(first, last + 1))
 
@@ -31,5 +31,5 @@ def phase_of(name: str) -> float:
     return int.from_bytes(sha256(name.encode()).digest()[:6]) / 2**48
 
 
-def _position(count: int, interval_s: float, phase: float, at_s: float) -> int:
+def _position_at(count: int, interval_s: float, phase: float, at_s: float) -> int:
     return floor((at_s / interval_s - phase) * count)

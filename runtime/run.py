@@ -66,6 +66,7 @@ async def serve(
         async with serve_health(health_address, is_ready, variable):
             return await _run_tasks(open_tasks, stop, opened, grace_s)
 
+    # First whichever comes first: the service ends by itself, or somebody says stop.
     running = asyncio.create_task(run(), name=name)
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -73,6 +74,7 @@ async def serve(
         if opened.is_set():
             # Tasks have their grace inside; closing gets a little more.
             await asyncio.wait((running,), timeout=grace_s + 1.0)
+        # What was still opening, or does not close, is cut short.
         if not running.done():
             running.cancel()
         return await running

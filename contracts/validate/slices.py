@@ -94,6 +94,7 @@ def _check_pool(pool: SlicePool, path: str) -> Violations:
 
 
 def _check_nodes(spec: ResourceSliceSpec) -> Violations:
+    """Require exactly one way to say which nodes see the slice's devices."""
     set_fields = []
     if spec.node_name == "":
         message = "must be either unset or set to a non-empty string"

@@ -18,7 +18,12 @@ from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from nodeagent.errors import FleetError
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.fleet import AttributeValue, DeviceSpec, Fleet, NodeShapeSpec
-from nodeagent.sources.fleet_rules import MAX_TEXT, check, is_label_value, is_subdomain
+from nodeagent.sources.fleet_rules import (
+    MAX_TEXT,
+    check_fleet,
+    is_label_value,
+    is_subdomain,
+)
 from nodeagent.sources.template import fill
 
 _UUIDS = uuid5(NAMESPACE_DNS, "devices.moorings.dev")
@@ -46,10 +51,10 @@ class Nodes(Struct, frozen=True):
         pools: dict[tuple[DriverName, PoolName], list[Device]] = {}
         for spec in fleet_node.shape.devices:
             key = (DriverName(spec.driver), PoolName(fill(spec.pool, {"node": node})))
-            pools.setdefault(key, []).extend(_devices(spec, node, key[1]))
+            pools.setdefault(key, []).extend(_make_devices(spec, node, key[1]))
         return NodeDevices(
             node=node,
-            labels=_labels(self.fleet, fleet_node),
+            labels=_make_labels(self.fleet, fleet_node),
             resources=fleet_node.shape.resources,
             pools=tuple(
                 ResourcePool(driver=driver, name=name, devices=tuple(devices))
@@ -63,7 +68,7 @@ class Nodes(Struct, frozen=True):
             DeviceID(
                 DriverName(spec.driver),
                 PoolName(fill(spec.pool, {"node": node})),
-                _device_name(spec, node, index),
+                _name_of_device(spec, node, index),
             )
             for spec in self.by_name[node].shape.devices
             for index in range(spec.count)
@@ -76,38 +81,38 @@ def expand(fleet: Fleet, file: str) -> Nodes:
     Raises:
         FleetError: the fleet breaks a rule, or a name that it makes does.
     """
-    check(fleet, file)
+    check_fleet(fleet, file)
     nodes_by_name: dict[NodeName, FleetNode] = {}
     for number, shape in enumerate(fleet.nodes):
         field = f"nodes[{number}].name"
         for index in range(shape.count):
             node = FleetNode(shape, index, len(nodes_by_name))
-            name = NodeName(fill(shape.name, _node_values(node)))
+            name = NodeName(fill(shape.name, _values_of_node(node)))
             if not is_subdomain(name):
                 raise FleetError(file, field, f"makes {name!r}, no name for a node")
             if name in nodes_by_name:
                 raise FleetError(file, field, f"makes {name!r} a second time")
             nodes_by_name[name] = node
     nodes = Nodes(fleet, nodes_by_name)
-    _check_first_of_each_shape(nodes, file)
+    _check_shapes(nodes, file)
     return nodes
 
 
-def _check_first_of_each_shape(nodes: Nodes, file: str) -> None:
+def _check_shapes(nodes: Nodes, file: str) -> None:
     """Refuse what a shape makes; its nodes differ by numbers alone, so one will do."""
     for name, node in nodes.by_name.items():
         if node.index:
             continue
         at = f"nodes[{nodes.fleet.nodes.index(node.shape)}]"
-        for key, value in _labels(nodes.fleet, node).items():
+        for key, value in _make_labels(nodes.fleet, node).items():
             if not is_label_value(value):
                 rule = f"makes {value!r} of {key}, no value for a label"
                 raise FleetError(file, f"{at}.labels", rule)
-        for rule in _device_violations(nodes.make_devices(name)):
+        for rule in _find_device_violations(nodes.make_devices(name)):
             raise FleetError(file, f"{at}.devices", rule)
 
 
-def _device_violations(devices: NodeDevices) -> Iterator[str]:
+def _find_device_violations(devices: NodeDevices) -> Iterator[str]:
     for pool in devices.pools:
         if not is_subdomain(pool.name):
             yield f"makes {pool.name!r}, no name for a pool"
@@ -123,7 +128,7 @@ def _device_violations(devices: NodeDevices) -> Iterator[str]:
         yield "makes two devices of one driver, pool and name"
 
 
-def _node_values(node: FleetNode) -> dict[str, str | int]:
+def _values_of_node(node: FleetNode) -> dict[str, str | int]:
     return {
         "shape": node.shape.shape,
         "index": node.index,
@@ -131,92 +136,90 @@ def _node_values(node: FleetNode) -> dict[str, str | int]:
     }
 
 
-def _labels(fleet: Fleet, node: FleetNode) -> dict[str, str]:
+def _make_labels(fleet: Fleet, node: FleetNode) -> dict[str, str]:
     labels = {}
     for rule in fleet.topology:
         group = (
             node.position // rule.nodes if rule.nodes else node.position % rule.groups
         )
         labels[rule.label] = fill(rule.value, {"index": group})
-    values = _node_values(node)
+    values = _values_of_node(node)
     for key, value in node.shape.labels.items():
         labels[key] = fill(value, values)
     return labels
 
 
-def _devices(spec: DeviceSpec, node: NodeName, pool: PoolName) -> list[Device]:
+def _make_devices(spec: DeviceSpec, node: NodeName, pool: PoolName) -> list[Device]:
     capacity = {
         name: DeviceCapacity(value=total) for name, total in spec.capacity.items()
     }
     return [
         Device(
-            name=_device_name(spec, node, index),
-            attributes=_attributes(spec, node, pool, index),
+            name=_name_of_device(spec, node, index),
+            attributes=_make_attributes(spec, node, pool, index),
             capacity=capacity,
         )
         for index in range(spec.count)
     ]
 
 
-def _device_name(spec: DeviceSpec, node: NodeName, index: int) -> DeviceName:
-    return DeviceName(fill(spec.name, _device_values(spec, node, index)))
+def _name_of_device(spec: DeviceSpec, node: NodeName, index: int) -> DeviceName:
+    return DeviceName(fill(spec.name, _values_of_device(spec, node, index)))
 
 
-def _device_values(
+def _values_of_device(
     spec: DeviceSpec, node: NodeName, index: int
 ) -> dict[str, str | int]:
     return {
         "node": node,
         "index": index,
-        "numa": _group(index, spec.numa_nodes, spec.count),
-        "root": _group(index, spec.pcie_roots, spec.count),
-        "rail": _group(index, spec.rails, spec.count),
+        "numa": _group_of(index, spec.numa_nodes, spec.count),
+        "root": _group_of(index, spec.pcie_roots, spec.count),
+        "rail": _group_of(index, spec.rails, spec.count),
     }
 
 
-def _group(index: int, groups: int, count: int) -> int:
+def _group_of(index: int, groups: int, count: int) -> int:
     return index * groups // count
 
 
-def _attributes(
+def _make_attributes(
     spec: DeviceSpec, node: NodeName, pool: PoolName, index: int
 ) -> dict[str, DeviceAttribute]:
-    values = _device_values(spec, node, index)
-    name = _device_name(spec, node, index)
+    values = _values_of_device(spec, node, index)
+    name = _name_of_device(spec, node, index)
     attributes = {
-        key: _attribute(value, values) for key, value in spec.attributes.items()
+        key: _make_attribute(value, values) for key, value in spec.attributes.items()
     }
     uuid = uuid5(_UUIDS, f"{node}/{spec.driver}/{pool}/{name}")
     attributes["uuid"] = DeviceAttribute(string_value=f"{spec.uuid_prefix}-{uuid}")
     if spec.numa_nodes:
-        attributes["resource.kubernetes.io/numaNode"] = _int_attribute(
-            int(values["numa"])
-        )
+        attributes["resource.kubernetes.io/numaNode"] = _make_int(int(values["numa"]))
     if spec.pcie_roots:
         root = f"pci0000:{values['root']:02x}"
-        attributes["resource.kubernetes.io/pcieRoot"] = _string_attribute(root)
+        attributes["resource.kubernetes.io/pcieRoot"] = _make_string(root)
     if spec.rails:
-        attributes[names.RAIL] = _int_attribute(int(values["rail"]))
+        attributes[names.RAIL] = _make_int(int(values["rail"]))
     return attributes
 
 
-def _attribute(
+def _make_attribute(
     value: AttributeValue, values: Mapping[str, str | int]
 ) -> DeviceAttribute:
     if isinstance(value, bool):
         return DeviceAttribute(bool_value=value)
     if isinstance(value, int):
-        return _int_attribute(value)
+        return _make_int(value)
     if isinstance(value, str):
-        return _string_attribute(fill(value, values))
+        return _make_string(fill(value, values))
     return DeviceAttribute(version_value=value.version)
 
 
 @lru_cache(maxsize=4096)
-def _int_attribute(value: int) -> DeviceAttribute:
+def _make_int(value: int) -> DeviceAttribute:
     return DeviceAttribute(int_value=value)
 
 
 @lru_cache(maxsize=4096)
-def _string_attribute(value: str) -> DeviceAttribute:
+def _make_string(value: str) -> DeviceAttribute:
     return DeviceAttribute(string_value=value)

@@ -73,11 +73,11 @@ def plan_faults(
     return tuple(
         span
         for index, spec in enumerate(specs)
-        for span in _spans(spec, index, nodes, file)
+        for span in _plan_spans(spec, index, nodes, file)
     )
 
 
-def faults_at(spans: Iterable[FaultSpan], elapsed_s: float) -> FaultState:
+def find_faults(spans: Iterable[FaultSpan], elapsed_s: float) -> FaultState:
     """Return what is wrong after so many seconds; bad readings hide silent ones."""
     readings: dict[NodeName, dict[DeviceID, Reading]] = {}
     removed: dict[NodeName, frozenset[DeviceID]] = {}
@@ -92,10 +92,10 @@ def faults_at(spans: Iterable[FaultSpan], elapsed_s: float) -> FaultState:
                 earlier = removed.get(span.node, frozenset())
                 removed[span.node] = earlier | span.devices
             case FaultVerdict.UNHEALTHY:
-                bad = _readings(span, Symptom.BAD)
+                bad = _make_readings(span, Symptom.BAD)
                 readings[span.node] = readings.get(span.node, {}) | bad
             case FaultVerdict.UNKNOWN:
-                silent = _readings(span, Symptom.SILENT)
+                silent = _make_readings(span, Symptom.SILENT)
                 readings[span.node] = silent | readings.get(span.node, {})
     return FaultState(
         readings={
@@ -111,14 +111,17 @@ def faults_at(spans: Iterable[FaultSpan], elapsed_s: float) -> FaultState:
     )
 
 
-def _readings(span: FaultSpan, symptom: Symptom) -> dict[DeviceID, Reading]:
+def _make_readings(span: FaultSpan, symptom: Symptom) -> dict[DeviceID, Reading]:
     return {
         device: Reading(device, symptom, span.message)
         for device in sorted(span.devices)
     }
 
 
-def _spans(spec: FaultSpec, index: int, nodes: Nodes, file: str) -> Iterable[FaultSpan]:
+def _plan_spans(
+    spec: FaultSpec, index: int, nodes: Nodes, file: str
+) -> Iterable[FaultSpan]:
+    # First what the description says by itself.
     at = f"faults[{index}]"
     names = ", ".join(FaultVerdict)
     if spec.verdict not in set(FaultVerdict):
@@ -127,6 +130,7 @@ def _spans(spec: FaultSpec, index: int, nodes: Nodes, file: str) -> Iterable[Fau
     start_s = _read_seconds(spec.at, file, f"{at}.at")
     lasts_s = _read_seconds(spec.duration, file, f"{at}.for") if spec.duration else inf
     jitter_s = _read_seconds(spec.jitter, file, f"{at}.jitter")
+    # Then its nodes, and of each the devices; one that has none is passed over.
     matching_nodes = [node for node in nodes.by_name if fnmatchcase(node, spec.node)]
     if not matching_nodes:
         raise FleetError(file, f"{at}.node", f"no node is named {spec.node!r}")
@@ -139,7 +143,9 @@ def _spans(spec: FaultSpec, index: int, nodes: Nodes, file: str) -> Iterable[Fau
             for device in nodes.list_device_ids(node)
             if fnmatchcase(device.device, spec.device)
         )
-        begin_s = start_s + jitter_s * _fraction(f"{nodes.fleet.seed}/{index}/{node}")
+        begin_s = start_s + jitter_s * _fraction_of(
+            f"{nodes.fleet.seed}/{index}/{node}"
+        )
         message = spec.message or f"simulated: {verdict}"
         if devices or verdict is FaultVerdict.AWAY:
             spans.append(
@@ -158,5 +164,5 @@ def _read_seconds(value: str, file: str, field: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
-def _fraction(seed: str) -> float:
+def _fraction_of(seed: str) -> float:
     return int.from_bytes(sha256(seed.encode()).digest()[:8]) / 2**64

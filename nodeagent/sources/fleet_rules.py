@@ -47,13 +47,13 @@ Violation = tuple[str, str]
 """Field and rule."""
 
 
-def check(fleet: Fleet, file: str) -> None:
+def check_fleet(fleet: Fleet, file: str) -> None:
     """Refuse a fleet at the first rule it breaks.
 
     Raises:
         FleetError: names the file, the field and the rule.
     """
-    for field, rule in _fleet_violations(fleet):
+    for field, rule in _check_fleet(fleet):
         raise FleetError(file, field, rule)
 
 
@@ -67,7 +67,7 @@ def is_label_value(text: str) -> bool:
     return _LABEL_VALUE.fullmatch(text) is not None
 
 
-def _fleet_violations(fleet: Fleet) -> Iterator[Violation]:
+def _check_fleet(fleet: Fleet) -> Iterator[Violation]:
     if fleet.api_version != names.API_VERSION:
         yield "apiVersion", f"must be {names.API_VERSION}"
     if fleet.kind != "Fleet":
@@ -79,51 +79,49 @@ def _fleet_violations(fleet: Fleet) -> Iterator[Violation]:
     if sum(max(shape.count, 0) for shape in fleet.nodes) > MAX_NODES:
         yield "nodes", f"must be at most {MAX_NODES} nodes together"
     for index, rule in enumerate(fleet.topology):
-        yield from _topology_violations(f"topology[{index}]", rule)
+        yield from _check_topology(f"topology[{index}]", rule)
     shape_names: set[str] = set()
     for index, shape in enumerate(fleet.nodes):
         if shape.shape in shape_names:
             yield f"nodes[{index}].shape", f"{shape.shape!r} is used twice"
         shape_names.add(shape.shape)
-        yield from _shape_violations(f"nodes[{index}]", shape)
+        yield from _check_shape(f"nodes[{index}]", shape)
 
 
-def _topology_violations(at: str, rule: TopologyRule) -> Iterator[Violation]:
-    yield from _label_key_violations(f"{at}.label", rule.label)
-    yield from _placeholder_violations(f"{at}.value", rule.value, {"index"})
+def _check_topology(at: str, rule: TopologyRule) -> Iterator[Violation]:
+    yield from _check_label_key(f"{at}.label", rule.label)
+    yield from _check_placeholders(f"{at}.value", rule.value, {"index"})
     if (rule.nodes > 0) == (rule.groups > 0):
         yield at, "must have exactly one of nodes and groups, above 0"
 
 
-def _shape_violations(at: str, shape: NodeShapeSpec) -> Iterator[Violation]:
+def _check_shape(at: str, shape: NodeShapeSpec) -> Iterator[Violation]:
     if not is_subdomain(shape.shape):
         yield f"{at}.shape", "must be a lowercase DNS name"
     if shape.count < 1:
         yield f"{at}.count", "must be at least 1"
-    yield from _placeholder_violations(f"{at}.name", shape.name, NODE_PLACEHOLDERS)
+    yield from _check_placeholders(f"{at}.name", shape.name, NODE_PLACEHOLDERS)
     if shape.count > 1 and not re.search(r"\{(index|position)\b", shape.name):
         yield f"{at}.name", "must have {index} or {position}: names would be equal"
     for key, value in shape.labels.items():
-        yield from _label_key_violations(f"{at}.labels[{key}]", key)
-        yield from _placeholder_violations(
-            f"{at}.labels[{key}]", value, NODE_PLACEHOLDERS
-        )
+        yield from _check_label_key(f"{at}.labels[{key}]", key)
+        yield from _check_placeholders(f"{at}.labels[{key}]", value, NODE_PLACEHOLDERS)
     for name, amount in shape.resources.items():
         if amount.nano < 0:
             yield f"{at}.resources[{name}]", "must not be negative"
     for index, spec in enumerate(shape.devices):
-        yield from _device_violations(f"{at}.devices[{index}]", spec)
+        yield from _check_devices(f"{at}.devices[{index}]", spec)
 
 
-def _device_violations(at: str, spec: DeviceSpec) -> Iterator[Violation]:
+def _check_devices(at: str, spec: DeviceSpec) -> Iterator[Violation]:
     if not is_subdomain(spec.driver) or len(spec.driver) > 63:
         yield f"{at}.driver", "must be a lowercase DNS name of at most 63 characters"
     if not 1 <= spec.count <= MAX_DEVICES:
         yield f"{at}.count", f"must be between 1 and {MAX_DEVICES}"
-    yield from _placeholder_violations(f"{at}.name", spec.name, DEVICE_PLACEHOLDERS)
+    yield from _check_placeholders(f"{at}.name", spec.name, DEVICE_PLACEHOLDERS)
     if spec.count > 1 and "{index" not in spec.name:
         yield f"{at}.name", "must have {index}: names would be equal"
-    yield from _placeholder_violations(f"{at}.pool", spec.pool, {"node"})
+    yield from _check_placeholders(f"{at}.pool", spec.pool, {"node"})
     if not _UUID_PREFIX.fullmatch(spec.uuid_prefix):
         yield f"{at}.uuidPrefix", "must be 1 to 24 letters, digits or dashes"
     groups = {
@@ -134,10 +132,10 @@ def _device_violations(at: str, spec: DeviceSpec) -> Iterator[Violation]:
     for field, count in groups.items():
         if not 0 <= count <= spec.count:
             yield f"{at}.{field}", f"must be between 0 and count ({spec.count})"
-    yield from _qualified_violations(at, spec)
+    yield from _check_qualified(at, spec)
 
 
-def _qualified_violations(at: str, spec: DeviceSpec) -> Iterator[Violation]:
+def _check_qualified(at: str, spec: DeviceSpec) -> Iterator[Violation]:
     if len(spec.attributes) + len(spec.capacity) + _BUILT_IN > MAX_QUALIFIED:
         yield (
             at,
@@ -145,9 +143,9 @@ def _qualified_violations(at: str, spec: DeviceSpec) -> Iterator[Violation]:
         )
     for name, value in spec.attributes.items():
         path = f"{at}.attributes[{name}]"
-        yield from _qualified_name_violations(path, name, spec)
+        yield from _check_qualified_name(path, name, spec)
         if isinstance(value, str):
-            yield from _placeholder_violations(path, value, DEVICE_PLACEHOLDERS)
+            yield from _check_placeholders(path, value, DEVICE_PLACEHOLDERS)
         elif isinstance(value, VersionValue):
             if not _VERSION.fullmatch(value.version):
                 yield path, "must be a semantic version such as 1.2.3"
@@ -155,12 +153,12 @@ def _qualified_violations(at: str, spec: DeviceSpec) -> Iterator[Violation]:
             yield path, "must fit 64 bits"
     for name, amount in spec.capacity.items():
         path = f"{at}.capacity[{name}]"
-        yield from _qualified_name_violations(path, name, spec)
+        yield from _check_qualified_name(path, name, spec)
         if amount.nano < 0:
             yield path, "must not be negative"
 
 
-def _qualified_name_violations(
+def _check_qualified_name(
     path: str, name: str, spec: DeviceSpec
 ) -> Iterator[Violation]:
     domain, slash, identifier = name.rpartition("/")
@@ -168,11 +166,11 @@ def _qualified_name_violations(
         yield path, "must be an identifier, or domain/identifier"
     if slash and (not is_subdomain(domain) or len(domain) > 63):
         yield path, "must have a lowercase DNS name before the slash"
-    if name in built_in_attributes(spec):
+    if name in list_built_in_attributes(spec):
         yield path, "is set by the fleet itself: use numaNodes, pcieRoots or rails"
 
 
-def built_in_attributes(spec: DeviceSpec) -> Mapping[str, int]:
+def list_built_in_attributes(spec: DeviceSpec) -> Mapping[str, int]:
     """Names that a device gets without being asked, with their number of groups."""
     return {
         "uuid": 1,
@@ -182,12 +180,12 @@ def built_in_attributes(spec: DeviceSpec) -> Mapping[str, int]:
     }
 
 
-def _label_key_violations(field: str, key: str) -> Iterator[Violation]:
+def _check_label_key(field: str, key: str) -> Iterator[Violation]:
     if not _LABEL_KEY.fullmatch(key):
         yield field, "must be the key of a label"
 
 
-def _placeholder_violations(
+def _check_placeholders(
     field: str, text: str, allowed: Collection[str]
 ) -> Iterator[Violation]:
     for placeholder in find_unknown_placeholders(text, allowed):

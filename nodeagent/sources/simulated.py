@@ -16,7 +16,7 @@ from contracts.ids import DeviceID, NodeName
 from nodeagent.errors import FleetError, SourceError
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.expand import Nodes, expand
-from nodeagent.sources.faults import FaultSpan, faults_at, plan_faults
+from nodeagent.sources.faults import FaultSpan, find_faults, plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
 from nodeagent.sources.source import Readings
 from runtime.log import get_logger
@@ -93,7 +93,7 @@ class SimulatedSource:
             self._started_s = now_s
         elapsed_s = now_s - self._started_s
         self._reread_faults_file(elapsed_s)
-        state = faults_at((*self._spans, *self._injected_spans), elapsed_s)
+        state = find_faults((*self._spans, *self._injected_spans), elapsed_s)
         changed = frozenset(
             node
             for node in self._removed.keys() | state.removed.keys()
@@ -109,7 +109,7 @@ class SimulatedSource:
     def _reread_faults_file(self, elapsed_s: float) -> None:
         if self._faults_file is None:
             return
-        signature = _signature(self._faults_file)
+        signature = _read_signature(self._faults_file)
         if signature == self._signature:
             return
         self._signature = signature
@@ -128,7 +128,7 @@ class SimulatedSource:
         log.info("faults.read", file=file, fault_count=len(self._injected_spans))
 
 
-def _signature(file: Path) -> _Signature | None:
+def _read_signature(file: Path) -> _Signature | None:
     try:
         stat = file.stat()
     except OSError:

@@ -8,7 +8,7 @@ from contracts.ids import NodeName
 from nodeagent.errors import FleetError
 from nodeagent.health import Symptom
 from nodeagent.sources.expand import Nodes, expand
-from nodeagent.sources.faults import FaultSpan, FaultState, faults_at, plan_faults
+from nodeagent.sources.faults import FaultSpan, FaultState, find_faults, plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
 
 FLEET = """
@@ -39,25 +39,25 @@ def plan(fault: str, seed: int = 3) -> tuple[FaultSpan, ...]:
 def test_a_fault_comes_and_goes() -> None:
     spans = plan("{node: n-0, device: gpu-1, verdict: Unhealthy, at: 20s, for: 30s}")
     for elapsed_s, active in ((19.9, False), (20, True), (49.9, True), (50, False)):
-        assert bool(faults_at(spans, elapsed_s).readings) is active
+        assert bool(find_faults(spans, elapsed_s).readings) is active
 
 
 def test_a_fault_without_an_end_stays() -> None:
     spans = plan("{node: n-0, device: gpu-1, verdict: Unhealthy}")
-    assert faults_at(spans, 0).readings.keys() == {N0}
-    assert faults_at(spans, 1e9) == faults_at(spans, 0)
+    assert find_faults(spans, 0).readings.keys() == {N0}
+    assert find_faults(spans, 1e9) == find_faults(spans, 0)
 
 
 def test_globs_find_nodes_and_devices() -> None:
     spans = plan('{node: "*", device: "nic-*", verdict: Unhealthy}')
-    readings = faults_at(spans, 0).readings
+    readings = find_faults(spans, 0).readings
     assert sorted(readings) == ["n-0", "n-1", "n-2", "n-3"]
     assert [look.device.device for look in readings[N0]] == ["nic-0", "nic-1"]
 
 
 def test_verdicts_become_symptoms() -> None:
     bad, silent = (
-        faults_at(plan(f"{{node: n-0, device: gpu-0, verdict: {verdict}}}"), 0)
+        find_faults(plan(f"{{node: n-0, device: gpu-0, verdict: {verdict}}}"), 0)
         for verdict in ("Unhealthy", "Unknown")
     )
     assert bad.readings[N0][0].symptom is Symptom.BAD
@@ -68,7 +68,7 @@ def test_bad_readings_hide_silence_in_either_order() -> None:
     one = plan("{node: n-0, device: gpu-0, verdict: Unhealthy}")
     other = plan("{node: n-0, device: gpu-0, verdict: Unknown}")
     for spans in (one + other, other + one):
-        (look,) = faults_at(spans, 0).readings[N0]
+        (look,) = find_faults(spans, 0).readings[N0]
         assert look.symptom is Symptom.BAD
 
 
@@ -76,13 +76,13 @@ def test_a_removed_device_is_not_read() -> None:
     spans = plan("{node: n-0, device: gpu-0, verdict: Removed}") + plan(
         '{node: n-0, device: "gpu-[01]", verdict: Unhealthy}'
     )
-    state = faults_at(spans, 0)
+    state = find_faults(spans, 0)
     assert [device.device for device in state.removed[N0]] == ["gpu-0"]
     assert [look.device.device for look in state.readings[N0]] == ["gpu-1"]
 
 
 def test_a_node_without_devices_can_be_away() -> None:
-    assert faults_at(plan("{node: cpu-0, verdict: Away}"), 0) == FaultState(
+    assert find_faults(plan("{node: cpu-0, verdict: Away}"), 0) == FaultState(
         away=frozenset({NodeName("cpu-0")})
     )
 

@@ -151,6 +151,11 @@ class ResourceClaim(KubernetesStruct, frozen=True, kw_only=True):
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: ResourceClaimStatus | None = None
 
+    @property
+    def allocation(self) -> AllocationResult | None:
+        """What the claim holds; None: it is not allocated."""
+        return None if self.status is None else self.status.allocation
+
 
 class ResourceClaimTemplateSpec(KubernetesStruct, frozen=True, kw_only=True):
     """What each generated claim gets."""

@@ -80,7 +80,7 @@ def _find_specs(
 ) -> Iterator[tuple[str, ObjectMeta, str, ResourceClaimSpec]]:
     match entry.decoded.value:
         case ResourceClaim() as claim:
-            if claim.status is None or claim.status.allocation is None:
+            if claim.allocation is None:
                 yield "ResourceClaim", claim.metadata, "spec", claim.spec
         case ResourceClaimTemplate() as template:
             spec = template.spec.spec

@@ -168,7 +168,7 @@ def apply_state(objects: Iterable[PlanObject]) -> Snapshot:
 
 
 def _is_allocated(claim: ResourceClaim) -> bool:
-    return claim.status is not None and claim.status.allocation is not None
+    return claim.allocation is not None
 
 
 def _make_pod_gangs(pods: list[MemberPod]) -> Iterator[tuple[Gang, Reason | None]]:

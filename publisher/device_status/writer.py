@@ -141,6 +141,6 @@ class DeviceStatusWriter:
 
 def _pools_of(claim: ResourceClaim) -> Iterator[PoolID]:
     """Name the pools of which a claim holds devices."""
-    if claim.status is not None and claim.status.allocation is not None:
-        for result in claim.status.allocation.devices.results:
+    if claim.allocation is not None:
+        for result in claim.allocation.devices.results:
             yield PoolID(result.driver, result.pool)

@@ -129,12 +129,12 @@ def _build_claim(
 
 def _check(decision: GangAllocated, claim: ResourceClaim) -> None:
     """Refuse what the API server would refuse; an unknown spec is not judged."""
-    metadata, status = claim.metadata, claim.status
+    metadata = claim.metadata
     if metadata.namespace != decision.namespace:
         reason = f"claim in namespace {metadata.namespace!r}"
         raise DecisionError(decision.uid, reason)
     if claim.metadata.annotations.get(SPEC_OMITTED):
-        allocation = None if status is None else status.allocation
+        allocation = claim.allocation
         violations = [
             *check_object_name(metadata),
             *(validate(allocation) if allocation else ()),

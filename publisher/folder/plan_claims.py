@@ -71,7 +71,7 @@ def is_written(decision: GangAllocated, observed: Iterable[ResourceClaim]) -> bo
     }
     return there.keys() == decided.keys() and all(
         claim.metadata.annotations.get(ATTEMPT) == str(decision.attempt)
-        and _is_same(_allocation_of(claim), decided[key])
+        and _is_same(claim.allocation, decided[key])
         for key, claim in there.items()
     )
 
@@ -88,7 +88,7 @@ def _step(
     uids = {decided.metadata.uid, observed.metadata.uid} - {""}
     if len(uids) > 1:
         return f"claim {name} is another one than was decided for"
-    owner, allocated = _owner_of(observed), _allocation_of(observed)
+    owner, allocated = _owner_of(observed), observed.allocation
     if owner != gang and allocated is not None:
         holder = f"gang {owner}" if owner else "somebody else"
         return f"claim {name} is already allocated for {holder}"
@@ -125,7 +125,7 @@ def _merge(
         annotations=annotations,
         finalizers=finalizers,
     )
-    same = _is_same(_allocation_of(observed), _allocation_of(decided))
+    same = _is_same(observed.allocation, decided.allocation)
     status = observed.status if same else decided.status
     return ResourceClaim(metadata=metadata, spec=spec, status=status)
 
@@ -148,10 +148,6 @@ def _give_up(claim: ResourceClaim) -> Step[ResourceClaim]:
 
 def _owner_of(claim: ResourceClaim) -> str:
     return claim.metadata.annotations.get(GANG_UID, "")
-
-
-def _allocation_of(claim: ResourceClaim) -> AllocationResult | None:
-    return None if claim.status is None else claim.status.allocation
 
 
 def _is_same(one: AllocationResult | None, other: AllocationResult | None) -> bool:

@@ -14,7 +14,7 @@ from contracts.gang import Gang, Member
 from contracts.messages import GangAllocated, MemberAllocated, Place
 from contracts.names import INDEX
 from contracts.workload import Pod
-from publisher.gangs.claims import allocation_of, given
+from publisher.gangs.claims import given
 from publisher.gangs.compare import difference, member_name
 from publisher.gangs.members import Owns
 from publisher.gangs.plan_claims import ref_of
@@ -100,7 +100,7 @@ def _held_by(
     """Give the first free index of which a pod holds something already."""
     for name, key in claim_keys(pod).items():
         claim = view.claim(key)
-        held = None if claim is None else allocation_of(claim)
+        held = None if claim is None else claim.allocation
         if held is None:
             continue
         indexes = places.get((name, given(held)), [])

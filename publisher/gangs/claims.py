@@ -15,11 +15,6 @@ MOST_RESERVED = 256
 """So many users may a claim have at a time (DRA: ResourceClaimReservedForMaxSize)."""
 
 
-def allocation_of(claim: ResourceClaim) -> AllocationResult | None:
-    """Give a claim's allocation."""
-    return None if claim.status is None else claim.status.allocation
-
-
 def reserved_uids(claim: ResourceClaim) -> frozenset[str]:
     """Give the uids of those who may use a claim."""
     if claim.status is None:

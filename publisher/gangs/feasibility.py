@@ -20,7 +20,6 @@ from contracts.pods.node_affinity import read_pinned_node
 from contracts.workload import Pod
 from publisher.gangs.claims import (
     MOST_RESERVED,
-    allocation_of,
     is_same,
     only_node,
     reserved_uids,
@@ -111,7 +110,7 @@ def _asked(
         return f"ResourceClaim {key} is gone"
     if claim.metadata.deletion_timestamp:
         return f"ResourceClaim {key} is being deleted"
-    held = allocation_of(claim)
+    held = claim.allocation
     if held is None or is_leftover(key, waiting, situation.view):
         return ""
     if decided is not None and is_same(held, decided):
@@ -136,7 +135,7 @@ def _held_before(
     claim = situation.view.claim(key)
     if claim is None:
         return f"ResourceClaim {key} is gone"
-    held = allocation_of(claim)
+    held = claim.allocation
     if held is not None:
         where = only_node(held.node_selector)
         if where and node and where != node:
@@ -158,6 +157,6 @@ def _stuck(situation: Situation, pod: Pod, assignments: Iterable[Assignment]) ->
         if item.node != pinned_to(pod):
             return f"pod {pod.metadata.name} is not pinned to {item.node}"
         held = (situation.view.claim(key) for key, _ in item.claims)
-        if pod.spec.node_name and any(c and not allocation_of(c) for c in held):
+        if pod.spec.node_name and any(c and not c.allocation for c in held):
             return f"pod {pod.metadata.name} was bound without its devices"
     return ""

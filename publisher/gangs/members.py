@@ -28,7 +28,7 @@ from contracts.pods.members import (
     refusal_of,
 )
 from contracts.workload import Pod
-from publisher.gangs.claims import allocation_of, only_node
+from publisher.gangs.claims import only_node
 from publisher.gangs.pins import narrowed
 from publisher.gangs.view import claim_keys, is_gated
 
@@ -107,7 +107,7 @@ def _read(pod: Pod, claims: Claims, owns: Owns) -> MemberPod:
     shared = {item.name: item.resource_claim_name for item in pod.spec.resource_claims}
     for name, key in claim_keys(pod).items():
         claim = claims(key)
-        if claim is not None and owns(claim) and allocation_of(claim) is None:
+        if claim is not None and owns(claim) and claim.allocation is None:
             found = MemberClaim(name=name, spec=claim.spec, claim_name=shared[name])
             wanted.append(found)
     read = read_member_pod(pod.metadata, pod.spec, wanted)
@@ -143,7 +143,7 @@ def _bound(member: Member, pods: Sequence[Pod], claims: Claims) -> Member | Reas
 def _selectors(pods: Sequence[Pod], claims: Claims) -> Iterator[NodeSelector]:
     for key in sorted({key for pod in pods for key in claim_keys(pod).values()}):
         claim = claims(key)
-        held = None if claim is None else allocation_of(claim)
+        held = None if claim is None else claim.allocation
         if held is not None and held.node_selector is not None:
             yield held.node_selector
 

@@ -24,7 +24,6 @@ from contracts.workload import Pod
 from publisher.errors import DecisionError
 from publisher.gangs import patches
 from publisher.gangs.claims import (
-    allocation_of,
     is_prepared,
     is_same,
     reserved_uids,
@@ -147,7 +146,7 @@ def plan_prepare(keys: Iterable[str], view: View, owns: Owns) -> Iterator[Patch]
         claim = view.claim(key)
         if claim is None or claim.metadata.deletion_timestamp or not owns(claim):
             continue
-        if allocation_of(claim) is None and not is_prepared(claim):
+        if claim.allocation is None and not is_prepared(claim):
             yield patches.prepare(claim)
 
 
@@ -190,7 +189,7 @@ def _claims(
 def _joins(joining: Mapping[str, list[PodRef]], view: View) -> Iterator[Patch]:
     for key, refs in joining.items():
         claim = view.claim(key)
-        if claim is None or allocation_of(claim) is None:
+        if claim is None or claim.allocation is None:
             continue
         if {ref.uid for ref in refs} - reserved_uids(claim):
             yield patches.reserve(claim, refs)
@@ -209,7 +208,7 @@ def _step(
     taken = _taken(key, wanted, view)
     if taken:
         return taken
-    held = allocation_of(claim)
+    held = claim.allocation
     if held is None:
         if not is_prepared(claim):
             return patches.prepare(claim)

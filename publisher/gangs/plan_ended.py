@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from contracts.gang import GangPhase
 from contracts.messages import ClaimsReleased, GangRejected, ReleaseGang
 from contracts.workload import Pod
-from publisher.gangs.claims import allocation_of, only_node
+from publisher.gangs.claims import only_node
 from publisher.gangs.feasibility import pinned_to
 from publisher.gangs.members import Owns
 from publisher.gangs.plan_submitted import pending, withdrawn
@@ -31,7 +31,7 @@ def lacks_claims(pod: Pod, view: View, owns: Owns) -> bool:
     """Whether a pod has a claim that is gone, or one of ours that holds nothing."""
     for key in claim_keys(pod).values():
         claim = view.claim(key)
-        if claim is None or (allocation_of(claim) is None and owns(claim)):
+        if claim is None or (claim.allocation is None and owns(claim)):
             return True
     return False
 
@@ -46,7 +46,7 @@ def is_lost(pod: Pod, view: View, owns: Owns) -> bool:
     if not view.is_node(node):
         return True
     claims = (view.claim(key) for key in claim_keys(pod).values())
-    held = (None if claim is None else allocation_of(claim) for claim in claims)
+    held = (None if claim is None else claim.allocation for claim in claims)
     nodes = {only_node(item.node_selector) for item in held if item is not None}
     return not nodes <= {"", node}
 

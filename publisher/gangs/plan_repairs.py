@@ -15,7 +15,6 @@ from contracts.claim import ResourceClaim
 from contracts.gang import GangPhase
 from contracts.names import FINALIZER, MANAGED
 from contracts.workload import Pod
-from publisher.gangs.claims import allocation_of
 from publisher.gangs.patches import Patch, prepare
 from publisher.gangs.situation import GangPlan, StatusReport
 from publisher.gangs.view import (
@@ -57,7 +56,7 @@ def _finalizers(pods: Sequence[Pod], view: View) -> Iterator[Patch]:
 
 def _lacks_finalizer(claim: ResourceClaim) -> bool:
     meta = claim.metadata
-    ours = allocation_of(claim) is not None and MANAGED in meta.annotations
+    ours = claim.allocation is not None and MANAGED in meta.annotations
     return ours and FINALIZER not in meta.finalizers and not meta.deletion_timestamp
 
 

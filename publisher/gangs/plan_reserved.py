@@ -19,7 +19,7 @@ from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
 from contracts.workload import Pod
 from publisher.gangs.bind_pods import bind_late
-from publisher.gangs.claims import allocation_of, is_same
+from publisher.gangs.claims import is_same
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_claims import plan_afresh, plan_prepare
 from publisher.gangs.plan_ended import (
@@ -174,7 +174,7 @@ def _stray(decision: GangAllocated, pods: Sequence[Pod], view: View) -> list[Pat
     kept = set()
     for name, key in (item for pod in pods for item in claim_keys(pod).items()):
         claim = view.claim(key)
-        held = None if claim is None else allocation_of(claim)
+        held = None if claim is None else claim.allocation
         if held is not None and any(is_same(held, a) for a in decided.get(name, ())):
             kept.add(key)
     return [patch for patch in plan_undo(pods, view) if patch.key not in kept]

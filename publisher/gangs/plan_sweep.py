@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contracts.names import MANAGED
-from publisher.gangs.claims import allocation_of, reserved_uids
+from publisher.gangs.claims import reserved_uids
 from publisher.gangs.patches import Patch, clear
 from publisher.gangs.view import View, is_over
 
@@ -21,7 +21,7 @@ def plan_sweep(view: View) -> Iterator[Patch]:
     is an orphan twice, in the same version.
     """
     for key, claim in view.claims():
-        if allocation_of(claim) is None or MANAGED not in claim.metadata.annotations:
+        if claim.allocation is None or MANAGED not in claim.metadata.annotations:
             continue
         used = any(not is_over(pod) for pod in view.users(key))
         if not used and not reserved_uids(claim):

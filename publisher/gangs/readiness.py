@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from contracts.claim import ResourceClaim
 from contracts.workload import Pod
-from publisher.gangs.claims import MOST_RESERVED, allocation_of, reserved_uids
+from publisher.gangs.claims import MOST_RESERVED, reserved_uids
 from publisher.gangs.members import Owns
 from publisher.gangs.rollback import is_leftover
 from publisher.gangs.view import (
@@ -55,7 +55,7 @@ def not_free(pods: Sequence[Pod], view: View, owns: Owns) -> Waiting | None:
             continue
         found = (
             _contended(key, users, asking, view)
-            if allocation_of(claim) is None
+            if claim.allocation is None
             else _kept(key, claim, asking, view)
         )
         reserved = reserved_uids(claim) | uids_of(users)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contracts.names import MANAGED
 from contracts.workload import Pod
 from publisher.gangs import patches
-from publisher.gangs.claims import allocation_of, reserved_uids
+from publisher.gangs.claims import reserved_uids
 from publisher.gangs.patches import Patch
 from publisher.gangs.situation import Standing
 from publisher.gangs.view import View, claims_of, is_gated, is_over, uids_of
@@ -22,7 +22,7 @@ from publisher.gangs.void_marks import is_void, marked
 def is_leftover(key: str, waiting: Collection[str], view: View) -> bool:
     """Whether a claim holds what we wrote, for nobody but these waiting pods (uids)."""
     claim = view.claim(key)
-    if claim is None or allocation_of(claim) is None:
+    if claim is None or claim.allocation is None:
         return False
     if MANAGED not in claim.metadata.annotations:
         return False

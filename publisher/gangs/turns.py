@@ -24,7 +24,7 @@ class Turns:
         self, key: str, before: ResourceClaim | None, after: ResourceClaim | None
     ) -> None:
         """Compare two versions of a claim (None: it is not there)."""
-        if after is None or after.status is None or after.status.allocation is None:
+        if after is None or after.allocation is None:
             self._counts.pop(key, None)
             return
         for uid in _reserved(before) ^ _reserved(after):

@@ -298,9 +298,9 @@ def claims_of(pods: Iterable[Pod]) -> list[str]:
 
 def devices_alone(claim: ResourceClaim | None) -> frozenset[DeviceID]:
     """Give the devices that a claim holds alone."""
-    if claim is None or claim.status is None or claim.status.allocation is None:
+    if claim is None or claim.allocation is None:
         return frozenset()
-    return frozenset(held_alone(claim.status.allocation))
+    return frozenset(held_alone(claim.allocation))
 
 
 def held_alone(allocation: AllocationResult) -> Iterator[DeviceID]:

@@ -244,7 +244,7 @@ def _claim_spec(
     if claim.claim_name:
         known = lookup.claim(object_key(namespace, claim.claim_name))
         uid = known.metadata.uid if known is not None else ""
-        if known is not None and known.status and known.status.allocation:
+        if known is not None and known.allocation:
             raise not_modelled(subject, "claimName of an allocated claim")
         if claim.spec is None:
             if known is None:

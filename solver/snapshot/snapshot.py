@@ -327,6 +327,6 @@ def _with_pod(snapshot: Snapshot, key: str, pod: Pod | None) -> Snapshot:
 
 
 def _allocated(claim: ResourceClaim | None) -> list[AllocationResult]:
-    if claim is None or claim.status is None or claim.status.allocation is None:
+    if claim is None or claim.allocation is None:
         return []
-    return [claim.status.allocation]
+    return [claim.allocation]

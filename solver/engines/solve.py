@@ -1,8 +1,9 @@
 """One answer to a Problem, from whichever engine decides it.
 
-First counting alone: gangs that no node set could hold are out. Then the pattern model,
-unless something in the batch reaches over nodes: the direct model states every rule and
-is the reference. Limits are work units, so the answer is a function of the Problem.
+First counting alone: gangs that no node set could hold are out. Then the pattern
+engine, unless something in the batch reaches over nodes: the direct model states every
+rule and is the reference. Limits are work units, so the answer is a function of the
+Problem.
 """
 
 from __future__ import annotations

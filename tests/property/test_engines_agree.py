@@ -1,8 +1,8 @@
-"""Two ways to the same answer: the direct model and the scale model.
+"""Two ways to the same answer: the direct model and the pattern engine.
 
-They share the kinds and nothing else. Whatever batch the scale model is made for, both
-reach the same value of every goal and prove it; on larger ones, where either may stop
-early, what they find and what they prove never contradict each other.
+They share the kinds and nothing else. Whatever batch the pattern engine is made for,
+both reach the same value of every goal and prove it; on larger ones, where either may
+stop early, what they find and what they prove never contradict each other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def evaluator() -> Iterator[SelectorEvaluator]:
 
 
 def drawn_for_patterns(seed: int, evaluator: SelectorEvaluator) -> Problem | None:
-    """Draw a batch for 2 to 12 nodes; None: it is none for the scale model."""
+    """Draw a batch for 2 to 12 nodes; None: it is none for the pattern engine."""
     draw = random.Random(seed)
     nodes, gangs = draw.randint(2, 12), draw.choice((3, 6, 12))
     problem, _ = drawn(seed, evaluator, nodes=nodes, gangs=gangs)
@@ -117,7 +117,7 @@ def test_most_were_compared() -> None:
 
 @pytest.mark.parametrize("seed", range(CROWDS))
 def test_larger_answers_never_contradict_each_other(seed: int) -> None:
-    """The judge agrees with the scale model, and no bound is below a found value."""
+    """The judge agrees with the pattern engine, and no bound is below a found value."""
     problem = crowd(seed)
     assert allocate(problem).statistics.engine == PATTERN
     found, direct = (

@@ -1,1 +1,1 @@
-"""The scale model: which sets of pods fit on a node of a kind, and how often."""
+"""The pattern engine: which sets of pods fit on a node of a kind, and how often."""

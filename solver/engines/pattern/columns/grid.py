@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -47,13 +48,13 @@ def build_grid(
     Raises:
         TooManyStepsError: even in the coarsest.
     """
-    # First find the resources that matter: those that limit what devices could use,
-    # or any that has a limit, where amounts beyond that count too.
     members, classes = demand.member_kinds, graph.classes
     free = [node_class.free for node_class in classes]
     roots = [node_class.state for node_class in classes]
     needs = [member.needs for member in members]
     cap_is_endless = keeps_all or graph.has_loops
+    # The resources that matter are those that limit what devices could use. Where more
+    # than devices use them, or what is left over has a value, any limit counts.
     if cap_is_endless:
         expected = [kind.member.needs for kind in demand.expected]
         states = len(graph.states)
@@ -62,7 +63,7 @@ def build_grid(
         caps_of = _bound_use_by_state(demand, graph)
         resources = find_scarce_resources(free, roots, needs, caps_of)
 
-    def make_steps(*, round_up: bool) -> Steps:
+    def make_steps(coarseness: int, *, round_up: bool) -> Steps:
         levels = to_levels(
             resources,
             free,
@@ -74,22 +75,38 @@ def build_grid(
         )
         return Steps(graph, members, levels, roots)
 
-    # Then count them ever more coarsely until there is room for all steps. Coarse
-    # levels need two sets: pods rounded up for answers, down for bounds.
+    coarseness, steps, bound_steps = _make_as_fine_as_possible(make_steps, coarseness)
+    coarse_resources = tuple(
+        LimitedResource(resource.index, resource.unit * coarseness, resource.caps)
+        for resource in resources
+    )
+    return Grid(steps, bound_steps, coarse_resources)
+
+
+class _MakeSteps(Protocol):
+    """Makes the steps of a batch at a coarseness."""
+
+    def __call__(self, coarseness: int, *, round_up: bool) -> Steps: ...
+
+
+def _make_as_fine_as_possible(
+    make_steps: _MakeSteps, coarseness: int
+) -> tuple[int, Steps, Steps]:
+    """Count ever more coarsely until there is room for all steps.
+
+    Returns the coarseness, the steps of answers and those of bounds. Coarse levels need
+    both: pods are rounded up for answers and down for bounds.
+    """
     while True:
         try:
-            steps = make_steps(round_up=True)
-            bound_steps = steps if coarseness == 1 else make_steps(round_up=False)
+            steps = make_steps(coarseness, round_up=True)
+            if coarseness == 1:
+                return coarseness, steps, steps
+            return coarseness, steps, make_steps(coarseness, round_up=False)
         except TooManyStepsError:
             coarseness *= 2 if coarseness < FINE else COARSER
             if coarseness > COARSEST:
                 raise
-            continue
-        coarse_resources = tuple(
-            LimitedResource(resource.index, resource.unit * coarseness, resource.caps)
-            for resource in resources
-        )
-        return Grid(steps, bound_steps, coarse_resources)
 
 
 def _bound_use_by_state(demand: Demand, graph: Graph) -> Callable[[int], Sequence[int]]:

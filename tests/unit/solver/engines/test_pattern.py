@@ -1,4 +1,4 @@
-"""Batches that could make the scale model hang, overflow or fill the memory."""
+"""Batches that could make the pattern engine hang, overflow or fill the memory."""
 
 from __future__ import annotations
 

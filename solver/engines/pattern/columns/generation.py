@@ -19,23 +19,12 @@ from solver.engines.pattern.columns.cuts import (
 )
 from solver.engines.pattern.columns.integer_master import (
     IntegerMaster,
-    IntegerResult,
     Solution,
     evaluate,
 )
-from solver.engines.pattern.columns.master import (
-    SCALE,
-    Cut,
-    Master,
-    MasterResult,
-    PatternUse,
-)
+from solver.engines.pattern.columns.master import SCALE, Cut, Master, MasterResult
 from solver.engines.pattern.columns.model import PatternModel, count_devices
-from solver.engines.pattern.columns.objective import (
-    Floor,
-    Objective,
-    bound_trivially,
-)
+from solver.engines.pattern.columns.objective import Floor, Objective, bound_trivially
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.rounding import round_down, solve_relaxation
 
@@ -106,8 +95,7 @@ class ColumnGeneration:
             limit = (self._budget.remaining - TIGHTEN_WORK) * share
             if not counts_only_gangs:
                 limit = LATER_WORK
-            fixed = [use for use in self.best.uses if use[0] not in patterns_by_class]
-            self._keep_better(self._improve(patterns_by_class, fixed, limit))
+            self._improve(patterns_by_class, self._floors, self.best, limit)
         # Finally tighten the bound: what is left of the gap is that gangs are whole.
         if counts_only_gangs and self.best is not None:
             self._tighten()
@@ -146,20 +134,20 @@ class ColumnGeneration:
     def _improve(
         self,
         patterns_by_class: dict[int, list[Pattern]],
-        fixed: Sequence[PatternUse],
+        floors: Sequence[Floor],
+        hint: Solution,
         limit: float,
-    ) -> IntegerResult:
-        """Decide some classes and all gangs anew; `fixed`: what the others use."""
+    ) -> None:
+        """Decide some classes and all gangs anew; the others keep what they use."""
+        uses = () if self.best is None else self.best.uses
+        fixed = [use for use in uses if use[0] not in patterns_by_class]
         integer_master = IntegerMaster(self._model.data, patterns_by_class, fixed)
-        integer_master.add_floors(self._floors)
-        if self.best is not None:
-            integer_master.hint(self.best)
-        return integer_master.solve(self._objective, self.bound, self._budget, limit)
-
-    def _keep_better(self, result: IntegerResult) -> None:
-        if result.solution is None:
-            return
-        if self.best is None or result.value > self.value:
+        integer_master.add_floors(floors)
+        integer_master.hint(hint)
+        result = integer_master.solve(self._objective, self.bound, self._budget, limit)
+        if result.solution is not None and (
+            self.best is None or result.value > self.value
+        ):
             self.best, self.value = result.solution, result.value
 
     # --- gangs are whole -----------------------------------------------------------
@@ -174,8 +162,8 @@ class ColumnGeneration:
     def _tighten(self) -> None:
         """Aim at better gangs until there are none, or the nodes cannot take them.
 
-        Each round either cuts the target off, finds an answer as good, or leaves it
-        and aims lower; the last lets a gap stay.
+        Each round cuts the target off, finds a better answer, or gives the target up
+        and aims lower. The last leaves a gap between value and bound.
         """
         target = self.bound
         for _ in range(MAX_TARGETS):
@@ -218,13 +206,8 @@ class ColumnGeneration:
         former_value = self.value
         neighborhoods = self._pool.split_into_neighborhoods(())
         patterns_by_class = neighborhoods[0] if neighborhoods else {}
-        uses = self.best.uses if self.best is not None else ()
-        fixed = [use for use in uses if use[0] not in patterns_by_class]
-        integer_master = IntegerMaster(self._model.data, patterns_by_class, fixed)
         better = Floor(self._objective, former_value + 1)
-        integer_master.add_floors((*self._floors, better))
-        integer_master.hint(Solution(tuple(gangs), tuple(uses)))
-        self._keep_better(
-            integer_master.solve(self._objective, self.bound, self._budget, TARGET_WORK)
-        )
+        uses = () if self.best is None else self.best.uses
+        hint = Solution(tuple(gangs), tuple(uses))
+        self._improve(patterns_by_class, (*self._floors, better), hint, TARGET_WORK)
         return self.value > former_value

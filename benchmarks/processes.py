@@ -36,17 +36,17 @@ class Usage(Struct, frozen=True):
 
 def processes_of(plane: ControlPlane, stack: Stack | None = None) -> dict[str, int]:
     """Name the processes of a benchmark; its own is `benchmark`."""
-    found = {"benchmark": os.getpid()}
-    found |= {
+    pids = {"benchmark": os.getpid()}
+    pids |= {
         name: program.pid
         for name, program in plane.programs.items()
         if program.pid is not None
     }
     if stack is not None:
-        found |= {name: process.pid for name, process in stack.processes.items()}
+        pids |= {name: process.pid for name, process in stack.processes.items()}
         if stack.nats.pid is not None:
-            found["nats-server"] = stack.nats.pid
-    return found
+            pids["nats-server"] = stack.nats.pid
+    return pids
 
 
 def usage(pids: Mapping[str, int]) -> Usage:

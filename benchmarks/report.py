@@ -23,11 +23,11 @@ def arguments(what: str) -> argparse.Namespace:
 
 def parser(what: str) -> argparse.ArgumentParser:
     """Make what reads the arguments that all benchmarks have."""
-    found = argparse.ArgumentParser(description=what)
-    found.add_argument("--size", choices=("small", "full"), default="small")
-    found.add_argument("--seed", type=int, default=1)
-    found.add_argument("--json", type=Path, help="write the rows here, too")
-    return found
+    arguments = argparse.ArgumentParser(description=what)
+    arguments.add_argument("--size", choices=("small", "full"), default="small")
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--json", type=Path, help="write the rows here, too")
+    return arguments
 
 
 def report(name: str, options: argparse.Namespace, rows: Sequence[Row]) -> None:

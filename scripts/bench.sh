@@ -3,7 +3,7 @@
 # Usage: scripts/bench.sh small|full
 set -euo pipefail
 mkdir -p build/benchmarks
-for name in bus.decisions bus.arrivals solver.soak solver.incremental openb \
+for name in bus.decisions bus.arrivals bus.soak solver.incremental openb \
   solver.scale solver.selectors solver.semantics solver.upstream_rate \
   cluster.claim_writes cluster.watch_state cluster.slices cluster.gang_gates \
   cluster.rate cluster.families cluster.admin_load; do

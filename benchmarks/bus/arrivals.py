@@ -45,9 +45,9 @@ class Arrivals:
 
     async def _arrive(self) -> GangUID:
         self._number += 1
-        asked = submission(self._number, self._draw)
-        await self._gangs.submit(asked)
-        return asked.uid
+        gang = submission(self._number, self._draw)
+        await self._gangs.submit(gang)
+        return gang.uid
 
     async def run(self, seconds: float, slices: int) -> list[Row]:
         """Let gangs come and go; a row a slice, and one for all."""
@@ -84,14 +84,14 @@ class Arrivals:
             await self._gangs.release(self._draw.choice(list(holding)))
 
     def _row(self, uids: list[GangUID]) -> Row:
-        known = self._gangs.seconds
-        seconds = [known[uid] for uid in uids if uid in known] or [0.0]
+        seconds_of = self._gangs.seconds
+        seconds = [seconds_of[uid] for uid in uids if uid in seconds_of] or [0.0]
         return {
             "gangs": len(uids),
             "p50 ms": percentile(seconds, 0.5) * 1000,
             "p99 ms": percentile(seconds, 0.99) * 1000,
             "max ms": max(seconds) * 1000,
-            "unanswered": sum(uid not in known for uid in uids),
+            "unanswered": sum(uid not in seconds_of for uid in uids),
             "waiting": self._gangs.waiting,
             "held": sum(self._gangs.holding.values()),
             "released": len(self._gangs.released),

@@ -46,10 +46,10 @@ class Client:
         """Gangs that hold nothing and are not over."""
         return len(self._submitted) - len(self.holding) - len(self.released)
 
-    async def submit(self, asked: SubmitGang) -> None:
+    async def submit(self, gang: SubmitGang) -> None:
         """Submit a gang."""
-        self._submitted[asked.uid] = time.perf_counter()
-        await self._bus.publish(Outgoing.of(topics.SUBMISSIONS, asked))
+        self._submitted[gang.uid] = time.perf_counter()
+        await self._bus.publish(Outgoing.of(topics.SUBMISSIONS, gang))
 
     async def release(self, uid: GangUID) -> None:
         """Say that a gang's work is done."""
@@ -99,11 +99,11 @@ class Client:
 @asynccontextmanager
 async def client(bus: Bus) -> AsyncIterator[Client]:
     """Follow decisions while the block runs."""
-    found, stop = Client(bus), asyncio.Event()
-    follower = asyncio.create_task(found.follow(stop))
+    gangs, stop = Client(bus), asyncio.Event()
+    follower = asyncio.create_task(gangs.follow(stop))
     await asyncio.sleep(0.5)
     try:
-        yield found
+        yield gangs
     finally:
         stop.set()
         await follower

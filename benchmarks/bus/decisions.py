@@ -34,14 +34,14 @@ async def measure(
     draw, seconds, allocated = random.Random(seed), list[float](), 0
     async with client(bus) as gangs:
         for number in range(1, count + 1):
-            asked = submission(number, draw, most_pods=most_pods)
-            await gangs.submit(asked)
-            seconds.append(await gangs.answered(asked.uid))
-            is_in = asked.uid in gangs.holding
+            gang = submission(number, draw, most_pods=most_pods)
+            await gangs.submit(gang)
+            seconds.append(await gangs.answered(gang.uid))
+            is_in = gang.uid in gangs.holding
             allocated += is_in
             if number > kept or not is_in:
-                await gangs.release(asked.uid)
-                await gangs.over(asked.uid)
+                await gangs.release(gang.uid)
+                await gangs.over(gang.uid)
     return seconds, allocated
 
 

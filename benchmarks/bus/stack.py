@@ -83,9 +83,9 @@ async def _leads(bus: Bus, process: subprocess.Popen[bytes], log: Path) -> None:
 async def fill(bus: Bus, fleet: Iterable[DevicesAnnounced]) -> None:
     """Put a fleet and its class on the bus."""
     await bus.publish_many([inventory(message) for message in fleet])
-    seen = observed_class()
-    subject = topics.STATE.subject(CLUSTER, seen.kind, seen.key)
-    data = topics.STATE.codec.encode(seen)
+    device_class = observed_class()
+    subject = topics.STATE.subject(CLUSTER, device_class.kind, device_class.key)
+    data = topics.STATE.codec.encode(device_class)
     await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
 
 

@@ -128,7 +128,7 @@ class Run(Struct, frozen=True, kw_only=True):
     ) -> Row:
         began_s = time.time()
         before = usage(processes_of(self.plane, self.stack))
-        known = set(self.seen.times.get(CREATED, ()))
+        earlier_pods = set(self.seen.times.get(CREATED, ()))
         await self._create(jobs, rate)
         milestone, pods, limit_s = wait
         with contextlib.suppress(TimeoutError):  # the row says how many did not
@@ -136,7 +136,7 @@ class Run(Struct, frozen=True, kw_only=True):
         seconds = used(before, usage(before.pids))
         shown = ("publisher", "kube-apiserver", "others had")
         return {
-            **self._row(phase, known, pods),
+            **self._row(phase, earlier_pods, pods),
             "phase s": time.time() - began_s,
             **{name: seconds[name] for name in shown if name in seconds},
         }
@@ -147,10 +147,10 @@ class Run(Struct, frozen=True, kw_only=True):
             await asyncio.sleep(began_s + number / rate - time.time())
             await self.kube.create(job)
 
-    def _row(self, phase: str, known: set[str], pods: int) -> Row:
+    def _row(self, phase: str, earlier_pods: set[str], pods: int) -> Row:
         """Describe the pods of a phase that run or ran."""
         times = self.seen.times
-        started = [name for name in times.get(RUNNING, {}) if name not in known]
+        started = [name for name in times.get(RUNNING, {}) if name not in earlier_pods]
         made = {name: [times[point][name] for point in STARTED] for name in started}
         seconds = [points[-1] - points[0] for points in made.values()] or [0.0]
         parts = zip(*(_differences(points) for points in made.values()), strict=True)
@@ -212,7 +212,7 @@ async def run(load: Load, limits: str, way: str) -> list[Row]:
             async with (
                 kubelet.running(kube, nodes),
                 _stack(plane, kube, way) as stack,
-                watched(kube, NAMESPACE) as seen,
+                watched(kube, NAMESPACE) as milestones,
             ):
                 spec = objects.requests(setup.DRIVER)
                 template = objects.template(NAMESPACE, setup.TEMPLATE, spec)
@@ -226,7 +226,7 @@ async def run(load: Load, limits: str, way: str) -> list[Row]:
                     way=way,
                     plane=plane,
                     kube=kube,
-                    seen=seen,
+                    seen=milestones,
                     stack=stack,
                 )
                 return [await under.fill(), await under.churn()]
@@ -252,9 +252,9 @@ def main() -> None:
     rows: list[Row] = []
     for limits in options.limits or LIMITS[options.size]:
         for way in (ALONE, OURS):
-            found = asyncio.run(run(LOADS[options.size], limits, way))
-            print_table(found)  # a whole run takes most of an hour
-            rows += found
+            way_rows = asyncio.run(run(LOADS[options.size], limits, way))
+            print_table(way_rows)  # a whole run takes most of an hour
+            rows += way_rows
     write("admin_load", options, print_tables({"pod start": rows}))
 
 

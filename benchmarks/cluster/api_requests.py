@@ -24,13 +24,13 @@ OURS = (
 
 async def requests(kube: Kube) -> Counter[str]:
     """Count all requests until now, by `VERB resource/subresource`."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for labels, value in _LINE.findall(await kube.text("/metrics")):
         given = dict(_LABEL.findall(labels))
         resource = "/".join(filter(None, (given["resource"], given["subresource"])))
         if resource:
-            found[f"{given['verb']} {resource}"] += int(float(value))
-    return found
+            counts[f"{given['verb']} {resource}"] += int(float(value))
+    return counts
 
 
 def per_pod(counts: Counter[str], pods: int) -> Row:

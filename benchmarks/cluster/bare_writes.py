@@ -68,8 +68,8 @@ async def open_gates(kube: Kube, namespace: str, kubeconfig: str) -> float:
         device = f"dev-{number % DEVICES_EACH}"
         (key,) = claim_keys(pod).values()
         ref = PodRef(name=pod.metadata.name, uid=pod.metadata.uid)
-        wanted = _allocation(node, device)
-        allocations.append(patches.allocate(claims[key], wanted, [ref], now))
+        allocation = _allocation(node, device)
+        allocations.append(patches.allocate(claims[key], allocation, [ref], now))
         notes = {GANG_UID: _UID, ATTEMPT: "1", SOLVE: _UID, INDEX: f"pod/{number}"}
         gates.append(patches.open_gate(pod, NodeName(node), notes))
     return await send(kubeconfig, [_writes(allocations), _writes(gates)])
@@ -121,10 +121,10 @@ def _writes(planned: Iterable[Patch]) -> list[Write]:
 
 async def _claims(kube: Kube, namespace: str) -> dict[str, ResourceClaim]:
     listed = await kube.list(RESOURCE, "ResourceClaim", namespace)
-    found = [
+    claims = [
         claim for raw in listed if isinstance(claim := _decoded(raw), ResourceClaim)
     ]
-    return {f"{namespace}/{claim.metadata.name}": claim for claim in found}
+    return {f"{namespace}/{claim.metadata.name}": claim for claim in claims}
 
 
 def _decoded(raw: Json) -> object:

@@ -80,23 +80,23 @@ async def through_aiohttp(
         yield send
 
 
-async def put(send: Send, item: Json, part: Json) -> Json:
+async def put(send: Send, claim: Json, part: Json) -> Json:
     """Write the whole object."""
     subresource = "status" if "status" in part else ""
-    body = {**item, **part}
+    body = {**claim, **part}
     if "metadata" in part:
-        body["metadata"] = {**item["metadata"], **part["metadata"]}
-    path = path_of(item, subresource)
+        body["metadata"] = {**claim["metadata"], **part["metadata"]}
+    path = path_of(claim, subresource)
     answer = await send("PUT", path, msgspec.json.encode(body), "application/json")
     written: Json = msgspec.json.decode(answer)
     return written
 
 
-async def patch(send: Send, item: Json, part: Json) -> Json:
+async def patch(send: Send, claim: Json, part: Json) -> Json:
     """Write what changes."""
-    known = {name: item["metadata"][name] for name in ("uid", "resourceVersion")}
-    body = {**part, "metadata": {**known, **part.get("metadata", {})}}
-    path = path_of(item, "status" if "status" in part else "")
+    observed = {name: claim["metadata"][name] for name in ("uid", "resourceVersion")}
+    body = {**part, "metadata": {**observed, **part.get("metadata", {})}}
+    path = path_of(claim, "status" if "status" in part else "")
     answer = await send("PATCH", path, msgspec.json.encode(body), MERGE)
     written: Json = msgspec.json.decode(answer)
     return written

@@ -50,9 +50,9 @@ async def publish(kube: Kube, sites: dict[str, Site]) -> None:
     for name, site in sites.items():
         made += [objects.node(node, {SITE: name}) for node in site.nodes]
         for number, spec in enumerate(site.slices):
-            item = objects.resource_slice(DRIVER, spec["nodeName"], ())
-            item["metadata"]["name"] += f"-{number}"
-            made.append({**item, "spec": spec})
+            slice_object = objects.resource_slice(DRIVER, spec["nodeName"], ())
+            slice_object["metadata"]["name"] += f"-{number}"
+            made.append({**slice_object, "spec": spec})
     await setup.create(kube, made)
 
 
@@ -107,8 +107,8 @@ async def bind(kube: Kube, way: str, sites: dict[str, Site]) -> list[Row]:
         for name, site in sites.items():
             for pod, spec in zip(_pods(name, site), site.claims, strict=True):
                 await kube.create(objects.claim(namespace, pod, spec))
-            for item in WAYS[way](namespace, name, site):
-                await kube.create(item)
+            for resource in WAYS[way](namespace, name, site):
+                await kube.create(resource)
         pods, quiet_since_s = await _settled(kube, namespace)
         bound = Counter(
             pod["spec"]["nodeSelector"][SITE]
@@ -123,15 +123,15 @@ async def bind(kube: Kube, way: str, sites: dict[str, Site]) -> list[Row]:
 
 async def _settled(kube: Kube, namespace: str) -> tuple[list[Json], float]:
     """Wait until nothing changes any more; gives the pods, and since when."""
-    seen: dict[str, str] = {}
+    state_by_pod: dict[str, str] = {}
     since_s = time.time()
     until_s = since_s + LIMIT_S
     pods = []
     while time.time() < min(until_s, since_s + QUIET_S):
         pods = await kube.list("v1", "Pod", namespace)
         now = {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in pods}
-        if now != seen or not all(map(_was_tried, pods)):
-            seen, since_s = now, time.time()
+        if now != state_by_pod or not all(map(_was_tried, pods)):
+            state_by_pod, since_s = now, time.time()
         if pods and all(now.values()):
             break
         await asyncio.sleep(0.5)
@@ -189,10 +189,10 @@ async def measure(plane: ControlPlane, count: int) -> list[Row]:
 
 def main() -> None:
     """Print the table."""
-    found = parser(__doc__ or "")
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("--sites", type=int)
-    options = found.parse_args()
+    arguments = parser(__doc__ or "")
+    arguments.formatter_class = argparse.RawDescriptionHelpFormatter
+    arguments.add_argument("--sites", type=int)
+    options = arguments.parse_args()
     with setup.control_plane(NATIVE) as plane:
         rows = asyncio.run(measure(plane, options.sites or SITES[options.size]))
     write("cluster_families", options, print_tables({"gangs bound": rows}))

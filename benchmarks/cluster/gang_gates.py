@@ -93,37 +93,39 @@ class Measurement:
     async def bare(self) -> Round:
         """Open the gates of a gang by a bare loop."""
         kubeconfig = str(self._plane.kubeconfig())
-        async with self._gang() as (namespace, seen):
+        async with self._gang() as (namespace, milestones):
             pids = processes_of(self._plane)
             before, counted = usage(pids), await requests(self._kube)
             began_s = await self._create(namespace)
-            await seen.until(CLAIMED, self._pods, LIMIT_S)
+            await milestones.until(CLAIMED, self._pods, LIMIT_S)
             await bare_writes.prepare(self._kube, namespace, kubeconfig)
-            await seen.until(PREPARED, self._pods, LIMIT_S)
+            await milestones.until(PREPARED, self._pods, LIMIT_S)
             sent_s = await bare_writes.open_gates(self._kube, namespace, kubeconfig)
-            return await self._finish(BARE, seen, (began_s, sent_s), before, counted)
+            return await self._finish(
+                BARE, milestones, (began_s, sent_s), before, counted
+            )
 
     async def ours(self) -> Round:
         """Let Moorings do it."""
         async with (
             setup.moorings(self._plane, self._kube) as (stack, bus),
-            self._gang() as (namespace, seen),
-            _bus_watched(bus, namespace, seen),
+            self._gang() as (namespace, milestones),
+            _bus_watched(bus, namespace, milestones),
         ):
             pids = processes_of(self._plane, stack)
             before, counted = usage(pids), await requests(self._kube)
             began_s = await self._create(namespace)
-            await seen.until(OPEN, self._pods, LIMIT_S)
-            times = (began_s, seen.last(DECIDED))
-            return await self._finish(OURS_NAME, seen, times, before, counted)
+            await milestones.until(OPEN, self._pods, LIMIT_S)
+            times = (began_s, milestones.last(DECIDED))
+            return await self._finish(OURS_NAME, milestones, times, before, counted)
 
     @asynccontextmanager
     async def _gang(self) -> AsyncIterator[tuple[str, Milestones]]:
         async with (
             setup.namespace(self._kube) as namespace,
-            watched(self._kube, namespace) as seen,
+            watched(self._kube, namespace) as milestones,
         ):
-            yield namespace, seen
+            yield namespace, milestones
 
     async def _create(self, namespace: str) -> float:
         began_s = time.time()
@@ -134,21 +136,21 @@ class Measurement:
     async def _finish(
         self,
         way: str,
-        seen: Milestones,
+        milestones: Milestones,
         times: tuple[float, float],
         before: Usage,
         counted: Counter[str],
     ) -> Round:
         """Wait for kube-scheduler; processors are counted until the gates opened."""
-        await seen.until(OPEN, self._pods, LIMIT_S)
+        await milestones.until(OPEN, self._pods, LIMIT_S)
         seconds = used(before, usage(before.pids))
-        await seen.until(BOUND, self._pods, LIMIT_S)
+        await milestones.until(BOUND, self._pods, LIMIT_S)
         began_s, decided_s = times
         return Round(
             way=way,
             began_s=began_s,
             decided_s=decided_s,
-            seen=seen,
+            seen=milestones,
             used=seconds,
             requests=await requests(self._kube) - counted,
         )
@@ -156,7 +158,7 @@ class Measurement:
 
 @asynccontextmanager
 async def _bus_watched(
-    bus: Bus, namespace: str, seen: Milestones
+    bus: Bus, namespace: str, milestones: Milestones
 ) -> AsyncIterator[None]:
     """Note when gangs of the namespace were submitted and decided."""
     stop = asyncio.Event()
@@ -164,8 +166,8 @@ async def _bus_watched(
     async def follow(topic: Topic[Any], milestone: str) -> None:
         below = topic.subjects_below(CLUSTER, namespace)
         async for page in bus.follow(topic.stream, [below], stop):
-            for item in page.messages:
-                seen.note(milestone, item.subject, item.time_s)
+            for received in page.messages:
+                milestones.note(milestone, received.subject, received.time_s)
 
     tasks = [
         asyncio.create_task(follow(SUBMISSIONS, SUBMITTED)),
@@ -180,41 +182,41 @@ async def _bus_watched(
 
 async def measure(plane: ControlPlane, pods: int, rounds: int) -> list[Round]:
     """Measure both ways in every round, so that a busy moment hits both."""
-    found = []
+    done: list[Round] = []
     async with plane.client() as kube:
         await setup.create_fleet(kube, -(-pods // setup.DEVICES_EACH) + 2)
         await Measurement(plane, kube, WARM).bare()  # nobody is measured cold
         measurement = Measurement(plane, kube, pods)
         for _ in range(rounds):
-            found += [await measurement.bare(), await measurement.ours()]
-    return found
+            done += [await measurement.bare(), await measurement.ours()]
+    return done
 
 
-def times_of(found: Round, bare: Round) -> Row:
+def times_of(measured: Round, bare: Round) -> Row:
     """Give the row of a round; `bare` is the loop of the same one."""
-    pods = found.seen.count(OPEN)
-    row: dict[str, str | float | int] = {"way": found.way, "pods": pods}
+    pods = measured.seen.count(OPEN)
+    row: dict[str, str | float | int] = {"way": measured.way, "pods": pods}
     for name in COLUMNS:
-        if name in found.seen.times:
-            row[f"{name} s"] = found.seen.last(name) - found.began_s
-    if SUBMITTED in found.seen.times:
-        row["deciding s"] = found.seen.last(DECIDED) - found.seen.last(SUBMITTED)
+        if name in measured.seen.times:
+            row[f"{name} s"] = measured.seen.last(name) - measured.began_s
+    if SUBMITTED in measured.seen.times:
+        row["deciding s"] = measured.seen.last(DECIDED) - measured.seen.last(SUBMITTED)
         row["by claims %"] = (
             100
-            * (found.seen.last(CLAIMED) - found.began_s)
-            / (found.seen.last(OPEN) - found.began_s)
+            * (measured.seen.last(CLAIMED) - measured.began_s)
+            / (measured.seen.last(OPEN) - measured.began_s)
         )
-    row["gates/s"] = found.rate
-    row["share %"] = 100 * found.rate / bare.rate
+    row["gates/s"] = measured.rate
+    row["share %"] = 100 * measured.rate / bare.rate
     return row
 
 
 def main() -> None:
     """Print the tables."""
-    found = parser(__doc__ or "")
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("--pods", type=int)
-    options = found.parse_args()
+    arguments = parser(__doc__ or "")
+    arguments.formatter_class = argparse.RawDescriptionHelpFormatter
+    arguments.add_argument("--pods", type=int)
+    options = arguments.parse_args()
     pods = options.pods or PODS[options.size]
     with setup.control_plane(Options()) as plane:
         rounds = asyncio.run(measure(plane, pods, ROUNDS[options.size]))

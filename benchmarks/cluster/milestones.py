@@ -61,7 +61,7 @@ class Milestones:
 @asynccontextmanager
 async def watched(kube: Kube, namespace: str) -> AsyncIterator[Milestones]:
     """Watch pods and claims of a namespace while the block runs."""
-    found = Milestones()
+    milestones = Milestones()
     kinds = {"Pod": "v1", "ResourceClaim": RESOURCE}
     async with asyncio.TaskGroup() as tasks:
         watches = []
@@ -69,27 +69,31 @@ async def watched(kube: Kube, namespace: str) -> AsyncIterator[Milestones]:
             path = path_of(named(version, kind, "", namespace))
             listed = await kube.request("GET", path, limit="1")
             place = listed["metadata"]["resourceVersion"]
-            watches.append(tasks.create_task(_watch(kube, path, place, found)))
-        yield found
+            watches.append(tasks.create_task(_watch(kube, path, place, milestones)))
+        yield milestones
         for watch in watches:
             watch.cancel()
 
 
-async def _watch(kube: Kube, path: str, place: str, found: Milestones) -> None:
+async def _watch(kube: Kube, path: str, place: str, milestones: Milestones) -> None:
     """Note what is seen; the API server ends the watch of a client that is slow."""
     while True:
         async with aclosing(kube.watch(path, place)) as events:
             async for event in events:
-                item, now = event["object"], time.time()
-                place = item["metadata"]["resourceVersion"]
+                resource, now = event["object"], time.time()
+                place = resource["metadata"]["resourceVersion"]
                 if event["type"] != "DELETED":
-                    for milestone in _reached(item):
-                        found.note(milestone, item["metadata"]["name"], now)
+                    for milestone in _reached(resource):
+                        milestones.note(milestone, resource["metadata"]["name"], now)
 
 
-def _reached(item: Json) -> Iterator[str]:
-    meta, spec, status = item["metadata"], item["spec"], item.get("status", {})
-    if item["kind"] == "ResourceClaim":
+def _reached(resource: Json) -> Iterator[str]:
+    meta, spec, status = (
+        resource["metadata"],
+        resource["spec"],
+        resource.get("status", {}),
+    )
+    if resource["kind"] == "ResourceClaim":
         yield CLAIMED
         if FINALIZER in meta.get("finalizers", ()):
             yield PREPARED

@@ -81,18 +81,18 @@ async def bind(
     plane: ControlPlane, kube: Kube, way: str, pods: int, stack: Stack | None
 ) -> Round:
     """Create the pods and wait until all are bound."""
-    async with setup.namespace(kube) as name, watched(kube, name) as seen:
+    async with setup.namespace(kube) as name, watched(kube, name) as milestones:
         made = setup.pods(name, sizes_of(way, pods), gated=stack is not None)
         counted = await requests(kube)
         before = usage(processes_of(plane, stack))
         began_s = time.time()
         await setup.create(kube, made)
-        await seen.until(BOUND, pods, LIMIT_S)
+        await milestones.until(BOUND, pods, LIMIT_S)
         seconds = used(before, usage(before.pids))
         return Round(
             way=way,
             began_s=began_s,
-            seen=seen,
+            seen=milestones,
             used=seconds,
             requests=await requests(kube) - counted,
         )
@@ -102,7 +102,7 @@ async def measure(
     plane: ControlPlane, nodes: int, pods: int, rounds: int
 ) -> list[list[Round]]:
     """Go every way in every round, so that a busy moment hits all alike."""
-    found = []
+    done: list[list[Round]] = []
     async with plane.client() as kube:
         await setup.create_fleet(kube, nodes)
         await bind(plane, kube, ALONE, WARM, None)
@@ -113,22 +113,22 @@ async def measure(
                     await bind(plane, kube, way, pods, stack)
                     for way in (LONE, EIGHTS, ONE)
                 ]
-            found.append(made)
-    return found
+            done.append(made)
+    return done
 
 
-def times_of(found: Round, alone: Round) -> Row:
+def times_of(measured: Round, alone: Round) -> Row:
     """Give a row; `alone` is kube-scheduler in the same round."""
     seconds = {
-        f"{name} s": found.seen.last(name) - found.began_s
+        f"{name} s": measured.seen.last(name) - measured.began_s
         for name in (CREATED, CLAIMED, OPEN, BOUND)
     }
     return {
-        "way": found.way,
-        "pods": found.seen.count(BOUND),
+        "way": measured.way,
+        "pods": measured.seen.count(BOUND),
         **seconds,
-        "pods/s": found.rate,
-        "share %": 100 * found.rate / alone.rate,
+        "pods/s": measured.rate,
+        "share %": 100 * measured.rate / alone.rate,
     }
 
 
@@ -146,11 +146,11 @@ def shares(rounds: Sequence[Sequence[Round]]) -> list[Row]:
 
 def main() -> None:
     """Print the tables."""
-    found = parser(__doc__ or "")
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("--pods", type=int)
-    found.add_argument("--rounds", type=int)
-    options = found.parse_args()
+    arguments = parser(__doc__ or "")
+    arguments.formatter_class = argparse.RawDescriptionHelpFormatter
+    arguments.add_argument("--pods", type=int)
+    arguments.add_argument("--rounds", type=int)
+    options = arguments.parse_args()
     nodes, pods = NODES[options.size], options.pods or PODS[options.size]
     with setup.control_plane(Options()) as plane:
         rounds = asyncio.run(

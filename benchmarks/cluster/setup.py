@@ -72,11 +72,11 @@ async def create_fleet(kube: Kube, count: int) -> None:
 
 async def create(kube: Kube, items: Iterable[Json]) -> None:
     """Create objects, so many at a time, in their order."""
-    left = iter(items)
+    remaining = iter(items)
 
     async def work() -> None:
-        for item in left:
-            await kube.create(item)
+        for resource in remaining:
+            await kube.create(resource)
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(IN_FLIGHT):
@@ -113,17 +113,17 @@ async def empty(kube: Kube, name: str) -> None:
 
 def pods(namespace: str, sizes: Iterable[int], *, gated: bool) -> list[Json]:
     """Make pods of one device: for each size a gang, or a lone pod if it is 1."""
-    found = []
+    made = []
     for number, size in enumerate(sizes):
         gang: dict[str, Any] = {"gang": f"g{number}", "size": size} if size > 1 else {}
         for index in range(size):
             name, templates = f"p{number}-{index}", {"r": TEMPLATE}
-            found.append(
+            made.append(
                 gang_pod(namespace, name, templates=templates, **gang)
                 if gated
                 else objects.pod(namespace, name, templates=templates)
             )
-    return found
+    return made
 
 
 @asynccontextmanager

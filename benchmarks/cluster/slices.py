@@ -79,11 +79,11 @@ class Slices:
             )
 
 
-def sick(item: Json) -> int:
+def sick(slice_object: Json) -> int:
     """Count the devices of a slice that are tainted because they are not healthy."""
     return sum(
         taint["key"] == TAINT.key
-        for device in item["spec"]["devices"]
+        for device in slice_object["spec"]["devices"]
         for taint in device.get("taints", ())
     )
 
@@ -106,8 +106,8 @@ def bare(announced: DevicesAnnounced) -> Json:
     """Give the slice of a node as it is created, of another driver."""
     (pool,) = announced.pools
     other = replace(pool, driver=DriverName("bare.example.com"))
-    wanted = lay_out(other, announced.node, {}, owned=True)
-    (step,) = plan_slices(wanted, (), now="2026-01-01T00:00:00Z")
+    planned = lay_out(other, announced.node, {}, owned=True)
+    (step,) = plan_slices(planned, (), now="2026-01-01T00:00:00Z")
     body = to_kubernetes(step.object)
     body["metadata"]["name"] = f"bare-{announced.node}"  # ours would be taken away
     return body
@@ -141,7 +141,7 @@ async def measure(bus: Bus, api: KubernetesApi, fleet: list[DevicesAnnounced]) -
         await bus.publish(health(judged(fleet[number % count])))
         await slices.until(count=count, sick=0)
     began = perf_counter()
-    await bus.publish_many([health(judged(item, 7)) for item in fleet])
+    await bus.publish_many([health(judged(announced, 7)) for announced in fleet])
     await slices.until(count=count, sick=count)
     all_s = perf_counter() - began
     bare_s = await create_bare(api, rest)
@@ -186,7 +186,7 @@ async def run(control_plane: ControlPlane, folder: Path, nodes: int) -> Row:
     """Measure one size on a control plane of its own."""
     fleet = uniform(nodes)
     async with control_plane.client() as kube:
-        made = (kube.create(objects.node(item.node)) for item in fleet)
+        made = (kube.create(objects.node(announced.node)) for announced in fleet)
         await asyncio.gather(*made)
     async with published(control_plane, folder) as (bus, api):
         return await measure(bus, api, fleet)

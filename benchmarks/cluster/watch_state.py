@@ -66,8 +66,8 @@ async def _all(work: Iterable[Awaitable[object]]) -> None:
     todo = iter(work)
 
     async def some() -> None:
-        for item in todo:
-            await item
+        for awaitable in todo:
+            await awaitable
 
     await asyncio.gather(*(some() for _ in range(32)))
 
@@ -82,7 +82,7 @@ def _node(number: int) -> Json:
 
 
 def _slice(number: int) -> Json:
-    found = []
+    devices = []
     for index in range(8):
         attributes = {
             "model": {"string": "a100"},
@@ -93,8 +93,8 @@ def _slice(number: int) -> Json:
         }
         capacity = {"memory": {"value": "80Gi"}}
         device = {"name": f"gpu-{index}", "attributes": attributes}
-        found.append({**device, "capacity": capacity})
-    return objects.resource_slice(DRIVER, f"node-{number:05}", found)
+        devices.append({**device, "capacity": capacity})
+    return objects.resource_slice(DRIVER, f"node-{number:05}", devices)
 
 
 async def _allocated(api: KubernetesApi, number: int, nodes: int) -> None:
@@ -200,18 +200,18 @@ async def changes(
     subject = topics.STATE.subject(CLUSTER, NODE.name, "node-00000")
     subscription = await server_.subscribe(subject, cb=note)
     await server_.flush()
-    found: dict[str, list[float]] = {name: [] for name in came}
+    seconds_by_subscriber: dict[str, list[float]] = {name: [] for name in came}
     for number in range(rounds):
         body = {"metadata": {"labels": {"round": str(number)}}}
         await api.patch(NODE, "node-00000", body)
         answered_s = time.perf_counter()
         for name, queue in came.items():
-            found[name].append(await queue.get() - answered_s)
+            seconds_by_subscriber[name].append(await queue.get() - answered_s)
         await asyncio.sleep(0.05)
     await subscription.unsubscribe()
     stop.set()
     await watching
-    return found
+    return seconds_by_subscriber
 
 
 async def measure(
@@ -231,15 +231,15 @@ async def measure(
         client = await nats.connect(url)
         for start in ("first", "again"):
             log = folder / f"{start}.log"
-            async with publisher(kubeconfig, url, client, count, log) as found:
+            async with publisher(kubeconfig, url, client, count, log) as measured:
                 late = await changes(api, client, CHANGES)
                 row: Row = {
                     "start": start,
                     "objects": count,
-                    "compared s": found.compared_s,
-                    "complete s": found.complete_s,
-                    "publisher CPU s": found.cpu_s,
-                    "peak MiB": found.peak_mib(),
+                    "compared s": measured.compared_s,
+                    "complete s": measured.complete_s,
+                    "publisher CPU s": measured.cpu_s,
+                    "peak MiB": measured.peak_mib(),
                     "watch p50 ms": 1000 * percentile(late["watch"], 0.5),
                     "bus p50 ms": 1000 * percentile(late["bus"], 0.5),
                     "bus p99 ms": 1000 * percentile(late["bus"], 0.99),

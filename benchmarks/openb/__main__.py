@@ -65,13 +65,13 @@ def rows(run: Run) -> Iterator[Row]:
     """Measure every policy."""
     for name, make in PEERS.items():
         if run.wanted in name:
-            found = [peer_outcome(run, make, seed) for seed in run.seeds]
-            yield {"scope": run.scope, **row(name, 1, found)}
+            outcomes = [peer_outcome(run, make, seed) for seed in run.seeds]
+            yield {"scope": run.scope, **row(name, 1, outcomes)}
     if run.wanted in OURS:
         with SelectorEvaluator() as evaluator:
             for batch in run.batches:
-                found = [our_outcome(run, evaluator, s, batch) for s in run.seeds]
-                yield {"scope": run.scope, **row(OURS, batch, found)}
+                outcomes = [our_outcome(run, evaluator, s, batch) for s in run.seeds]
+                yield {"scope": run.scope, **row(OURS, batch, outcomes)}
 
 
 def peer_outcome(run: Run, make: MakePeer, seed: int) -> Outcome:
@@ -93,38 +93,42 @@ def our_outcome(
 
 def options() -> argparse.Namespace:
     """Read the command line."""
-    known = parser(__doc__ or "")
-    known.add_argument("--seeds", type=int, help="how many; the first is --seed")
-    known.add_argument("--part", type=int, default=SMALL_PART, help="of small: 1 in N")
-    known.add_argument("--policy", default="", help="only those with this in the name")
-    known.add_argument(
+    arguments = parser(__doc__ or "")
+    arguments.add_argument("--seeds", type=int, help="how many; the first is --seed")
+    arguments.add_argument(
+        "--part", type=int, default=SMALL_PART, help="of small: 1 in N"
+    )
+    arguments.add_argument(
+        "--policy", default="", help="only those with this in the name"
+    )
+    arguments.add_argument(
         "--batch",
         type=int,
         nargs="*",
         default=BATCHES,
         help="pods that we decide at once",
     )
-    known.add_argument("--scope", choices=SCOPES, help="only this")
-    return known.parse_args()
+    arguments.add_argument("--scope", choices=SCOPES, help="only this")
+    return arguments.parse_args()
 
 
 def main() -> None:
     """Measure and report."""
-    asked = options()
-    small = asked.size == "small"
-    trace = read_trace().part(asked.part) if small else read_trace()
-    count = asked.seeds or (1 if small else 10)
-    found: list[Row] = []
-    for scope in SCOPES if asked.scope is None else (asked.scope,):
+    arguments = options()
+    small = arguments.size == "small"
+    trace = read_trace().part(arguments.part) if small else read_trace()
+    count = arguments.seeds or (1 if small else 10)
+    report_rows: list[Row] = []
+    for scope in SCOPES if arguments.scope is None else (arguments.scope,):
         run = Run(
             scope=scope,
             trace=trace if scope == "all" else trace.devices_only(),
-            seeds=range(asked.seed, asked.seed + count),
-            wanted=asked.policy,
-            batches=asked.batch,
+            seeds=range(arguments.seed, arguments.seed + count),
+            wanted=arguments.policy,
+            batches=arguments.batch,
         )
-        found.extend(rows(run))
-    report("openb", asked, found)
+        report_rows.extend(rows(run))
+    report("openb", arguments, report_rows)
 
 
 if __name__ == "__main__":

@@ -24,10 +24,10 @@ def arrivals(trace: Trace, seed: int, load: float = LOAD) -> list[TracePod]:
     """
     draw = random.Random(seed)
     pods = [pod for pod in trace.pods for _ in range(pod.pods)]
-    known = tuple(pods)
+    choices = tuple(pods)
     asked = sum(pod.asked_milli for pod in pods)
     while True:
-        pod = draw.choice(known)
+        pod = draw.choice(choices)
         if asked + pod.gpu_milli > load * trace.capacity_milli:
             break
         asked += pod.asked_milli

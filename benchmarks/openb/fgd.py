@@ -127,10 +127,10 @@ class FragmentationGradient:
             np.repeat(cpu, MOST_GPUS),
             np.repeat(model, MOST_GPUS),
         ).reshape(-1, MOST_GPUS)
-        found = _scores(before[:, None] - after)
-        found[gpus < pod.gpu_milli] = -1
-        scores.gpu[nodes] = found.argmax(axis=1)
-        scores.score[nodes] = found.max(axis=1)
+        score_of_gpu = _scores(before[:, None] - after)
+        score_of_gpu[gpus < pod.gpu_milli] = -1
+        scores.gpu[nodes] = score_of_gpu.argmax(axis=1)
+        scores.score[nodes] = score_of_gpu.max(axis=1)
 
 
 def _scores(relief: Floats) -> Integers:

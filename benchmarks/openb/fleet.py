@@ -61,8 +61,8 @@ class Fleet:
 
     def idle(self, node: int, count: int) -> tuple[int, ...]:
         """Choose the first whole GPUs of a node."""
-        found = np.flatnonzero(self.gpus[node] == MILLI)[:count]
-        return tuple(int(index) for index in found)
+        indices = np.flatnonzero(self.gpus[node] == MILLI)[:count]
+        return tuple(int(index) for index in indices)
 
     def take(self, pod: TracePod, placement: Placement) -> None:
         """Place a pod.
@@ -76,7 +76,7 @@ class Fleet:
         for index in gpus:
             self.gpus[node, index] -= pod.gpu_milli
         allowed = not pod.models or self.nodes[node].model in pod.models
-        left = min(self.cpu[node], self.memory[node], self.gpus[node].min())
-        if len(set(gpus)) != pod.gpus or not allowed or left < 0:
+        least_left = min(self.cpu[node], self.memory[node], self.gpus[node].min())
+        if len(set(gpus)) != pod.gpus or not allowed or least_left < 0:
             raise ValueError(f"{pod} does not fit on {self.nodes[node]}: {gpus}")
         self.taken.append(node)

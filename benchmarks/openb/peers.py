@@ -68,8 +68,8 @@ class BestFit:
         node = chosen(nodes, (scores - scores.min()) * HIGHEST // spread, self._ties)
         if not pod.shares:
             return Placement(node, fleet.idle(node, pod.gpus))
-        left = fleet.gpus[node]
-        room = np.where(left >= pod.gpu_milli, left, MILLI + 1)
+        free = fleet.gpus[node]
+        room = np.where(free >= pod.gpu_milli, free, MILLI + 1)
         return Placement(node, (int(room.argmin()),))
 
 

@@ -100,21 +100,21 @@ def _outcome(
 
 def row(policy: str, batch: int, outcomes: Sequence[Outcome]) -> Row:
     """Sum up the outcomes of all seeds."""
-    found: dict[str, str | float | int] = {"policy": policy, "batch": batch}
+    cells: dict[str, str | float | int] = {"policy": policy, "batch": batch}
     for index, mark in enumerate(MARKS):
         shares = [outcome.unallocated[index] for outcome in outcomes]
-        found[f"free % at {mark:.0%}"] = _mean(shares)
-        found[f"min-max at {mark:.0%}"] = f"{min(shares):.2f}-{max(shares):.2f}"
+        cells[f"free % at {mark:.0%}"] = _mean(shares)
+        cells[f"min-max at {mark:.0%}"] = f"{min(shares):.2f}-{max(shares):.2f}"
         refused = _mean(outcome.refused[index] for outcome in outcomes)
-        found[f"refused at {mark:.0%}"] = round(refused)
+        cells[f"refused at {mark:.0%}"] = round(refused)
     pods = sum(outcome.pods for outcome in outcomes)
     batches = sum(outcome.batches for outcome in outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes)
-    found["ms per pod"] = seconds / pods * 1000
-    found["ms per batch"] = seconds / batches * 1000
-    found["slowest ms"] = max(outcome.slowest_s for outcome in outcomes) * 1000
-    found["seeds"] = len(outcomes)
-    return found
+    cells["ms per pod"] = seconds / pods * 1000
+    cells["ms per batch"] = seconds / batches * 1000
+    cells["slowest ms"] = max(outcome.slowest_s for outcome in outcomes) * 1000
+    cells["seeds"] = len(outcomes)
+    return cells
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -94,18 +94,18 @@ def read_trace(folder: Path = DATA) -> Trace:
 
 
 def _nodes(folder: Path) -> list[TraceNode]:
-    found: list[TraceNode] = []
+    nodes: list[TraceNode] = []
     for row in _rows(folder / "nodes.csv"):
         for _ in range(int(row["nodes"])):
             node = TraceNode(
-                name=f"openb-node-{len(found):04}",
+                name=f"openb-node-{len(nodes):04}",
                 cpu_milli=int(row["cpu_milli"]),
                 memory_mib=int(row["memory_mib"]),
                 gpus=int(row["gpu"]),
                 model=row["model"],
             )
-            found.append(node)
-    return found
+            nodes.append(node)
+    return nodes
 
 
 def _pods(folder: Path) -> list[TracePod]:

@@ -45,10 +45,10 @@ def direct_alone(problem: Problem, limit_s: float) -> Found:
     solver.parameters.linearization_level = 2
     solver.parameters.max_time_in_seconds = limit_s - (time.perf_counter() - started)
     status = solver.solve(placements.model)
-    known = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+    has_value = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     return Found(
         status=solver.status_name(status).capitalize(),
-        value=round(solver.objective_value) if known else 0,
+        value=round(solver.objective_value) if has_value else 0,
         bound=int(solver.best_objective_bound + 1e-6),
         seconds=time.perf_counter() - started,
         variables=len(placements.model.proto.variables),

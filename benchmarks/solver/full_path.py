@@ -55,9 +55,9 @@ class Decider:
         """Make the Problem of all that waits, hashed."""
         batch = choose_batch(snapshot, ALL)
         gangs = resolve_gangs(snapshot, batch, self._parameters.features)
-        while wanted := wanted_verdicts(snapshot, gangs, self._table, self._expected):
-            verdicts = self._evaluator.evaluate(wanted)
-            self._table = self._table.with_verdicts(wanted, verdicts)
+        while missing := wanted_verdicts(snapshot, gangs, self._table, self._expected):
+            verdicts = self._evaluator.evaluate(missing)
+            self._table = self._table.with_verdicts(missing, verdicts)
         problem = assemble(
             snapshot, gangs, self._table, self._parameters, self._expected
         )

@@ -49,22 +49,24 @@ def problem_of(
     """Make the Problem of all that waits, as the service does."""
     batch = choose_batch(snapshot, BatchLimits())
     gangs = resolve_gangs(snapshot, batch, PARAMETERS.features)
-    while wanted := wanted_verdicts(snapshot, gangs, table):
-        table = table.with_verdicts(wanted, evaluator.evaluate(wanted))
+    while missing := wanted_verdicts(snapshot, gangs, table):
+        table = table.with_verdicts(missing, evaluator.evaluate(missing))
     problem = assemble(snapshot, gangs, table, PARAMETERS)
     assert problem.hash
     return problem, table
 
 
-def answered(cache: PartCache, problem: Problem, known: set[str]) -> tuple[float, int]:
+def answered(
+    cache: PartCache, problem: Problem, known_pages: set[str]
+) -> tuple[float, int]:
     """Read and decide a Problem; gives seconds, and how many pages were new."""
     pages = {page.sha: page.data for page in problem.pages}
-    new = {sha: data for sha, data in pages.items() if sha not in known}
+    new = {sha: data for sha, data in pages.items() if sha not in known_pages}
     started = time.perf_counter()
     allocate(cache.problem(problem.data, new))
     seconds = time.perf_counter() - started
-    known.clear()
-    known.update(pages)
+    known_pages.clear()
+    known_pages.update(pages)
     return seconds, len(new)
 
 
@@ -82,8 +84,8 @@ def run(fleet: list[DevicesAnnounced], repeats: int, seed: int) -> Row:
         started = time.perf_counter()
         problem, table = problem_of(snapshot, SelectorTable(), evaluator)
         first = time.perf_counter() - started
-        cache, known = PartCache(), set[str]()
-        first_answer, _ = answered(cache, problem, known)
+        cache, known_pages = PartCache(), set[str]()
+        first_answer, _ = answered(cache, problem, known_pages)
         seconds, answers, pages = [], [], []
         with_devices = [message for message in fleet if message.pools]
         for _ in range(repeats):
@@ -92,7 +94,7 @@ def run(fleet: list[DevicesAnnounced], repeats: int, seed: int) -> Row:
             snapshot = apply(snapshot, message)
             problem, table = problem_of(snapshot, table, evaluator)
             seconds.append(time.perf_counter() - started)
-            answer, new = answered(cache, problem, known)
+            answer, new = answered(cache, problem, known_pages)
             answers.append(answer)
             pages.append(new)
     return {

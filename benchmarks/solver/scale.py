@@ -68,8 +68,8 @@ def none(nodes: int, seed: int) -> Row:
     with SelectorEvaluator() as evaluator:
         decider = Decider(evaluator)
         for age, when in ((1, "first"), (2, "next")):
-            asked = one_gang(age, pods=10, gpus=8)
-            decided = decider.decide(apply(snapshot, asked, sequence=age))
+            gang = one_gang(age, pods=10, gpus=8)
+            decided = decider.decide(apply(snapshot, gang, sequence=age))
             answer = answer_of(decided)
             row |= {
                 "reasons": answer["reasons"],
@@ -81,9 +81,9 @@ def none(nodes: int, seed: int) -> Row:
     return {**row, "peak MiB": peak_mib()}
 
 
-def decided_row(nodes: int, snapshot: Snapshot, asked: Iterable[SubmitGang]) -> Row:
+def decided_row(nodes: int, snapshot: Snapshot, gangs: Iterable[SubmitGang]) -> Row:
     """Decide all at once; the judge is timed apart, by judging once more."""
-    snapshot = submitted(snapshot, asked)
+    snapshot = submitted(snapshot, gangs)
     with SelectorEvaluator() as evaluator:
         decided = Decider(evaluator).decide(snapshot)
     started = time.perf_counter()
@@ -102,9 +102,9 @@ def decided_row(nodes: int, snapshot: Snapshot, asked: Iterable[SubmitGang]) -> 
     }
 
 
-def submitted(snapshot: Snapshot, asked: Iterable[SubmitGang]) -> Snapshot:
+def submitted(snapshot: Snapshot, gangs: Iterable[SubmitGang]) -> Snapshot:
     """Believe in submissions, the first the oldest."""
-    for age, message in enumerate(asked, start=1):
+    for age, message in enumerate(gangs, start=1):
         snapshot = apply(snapshot, message, sequence=age)
     return snapshot
 
@@ -113,7 +113,7 @@ def answer_of(decided: Decided) -> dict[str, str | float | int]:
     """Say what was decided; value and bound are of the first tier."""
     gangs, decision = decided.problem.gangs, decided.decision
     first = decision.objective[0] if decision.objective else None
-    found: dict[str, str | float | int] = {
+    cells: dict[str, str | float | int] = {
         "gangs": len(gangs),
         "pods": sum(gang.pods for gang in gangs),
         "node kinds": decision.statistics.node_kinds,
@@ -121,12 +121,12 @@ def answer_of(decided: Decided) -> dict[str, str | float | int]:
         "gangs in": sum(gang.verdict == "allocated" for gang in decision.gangs),
     }
     if first is not None:
-        found["value"] = first.value
+        cells["value"] = first.value
         if first.bound is not None:
-            found["bound"] = first.bound
-            found["gap %"] = gap_percent(first.value, first.bound)
+            cells["bound"] = first.bound
+            cells["gap %"] = gap_percent(first.value, first.bound)
     why = {str(reason.rule) for gang in decision.gangs for reason in gang.reasons}
-    return {**found, "reasons": " ".join(sorted(why))}
+    return {**cells, "reasons": " ".join(sorted(why))}
 
 
 def peak_mib() -> int:
@@ -147,8 +147,8 @@ def one(nodes: int, seed: int, *, steps: int) -> Row:
         decider = Decider(evaluator)
         for age in range(1, steps + 2):
             started = time.perf_counter()
-            asked = one_gang(age, pods=1, gpus=1)
-            snapshot = apply(snapshot, asked, sequence=age)
+            gang = one_gang(age, pods=1, gpus=1)
+            snapshot = apply(snapshot, gang, sequence=age)
             applied = time.perf_counter() - started
             decided = decider.decide(snapshot)
             started = time.perf_counter()
@@ -168,8 +168,8 @@ def one(nodes: int, seed: int, *, steps: int) -> Row:
 
 def one_gang(age: int, *, pods: int, gpus: int) -> SubmitGang:
     """Submit a gang of equal pods."""
-    asked = request("gpu", same_kinds.CLASS, gpus, same_kinds.MODEL)
-    claims = (member_claim("gpus", asked),)
+    gpu_request = request("gpu", same_kinds.CLASS, gpus, same_kinds.MODEL)
+    claims = (member_claim("gpus", gpu_request),)
     return submission(age, Member(name="worker", count=pods, claims=claims))
 
 
@@ -191,19 +191,19 @@ def peer(nodes: int, seed: int, *, limit_s: float) -> Row:
     snapshot = submitted(snapshot, same_kinds.full_demand(free, seed))
     with SelectorEvaluator() as evaluator:
         problem = Decider(evaluator).problem(snapshot)
-    found = direct_alone(problem, limit_s)
+    result = direct_alone(problem, limit_s)
     return {
         "nodes": nodes,
         "gangs": len(problem.gangs),
         "pods": sum(gang.pods for gang in problem.gangs),
-        "status": f"{found.status} (direct model, {limit_s:g} s)",
-        "value": found.value,
-        "bound": found.bound,
-        "gap %": gap_percent(found.value, found.bound),
-        "solve s": found.seconds,
+        "status": f"{result.status} (direct model, {limit_s:g} s)",
+        "value": result.value,
+        "bound": result.bound,
+        "gap %": gap_percent(result.value, result.bound),
+        "solve s": result.seconds,
         "peak MiB": peak_mib(),
         "models": 1,
-        "variables": found.variables,
+        "variables": result.variables,
     }
 
 
@@ -241,9 +241,9 @@ def main() -> None:
     rows: list[Row] = []
     for family in options.family:
         chosen = tasks(family, options.size, tuple(options.nodes), options.seed)
-        found = [{"family": family, **alone(task)} for task in chosen]
-        print_table(found)
-        rows.extend(found)
+        family_rows = [{"family": family, **alone(task)} for task in chosen]
+        print_table(family_rows)
+        rows.extend(family_rows)
     write("scale", options, rows)
 
 

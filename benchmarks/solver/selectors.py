@@ -81,18 +81,18 @@ def fleet(count: int) -> list[Device]:
 def timed(work: Callable[[], T]) -> tuple[T, float]:
     """Run and measure in seconds."""
     started = time.perf_counter()
-    found = work()
-    return found, time.perf_counter() - started
+    result = work()
+    return result, time.perf_counter() - started
 
 
 def run(count: int) -> Row:
     """Measure one number of devices."""
     devices = fleet(count)
-    wanted = [(e, DRIVER, device) for device in devices for e in EXPRESSIONS]
+    rows = [(e, DRIVER, device) for device in devices for e in EXPRESSIONS]
     looks, looking = timed(
         lambda: {
             (e, project(footprint_of(e), driver, device))
-            for e, driver, device in wanted
+            for e, driver, device in rows
         }
     )
     with SelectorEvaluator() as evaluator:
@@ -103,9 +103,9 @@ def run(count: int) -> Row:
             )
         )
         before = evaluator.evaluations
-        verdicts, cold = timed(lambda: evaluator.evaluate(wanted))
+        verdicts, cold = timed(lambda: evaluator.evaluate(rows))
         evaluations = evaluator.evaluations - before
-        _, warm = timed(lambda: evaluator.evaluate(wanted))
+        _, warm = timed(lambda: evaluator.evaluate(rows))
     faults = [verdict.error for verdict in verdicts if verdict.error]
     assert not faults, faults[0]
     return {

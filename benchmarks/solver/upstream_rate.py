@@ -38,23 +38,23 @@ def upstream(program: Path, data: bytes, mode: str) -> Json:
     """Run upstream's allocator over a case."""
     command = [str(program), "-mode", mode]
     done = subprocess.run(command, input=data, capture_output=True, check=True)
-    found: Json = json.loads(done.stdout)
-    return found
+    answer: Json = json.loads(done.stdout)
+    return answer
 
 
-def snapshot_of(asked: Json) -> Snapshot:
+def snapshot_of(case_objects: Json) -> Snapshot:
     """Believe in the objects of a case; each claim is a gang of one pod."""
     snapshot = Snapshot()
     kinds = (("Node", "nodes"), ("DeviceClass", "classes"), ("ResourceSlice", "slices"))
     for kind, field in kinds:
-        for item in asked[field]:
+        for resource in case_objects[field]:
             version = "v1" if kind == "Node" else V1
-            raw = {"apiVersion": version, "kind": kind, **item}
-            key = item["metadata"]["name"]
+            raw = {"apiVersion": version, "kind": kind, **resource}
+            key = resource["metadata"]["name"]
             message = ObjectObserved(cluster=CLUSTER, kind=kind, key=key, object=raw)
             snapshot = apply(snapshot, message)
-    for age, item in enumerate(asked["claims"], start=1):
-        snapshot = apply(snapshot, _submission(item, age), sequence=age)
+    for age, resource in enumerate(case_objects["claims"], start=1):
+        snapshot = apply(snapshot, _submission(resource, age), sequence=age)
     return snapshot
 
 
@@ -70,17 +70,17 @@ def _submission(raw: Json, age: int) -> SubmitGang:
     )
 
 
-def ours(asked: Json) -> Decided:
+def ours(case_objects: Json) -> Decided:
     """Decide all claims of a case in one batch."""
-    snapshot = snapshot_of(asked)
+    snapshot = snapshot_of(case_objects)
     with SelectorEvaluator() as evaluator:
         return Decider(evaluator).decide(snapshot)
 
 
 def measure(scenario: str, nodes: int, program: Path | None) -> Row:
     """Measure one scenario on both sides."""
-    asked = case(scenario, nodes)
-    claims = len(asked["claims"])
+    case_objects = case(scenario, nodes)
+    claims = len(case_objects["claims"])
     row: dict[str, str | float | int] = {
         "scenario": scenario,
         "nodes": nodes,
@@ -88,10 +88,10 @@ def measure(scenario: str, nodes: int, program: Path | None) -> Row:
     }
     for mode, name in MODES.items() if program else ():
         assert program is not None
-        found = upstream(program, json.dumps(asked).encode(), mode)
-        row[f"{name} claims/s"] = claims / found["cpuSeconds"]
-        row[f"{name} placed"] = found["allocated"]
-    decided = ours(asked)
+        answer = upstream(program, json.dumps(case_objects).encode(), mode)
+        row[f"{name} claims/s"] = claims / answer["cpuSeconds"]
+        row[f"{name} placed"] = answer["allocated"]
+    decided = ours(case_objects)
     seconds = decided.problem_s + decided.solve_s
     placed = sum(g.verdict == "allocated" for g in decided.decision.gangs)
     row |= {

@@ -54,10 +54,12 @@ DEVICES = (
 def inventories(gpu_nodes: int | None = None) -> list[DevicesAnnounced]:
     """Announce the openb fleet: all of it, or so many of its GPU nodes by name hash."""
     nodes = expand(read_fleet(FLEET.read_text(), FLEET.name), FLEET.name)
-    found = [announce(CLUSTER, nodes.make_devices(n), None)[0] for n in nodes.by_name]
+    announced = [
+        announce(CLUSTER, nodes.make_devices(n), None)[0] for n in nodes.by_name
+    ]
     if gpu_nodes is None:
-        return found
-    with_gpus = [message for message in found if message.pools]
+        return announced
+    with_gpus = [message for message in announced if message.pools]
     return random.Random(0).sample(with_gpus, gpu_nodes)
 
 
@@ -71,7 +73,7 @@ def uniform(nodes: int) -> list[DevicesAnnounced]:
 def observed_class() -> ObjectObserved:
     """Observe the DeviceClass of the fleet's GPUs."""
     selector = CELDeviceSelector(expression=f'device.driver == "{DRIVER}"')
-    item = DeviceClass(
+    device_class = DeviceClass(
         metadata=ObjectMeta(name=CLASS),
         spec=DeviceClassSpec(selectors=(DeviceSelector(cel=selector),)),
     )
@@ -79,7 +81,7 @@ def observed_class() -> ObjectObserved:
         cluster=CLUSTER,
         kind="DeviceClass",
         key=CLASS,
-        object=to_builtins(to_kubernetes(item)),
+        object=to_builtins(to_kubernetes(device_class)),
     )
 
 

@@ -87,11 +87,11 @@ def _by_numa(n: int) -> list[Json]:
 
 
 def _device(name: str, **attributes: str | int) -> Json:
-    found = {
+    values = {
         key: {"int": value} if isinstance(value, int) else {"string": value}
         for key, value in attributes.items()
     }
-    return {"name": name, "attributes": found}
+    return {"name": name, "attributes": values}
 
 
 def _request(name: str, count: int, *selectors: str) -> Json:
@@ -99,7 +99,7 @@ def _request(name: str, count: int, *selectors: str) -> Json:
         "deviceClassName": CLASS,
         "allocationMode": "ExactCount",
         "count": count,
-        "selectors": [{"cel": {"expression": item}} for item in selectors],
+        "selectors": [{"cel": {"expression": expression}} for expression in selectors],
     }
     return {"name": name, "exactly": exactly}
 

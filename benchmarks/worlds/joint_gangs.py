@@ -32,7 +32,7 @@ class Site(Struct, frozen=True, kw_only=True):
     @property
     def nodes(self) -> list[str]:
         """Name the nodes."""
-        return sorted({item["nodeName"] for item in self.slices})
+        return sorted({slice_spec["nodeName"] for slice_spec in self.slices})
 
 
 def whole_or_halves(site: str) -> Site:
@@ -107,7 +107,7 @@ FAMILIES: Mapping[str, Callable[[str], Site]] = {
 
 
 def _device(name: str, *, uses: int = 0, **attributes: str | int) -> Json:
-    found: Json = {
+    device: Json = {
         "name": name,
         "attributes": {
             key: {"int": value} if isinstance(value, int) else {"string": value}
@@ -116,8 +116,8 @@ def _device(name: str, *, uses: int = 0, **attributes: str | int) -> Json:
     }
     if uses:
         counters = {"parts": {"value": str(uses)}}
-        found["consumesCounters"] = [{"counterSet": "device", "counters": counters}]
-    return found
+        device["consumesCounters"] = [{"counterSet": "device", "counters": counters}]
+    return device
 
 
 def _slice(node: str, devices: Sequence[Json], count: int = 1) -> Json:
@@ -144,7 +144,7 @@ def _exactly(count: int, **more: Any) -> Json:
 
 
 def _first_of(*parts: str) -> Json:
-    wanted = [
+    alternatives = [
         {
             "name": part,
             "deviceClassName": DRIVER,
@@ -152,7 +152,7 @@ def _first_of(*parts: str) -> Json:
         }
         for part in parts
     ]
-    return {"devices": {"requests": [{"name": "r", "firstAvailable": wanted}]}}
+    return {"devices": {"requests": [{"name": "r", "firstAvailable": alternatives}]}}
 
 
 def _cel(expression: str) -> list[Json]:

@@ -64,8 +64,8 @@ def _of_parts() -> Iterator[PodKind]:
     for profile, (_, eighths) in PARTS.items():
         cel = f'device.attributes["{GPU}"].profile == "{profile}"'
         for count in (1, 2):
-            asked = request("part", PART_CLASS, count, cel)
-            claim = member_claim("parts", asked)
+            part_request = request("part", PART_CLASS, count, cel)
+            claim = member_claim("parts", part_request)
             yield _pod(claim, eighths=eighths * count, cpus=2 * count)
 
 
@@ -75,14 +75,14 @@ def _large() -> Iterator[PodKind]:
 
 
 def _gpus(count: int, model: str, match: str = "") -> MemberClaim:
-    asked = request("gpu", WHOLE_CLASS, count, *_of_model(model))
-    return member_claim("gpus", asked, match=match)
+    gpu_request = request("gpu", WHOLE_CLASS, count, *_of_model(model))
+    return member_claim("gpus", gpu_request, match=match)
 
 
 def _rail(name: str, gpus: int, model: str) -> MemberClaim:
     """Ask for GPUs and the NIC on their PCIe root."""
-    asked = request("gpu", WHOLE_CLASS, gpus, *_of_model(model))
-    return member_claim(name, asked, request("nic", NIC_CLASS), match=PCIE_ROOT)
+    gpu_request = request("gpu", WHOLE_CLASS, gpus, *_of_model(model))
+    return member_claim(name, gpu_request, request("nic", NIC_CLASS), match=PCIE_ROOT)
 
 
 def _of_model(model: str) -> tuple[str, ...]:
@@ -96,14 +96,14 @@ def _pod(
     cpus: int = 0,
     memory_gib: int = 0,
 ) -> PodKind:
-    asked = gpus * EIGHTHS or eighths
+    asked_eighths = gpus * EIGHTHS or eighths
     resources = {
         "cpu": Quantity.of(cpus or 8 * gpus),
-        "memory": Quantity.parse(f"{memory_gib or 8 * asked}Gi"),
+        "memory": Quantity.parse(f"{memory_gib or 8 * asked_eighths}Gi"),
     }
     return PodKind(
         claims=claims,
         node=MemberNode(resources=resources),
-        asked=asked,
-        often=OFTEN if asked <= EIGHTHS else 1,
+        asked=asked_eighths,
+        often=OFTEN if asked_eighths <= EIGHTHS else 1,
     )

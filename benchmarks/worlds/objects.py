@@ -92,9 +92,9 @@ def submission(age: int, *members: Member, priority: int = 0) -> SubmitGang:
     )
     uid = GangUID(f"00000000-0000-4000-8000-{age:012}")
     message = SubmitGang(cluster=CLUSTER, uid=uid, gang=gang)
-    found = topics.SUBMISSIONS.codec.decode(topics.SUBMISSIONS.codec.encode(message))
-    assert isinstance(found, SubmitGang)
-    return found
+    decoded = topics.SUBMISSIONS.codec.decode(topics.SUBMISSIONS.codec.encode(message))
+    assert isinstance(decoded, SubmitGang)
+    return decoded
 
 
 def announced(node: NodeName, *pools: ResourcePool) -> DevicesAnnounced:
@@ -121,9 +121,9 @@ def observed_holder(name: str, devices: Sequence[DeviceID]) -> ObjectObserved:
     """Observe an allocated claim: somebody has these devices."""
     results = tuple(
         DeviceRequestAllocationResult(
-            request="held", driver=item.driver, pool=item.pool, device=item.device
+            request="held", driver=device.driver, pool=device.pool, device=device.device
         )
-        for item in devices
+        for device in devices
     )
     allocation = AllocationResult(devices=DeviceAllocationResult(results=results))
     return observed(

@@ -38,7 +38,7 @@ def case(scenario: str, nodes: int) -> Json:
         "nodes": [{"metadata": {"name": name}} for name in names],
         "claims": [_claim(scenario, index) for index in range(nodes * CLAIMS)],
         "classes": [device_class],
-        "slices": [item for name in names for item in _slices(scenario, name)],
+        "slices": [entry for name in names for entry in _slices(scenario, name)],
         "features": FEATURES,
     }
 
@@ -68,14 +68,14 @@ def _slices(scenario: str, node: str) -> list[Json]:
     pool = {"name": node, "generation": 1, "resourceSliceCount": 1 + counted}
     spec = {"driver": DRIVER, "nodeName": node, "pool": pool}
     devices = [_device(scenario, node, index) for index in range(DEVICES)]
-    found = [_slice(f"{node}-devices", spec, devices=devices)]
+    slices = [_slice(f"{node}-devices", spec, devices=devices)]
     if counted:
         sets = [
             {"name": f"card-{card}", "counters": {"eighths": {"value": "8"}}}
             for card in range(CARDS)
         ]
-        found.append(_slice(f"{node}-counters", spec, sharedCounters=sets))
-    return found
+        slices.append(_slice(f"{node}-counters", spec, sharedCounters=sets))
+    return slices
 
 
 def _slice(name: str, spec: Json, **more: Json | list[Json]) -> Json:

@@ -20,7 +20,7 @@ def rows_of(folder: Path, name: str, *arguments: str) -> list[dict[str, Any]]:
 
 
 def test_every_family_of_scale_runs(tmp_path: Path) -> None:
-    found = rows_of(tmp_path, "scale", "--nodes", "20")
+    found = rows_of(tmp_path, "solver.scale", "--nodes", "20")
     rows = {row["family"]: row for row in found}
     assert set(rows) == {"same", "mixed", "none", "one"}
     assert rows["same"]["status"] == "Optimal"
@@ -37,7 +37,7 @@ def test_openb_has_a_row_for_every_policy(tmp_path: Path) -> None:
 
 
 def test_as_many_claims_are_placed_as_upstream_places(tmp_path: Path) -> None:
-    found = rows_of(tmp_path, "upstream_rate", "--nodes", "10")
+    found = rows_of(tmp_path, "solver.upstream_rate", "--nodes", "10")
     assert [row["scenario"] for row in found] == ["plain", "pairs", "parts"]
     for row in found:
         placed = [count for name, count in row.items() if name.endswith(" placed")]
@@ -46,14 +46,14 @@ def test_as_many_claims_are_placed_as_upstream_places(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("control_plane_programs")
 def test_what_agents_say_is_measured_on_an_api_server(tmp_path: Path) -> None:
-    (row,) = rows_of(tmp_path, "slices", "--nodes", "8")
+    (row,) = rows_of(tmp_path, "cluster.slices", "--nodes", "8")
     assert row["nodes"] == 8
     assert min(row["slices/s"], row["health p50 ms"], row["bare s"]) > 0
 
 
 @pytest.mark.usefixtures("control_plane_programs")
 def test_a_gang_costs_three_writes_a_pod_as_the_bare_loop(tmp_path: Path) -> None:
-    found = rows_of(tmp_path, "gang_gates", "--pods", "8")
+    found = rows_of(tmp_path, "cluster.gang_gates", "--pods", "8")
     tables = [row["table"] for row in found]
     assert {name: tables.count(name) for name in tables} == {
         "seconds": 2,

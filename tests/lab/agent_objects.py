@@ -112,20 +112,20 @@ class Agents(Struct, frozen=True, kw_only=True):
 
     async def slices(self, holds: Callable[[list[Json]], bool]) -> list[Json]:
         """Wait until something holds of the driver's slices, in their order."""
-        found: list[Json] = []
+        slices: list[Json] = []
         select = f"spec.driver={self.driver}"
         try:
             async with asyncio.timeout(WAIT_S):
                 while True:
-                    found = await self.kube.list(
+                    slices = await self.kube.list(
                         objects.RESOURCE, "ResourceSlice", fieldSelector=select
                     )
-                    found.sort(key=lambda item: str(item["metadata"]["name"]))
-                    if holds(found):
-                        return found
+                    slices.sort(key=lambda entry: str(entry["metadata"]["name"]))
+                    if holds(slices):
+                        return slices
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"not as awaited: {found}") from None
+            raise AssertionError(f"not as awaited: {slices}") from None
 
 
 async def agents_of(
@@ -174,15 +174,15 @@ async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Ta
 
 def sizes(slices: list[Json]) -> list[int]:
     """Count the devices of each slice."""
-    return [len(item["spec"].get("devices", ())) for item in slices]
+    return [len(entry["spec"].get("devices", ())) for entry in slices]
 
 
 def taints(slices: list[Json]) -> dict[str, list[str]]:
     """Give the keys of the taints of each device that has some."""
     return {
         device["name"]: [taint["key"] for taint in device["taints"]]
-        for item in slices
-        for device in item["spec"].get("devices", ())
+        for entry in slices
+        for device in entry["spec"].get("devices", ())
         if device.get("taints")
     }
 

@@ -222,14 +222,14 @@ def is_running(pod: Json) -> bool:
     return bool(pod.get("status", {}).get("phase") == "Running")
 
 
-def uid_of(thing: Json) -> str:
+def uid_of(resource: Json) -> str:
     """Give an object's uid."""
-    return str(thing["metadata"]["uid"])
+    return str(resource["metadata"]["uid"])
 
 
-def name_of(thing: Json) -> str:
+def name_of(resource: Json) -> str:
     """Give an object's name."""
-    return str(thing["metadata"]["name"])
+    return str(resource["metadata"]["name"])
 
 
 def exists(_: Json) -> bool:

@@ -29,8 +29,10 @@ OWNERSHIP = "ownership"
 
 def workloads() -> dict[str, Manifest]:
     """Give what runs pods, by name."""
-    found = (thing for thing in base() if thing["kind"] in WORKLOADS)
-    return {thing["metadata"]["name"]: thing for thing in found}
+    workload_objects = (
+        resource for resource in base() if resource["kind"] in WORKLOADS
+    )
+    return {resource["metadata"]["name"]: resource for resource in workload_objects}
 
 
 def environment(workload: str, **fields: str) -> dict[str, str]:
@@ -41,19 +43,19 @@ def environment(workload: str, **fields: str) -> dict[str, str]:
     pod = workloads()[workload]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     maps = {
-        thing["metadata"]["name"]: thing["data"]
-        for thing in base()
-        if thing["kind"] == "ConfigMap"
+        resource["metadata"]["name"]: resource["data"]
+        for resource in base()
+        if resource["kind"] == "ConfigMap"
     }
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for entry in container["env"]:
         match entry:
             case {"value": value}:
-                found[entry["name"]] = value
+                variables[entry["name"]] = value
             case {"valueFrom": {"fieldRef": {"fieldPath": path}}}:
-                found[entry["name"]] = fields[path.replace(".", "_")]
+                variables[entry["name"]] = fields[path.replace(".", "_")]
             case {"valueFrom": {"configMapKeyRef": {"name": name, "key": key}}}:
-                found[entry["name"]] = maps[name][key]
+                variables[entry["name"]] = maps[name][key]
             case _:
                 pass
-    return found
+    return variables

@@ -115,12 +115,12 @@ async def observe_class(bus: Bus) -> None:
     await observe(bus, device_class())
 
 
-async def observe(bus: Bus, item: DeviceClass | ResourceClaim) -> int:
+async def observe(bus: Bus, resource: DeviceClass | ResourceClaim) -> int:
     """Put an object on the bus; gives its sequence there."""
-    kind, key = type(item).__name__, item.metadata.name
-    if isinstance(item, ResourceClaim):
-        key = object_key(item.metadata.namespace, key)
-    raw = to_builtins(to_kubernetes(item))
+    kind, key = type(resource).__name__, resource.metadata.name
+    if isinstance(resource, ResourceClaim):
+        key = object_key(resource.metadata.namespace, key)
+    raw = to_builtins(to_kubernetes(resource))
     message = ObjectObserved(cluster=CLUSTER, kind=kind, key=key, object=raw)
     subject = topics.STATE.subject(CLUSTER, kind, key)
     data = topics.STATE.codec.encode(message)

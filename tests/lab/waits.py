@@ -22,25 +22,25 @@ async def pods_of(
     within_s: float = 30.0,
 ) -> list[Json]:
     """Wait until something holds of so many pods of a gang; gives them by name."""
-    found: list[Json] = []
+    chosen: list[Json] = []
 
     async def enough() -> bool:
         selected = {"labelSelector": f"{GANG}={gang}"}
         pods = await site.kube.list("v1", "Pod", site.namespace, **selected)
-        found[:] = sorted(filter(holds, pods), key=name_of)
-        return len(found) == count
+        chosen[:] = sorted(filter(holds, pods), key=name_of)
+        return len(chosen) == count
 
     await eventually(enough, f"{count} pods of {gang}", within_s)
-    return found
+    return chosen
 
 
 async def events_about(kube: Kube, about: Json) -> list[tuple[str, str]]:
     """List our events about an object: reason and note, oldest first."""
     meta = about["metadata"]
-    found = await kube.list("events.k8s.io/v1", "Event", meta["namespace"])
+    events = await kube.list("events.k8s.io/v1", "Event", meta["namespace"])
     ours = [
         event
-        for event in found
+        for event in events
         if event["regarding"].get("uid") == meta["uid"]
         and event["reportingController"] == REPORTER
     ]
@@ -68,31 +68,31 @@ async def until_phase(
     client: Client, site: Fleet, name: str, phase: GangPhase, within_s: float = 30.0
 ) -> GangRecord:
     """Wait for a phase of the newest gang of a name, as the bus has it."""
-    found: list[GangRecord] = []
+    records: list[GangRecord] = []
 
     async def there() -> bool:
-        found[:] = await _gangs(client, site, name)
-        return bool(found) and found[-1].phase is phase
+        records[:] = await _gangs(client, site, name)
+        return bool(records) and records[-1].phase is phase
 
     await eventually(there, f"gang {name} is {phase}", within_s)
-    return found[-1]
+    return records[-1]
 
 
 async def until_over(
     client: Client, site: Fleet, name: str, within_s: float = 30.0
 ) -> list[GangRecord]:
     """Wait until all gangs of a name are over, and give them, oldest first."""
-    found: list[GangRecord] = []
+    records: list[GangRecord] = []
 
     async def over() -> bool:
-        found[:] = await _gangs(client, site, name)
-        return bool(found) and all(record.phase.is_terminal for record in found)
+        records[:] = await _gangs(client, site, name)
+        return bool(records) and all(record.phase.is_terminal for record in records)
 
     await eventually(over, f"gang {name} is over", within_s)
-    return found
+    return records
 
 
 async def _gangs(client: Client, site: Fleet, name: str) -> list[GangRecord]:
-    wanted = (site.namespace, name)
+    key = (site.namespace, name)
     gangs = await client.fetch_gangs()
-    return [record for record in gangs if (record.namespace, record.name) == wanted]
+    return [record for record in gangs if (record.namespace, record.name) == key]

@@ -123,37 +123,41 @@ class Kube:
                 raise RefusedError(method, path, answer.status, _object(raw))
             return raw
 
-    async def create(self, thing: Json, **parameters: str) -> Json:
+    async def create(self, resource: Json, **parameters: str) -> Json:
         """Create an object."""
-        path = path_of({**thing, "metadata": {**thing["metadata"], "name": ""}})
-        return await self.request("POST", path, thing, **parameters)
+        path = path_of({**resource, "metadata": {**resource["metadata"], "name": ""}})
+        return await self.request("POST", path, resource, **parameters)
 
-    async def get(self, thing: Json) -> Json:
+    async def get(self, resource: Json) -> Json:
         """Read an object again."""
-        return await self.request("GET", path_of(thing))
+        return await self.request("GET", path_of(resource))
 
-    async def update(self, thing: Json, subresource: str = "") -> Json:
+    async def update(self, resource: Json, subresource: str = "") -> Json:
         """Replace an object, or its subresource."""
-        return await self.request("PUT", path_of(thing, subresource), thing)
+        return await self.request("PUT", path_of(resource, subresource), resource)
 
     async def patch(
-        self, thing: Json, patch: object, subresource: str = "", media: str = MERGE
+        self,
+        resource: Json,
+        patch: object,
+        subresource: str = "",
+        media: str = MERGE,
     ) -> Json:
         """Change an object, or its subresource; a list is a JSON patch."""
         if isinstance(patch, list):
             media = JSON_PATCH
         return await self.request(
-            "PATCH", path_of(thing, subresource), patch, media=media
+            "PATCH", path_of(resource, subresource), patch, media=media
         )
 
-    async def delete(self, thing: Json, grace_s: int | None = None) -> Json:
+    async def delete(self, resource: Json, grace_s: int | None = None) -> Json:
         """Delete an object; only this one if it has a uid."""
         options: Json = {}
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
-        if uid := thing["metadata"].get("uid"):
+        if uid := resource["metadata"].get("uid"):
             options["preconditions"] = {"uid": uid}
-        return await self.request("DELETE", path_of(thing), options)
+        return await self.request("DELETE", path_of(resource), options)
 
     async def list(
         self, api_version: str, kind: str, namespace: str = "", **parameters: str
@@ -177,8 +181,8 @@ class Kube:
         no_limit = aiohttp.ClientTimeout(total=None)
         async with self._session.get(path, params=query, timeout=no_limit) as answer:
             if answer.status >= 400:
-                found = _object(await answer.read())
-                raise RefusedError("WATCH", path, answer.status, found)
+                refusal = _object(await answer.read())
+                raise RefusedError("WATCH", path, answer.status, refusal)
             rest = b""
             async for chunk in answer.content.iter_any():
                 *lines, rest = (rest + chunk).split(b"\n")
@@ -207,45 +211,48 @@ class Kube:
             await self.delete(space)
 
     async def until(
-        self, thing: Json, holds: Callable[[Json], bool], within_s: float = 30.0
+        self, resource: Json, holds: Callable[[Json], bool], within_s: float = 30.0
     ) -> Json:
         """Wait until something holds of an object, and give the object."""
-        seen: list[Json] = []
+        last_state: list[Json] = []
 
-        def holds_now(found: Json | None) -> bool:
-            seen[:] = [found] if found is not None else []
-            return found is not None and holds(found)
+        def holds_now(state: Json | None) -> bool:
+            last_state[:] = [state] if state is not None else []
+            return state is not None and holds(state)
 
-        await self._wait(thing, holds_now, within_s)
-        return seen[0]
+        await self._wait(resource, holds_now, within_s)
+        return last_state[0]
 
-    async def until_gone(self, thing: Json, within_s: float = 30.0) -> None:
+    async def until_gone(self, resource: Json, within_s: float = 30.0) -> None:
         """Wait until an object is no more, or another one has its name."""
-        uid = thing["metadata"].get("uid")
+        uid = resource["metadata"].get("uid")
 
-        def gone(found: Json | None) -> bool:
-            return found is None or uid not in {None, found["metadata"]["uid"]}
+        def gone(state: Json | None) -> bool:
+            return state is None or uid not in {None, state["metadata"]["uid"]}
 
-        await self._wait(thing, gone, within_s)
+        await self._wait(resource, gone, within_s)
 
     async def _wait(
-        self, thing: Json, holds: Callable[[Json | None], bool], within_s: float
+        self, resource: Json, holds: Callable[[Json | None], bool], within_s: float
     ) -> None:
         last: Json | None = None
         try:
-            async with asyncio.timeout(within_s), aclosing(self.states(thing)) as all_:
+            async with (
+                asyncio.timeout(within_s),
+                aclosing(self.states(resource)) as all_,
+            ):
                 async for last in all_:
                     if holds(last):
                         return
         except TimeoutError:
-            told = f"{path_of(thing)}: not as awaited after {within_s:g} s"
+            told = f"{path_of(resource)}: not as awaited after {within_s:g} s"
             raise AssertionError(f"{told}: {json.dumps(last)}") from None
 
-    async def states(self, thing: Json) -> AsyncGenerator[Json | None]:
+    async def states(self, resource: Json) -> AsyncGenerator[Json | None]:
         """Give each state of an object from now on; None: it is not there."""
-        name, path = thing["metadata"]["name"], path_of(_unnamed(thing))
+        name, path = resource["metadata"]["name"], path_of(_unnamed(resource))
         select = {"fieldSelector": f"metadata.name={name}"}
-        what = {"apiVersion": thing["apiVersion"], "kind": thing["kind"]}
+        what = {"apiVersion": resource["apiVersion"], "kind": resource["kind"]}
         while True:
             try:
                 listed = await self.request("GET", path, **select)
@@ -267,9 +274,13 @@ def named(api_version: str, kind: str, name: str, namespace: str = "") -> Json:
     return {"apiVersion": api_version, "kind": kind, "metadata": meta}
 
 
-def path_of(thing: Mapping[str, Any], subresource: str = "") -> str:
+def path_of(resource: Mapping[str, Any], subresource: str = "") -> str:
     """Find the path of an object, or of its collection if it has no name."""
-    version, kind, meta = thing["apiVersion"], thing["kind"], thing["metadata"]
+    version, kind, meta = (
+        resource["apiVersion"],
+        resource["kind"],
+        resource["metadata"],
+    )
     plural = kind.lower()
     if plural.endswith("y"):
         plural = plural.removesuffix("y") + "ie"
@@ -282,13 +293,13 @@ def path_of(thing: Mapping[str, Any], subresource: str = "") -> str:
     return "/" + "/".join(part for part in parts if part)
 
 
-def _unnamed(thing: Json) -> Json:
-    return {**thing, "metadata": {**thing["metadata"], "name": ""}}
+def _unnamed(resource: Json) -> Json:
+    return {**resource, "metadata": {**resource["metadata"], "name": ""}}
 
 
 def _object(raw: bytes) -> Json:
     try:
-        found: Json = json.loads(raw)
+        parsed: Json = json.loads(raw)
     except ValueError:
         return {"message": raw.decode(errors="replace")}
-    return found
+    return parsed

@@ -26,20 +26,20 @@ class Drivers:
     def prepare(self, pod: Json, claims: Sequence[Json]) -> bool:
         """Prepare a pod's claims, all or none; False: the pod must wait."""
         uid = pod["metadata"]["uid"]
-        wanted: dict[Device, str] = {}
+        claim_by_device: dict[Device, str] = {}
         for claim in claims:
             status = claim.get("status", {})
             if uid not in {entry["uid"] for entry in status.get("reservedFor", ())}:
                 return False
-            wanted |= dict.fromkeys(_devices(claim), claim["metadata"]["uid"])
-        for device, claim_uid in wanted.items():
+            claim_by_device |= dict.fromkeys(_devices(claim), claim["metadata"]["uid"])
+        for device, claim_uid in claim_by_device.items():
             holder, users = self._holders.get(device, (claim_uid, set()))
             if holder != claim_uid:
                 name = "/".join(part for part in device if part)
                 told = f"{name}: prepared for claim {holder} of pods {sorted(users)}"
                 self.conflicts.add(f"{told}, wanted by {claim_uid} of pod {uid}")
                 return False
-        for device, claim_uid in wanted.items():
+        for device, claim_uid in claim_by_device.items():
             self._holders.setdefault(device, (claim_uid, set()))[1].add(uid)
         return True
 
@@ -56,7 +56,7 @@ def _devices(claim: Json) -> list[Device]:
     """Name the devices that nobody else may have; admins share theirs."""
     results = claim["status"]["allocation"]["devices"].get("results", ())
     return [
-        (item["driver"], item["pool"], item["device"], item.get("shareID", ""))
-        for item in results
-        if not item.get("adminAccess")
+        (result["driver"], result["pool"], result["device"], result.get("shareID", ""))
+        for result in results
+        if not result.get("adminAccess")
     ]

@@ -56,7 +56,9 @@ class Fleet:
 
     def pod(self, name: str, *claims: Json, **spec: Any) -> Json:
         """Describe a pod that uses claims."""
-        names = {item["metadata"]["name"]: item["metadata"]["name"] for item in claims}
+        names = {
+            claim["metadata"]["name"]: claim["metadata"]["name"] for claim in claims
+        }
         return objects.pod(
             self.namespace, name, claims=names, node_selector=self.labels, **spec
         )
@@ -84,10 +86,10 @@ class Fleet:
             asyncio.timeout(within_s),
             aclosing(self.kube.watch(path, "0", fieldSelector=selected)) as events,
         ):
-            seen = 0
+            event_count = 0
             async for event in events:
-                seen += event["type"] in {"ADDED", "MODIFIED"}
-                if seen == times:
+                event_count += event["type"] in {"ADDED", "MODIFIED"}
+                if event_count == times:
                     return
 
     def allocation(
@@ -100,13 +102,13 @@ class Fleet:
     ) -> Json:
         """Describe the allocation of a node's device."""
         fields = {"request": "r", "driver": self.driver, "pool": node, "device": device}
-        found: Json = {
+        made: Json = {
             "devices": {"results": [{**fields, **result}]},
             "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [only(node)]}]},
         }
         if stamped:
-            found["allocationTimestamp"] = now()
-        return found
+            made["allocationTimestamp"] = now()
+        return made
 
     async def allocate(
         self,
@@ -174,14 +176,14 @@ async def running(
     hosts = [objects.node(name, fleet.labels) for name in fleet.nodes]
     for host, name in zip(hosts, nodes, strict=True):
         host["spec"] = {"unschedulable": name in cordoned}
-    await asyncio.gather(*(kube.create(item) for item in made))
+    await asyncio.gather(*(kube.create(resource) for resource in made))
     try:
         async with kubelet.running(kube, hosts) as fleet.kubelets:
             yield fleet
     finally:
-        for item in made:
+        for resource in made:
             with contextlib.suppress(RefusedError):
-                await kube.delete(item)
+                await kube.delete(resource)
 
 
 def only(node: str) -> Json:

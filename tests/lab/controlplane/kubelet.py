@@ -67,12 +67,12 @@ class Kubelets:
     async def _list_and_watch(self) -> None:
         path, bound = "/api/v1/pods", {"fieldSelector": "spec.nodeName!="}
         listed = await self._kube.request("GET", path, **bound)
-        there = {item["metadata"]["uid"] for item in listed["items"]}
+        there = {pod["metadata"]["uid"] for pod in listed["items"]}
         for pod in list(self._pods.values()):
             if pod["metadata"]["uid"] not in there:
                 self._see(pod, gone=True)
-        for item in listed["items"]:
-            self._see(item)
+        for pod in listed["items"]:
+            self._see(pod)
         version = listed["metadata"]["resourceVersion"]
         async with aclosing(self._kube.watch(path, version, **bound)) as events:
             async for event in events:
@@ -169,8 +169,8 @@ async def running(kube: Kube, nodes: Iterable[Json]) -> AsyncIterator[Kubelets]:
         AssertionError: at the end, if a device was wanted by two claims at a time.
     """
     made = list(nodes)
-    await asyncio.gather(*(kube.create(item) for item in made))
-    kubelets = Kubelets(kube, (item["metadata"]["name"] for item in made))
+    await asyncio.gather(*(kube.create(node) for node in made))
+    kubelets = Kubelets(kube, (node["metadata"]["name"] for node in made))
     task = asyncio.create_task(kubelets.run())
     try:
         yield kubelets
@@ -179,12 +179,12 @@ async def running(kube: Kube, nodes: Iterable[Json]) -> AsyncIterator[Kubelets]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        await asyncio.gather(*(_delete(kube, item) for item in made))
+        await asyncio.gather(*(_delete(kube, node) for node in made))
 
 
-async def _delete(kube: Kube, item: Json) -> None:
+async def _delete(kube: Kube, node: Json) -> None:
     with contextlib.suppress(RefusedError):
-        await kube.delete(item)
+        await kube.delete(node)
 
 
 def _key(pod: Json) -> Key:
@@ -226,8 +226,8 @@ def _running(pod: Json) -> Json:
             for kind in (*conditions, "ContainersReady")
         ],
         "containerStatuses": [
-            _container(item, {"running": {"startedAt": now}}, ready=True)
-            for item in pod["spec"]["containers"]
+            _container(container, {"running": {"startedAt": now}}, ready=True)
+            for container in pod["spec"]["containers"]
         ],
     }
 
@@ -249,17 +249,18 @@ def _ended(pod: Json, exit_code: int) -> Json:
             for kind in ("Ready", "ContainersReady")
         ],
         "containerStatuses": [
-            _container(item, state, ready=False) for item in pod["spec"]["containers"]
+            _container(container, state, ready=False)
+            for container in pod["spec"]["containers"]
         ],
     }
 
 
-def _container(item: Json, state: Json, *, ready: bool) -> Json:
+def _container(container: Json, state: Json, *, ready: bool) -> Json:
     # A strategic merge would keep the old state beside the new one.
     states = {"running": None, "waiting": None, "terminated": None, **state}
     return {
-        "name": item["name"],
-        "image": item["image"],
+        "name": container["name"],
+        "image": container["image"],
         "imageID": "none",
         "ready": ready,
         "started": ready,

@@ -5,7 +5,7 @@ nodes at a time, 100,000 changes in all (small: 5,000); after each hundred a gan
 one pod is submitted, decided and released. A row is a slice of the changes: how long
 they took, the probes' seconds from submission to decision, and memory.
 
-    python -m benchmarks.solver.soak [--size full] [--json FILE]
+    python -m benchmarks.bus.soak [--size full] [--json FILE]
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def change(message: DevicesAnnounced, draw: random.Random) -> Outgoing:
 
 async def probe(gangs: Client, number: int, draw: random.Random) -> float:
     """Submit a gang, wait for its decision, release it; gives the seconds."""
-    asked = submission(number, draw, most_pods=1)
-    await gangs.submit(asked)
-    seconds = await gangs.answered(asked.uid)
-    await gangs.release(asked.uid)
-    await gangs.over(asked.uid)
+    gang = submission(number, draw, most_pods=1)
+    await gangs.submit(gang)
+    seconds = await gangs.answered(gang.uid)
+    await gangs.release(gang.uid)
+    await gangs.over(gang.uid)
     return seconds
 
 

@@ -91,8 +91,7 @@ def run(count: int) -> Row:
     rows = [(e, DRIVER, device) for device in devices for e in EXPRESSIONS]
     looks, looking = timed(
         lambda: {
-            (e, project(footprint_of(e), driver, device))
-            for e, driver, device in rows
+            (e, project(footprint_of(e), driver, device)) for e, driver, device in rows
         }
     )
     with SelectorEvaluator() as evaluator:

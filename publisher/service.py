@@ -41,5 +41,5 @@ async def open_service(config: PublisherConfig) -> AsyncIterator[dict[str, Task]
 
 
 def utc_now() -> str:
-    """Give the time as Kubernetes keeps it: whole seconds, UTC."""
+    """Return the time as Kubernetes keeps it: whole seconds, UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

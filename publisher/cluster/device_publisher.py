@@ -45,16 +45,17 @@ class DevicePublisher:
 
     def __init__(
         self,
-        announcing: tuple[ClusterName, Bus],
+        cluster: ClusterName,
+        bus: Bus,
+        *,
         api: KubernetesApi,
         served: ServedKinds,
-        *,
         claims: Claims,
         ownership: Ownership,
         now: Callable[[], str],
         publish_slices: bool = True,
     ) -> None:
-        """`announcing` says where node agents speak."""
+        """Node agents speak of `cluster` on `bus`; `api` is where we write."""
         self._ownership = ownership
         self._publish_slices = publish_slices
         self._known = KnownSlices()
@@ -68,12 +69,14 @@ class DevicePublisher:
             api, served.resource_claim, claims, self._announced, now
         )
         self._announcements = Announcements(
-            *announcing,
+            cluster,
+            bus,
             self._announced,
             self._slices.hear,
             self._conditions.hear,
             self._hear,
         )
+        # Objects of these kinds change what is to be written.
         rules = served.device_taint_rule
         self.kinds: tuple[str, ...] = (
             NODE.name,
@@ -81,7 +84,7 @@ class DevicePublisher:
             served.resource_claim.name,
             *(() if rules is None else (rules.name,)),
         )
-        """What must be taken in."""
+        """Those whose pages must be taken in."""
 
     def tasks(self) -> dict[str, Task]:
         """Name what runs whether we lead or not."""
@@ -99,10 +102,10 @@ class DevicePublisher:
             # Health of allocated devices, in the status of their claims.
             writers.create_task(self._conditions.write(stop), name="device-status")
             # What the API server did not keep, sent again now and then.
-            writers.create_task(self._try_features(stop), name="features")
+            writers.create_task(self._retry_fields(stop), name="dropped-fields")
 
     async def take(self, page: ChangePage) -> None:
-        """Take in what changed, whether we lead or not."""
+        """Note what changed, whether we lead or not."""
         for change in page.changes:
             try:
                 self._apply(change)
@@ -111,7 +114,7 @@ class DevicePublisher:
                 log.warning("object.refused", object=name, reason=str(error)[:500])
 
     def _apply(self, change: Change) -> None:
-        """Take in one change.
+        """Note one change.
 
         Raises:
             ContractsError: the object cannot be read.
@@ -121,7 +124,7 @@ class DevicePublisher:
             case "ResourceSlice":
                 self._apply_slice(key, raw)
             case "Node":
-                name, node = NodeName(key), None if raw is None else _node(raw)
+                name, node = NodeName(key), None if raw is None else _read_node(raw)
                 if self._known.apply_node(name, node):
                     self._slices.look_at(self._announced.of_node(name))
                     self._rules.look_again()
@@ -135,14 +138,14 @@ class DevicePublisher:
                 return
 
     def _apply_slice(self, name: str, raw: dict[str, Any] | None) -> None:
-        """Take in a slice, unless it is what a write of ours has answered with.
+        """Note a slice, unless it is what a write of ours has answered with.
 
         Raises:
             ContractsError: it cannot be read.
         """
         if raw is not None and self._known.is_known(name, raw):
             return
-        pools = self._known.apply_slice(name, None if raw is None else _slice(raw))
+        pools = self._known.apply_slice(name, None if raw is None else _read_slice(raw))
         if pools:
             self._slices.look_at(pools)
             self._rules.look_again()
@@ -157,14 +160,14 @@ class DevicePublisher:
             return False
         return self._ownership.owns_node(self._known.labels_of(node))
 
-    async def _try_features(self, stop: asyncio.Event) -> None:
+    async def _retry_fields(self, stop: asyncio.Event) -> None:
         """Send now and then what the API server did not keep."""
         while not stop.is_set():
             await first_of(stop, within_s=_FEATURES_S)
             self._slices.look_at(self._known.forget_dropped())
 
 
-def _node(raw: dict[str, Any]) -> Node:
+def _read_node(raw: dict[str, Any]) -> Node:
     """Read of a Node what slices depend on."""
     metadata = raw["metadata"]
     labels = metadata.get("labels") or {}
@@ -173,7 +176,7 @@ def _node(raw: dict[str, Any]) -> Node:
     )
 
 
-def _slice(raw: dict[str, Any]) -> ResourceSlice | None:
+def _read_slice(raw: dict[str, Any]) -> ResourceSlice | None:
     """Read a slice; of those that others write, only whose they are.
 
     Raises:

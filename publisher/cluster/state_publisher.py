@@ -50,21 +50,23 @@ class StatePublisher:
         """Objects said and refused."""
 
     async def take(self, page: ChangePage) -> None:
-        """Take changes in; what differs from the bus is said soon."""
+        """Note changes; what differs from the bus is published soon, while we lead."""
         for change in page.changes:
             self._put(change)
         if self._outbox:
             self._wake.set()
 
     async def publish(self, stop: asyncio.Event) -> None:
-        """Say everything that is due, from now until `stop`."""
+        """Publish everything that is due, from now until `stop`."""
         self._leads = True
         self._connection = 0
         try:
             while not stop.is_set():
                 self._wake.clear()
+                # First see what the bus holds, anew after each reconnect.
                 if self._connection != self._bus.connection:
                     await self._compare(stop)
+                # Then publish what differs, and tell those who wait for it.
                 while self._outbox and not stop.is_set():
                     await self._publish_some(stop)
                     await self._notify()
@@ -139,7 +141,7 @@ class StatePublisher:
         log.info("state.compared", on_bus=len(held), differing=len(self._outbox))
 
     async def _publish_some(self, stop: asyncio.Event) -> None:
-        """Say a batch: one message a subject, so that none overtakes another."""
+        """Publish a batch: one message a subject, so that none overtakes another."""
         batch = list(self._outbox.next(_BATCH))
         outgoing = [_outgoing(subject, data) for subject, data in batch]
         try:

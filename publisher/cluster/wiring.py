@@ -65,7 +65,8 @@ async def open_cluster(
     async with AsyncExitStack() as stack:
         try:
             api = await stack.enter_async_context(KubernetesApi.open(*way))
-            # A burst of writes must not keep a renewal waiting.
+            # One way for the Lease alone: a burst of writes must not keep a renewal
+            # waiting.
             leasing = KubernetesApi.open(*way)
             lease_api = await stack.enter_async_context(leasing)
         except ClusterError as error:
@@ -139,9 +140,10 @@ def _build(
         now=now,
     )
     devices = DevicePublisher(
-        (cluster, bus),
-        api,
-        kinds,
+        cluster,
+        bus,
+        api=api,
+        served=kinds,
         claims=observer.view,
         ownership=ownership,
         now=now,

@@ -1,6 +1,6 @@
 """What a follower of Kubernetes objects hands over: changes, in pages.
 
-The interface between whoever watches the API server and whoever believes what it
+The interface between whoever watches the API server and whoever acts on what it
 says. Knows neither of them.
 """
 
@@ -25,7 +25,7 @@ class Change(Struct, frozen=True):
 
 
 class ChangePage(Struct, frozen=True):
-    """Changes in their order; of one object, only the last need be believed."""
+    """Changes in their order; of one object, only the last counts."""
 
     changes: tuple[Change, ...]
     synced: bool

@@ -52,7 +52,7 @@ class Credentials:
         return name
 
     def tls(self) -> ssl.SSLContext:
-        """Say whom we trust, and show our certificate if we have one.
+        """Build a context of whom we trust, with our certificate if we have one.
 
         Raises:
             ClusterError: a certificate or key cannot be read.

@@ -54,36 +54,38 @@ class LeaderLease:
         Only then is the Lease given to whoever is next.
         """
         while not stop.is_set():
-            await self._step(self._attempt_s)
+            # First wait until the Lease is ours ...
+            await self._try_once(self._attempt_s)
             if not self.leads:
                 await first_of(stop, within_s=self._candidate.renew_s)
                 continue
+            # ... then renew it beside the caller's work, which ends with the term.
             log.info("lease.acquired", lease=self._key)
             term = asyncio.Event()
-            keeping = asyncio.create_task(self._keep(term), name="lease")
+            renewing = asyncio.create_task(self._renew(term), name="lease")
             stopping = asyncio.create_task(stop.wait())
             stopping.add_done_callback(partial(_set, term))
             try:
                 yield term
             finally:
-                for task in (keeping, stopping):
+                for task in (renewing, stopping):
                     task.cancel()
-                await asyncio.wait((keeping, stopping))
+                await asyncio.wait((renewing, stopping))
                 await self._release()
 
-    async def _keep(self, term: asyncio.Event) -> None:
+    async def _renew(self, term: asyncio.Event) -> None:
         """Renew until cancelled; end the term when that did not succeed in time."""
         never = asyncio.Event()
         while self.leads:
             renewed_s = self._candidate.renewed_s
-            await self._step(min(self._attempt_s, self._left_s()))
+            await self._try_once(min(self._attempt_s, self._left_s()))
             failed = self._candidate.renewed_s == renewed_s
             pause_s = self._candidate.renew_s / (3 if failed else 1)
             await first_of(never, within_s=min(pause_s, self._left_s()))
         log.error("lease.lost", lease=self._key)
         term.set()
 
-    async def _step(self, limit_s: float) -> None:
+    async def _try_once(self, limit_s: float) -> None:
         """Look at the Lease and write it if it is ours to write, within `limit_s`."""
         try:
             async with asyncio.timeout(limit_s):
@@ -111,7 +113,7 @@ class LeaderLease:
         )
 
     async def _write(self) -> None:
-        """Say that we lead, where that may be said."""
+        """Write that we lead, where that may be written."""
         began_s = time.monotonic()
         lease = self._candidate.lease
         if lease is None or not self._candidate.may_take(began_s):
@@ -131,7 +133,7 @@ class LeaderLease:
         )
 
     async def _release(self) -> None:
-        """Give the Lease to whoever is next, if it is still ours."""
+        """Leave the Lease to whoever is next, if it is still ours."""
         try:
             async with asyncio.timeout(self._attempt_s):
                 await self._read()

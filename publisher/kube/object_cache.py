@@ -1,6 +1,6 @@
 """Objects of one kind by name, of each the newest that was seen or written.
 
-A watch lags behind our own writes: what it says of an object is only believed when it
+A watch lags behind our own writes: what it says of an object only counts when it
 is newer than what a write has answered. Pure; knows no kind and no API server.
 """
 

@@ -149,9 +149,10 @@ async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Ta
     served = await api.fetch_served_kinds()
     observer = Observer(served.resource_claim, GroupQueue(asyncio.Event()).add)
     agents = DevicePublisher(
-        (CLUSTER, bus),
-        api,
-        served,
+        CLUSTER,
+        bus,
+        api=api,
+        served=served,
         claims=observer.view,
         ownership=owned,
         now=utc_now,

@@ -1,0 +1,64 @@
+"""Who works on a group of pods, and when."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from contracts.ids import Namespace
+from publisher.cluster.group_queue import GroupQueue
+from publisher.gangs.view import GroupKey
+
+ONE, TWO = (GroupKey(Namespace("ns"), name) for name in ("one", "two"))
+
+
+@pytest.fixture
+def leads() -> asyncio.Event:
+    """We lead."""
+    event = asyncio.Event()
+    event.set()
+    return event
+
+
+async def test_only_who_leads_has_groups_to_work_on(leads: asyncio.Event) -> None:
+    queue = GroupQueue(leads)
+    leads.clear()
+    await queue.add([ONE])
+    leads.set()
+    await queue.add([TWO])
+    assert await queue.take() == TWO
+
+
+async def test_a_group_is_worked_on_by_one_at_a_time(leads: asyncio.Event) -> None:
+    """What happens to it meanwhile is looked at when that is done."""
+    queue = GroupQueue(leads)
+    await queue.add([ONE, TWO])
+    assert await queue.take() == ONE
+    await queue.add([ONE])
+    assert await queue.take() == TWO
+    await queue.done(ONE, again=False)
+    assert await queue.take() == ONE
+
+
+async def test_a_group_that_rests_holds_up_nobody_and_comes_again(
+    leads: asyncio.Event,
+) -> None:
+    queue = GroupQueue(leads)
+    await queue.add([ONE])
+    assert await queue.take() == ONE
+    queue.rest(ONE, 0.05)
+    await queue.done(ONE, again=True)
+    await queue.add([ONE, TWO])
+    assert await queue.take() == TWO
+    async with asyncio.timeout(5):
+        assert await queue.take() == ONE
+
+
+async def test_workers_end_when_the_queue_is_closed(leads: asyncio.Event) -> None:
+    queue = GroupQueue(leads)
+    working = asyncio.ensure_future(queue.take())
+    await asyncio.sleep(0)
+    queue.rest(ONE, 60.0)
+    await queue.close()
+    assert await working is None

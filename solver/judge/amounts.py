@@ -11,65 +11,70 @@ from contracts.quantity import NANO, Quantity
 MAX = 2**63 - 1
 
 
-def consumed(
-    device: Device, asked: dict[str, Quantity], *, fractional: bool
+def consumption_of(
+    device: Device, requested: dict[str, Quantity], *, fractional: bool
 ) -> dict[str, int] | None:
     """Compute 1e-9 units by capacity; None: the device does not allow it."""
-    if not set(asked) <= set(device.capacity):
+    if not set(requested) <= set(device.capacity):
         return None
-    found = {}
+    amounts = {}
     for name, capacity in device.capacity.items():
-        amount = _amount(capacity, asked.get(name), fractional=fractional)
+        amount = _amount(capacity, requested.get(name), fractional=fractional)
         if amount is None or not 0 <= amount <= capacity.value.nano:
             return None
-        found[name] = amount
-    return found
+        amounts[name] = amount
+    return amounts
 
 
 def _amount(
-    capacity: DeviceCapacity, asked: Quantity | None, *, fractional: bool
+    capacity: DeviceCapacity, requested: Quantity | None, *, fractional: bool
 ) -> int | None:
     policy = capacity.request_policy
+    # Without a policy a request gets what it asks for, or all of it.
     if policy is None:
-        return capacity.value.nano if asked is None else asked.nano
+        return capacity.value.nano if requested is None else requested.nano
     default = policy.default.nano if policy.default is not None else None
     span = policy.valid_range
-    if asked is None:
+    # First the amount is rounded up to what the policy offers ...
+    if requested is None:
         amount = capacity.value.nano if default is None else default
     elif span is not None and span.min is not None:
-        rounded = _rounded(asked.nano, span, fractional=fractional)
+        rounded = _round_up(requested.nano, span, fractional=fractional)
         if rounded is None:
             return None
         amount = rounded
     else:
-        larger = [v.nano for v in policy.valid_values or () if v.nano >= asked.nano]
-        amount = larger[0] if larger else asked.nano
+        larger = [v.nano for v in policy.valid_values or () if v.nano >= requested.nano]
+        amount = larger[0] if larger else requested.nano
+    # ... then it must be one that the policy allows; the default always is.
     if amount == default:
         return amount
     if span is not None:
-        return amount if _within(amount, span, fractional=fractional) else None
+        return amount if _is_within(amount, span, fractional=fractional) else None
     values = policy.valid_values or ()
     return amount if not values or amount in [v.nano for v in values] else None
 
 
-def _rounded(
-    asked: int, span: CapacityRequestPolicyRange, *, fractional: bool
+def _round_up(
+    requested: int, span: CapacityRequestPolicyRange, *, fractional: bool
 ) -> int | None:
     least = span.min.nano if span.min is not None else 0
-    if asked < least or span.step is None:
-        return max(asked, least)
+    if requested < least or span.step is None:
+        return max(requested, least)
     unit = _unit(span, fractional=fractional)
-    if unit != NANO and asked % unit:
+    if unit != NANO and requested % unit:
         return None
     first, step = ceil(Fraction(least, unit)), ceil(Fraction(span.step.nano, unit))
-    if step <= 0 or (unit == NANO and asked > MAX * NANO):
+    if step <= 0 or (unit == NANO and requested > MAX * NANO):
         return None
-    steps = ceil(Fraction(ceil(Fraction(asked, unit)) - first, step))
+    steps = ceil(Fraction(ceil(Fraction(requested, unit)) - first, step))
     value = first + steps * step
     return value * unit if value <= MAX else None
 
 
-def _within(amount: int, span: CapacityRequestPolicyRange, *, fractional: bool) -> bool:
+def _is_within(
+    amount: int, span: CapacityRequestPolicyRange, *, fractional: bool
+) -> bool:
     if span.max is not None and amount > span.max.nano:
         return False
     if span.step is None:
@@ -83,7 +88,7 @@ def _within(amount: int, span: CapacityRequestPolicyRange, *, fractional: bool) 
 
 
 def _unit(span: CapacityRequestPolicyRange, *, fractional: bool) -> int:
-    """Say in which units a range counts: whole ones, or thousandths."""
+    """Choose the units in which a range counts: whole ones, or thousandths."""
     milli = NANO // 1000
     limits = [q.nano for q in (span.min, span.max, span.step) if q is not None]
     exact = all(v % milli == 0 and abs(v) <= MAX * milli for v in limits)

@@ -1,7 +1,8 @@
-"""What the judge knows of a Problem: its own reading of devices, taken from the parts.
+"""What the judge reads in a Problem: nodes, pools and devices, taken from the parts.
 
 Written apart from the models on purpose: it shares no helper with candidates, kinds
-or rules, so that an error there is not repeated here. Only what is used is looked at.
+or rules, so that an error there is not repeated here. A node is read when it is first
+asked for.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from msgspec import Struct
 
 from contracts.device import Device, DeviceAttribute, DeviceTaint
 from contracts.ids import DeviceClassName, DeviceID, NodeName, PoolID
-from solver.judge.pools import Amounts, Seen, is_readable, see
+from solver.judge.pools import CounterAmounts, VisiblePool, is_readable, read_pool
 from solver.problem.problem import Problem, SubrequestPart
 from solver.selectors.footprint import footprint_of
 from solver.selectors.projection import project
 from solver.snapshot.pages import NodeParts
 from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UsePart
 
+Violations = Iterator[str]
+"""What breaks rules: `rule: subject and what it does`."""
 EXPERIMENTAL = (
     "list_type_attributes",
     "optional_node_operations",
@@ -32,7 +35,7 @@ class DeviceFacts(Struct, frozen=True):
     """One device as a node sees it, and all that bears on its use."""
 
     device: Device
-    item: PoolSlice
+    pool_slice: PoolSlice
     reachable: bool
     taken: bool
     shares: dict[str, int] | None
@@ -52,8 +55,10 @@ class Facts:
         self._pools: dict[PoolID, PoolPart] = {}
         self._uses: dict[PoolID, UsePart] = {}
         self._local: dict[NodeName, list[PoolID]] = {}
+        """Pools of one node each."""
         self._shared: list[PoolID] = []
-        self._seen: dict[tuple[NodeName, PoolID], Seen | None] = {}
+        """Pools that several nodes may see."""
+        self._visible: dict[tuple[NodeName, PoolID], VisiblePool | None] = {}
         self._devices: dict[tuple[NodeName, DeviceID], DeviceFacts | None] = {}
         self._unread: dict[str, NodeParts] = {}
         """What was not looked at yet, by the node that it belongs to."""
@@ -62,15 +67,15 @@ class Facts:
         self._read("")
 
     def _read(self, owner: str) -> None:
-        """Take in what belongs to a node (or, for "", to the cluster), once."""
+        """Sort what belongs to a node (or, for "", to the cluster), once."""
         if owner not in self._unread:
             return
         for part in self._unread.pop(owner).parts.values():
             match part.value:
                 case NodePart() as node:
                     self._nodes[node.name] = node
-                case ClassPart() as known:
-                    self.classes[known.name] = known
+                case ClassPart() as device_class:
+                    self.classes[device_class.name] = device_class
                 case UsePart() as use:
                     self._uses[PoolID(use.driver, use.pool)] = use
                 case PoolPart() as pool:
@@ -81,76 +86,80 @@ class Facts:
                     else:
                         self._shared.append(name)
 
-    def knows(self, name: NodeName) -> bool:
-        """Say whether there is such a node."""
+    def has_node(self, name: NodeName) -> bool:
+        """Whether there is such a node."""
         self._read(name)
         return name in self._nodes or name in self._local
 
     def is_readable(self, name: NodeName) -> bool:
-        """Say whether every node selection that the node must read can be read."""
-        node = self.node(name)
-        return all(is_readable(item, node, self.features) for item in self._selective)
+        """Whether every node selection that the node must read can be read."""
+        node = self.find_node(name)
+        return all(
+            is_readable(pool_slice, node, self.features)
+            for pool_slice in self._selective_slices
+        )
 
     @cached_property
-    def _selective(self) -> list[PoolSlice]:
+    def _selective_slices(self) -> list[PoolSlice]:
         """The slices that select nodes by labels, themselves or device by device."""
         return [
-            item
+            pool_slice
             for pool in self._shared
-            for item in self._pools[pool].slices
-            if item.node_selector is not None
-            or any(device.node_selector is not None for device in item.devices)
+            for pool_slice in self._pools[pool].slices
+            if pool_slice.node_selector is not None
+            or any(device.node_selector is not None for device in pool_slice.devices)
         ]
 
-    def node(self, name: NodeName) -> NodePart:
+    def find_node(self, name: NodeName) -> NodePart:
         """Look a node up; one that only its devices name has no labels."""
         self._read(name)
         return self._nodes.get(name) or NodePart(name=name)
 
-    def seen(self, node: NodeName, pool: PoolID) -> Seen | None:
+    def find_pool(self, node: NodeName, pool: PoolID) -> VisiblePool | None:
         """Read a pool from a node; None: there is none."""
         key = (node, pool)
-        if key not in self._seen:
+        if key not in self._visible:
             self._read(node)
             part = self._pools.get(pool)
-            self._seen[key] = (
-                None if part is None else see(part, self.node(node), self.features)
+            self._visible[key] = (
+                None
+                if part is None
+                else read_pool(part, self.find_node(node), self.features)
             )
-        return self._seen[key]
+        return self._visible[key]
 
-    def pools_of(self, node: NodeName) -> Iterator[tuple[PoolID, Seen]]:
+    def pools_of(self, node: NodeName) -> Iterator[tuple[PoolID, VisiblePool]]:
         """Go through all pools that a node sees."""
         self._read(node)
-        for pool in (*self._local.get(node, ()), *self._shared):
-            found = self.seen(node, pool)
-            if found is not None:
-                yield pool, found
+        for name in (*self._local.get(node, ()), *self._shared):
+            pool = self.find_pool(node, name)
+            if pool is not None:
+                yield name, pool
 
-    def use(self, pool: PoolID) -> UsePart:
-        """Look up what is used of a pool."""
-        known = self._uses.get(pool)
-        return known or UsePart(driver=pool.driver, pool=pool.pool)
+    def _use_of(self, pool: PoolID) -> UsePart:
+        use = self._uses.get(pool)
+        return use or UsePart(driver=pool.driver, pool=pool.pool)
 
-    def exists(self, name: DeviceID) -> bool:
-        """Say whether any node could see a device of this name."""
+    def has_device(self, name: DeviceID) -> bool:
+        """Whether any node could see a device of this name."""
         for owner in tuple(self._unread):
             self._read(owner)
         pool = self._pools.get(name.pool_id)
         return pool is not None and any(d.name == name.device for d in pool.devices)
 
-    def device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
+    def find_device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
         """Look a device up from a node; None: it cannot be allocated there."""
         key = (node, name)
         if key not in self._devices:
-            self._devices[key] = self._device(node, name)
+            self._devices[key] = self._read_device(node, name)
         return self._devices[key]
 
-    def _device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
-        seen = self.seen(node, name.pool_id)
-        if seen is None or not seen.usable or name.device not in seen.devices:
+    def _read_device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
+        pool = self.find_pool(node, name.pool_id)
+        if pool is None or not pool.usable or name.device not in pool.devices:
             return None
-        device, item = seen.devices[name.device]
-        use = self.use(name.pool_id)
+        device, pool_slice = pool.devices[name.device]
+        use = self._use_of(name.pool_id)
         shares = None
         if use.shared:
             shares = next((s for s in use.shared if s.device == name.device), None)
@@ -159,8 +168,8 @@ class Facts:
         added = [taint for owner, taint in use.taints if owner == name.device]
         return DeviceFacts(
             device=device,
-            item=item,
-            reachable=name.device in seen.reachable,
+            pool_slice=pool_slice,
+            reachable=name.device in pool.reachable,
             taken=taken,
             shares=(
                 {n: amount.nano for n, amount in shares.consumed} if shares else None
@@ -170,71 +179,72 @@ class Facts:
         )
 
     def is_selected(
-        self, asked: SubrequestPart, driver: str, device: Device
+        self, subrequest: SubrequestPart, driver: str, device: Device
     ) -> bool | None:
         """Read the verdict of all selectors; None: one of them fails."""
-        for expression in asked.selectors:
-            seen = project(footprint_of(expression), driver, device)
-            verdict = self.problem.selectors.get(expression, seen)
+        for expression in subrequest.selectors:
+            projection = project(footprint_of(expression), driver, device)
+            verdict = self.problem.selectors.get(expression, projection)
             if verdict is None or verdict.error:
                 return None
             if verdict.value is not True:
                 return False
         return True
 
-    def elements(
-        self, asked: SubrequestPart, name: str, driver: str, device: Device
+    def compared_values(
+        self, subrequest: SubrequestPart, name: str, driver: str, device: Device
     ) -> set[tuple[str, object]]:
-        """Read what a constraint compares; empty: nothing."""
-        for attribute, expression in asked.derived_attributes:
+        """Read what a constraint compares, as (type, value); empty: nothing."""
+        for attribute, expression in subrequest.derived_attributes:
             if attribute == name:
                 text = f"={expression}"
-                row = project(footprint_of(text), driver, device)
-                verdict = self.problem.selectors.get(text, row)
-                return self._values(verdict.attribute if verdict else None)
+                projection = project(footprint_of(text), driver, device)
+                verdict = self.problem.selectors.get(text, projection)
+                return self._values_of(verdict.attribute if verdict else None)
+        # A bare name is of the driver's own domain; a qualified one comes first.
         domain, slash, short = name.partition("/")
-        found = device.attributes.get(name)
-        if found is None and slash and domain == driver:
-            found = device.attributes.get(short)
-        return self._values(found)
+        published = device.attributes.get(name)
+        if published is None and slash and domain == driver:
+            published = device.attributes.get(short)
+        return self._values_of(published)
 
-    def _values(self, found: DeviceAttribute | None) -> set[tuple[str, object]]:
-        if found is None:
+    def _values_of(self, attribute: DeviceAttribute | None) -> set[tuple[str, object]]:
+        if attribute is None:
             return set()
         several = {
-            "int": found.int_values,
-            "bool": found.bool_values,
-            "string": found.string_values,
-            "version": found.version_values,
+            "int": attribute.int_values,
+            "bool": attribute.bool_values,
+            "string": attribute.string_values,
+            "version": attribute.version_values,
         }
         for kind, values in several.items():
             if values:
                 listed = self.features.list_type_attributes
                 return {(kind, value) for value in values} if listed else set()
         single = {
-            "string": found.string_value,
-            "int": found.int_value,
-            "bool": found.bool_value,
-            "version": found.version_value,
+            "string": attribute.string_value,
+            "int": attribute.int_value,
+            "bool": attribute.bool_value,
+            "version": attribute.version_value,
         }
-        return {(k, v) for k, v in single.items() if v is not None}
+        return {(kind, value) for kind, value in single.items() if value is not None}
 
-    def counters_left(self, node: NodeName, pool: PoolID) -> Amounts:
+    def counters_left_of(self, node: NodeName, name: PoolID) -> CounterAmounts:
         """Compute what others leave of the counters of a pool."""
-        seen = self.seen(node, pool)
-        if seen is None:
+        pool = self.find_pool(node, name)
+        if pool is None:
             return {}
-        left = dict(seen.counters)
-        for device in self.in_use(seen, pool):
+        left = dict(pool.counters)
+        for device in self.devices_in_use(pool, name):
             for consumption in device.consumes_counters:
-                for name, counter in consumption.counters.items():
-                    key = (consumption.counter_set, name)
+                for counter_name, counter in consumption.counters.items():
+                    key = (consumption.counter_set, counter_name)
                     left[key] = left.get(key, 0) - counter.value.nano
         return left
 
-    def in_use(self, seen: Seen, pool: PoolID) -> list[Device]:
+    def devices_in_use(self, pool: VisiblePool, name: PoolID) -> list[Device]:
         """List the devices of a pool that others have, for themselves or shared."""
-        use = self.use(pool)
+        use = self._use_of(name)
         names = {*use.taken, *(share.device for share in use.shared)}
-        everything = (*(d for d, _ in seen.devices.values()), *seen.elsewhere)
+        everything = (*(d for d, _ in pool.devices.values()), *pool.elsewhere)
         return [device for device in everything if device.name in names]

@@ -6,22 +6,20 @@ Names, labels, taints and amounts, read from the parts of the Problem.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from contracts.gang import NodeToleration
 from contracts.ids import NodeName
 from contracts.workload import NodeTaint
 from solver.decision import Decision
-from solver.judge.facts import Facts
+from solver.judge.facts import Facts, Violations
 from solver.judge.pools import selects
 from solver.problem.problem import MemberPart, Problem
 from solver.snapshot.parts import NodePart
 
-Violations = Iterator[str]
 CORDON = "node.kubernetes.io/unschedulable"
 
 
-def node_lets_in(node: NodePart, pod: MemberPart, subject: str) -> Violations:
+def judge_node(node: NodePart, pod: MemberPart, subject: str) -> Violations:
     """Judge one pod on its node, other pods aside."""
     if pod.node_name and pod.node_name != node.name:
         yield f"nodePinned: {subject} is on {node.name}"
@@ -32,18 +30,18 @@ def node_lets_in(node: NodePart, pod: MemberPart, subject: str) -> Violations:
         yield f"nodeAffinity: {subject} is on {node.name}, not one that it requires"
     for taint in node.taints:
         hard = taint.effect in ("NoSchedule", "NoExecute")
-        if hard and not any(_covers(item, taint) for item in pod.tolerations):
+        if hard and not any(_tolerates(each, taint) for each in pod.tolerations):
             yield f"nodeTolerated: {subject} is on {node.name}, tainted {taint.key}"
     if node.unschedulable:
         cordon = NodeTaint(key=CORDON, effect="NoSchedule")
-        if not any(_covers(item, cordon) for item in pod.tolerations):
+        if not any(_tolerates(each, cordon) for each in pod.tolerations):
             yield f"nodeSchedulable: {subject} is on {node.name}, which is cordoned"
-    offered = set(pod.extended_resources) & set(node.plugin_resources)
-    if offered:
-        yield f"extendedResource: {node.name} offers {min(offered)} itself"
+    both = set(pod.extended_resources) & set(node.plugin_resources)
+    if both:
+        yield f"extendedResource: {node.name} offers {min(both)} itself"
 
 
-def _covers(toleration: NodeToleration, taint: NodeTaint) -> bool:
+def _tolerates(toleration: NodeToleration, taint: NodeTaint) -> bool:
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -55,15 +53,17 @@ def _covers(toleration: NodeToleration, taint: NodeTaint) -> bool:
 
 def nodes_suffice(facts: Facts, problem: Problem, decision: Decision) -> Violations:
     """The pods that are placed on a node need no more than it has left."""
-    asked: dict[NodeName, Counter[str]] = {}
+    needed: dict[NodeName, Counter[str]] = {}
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
-        needs = {m.name: {"pods": 1, **m.resources} for m in gang.members}
+        needs = {
+            member.name: {"pods": 1, **member.resources} for member in gang.members
+        }
         for pod in decided.members:
-            total = asked.setdefault(pod.node, Counter())
+            total = needed.setdefault(pod.node, Counter())
             for resource, amount in needs.get(pod.member, {}).items():
                 total[resource] += amount
-    for name, total in asked.items():
-        free = facts.node(name).free
+    for name, total in needed.items():
+        free = facts.find_node(name).free
         for resource, amount in total.items():
             if free is None or (resource == "pods" and "pods" not in free):
                 continue

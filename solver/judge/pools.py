@@ -10,11 +10,11 @@ from contracts.device import Device, NodeSelector, NodeSelectorRequirement
 from contracts.features import Features
 from solver.snapshot.parts import NodePart, PoolPart, PoolSlice
 
-Amounts = dict[tuple[str, str], int]
+CounterAmounts = dict[tuple[str, str], int]
 """(counter set, counter) -> 1e-9 units."""
 
 
-class Seen(Struct, frozen=True):
+class VisiblePool(Struct, frozen=True):
     """A pool as one node sees it."""
 
     usable: bool
@@ -22,170 +22,200 @@ class Seen(Struct, frozen=True):
     """Those in slices that are meant for the node."""
     reachable: frozenset[str] = frozenset()
     elsewhere: tuple[Device, ...] = ()
-    counters: Amounts = {}
+    """Those in slices of other nodes, which make the pool whole."""
+    counters: CounterAmounts = {}
 
 
-def see(pool: PoolPart, node: NodePart, features: Features) -> Seen | None:
+def read_pool(pool: PoolPart, node: NodePart, features: Features) -> VisiblePool | None:
     """Read a pool from a node; None: there is no such pool there."""
-    slices = [s for s in pool.slices if _known(s, features)]
-    mine = [s for s in slices if _meant(s, node, features)]
-    if not mine:
+    # First the slices that are meant for the node, of the highest generation of them.
+    slices = [s for s in pool.slices if _is_published(s, features)]
+    here = [s for s in slices if _is_for_node(s, node, features)]
+    if not here:
         return None
-    newest = max(s.generation for s in mine)
-    mine = [s for s in mine if s.generation == newest]
-    others: list[PoolSlice] = []
-    if len(mine) != mine[0].slice_count:
+    newest = max(s.generation for s in here)
+    here = [s for s in here if s.generation == newest]
+    # Then those of other nodes, if the pool is not whole without them.
+    elsewhere: list[PoolSlice] = []
+    if len(here) != here[0].slice_count:
         if max(s.generation for s in pool.slices) > newest:
             return None
-        same = [s for s in slices if s.generation == newest]
-        if len(same) != mine[0].slice_count:
-            return Seen(usable=False)
-        names = {s.name for s in mine}
-        others = [s for s in same if s.name not in names]
-    return _read(mine, others, node, features)
+        same_generation = [s for s in slices if s.generation == newest]
+        if len(same_generation) != here[0].slice_count:
+            return VisiblePool(usable=False)
+        names = {s.name for s in here}
+        elsewhere = [s for s in same_generation if s.name not in names]
+    return _merge(here, elsewhere, node, features)
 
 
-def _read(
-    mine: list[PoolSlice], others: list[PoolSlice], node: NodePart, features: Features
-) -> Seen:
+def _merge(
+    here: list[PoolSlice],
+    elsewhere: list[PoolSlice],
+    node: NodePart,
+    features: Features,
+) -> VisiblePool:
+    """Put slices together; what is named twice or not at all makes it unusable."""
+    # First tell slices that define counters from slices that hold devices.
     partitions = features.partitionable_devices
-    defined = [s for s in (*mine, *others) if partitions and s.shared_counters]
-    here = [s for s in mine if s not in defined]
-    away = [device for s in others if s not in defined for device in s.devices]
-    names = Counter(device.name for s in here for device in s.devices)
-    sets = Counter(c.name for s in defined for c in s.shared_counters)
+    defining = [s for s in (*here, *elsewhere) if partitions and s.shared_counters]
+    device_slices = [s for s in here if s not in defining]
+    away = [device for s in elsewhere if s not in defining for device in s.devices]
     counters = {
-        (c.name, name): counter.value.nano
-        for s in defined
-        for c in s.shared_counters
-        for name, counter in c.counters.items()
+        (counter_set.name, name): counter.value.nano
+        for s in defining
+        for counter_set in s.shared_counters
+        for name, counter in counter_set.counters.items()
     }
-    drawing = [*(d for s in here for d in s.devices), *away]
-    unknown = partitions and any(
+    # Then refuse what names twice, and what draws from counters that nobody defines.
+    names = Counter(device.name for s in device_slices for device in s.devices)
+    sets = Counter(
+        counter_set.name for s in defining for counter_set in s.shared_counters
+    )
+    drawing = [*(device for s in device_slices for device in s.devices), *away]
+    draws_from_nothing = partitions and any(
         consumption.counter_set not in sets
         or any(
-            (consumption.counter_set, n) not in counters for n in consumption.counters
+            (consumption.counter_set, name) not in counters
+            for name in consumption.counters
         )
         for device in drawing
         for consumption in device.consumes_counters
     )
-    if unknown or max([0, *names.values(), *sets.values()]) > 1:
-        return Seen(usable=False)
-    return Seen(
+    if draws_from_nothing or max([0, *names.values(), *sets.values()]) > 1:
+        return VisiblePool(usable=False)
+    return VisiblePool(
         usable=True,
-        devices={device.name: (device, s) for s in here for device in s.devices},
+        devices={
+            device.name: (device, s) for s in device_slices for device in s.devices
+        },
         reachable=frozenset(
             device.name
-            for s in here
+            for s in device_slices
             for device in s.devices
-            if not s.per_device_node_selection or _at(device, node)
+            if not s.per_device_node_selection or _is_at(device, node)
         ),
         elsewhere=tuple(away),
         counters=counters,
     )
 
 
-def _known(item: PoolSlice, features: Features) -> bool:
+def _is_published(pool_slice: PoolSlice, features: Features) -> bool:
+    """Whether the API server shows a slice; groups hide it while they are off."""
     grouped = any(
         consumption.compatibility_groups
-        for device in item.devices
+        for device in pool_slice.devices
         for consumption in device.consumes_counters
     )
     return features.compatibility_groups or not grouped
 
 
-def _meant(item: PoolSlice, node: NodePart, features: Features) -> bool:
-    partitioned = item.per_device_node_selection is not None or item.shared_counters
-    if partitioned and not features.partitionable_devices:
+def _is_for_node(pool_slice: PoolSlice, node: NodePart, features: Features) -> bool:
+    if _is_partitioned(pool_slice) and not features.partitionable_devices:
         return False
-    if item.node_name or item.all_nodes or item.node_selector is not None:
-        return _at(item, node)
-    return bool(item.per_device_node_selection) and any(
-        _at(device, node) for device in item.devices
+    if _selects_nodes(pool_slice):
+        return _is_at(pool_slice, node)
+    return bool(pool_slice.per_device_node_selection) and any(
+        _is_at(device, node) for device in pool_slice.devices
     )
 
 
-def _at(item: PoolSlice | Device, node: NodePart) -> bool:
-    if item.node_name:
-        return item.node_name == node.name
-    return bool(item.all_nodes) or (
-        item.node_selector is not None and selects(item.node_selector, node)
+def _is_partitioned(pool_slice: PoolSlice) -> bool:
+    per_device = pool_slice.per_device_node_selection is not None
+    return per_device or bool(pool_slice.shared_counters)
+
+
+def _selects_nodes(pool_slice: PoolSlice) -> bool:
+    return bool(
+        pool_slice.node_name
+        or pool_slice.all_nodes
+        or pool_slice.node_selector is not None
     )
 
 
-def is_readable(item: PoolSlice, node: NodePart, features: Features) -> bool:
-    """Say whether a slice's node selection, as far as it is read, is well-formed."""
-    partitioned = item.per_device_node_selection is not None or item.shared_counters
-    if (partitioned and not features.partitionable_devices) or not _known(
-        item, features
-    ):
+def _is_at(source: PoolSlice | Device, node: NodePart) -> bool:
+    """Whether what a slice, or a device of its own, says of nodes means this one."""
+    if source.node_name:
+        return source.node_name == node.name
+    return bool(source.all_nodes) or (
+        source.node_selector is not None and selects(source.node_selector, node)
+    )
+
+
+def is_readable(pool_slice: PoolSlice, node: NodePart, features: Features) -> bool:
+    """Whether a slice's node selection, as far as it is read, is well-formed."""
+    hidden = _is_partitioned(pool_slice) and not features.partitionable_devices
+    if hidden or not _is_published(pool_slice, features):
         return True
-    if item.node_name or item.all_nodes or item.node_selector is not None:
-        return _is_well_formed(item)
-    for device in item.devices if item.per_device_node_selection else ():
+    if _selects_nodes(pool_slice):
+        return _is_well_formed(pool_slice)
+    # Devices are read in order, and only until one is at the node.
+    devices = pool_slice.devices if pool_slice.per_device_node_selection else ()
+    for device in devices:
         if not _is_well_formed(device):
             return False
-        if _at(device, node):
+        if _is_at(device, node):
             return True
     return True
 
 
-def _is_well_formed(item: PoolSlice | Device) -> bool:
-    if item.node_name or item.all_nodes or item.node_selector is None:
+def _is_well_formed(source: PoolSlice | Device) -> bool:
+    if source.node_name or source.all_nodes or source.node_selector is None:
         return True
-    terms = item.node_selector.node_selector_terms
+    terms = source.node_selector.node_selector_terms
     return all(
-        all(_is_sound(r) for r in term.match_expressions)
+        all(_is_sound(expression) for expression in term.match_expressions)
         and all(
-            r.operator in ("In", "NotIn") and len(r.values) == 1
-            for r in term.match_fields
+            field.operator in ("In", "NotIn") and len(field.values) == 1
+            for field in term.match_fields
         )
         for term in terms
     )
 
 
-def _is_sound(item: NodeSelectorRequirement) -> bool:
-    count = len(item.values)
-    match item.operator:
+def _is_sound(requirement: NodeSelectorRequirement) -> bool:
+    count = len(requirement.values)
+    match requirement.operator:
         case "In" | "NotIn":
             sound = count > 0
         case "Exists" | "DoesNotExist":
             sound = count == 0
         case "Gt" | "Lt":
-            sound = count == 1 and item.values[0].lstrip("+-").isdigit()
+            sound = count == 1 and requirement.values[0].lstrip("+-").isdigit()
         case _:
             sound = False
-    name = item.key.rpartition("/")[2]
+    name = requirement.key.rpartition("/")[2]
     return sound and bool(name) and name[0].isalnum() and name[-1].isalnum()
 
 
 def selects(selector: NodeSelector, node: NodePart) -> bool:
-    """Say whether a well-formed selector means a node."""
+    """Whether a well-formed selector means a node."""
     return any(
         (term.match_expressions or term.match_fields)
-        and all(_label(item, node.labels) for item in term.match_expressions)
-        and all(_field(item, node.name) for item in term.match_fields)
+        and all(_label_matches(each, node.labels) for each in term.match_expressions)
+        and all(_name_matches(each, node.name) for each in term.match_fields)
         for term in selector.node_selector_terms
     )
 
 
-def _label(item: NodeSelectorRequirement, labels: dict[str, str]) -> bool:
-    here = labels.get(item.key)
-    if item.operator == "DoesNotExist":
-        return here is None
-    if item.operator == "NotIn":
-        return here not in item.values
-    if here is None:
+def _label_matches(
+    requirement: NodeSelectorRequirement, labels: dict[str, str]
+) -> bool:
+    value = labels.get(requirement.key)
+    if requirement.operator == "DoesNotExist":
+        return value is None
+    if requirement.operator == "NotIn":
+        return value not in requirement.values
+    if value is None:
         return False
-    if item.operator in ("Gt", "Lt"):
+    if requirement.operator in ("Gt", "Lt"):
         try:
-            difference = int(here) - int(item.values[0])
+            difference = int(value) - int(requirement.values[0])
         except (ValueError, IndexError):
             return False
-        return difference > 0 if item.operator == "Gt" else difference < 0
-    return item.operator == "Exists" or here in item.values
+        return difference > 0 if requirement.operator == "Gt" else difference < 0
+    return requirement.operator == "Exists" or value in requirement.values
 
 
-def _field(item: NodeSelectorRequirement, name: str) -> bool:
-    known = name if item.key == "metadata.name" else ""
-    return (known in item.values) == (item.operator == "In")
+def _name_matches(requirement: NodeSelectorRequirement, name: str) -> bool:
+    value = name if requirement.key == "metadata.name" else ""
+    return (value in requirement.values) == (requirement.operator == "In")

@@ -5,167 +5,190 @@ Source: AllocationResult of resource.k8s.io/v1, as kube-scheduler 1.37 fills it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from contracts.allocation import AllocationResult, ResultToleration
 from contracts.claim import DeviceToleration
 from contracts.device import Device, NodeSelectorRequirement, NodeSelectorTerm
 from contracts.ids import NodeName
-from solver.judge.amounts import consumed
-from solver.judge.facts import DeviceFacts, Facts
+from solver.judge.amounts import consumption_of
+from solver.judge.facts import DeviceFacts, Facts, Violations
 from solver.problem.problem import ClaimPart, SubrequestPart
 from solver.snapshot.parts import PoolSlice
 
-Violations = Iterator[str]
-Place = tuple[NodeName, AllocationResult, str]
+Written = tuple[NodeName, AllocationResult, str]
+"""(node, what is written in the claim, how violations call the claim)."""
 
 
 def results_are_written(
     facts: Facts,
     claim: ClaimPart,
     chosen: list[tuple[SubrequestPart, int]],
-    known: list[DeviceFacts],
-    place: Place,
+    devices: list[DeviceFacts],
+    written: Written,
 ) -> Violations:
-    """Judge one claim's AllocationResult; `known`: its devices, request by request."""
-    yield from _results(facts, claim, chosen, place)
-    yield from _config(facts, claim, chosen, place)
-    yield from _node_selector(known, place)
+    """Judge one claim's AllocationResult.
+
+    `chosen` holds the alternative of each request, with its rank; `devices` those of
+    the claim, request by request.
+    """
+    yield from _results(facts, claim, chosen, written)
+    yield from _config(facts, claim, chosen, written)
+    yield from _node_selector(devices, written)
 
 
 def _results(
     facts: Facts,
     claim: ClaimPart,
     chosen: list[tuple[SubrequestPart, int]],
-    place: Place,
+    written: Written,
 ) -> Violations:
-    node, allocation, where = place
+    node, allocation, where = written
     features = facts.features
-    asked_by = {
-        request.result_name(rank): asked
-        for request, (asked, rank) in zip(claim.requests, chosen, strict=True)
+    subrequests = {
+        request.result_name(rank): subrequest
+        for request, (subrequest, rank) in zip(claim.requests, chosen, strict=True)
     }
     for result in allocation.devices.results:
-        name, asked = result.device_id, asked_by[result.request]
-        known = facts.device(node, name)
-        if known is None:
+        name, subrequest = result.device_id, subrequests[result.request]
+        device_facts = facts.find_device(node, name)
+        if device_facts is None:
             continue
-        if bool(result.admin_access) != asked.admin_access:
+        device = device_facts.device
+        # What the request says is copied.
+        if bool(result.admin_access) != subrequest.admin_access:
             yield f"adminWritten: {where} {name} says otherwise"
         if list(map(_toleration, result.tolerations)) != list(
-            map(_toleration, asked.tolerations)
+            map(_toleration, subrequest.tolerations)
         ):
             yield f"tolerationsWritten: {where} {name} has others"
-        if bool(result.share_id) != known.shareable:
+        # A share has an id, and says what it consumes.
+        if bool(result.share_id) != device_facts.shareable:
             yield f"shareId: {where} {name} has one where it should not, or lacks it"
         amounts: dict[str, int] = {}
-        if known.shareable:
+        if device_facts.shareable:
             fractional = features.fractional_capacity_range
-            found = consumed(known.device, asked.capacity, fractional=fractional)
-            amounts = found or {}
-        written = {n: amount.nano for n, amount in result.consumed_capacity.items()}
-        if written != amounts:
-            says = f"says {written}, consumes {amounts}"
-            yield f"consumedWritten: {where} {name} {says}"
-        device, binds = known.device, features.device_binding
-        lists = (
+            consumed = consumption_of(
+                device, subrequest.capacity, fractional=fractional
+            )
+            amounts = consumed or {}
+        says = {n: amount.nano for n, amount in result.consumed_capacity.items()}
+        if says != amounts:
+            yield f"consumedWritten: {where} {name} says {says}, consumes {amounts}"
+        # What the device says of binding and of node operations is copied.
+        binds = features.device_binding
+        conditions = (
             (device.binding_conditions if binds else None) or (),
             (device.binding_failure_conditions if binds else None) or (),
         )
-        if (result.binding_conditions, result.binding_failure_conditions) != lists:
+        if (result.binding_conditions, result.binding_failure_conditions) != conditions:
             yield f"bindingWritten: {where} {name} has other conditions"
-        skips = known.item.skip_node_operations
+        skips = device_facts.pool_slice.skip_node_operations
         if result.skip_node_operations != (
             skips if features.optional_node_operations else None
         ):
             yield f"operationsWritten: {where} {name} skips other operations"
 
 
-def _toleration(item: DeviceToleration | ResultToleration) -> tuple[object, ...]:
-    return (item.key, item.operator, item.value, item.effect, item.toleration_seconds)
+def _toleration(each: DeviceToleration | ResultToleration) -> tuple[object, ...]:
+    return (each.key, each.operator, each.value, each.effect, each.toleration_seconds)
 
 
 def _config(
     facts: Facts,
     claim: ClaimPart,
     chosen: list[tuple[SubrequestPart, int]],
-    place: Place,
+    written: Written,
 ) -> Violations:
     """Configuration of classes comes first, then the claim's that means anything."""
-    _, allocation, where = place
-    names = [
+    _, allocation, where = written
+    names_by_request = [
         {request.name, request.result_name(rank)}
         for request, (_, rank) in zip(claim.requests, chosen, strict=True)
     ]
-    wanted: list[tuple[str, tuple[str, ...], object]] = []
-    for name in dict.fromkeys(asked.device_class for asked, _ in chosen):
+    expected: list[tuple[str, tuple[str, ...], object]] = []
+    for name in dict.fromkeys(subrequest.device_class for subrequest, _ in chosen):
         requests = [
             request.result_name(rank)
-            for request, (asked, rank) in zip(claim.requests, chosen, strict=True)
-            if asked.device_class == name
+            for request, (subrequest, rank) in zip(claim.requests, chosen, strict=True)
+            if subrequest.device_class == name
         ]
-        known = facts.classes.get(name)
-        mine = _means(requests, names)
-        config = known.config if known is not None else ()
-        wanted.extend(("FromClass", mine, item.opaque) for item in config)
-    wanted.extend(
-        ("FromClaim", _means(item.requests, names), item.opaque)
-        for item in claim.config
-        if not item.requests or any(both & set(item.requests) for both in names)
+        device_class = facts.classes.get(name)
+        meant = _requests_meant(requests, names_by_request)
+        configs = device_class.config if device_class is not None else ()
+        expected.extend(("FromClass", meant, config.opaque) for config in configs)
+    expected.extend(
+        (
+            "FromClaim",
+            _requests_meant(config.requests, names_by_request),
+            config.opaque,
+        )
+        for config in claim.config
+        if not config.requests
+        or any(names & set(config.requests) for names in names_by_request)
     )
-    found = [
-        (item.source, item.requests, item.opaque) for item in allocation.devices.config
+    entries = [
+        (config.source, config.requests, config.opaque)
+        for config in allocation.devices.config
     ]
-    if found != wanted:
+    if entries != expected:
         yield f"configWritten: {where} has other configuration"
 
 
-def _means(requests: Iterable[str], names: list[set[str]]) -> tuple[str, ...]:
+def _requests_meant(
+    requests: Iterable[str], names_by_request: list[set[str]]
+) -> tuple[str, ...]:
     """Name the requests that an entry means; none: all of them."""
     listed = tuple(requests)
-    return () if all(mine & set(listed) for mine in names) else listed
+    return () if all(names & set(listed) for names in names_by_request) else listed
 
 
-def _node_selector(known: list[DeviceFacts], place: Place) -> Violations:
+def _node_selector(devices: list[DeviceFacts], written: Written) -> Violations:
     """The selector says what the devices' own selections say together."""
-    node, allocation, where = place
-    asked: list[NodeSelectorTerm] = []
+    node, allocation, where = written
+    device_terms: list[NodeSelectorTerm] = []
     pinned = False
-    for facts in known:
-        source: Device | PoolSlice = facts.item
-        if facts.item.per_device_node_selection:
+    for facts in devices:
+        source: Device | PoolSlice = facts.pool_slice
+        if facts.pool_slice.per_device_node_selection:
             source = facts.device
         terms = source.node_selector.node_selector_terms if source.node_selector else ()
         local = source.node_name is not None or facts.device.binds_to_node
         pinned = pinned or bool(local) or len(terms) > 1
-        asked.extend(terms)
+        device_terms.extend(terms)
     if pinned:
-        if not _is_pinned(place):
+        if not _is_pinned(written):
             yield f"nodeSelectorWritten: {where} is not pinned to {node}"
         return
-    wanted = (
-        {_said(r) for term in asked for r in term.match_fields},
-        {_said(r) for term in asked for r in term.match_expressions},
-    )
     selector = allocation.node_selector
-    written = selector.node_selector_terms if selector is not None else ()
-    found = (
-        {_said(r) for term in written for r in term.match_fields},
-        {_said(r) for term in written for r in term.match_expressions},
-    )
-    if found != wanted or len(written) > 1:
+    written_terms = selector.node_selector_terms if selector is not None else ()
+    if _meaning(written_terms) != _meaning(device_terms) or len(written_terms) > 1:
         yield f"nodeSelectorWritten: {where} means other nodes than its devices"
 
 
-def _said(item: NodeSelectorRequirement) -> tuple[str, str, frozenset[str]]:
-    return (item.key, item.operator, frozenset(item.values))
+Requirement = tuple[str, str, frozenset[str]]
 
 
-def _is_pinned(place: Place) -> bool:
-    node, allocation, _ = place
+def _meaning(
+    terms: Iterable[NodeSelectorTerm],
+) -> tuple[set[Requirement], set[Requirement]]:
+    """Collect what terms ask of names and of labels, whatever their order."""
+    listed = tuple(terms)
+    return (
+        {_requirement(field) for term in listed for field in term.match_fields},
+        {_requirement(label) for term in listed for label in term.match_expressions},
+    )
+
+
+def _requirement(each: NodeSelectorRequirement) -> Requirement:
+    return (each.key, each.operator, frozenset(each.values))
+
+
+def _is_pinned(written: Written) -> bool:
+    node, allocation, _ = written
     selector = allocation.node_selector
     terms = selector.node_selector_terms if selector is not None else ()
     return len(terms) == 1 and any(
-        (item.key, item.operator, item.values) == ("metadata.name", "In", (node,))
-        for item in terms[0].match_fields
+        (field.key, field.operator, field.values) == ("metadata.name", "In", (node,))
+        for field in terms[0].match_fields
     )

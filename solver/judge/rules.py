@@ -3,14 +3,14 @@
 Looks at the Problem and the Decision only; knows no engine, no kinds, no counts.
 A violation names the rule and what breaks it. Here: gangs, nodes, claims, requests and
 the value; what nodes ask of pods is in `nodes.py`, single devices in `devices.py`, what
-pods share in `shared.py`, what is left over in `leftover.py`, what is written down in
+pods share in `shared.py`, slack value in `slack.py`, what is written down in
 `results.py`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 from msgspec import Struct
 
@@ -18,11 +18,11 @@ from contracts.claim import DeviceConstraint
 from contracts.ids import DeviceID, NodeName
 from contracts.messages import MemberAllocated
 from solver.decision import Decision
-from solver.judge.devices import device_rules, static_rules
-from solver.judge.facts import DeviceFacts, Facts
-from solver.judge.nodes import node_lets_in, nodes_suffice
+from solver.judge.devices import judge_device, judge_device_alone
+from solver.judge.facts import DeviceFacts, Facts, Violations
+from solver.judge.nodes import judge_node, nodes_suffice
 from solver.judge.results import results_are_written
-from solver.judge.shared import Use, shared_rules
+from solver.judge.shared import Use, judge_sharing
 from solver.judge.slack import value_lost
 from solver.problem.problem import (
     ClaimPart,
@@ -32,43 +32,44 @@ from solver.problem.problem import (
     SubrequestPart,
 )
 
-Violations = Iterator[str]
 LIMIT = 32
-LEFT, TOUCHED = 3, 5
+SLACK, TOUCHED = 3, 5
 """Tiers."""
 
 
-class Given(Struct, frozen=True):
+class ServedRequest(Struct, frozen=True):
     """The devices that one request of a pod got."""
 
-    asked: SubrequestPart
+    subrequest: SubrequestPart
     rank: int
     names: frozenset[str]
     """By which constraints may mean it."""
     devices: tuple[DeviceID, ...]
-    known: tuple[DeviceFacts | None, ...]
+    facts: tuple[DeviceFacts | None, ...]
     """What there is to know of each device; None: it cannot be allocated there."""
 
 
 def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
     """List what is wrong with a decision; empty: it is right."""
     facts, uses, ranks = Facts(problem), list[Use](), 0
-    found = list(_gangs_answered(problem, decision))
+    violations = list(_gangs_answered(problem, decision))
+    # First gang by gang and pod by pod ...
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         if not decided.members:
             continue
-        found.extend(_gang_is_whole(gang, decided.members))
+        violations.extend(_gang_is_whole(gang, decided.members))
         for member in decided.members:
             pod = _Pod(facts, gang, member)
-            found.extend(pod.violations())
+            violations.extend(pod.violations())
             uses.extend(pod.uses)
             ranks += pod.rank
-    found.extend(_shares_differ(decision))
-    found.extend(_value_is_true(problem, decision, ranks))
-    found.extend(_later_values_are_true(facts, decision, uses))
-    found.extend(shared_rules(facts, uses))
-    found.extend(nodes_suffice(facts, problem, decision))
-    return tuple(found)
+    # ... then what pods have together, and what all of it is worth.
+    violations.extend(_shares_differ(decision))
+    violations.extend(_value_is_true(problem, decision, ranks))
+    violations.extend(_later_values_are_true(facts, decision, uses))
+    violations.extend(judge_sharing(facts, uses))
+    violations.extend(nodes_suffice(facts, problem, decision))
+    return tuple(violations)
 
 
 def _gangs_answered(problem: Problem, decision: Decision) -> Violations:
@@ -88,16 +89,16 @@ def _gangs_answered(problem: Problem, decision: Decision) -> Violations:
 
 def _value_is_true(problem: Problem, decision: Decision, ranks: int) -> Violations:
     """Each tier says what the answer is worth, and no bound is past its value."""
-    admitted: Counter[int] = Counter()
+    weight_in: Counter[int] = Counter()
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         if decided.members:
-            admitted[gang.priority] += gang.weight
+            weight_in[gang.priority] += gang.weight
     valued = {tier.priority for tier in decision.objective if tier.tier == 1}
     for priority in sorted({g.priority for g in problem.gangs if not g.refused}):
         if priority not in valued:
             yield f"valueIsTrue: priority {priority} has no value"
     for tier in decision.objective:
-        if tier.tier == 1 and tier.value != admitted[tier.priority or 0]:
+        if tier.tier == 1 and tier.value != weight_in[tier.priority or 0]:
             yield f"valueIsTrue: priority {tier.priority} has not value {tier.value}"
         if tier.tier == 2 and tier.value != ranks:
             yield f"valueIsTrue: alternatives have not value {tier.value}"
@@ -110,7 +111,7 @@ def _value_is_true(problem: Problem, decision: Decision, ranks: int) -> Violatio
 def _later_values_are_true(
     facts: Facts, decision: Decision, uses: list[Use]
 ) -> Violations:
-    """What is left over and the nodes touched are as they are said to be."""
+    """The slack value lost and the nodes touched are what the tiers say."""
     problem, pods = facts.problem, list[tuple[NodeName, MemberPart]]()
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         members = {member.name: member for member in gang.members}
@@ -118,10 +119,10 @@ def _later_values_are_true(
             if pod.member in members:
                 pods.append((pod.node, members[pod.member]))
     said = {tier.tier: tier.value for tier in decision.objective}
-    if problem.parameters.tiers >= LEFT and problem.expected:
+    if problem.parameters.tiers >= SLACK and problem.expected:
         lost = value_lost(facts, pods, uses)
-        if said.get(LEFT) != lost:
-            yield f"valueIsTrue: {lost} is lost of what is left, not {said.get(LEFT)}"
+        if said.get(SLACK) != lost:
+            yield f"valueIsTrue: {lost} is lost of what is left, not {said.get(SLACK)}"
     if problem.parameters.tiers >= TOUCHED:
         nodes = len({node for node, _ in pods})
         if said.get(TOUCHED) != nodes:
@@ -130,7 +131,7 @@ def _later_values_are_true(
 
 def _shares_differ(decision: Decision) -> Violations:
     """No share id is given twice."""
-    given = Counter(
+    counts = Counter(
         result.share_id
         for gang in decision.gangs
         for member in gang.members
@@ -138,22 +139,25 @@ def _shares_differ(decision: Decision) -> Violations:
         for result in claim.allocation.devices.results
         if result.share_id is not None
     )
-    for share_id, count in given.items():
+    for share_id, count in counts.items():
         if count > 1:
             yield f"shareId: {share_id} is given {count} times"
 
 
 def _gang_is_whole(gang: GangPart, members: tuple[MemberAllocated, ...]) -> Violations:
     """Every pod of the gang is there, once."""
-    wanted = Counter(
+    pods = Counter(
         (member.name, index) for member in gang.members for index in range(member.count)
     )
-    if wanted != Counter((member.member, member.index) for member in members):
+    if pods != Counter((member.member, member.index) for member in members):
         yield f"gangIsWhole: {gang.name} has other pods than it asked for"
 
 
 class _Pod:
-    """One pod: its node may be used, and each claim is served there."""
+    """One pod: its node may be used, and each claim is served there.
+
+    Read `violations` to the end first: it fills `uses` and `rank`.
+    """
 
     def __init__(self, facts: Facts, gang: GangPart, pod: MemberAllocated) -> None:
         self._facts = facts
@@ -166,85 +170,106 @@ class _Pod:
 
     def violations(self) -> Violations:
         """List what is wrong with the pod."""
-        node, subject = self._facts.node(self._pod.node), self._subject
+        node, subject = self._facts.find_node(self._pod.node), self._subject
         if self._part is None:
             return
+        # First the node.
         if node.unavailable:
             yield f"nodeUsable: {subject} is on {node.name}, {node.unavailable}"
-        if not self._facts.knows(node.name):
+        if not self._facts.has_node(node.name):
             yield f"nodeUsable: {subject} is on {node.name}, which does not exist"
         if not self._facts.is_readable(node.name):
             yield f"nodeUsable: {subject} is on {node.name}, whose slices are malformed"
-        yield from node_lets_in(node, self._part, subject)
+        yield from judge_node(node, self._part, subject)
+        # Then claim by claim; each of the pod is there, in order.
         claims = self._part.claims
         if [c.name for c in claims] != [c.claim for c in self._pod.claims]:
             yield f"gangIsWhole: {subject} has other claims than it asked for"
             return
-        for number, (claim, allocated) in enumerate(
-            zip(claims, self._pod.claims, strict=True)
-        ):
-            where = f"{subject}/{claim.name}"
-            given, devices = self._given(claim, number)
-            if given is None or sum(len(g.devices) for g in given) != devices:
-                yield f"requestKnown: {where} has results for other requests"
-                continue
-            if devices > LIMIT:
-                yield f"claimLimit: {where} holds more than {LIMIT} devices"
-            known = yield from self._devices(claim, number, given, where)
-            if known:
-                yield from self._constraints(claim, given, where)
-                yield from results_are_written(
-                    self._facts,
-                    claim,
-                    [(g.asked, g.rank) for g in given],
-                    [known for g in given for known in g.known if known is not None],
-                    (self._pod.node, allocated.allocation, where),
-                )
+        for number, claim in enumerate(claims):
+            yield from self._claim(claim, number)
 
-    def _given(self, claim: ClaimPart, number: int) -> tuple[list[Given] | None, int]:
+    def _claim(self, claim: ClaimPart, number: int) -> Violations:
+        where = f"{self._subject}/{claim.name}"
+        served, devices = self._serve(claim, number)
+        if served is None or sum(len(each.devices) for each in served) != devices:
+            yield f"requestKnown: {where} has results for other requests"
+            return
+        if devices > LIMIT:
+            yield f"claimLimit: {where} holds more than {LIMIT} devices"
+        all_exist = yield from self._devices(claim, number, served, where)
+        # Constraints and results compare what devices say, so all must exist.
+        if all_exist:
+            for constraint in claim.constraints:
+                yield from self._constraint(constraint, served, where)
+            yield from results_are_written(
+                self._facts,
+                claim,
+                [(each.subrequest, each.rank) for each in served],
+                [facts for each in served for facts in each.facts if facts is not None],
+                (self._pod.node, self._pod.claims[number].allocation, where),
+            )
+
+    def _serve(
+        self, claim: ClaimPart, number: int
+    ) -> tuple[list[ServedRequest] | None, int]:
         """Sort the results of a claim by request; None: an alternative is unclear."""
         results = self._pod.claims[number].allocation.devices.results
-        by_name: dict[str, list[DeviceID]] = {}
+        devices_by_name: dict[str, list[DeviceID]] = {}
         for result in results:
-            by_name.setdefault(result.request, []).append(result.device_id)
-        node, look_up = self._pod.node, self._facts.device
-        found = []
+            devices_by_name.setdefault(result.request, []).append(result.device_id)
+        served = []
         for request in claim.requests:
             names = [
-                f"{request.name}/{item.name}" if item.name else request.name
-                for item in request.alternatives
+                f"{request.name}/{alternative.name}"
+                if alternative.name
+                else request.name
+                for alternative in request.alternatives
             ]
-            taken = [rank for rank, name in enumerate(names) if name in by_name]
+            taken = [rank for rank, name in enumerate(names) if name in devices_by_name]
             if len(taken) > 1:
                 return None, len(results)
-            free = [r for r, item in enumerate(request.alternatives) if not item.count]
-            rank = taken[0] if taken else (free or [0])[0]
+            # Without any device it is the first alternative that asks for none.
+            without = [
+                rank
+                for rank, alternative in enumerate(request.alternatives)
+                if not alternative.count
+            ]
+            rank = taken[0] if taken else (without or [0])[0]
             self.rank += rank
-            devices = tuple(by_name.get(names[rank], ()))
-            scope = frozenset({request.name, names[rank]})
-            known = tuple(look_up(node, name) for name in devices)
-            asked = request.alternatives[rank]
-            found.append(Given(asked, rank, scope, devices, known))
-        return found, len(results)
+            devices = tuple(devices_by_name.get(names[rank], ()))
+            served.append(
+                ServedRequest(
+                    request.alternatives[rank],
+                    rank,
+                    frozenset({request.name, names[rank]}),
+                    devices,
+                    tuple(
+                        self._facts.find_device(self._pod.node, device)
+                        for device in devices
+                    ),
+                )
+            )
+        return served, len(results)
 
     def _devices(
-        self, claim: ClaimPart, number: int, given: list[Given], where: str
+        self, claim: ClaimPart, number: int, served: list[ServedRequest], where: str
     ) -> Generator[str, None, bool]:
-        """Judge each device on its own; gives whether all of them exist here."""
-        complete, node = True, self._pod.node
-        for position, item in enumerate(given):
+        """Judge each device on its own; returns whether all of them exist here."""
+        all_exist, node = True, self._pod.node
+        for position, each in enumerate(served):
             subject = f"{where}/{claim.requests[position].name}"
-            yield from self._count(item, subject)
-            for name, known in zip(item.devices, item.known, strict=True):
-                if known is None:
-                    complete = False
-                    if self._facts.exists(name):
+            yield from self._count(each, subject)
+            for name, facts in zip(each.devices, each.facts, strict=True):
+                if facts is None:
+                    all_exist = False
+                    if self._facts.has_device(name):
                         yield f"oneNode: {subject} has {name}, not to be had on {node}"
                     else:
                         yield f"deviceExists: {subject} has {name}, unknown"
                     continue
-                yield from device_rules(
-                    self._facts, node, item.asked, (name, known), subject
+                yield from judge_device(
+                    self._facts, node, each.subrequest, (name, facts), subject
                 )
                 use = Use(
                     pod=self._subject,
@@ -252,62 +277,58 @@ class _Pod:
                     device=name,
                     claim=number,
                     request=position,
-                    asked=item.asked,
-                    known=known,
+                    subrequest=each.subrequest,
+                    facts=facts,
                 )
                 self.uses.append(use)
-        return complete
+        return all_exist
 
-    def _count(self, item: Given, subject: str) -> Violations:
-        if len(set(item.devices)) < len(item.devices):
+    def _count(self, served: ServedRequest, subject: str) -> Violations:
+        """A request has as many devices as it asks for, or all that it means."""
+        subrequest = served.subrequest
+        if len(set(served.devices)) < len(served.devices):
             yield f"devicesDiffer: {subject} has a device twice"
-        if not item.asked.all_devices:
-            if len(item.devices) != item.asked.count:
-                yield f"requestsFilled: {subject} has {len(item.devices)} devices"
+        if not subrequest.all_devices:
+            if len(served.devices) != subrequest.count:
+                yield f"requestsFilled: {subject} has {len(served.devices)} devices"
             return
-        wanted: set[DeviceID] = set()
-        for pool, seen in self._facts.pools_of(self._pod.node):
-            if not seen.usable:
+        meant: set[DeviceID] = set()
+        for pool, visible in self._facts.pools_of(self._pod.node):
+            if not visible.usable:
                 yield f"allDevices: {subject} is where {pool} is not whole"
-            for name, (device, _) in seen.devices.items():
+            for name, (device, _) in visible.devices.items():
                 device_id = DeviceID(pool.driver, pool.pool, device.name)
-                selected = self._facts.is_selected(item.asked, pool.driver, device)
+                selected = self._facts.is_selected(subrequest, pool.driver, device)
                 if selected is None:
                     yield f"allDevices: {subject} is where a selector fails on {name}"
-                elif selected and self._is_meant(item.asked, device_id):
-                    wanted.add(device_id)
-        if set(item.devices) != wanted or not wanted:
+                elif selected and self._is_meant(subrequest, device_id):
+                    meant.add(device_id)
+        if set(served.devices) != meant or not meant:
             yield f"allDevices: {subject} has not all devices of {self._pod.node}"
 
-    def _is_meant(self, asked: SubrequestPart, name: DeviceID) -> bool:
-        known = self._facts.device(self._pod.node, name)
-        if known is None:
+    def _is_meant(self, subrequest: SubrequestPart, name: DeviceID) -> bool:
+        node = self._pod.node
+        facts = self._facts.find_device(node, name)
+        if facts is None:
             return False
-        static = static_rules(self._facts, self._pod.node, asked, (name, known), "")
-        return not list(static)
-
-    def _constraints(
-        self, claim: ClaimPart, given: list[Given], where: str
-    ) -> Violations:
-        for constraint in claim.constraints:
-            yield from self._constraint(constraint, given, where)
+        alone = judge_device_alone(self._facts, node, subrequest, (name, facts), "")
+        return not list(alone)
 
     def _constraint(
-        self, constraint: DeviceConstraint, given: list[Given], where: str
+        self, constraint: DeviceConstraint, served: list[ServedRequest], where: str
     ) -> Violations:
         """All devices in scope have the attribute: one in common, or none twice."""
         name = constraint.match_attribute or constraint.distinct_attribute or ""
-        values = []
-        for item in given:
-            if constraint.requests and not item.names & set(constraint.requests):
-                continue
-            for device, known in zip(item.devices, item.known, strict=True):
-                if known is not None:
-                    values.append(
-                        self._facts.elements(
-                            item.asked, name, device.driver, known.device
-                        )
-                    )
+        scope = set(constraint.requests)
+        values = [
+            self._facts.compared_values(
+                each.subrequest, name, device.driver, facts.device
+            )
+            for each in served
+            if not scope or each.names & scope
+            for device, facts in zip(each.devices, each.facts, strict=True)
+            if facts is not None
+        ]
         if not all(values):
             yield f"attributePresent: {where} has a device without {name}"
         elif constraint.match_attribute is not None:

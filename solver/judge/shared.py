@@ -7,16 +7,14 @@ devices must fit with those it has by admin access; other pods never see those.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from contracts.ids import DeviceID, NodeName, PoolID
-from solver.judge.amounts import consumed
-from solver.judge.facts import DeviceFacts, Facts
+from solver.judge.amounts import consumption_of
+from solver.judge.facts import DeviceFacts, Facts, Violations
 from solver.problem.problem import SubrequestPart
-
-Violations = Iterator[str]
 
 
 class Use(Struct, frozen=True, kw_only=True):
@@ -27,71 +25,75 @@ class Use(Struct, frozen=True, kw_only=True):
     device: DeviceID
     claim: int
     request: int
-    asked: SubrequestPart
-    known: DeviceFacts
+    subrequest: SubrequestPart
+    facts: DeviceFacts
 
     @property
     def shareable(self) -> bool:
         """Whether several requests may have the device."""
-        return self.known.shareable
+        return self.facts.shareable
 
     @property
-    def place(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         """Where the request stands in the pod."""
         return (self.claim, self.request)
 
 
-def shared_rules(facts: Facts, uses: list[Use]) -> Violations:
+def judge_sharing(facts: Facts, uses: list[Use]) -> Violations:
     """Judge all that is given out together."""
-    yield from _exclusive(uses)
-    by_pod: dict[str, list[Use]] = defaultdict(list)
+    yield from _devices_exclusive(uses)
+    uses_by_pod: dict[str, list[Use]] = defaultdict(list)
     for use in uses:
-        by_pod[use.pod].append(use)
-    for mine in by_pod.values():
-        if any(use.asked.admin_access for use in mine):
-            yield from _admin(mine)
-            yield from _sums(facts, mine)
-    yield from _sums(facts, [use for use in uses if not use.asked.admin_access])
+        uses_by_pod[use.pod].append(use)
+    # A pod with admin access must fit with all that it has itself ...
+    for pod_uses in uses_by_pod.values():
+        if any(use.subrequest.admin_access for use in pod_uses):
+            yield from _admin_order(pod_uses)
+            yield from _sums_hold(facts, pod_uses)
+    # ... and all pods together, admin access aside.
+    counted = [use for use in uses if not use.subrequest.admin_access]
+    yield from _sums_hold(facts, counted)
 
 
-def _exclusive(uses: list[Use]) -> Violations:
+def _devices_exclusive(uses: list[Use]) -> Violations:
     """No device that cannot be shared is given twice."""
     owners: dict[DeviceID, str] = {}
     for use in uses:
-        if use.shareable or use.asked.admin_access:
+        if use.shareable or use.subrequest.admin_access:
             continue
         if use.device in owners:
             yield f"devicesExclusive: {use.device} is given to {use.pod} again"
         owners[use.device] = use.pod
 
 
-def _admin(mine: list[Use]) -> Violations:
+def _admin_order(pod_uses: list[Use]) -> Violations:
     """In a claim a device is had once; nobody has it after admin access to it."""
-    for first in mine:
-        for second in mine:
+    for first in pod_uses:
+        for second in pod_uses:
             if first.device != second.device or first.shareable:
                 continue
-            if first.place >= second.place:
+            if first.position >= second.position:
                 continue
             again = first.claim == second.claim
-            late = first.asked.admin_access and not second.asked.admin_access
+            late = first.subrequest.admin_access and not second.subrequest.admin_access
             if again or late:
                 yield f"adminOrder: {first.pod} has {first.device} again"
 
 
-def _sums(facts: Facts, uses: list[Use]) -> Violations:
-    yield from _capacity(facts, uses)
-    by_pool: dict[PoolID, list[Use]] = defaultdict(list)
+def _sums_hold(facts: Facts, uses: list[Use]) -> Violations:
+    """What is drawn from each device and each pool is there."""
+    yield from _capacity_suffices(facts, uses)
+    uses_by_pool: dict[PoolID, list[Use]] = defaultdict(list)
     for use in uses:
-        if use.known.device.consumes_counters:
-            by_pool[use.device.pool_id].append(use)
-    for pool, mine in by_pool.items():
-        yield from _counters(facts, pool, mine)
+        if use.facts.device.consumes_counters:
+            uses_by_pool[use.device.pool_id].append(use)
+    for pool, pool_uses in uses_by_pool.items():
+        yield from _counters_suffice(facts, pool, pool_uses)
         if facts.features.compatibility_groups:
-            yield from _groups(facts, pool, mine)
+            yield from _groups_agree(facts, pool, pool_uses)
 
 
-def _capacity(facts: Facts, uses: list[Use]) -> Violations:
+def _capacity_suffices(facts: Facts, uses: list[Use]) -> Violations:
     """Shares leave no capacity overdrawn; others' shares count.
 
     One use alone never takes more than there is: that is judged with the device.
@@ -101,38 +103,38 @@ def _capacity(facts: Facts, uses: list[Use]) -> Violations:
     fractional = facts.features.fractional_capacity_range
     totals: dict[DeviceID, dict[str, int]] = {}
     for use in uses:
-        known = use.known
-        if not (known.shareable or known.shares):
+        of_others, device = use.facts.shares or {}, use.facts.device
+        if not (use.shareable or of_others):
             continue
-        amounts = consumed(known.device, use.asked.capacity, fractional=fractional)
-        total = totals.setdefault(use.device, dict(known.shares or {}))
+        amounts = consumption_of(device, use.subrequest.capacity, fractional=fractional)
+        total = totals.setdefault(use.device, dict(of_others))
         if not use.shareable:
-            total = dict(known.shares or {})
+            total = dict(of_others)
         for name, amount in (amounts or {}).items():
             total[name] = total.get(name, 0) + amount
-            if total[name] > known.device.capacity[name].value.nano:
+            if total[name] > device.capacity[name].value.nano:
                 yield f"capacitySuffices: {use.device} gives too much {name}"
 
 
-def _charged(uses: Iterable[Use]) -> list[Use]:
+def _charged_uses(uses: Iterable[Use]) -> list[Use]:
     """List the uses that draw anew: a shared device once, and if it is new."""
-    found, once = [], set()
+    charged, shared = [], set()
     for use in uses:
         if use.shareable:
-            if use.known.shares is not None or use.device in once:
+            if use.facts.shares is not None or use.device in shared:
                 continue
-            once.add(use.device)
-        found.append(use)
-    return found
+            shared.add(use.device)
+        charged.append(use)
+    return charged
 
 
-def _counters(facts: Facts, pool: PoolID, uses: list[Use]) -> Violations:
+def _counters_suffice(facts: Facts, pool: PoolID, uses: list[Use]) -> Violations:
     """No counter of a pool is overdrawn once a device draws from any of them."""
-    charged = _charged(uses)
+    charged = _charged_uses(uses)
     for node in {use.node for use in charged}:
-        left = facts.counters_left(node, pool)
+        left = facts.counters_left_of(node, pool)
         for use in charged:
-            for consumption in use.known.device.consumes_counters:
+            for consumption in use.facts.device.consumes_counters:
                 for name, counter in consumption.counters.items():
                     key = (consumption.counter_set, name)
                     left[key] = left.get(key, 0) - counter.value.nano
@@ -141,19 +143,24 @@ def _counters(facts: Facts, pool: PoolID, uses: list[Use]) -> Violations:
                 yield f"countersSuffice: {pool} has too little {counter_set}/{name}"
 
 
-def _groups(facts: Facts, pool: PoolID, uses: list[Use]) -> Violations:
+def _groups_agree(facts: Facts, pool: PoolID, uses: list[Use]) -> Violations:
     """The devices of a counter set have a group in common, or none has any."""
-    charged = _charged(uses)
+    charged = _charged_uses(uses)
     for node in {use.node for use in charged}:
-        seen = facts.seen(node, pool)
-        devices = [use.known.device for use in charged]
-        everyone = [*devices, *(facts.in_use(seen, pool) if seen else ())]
-        sets: dict[str, list[set[str]]] = defaultdict(list)
-        for device in everyone:
+        visible = facts.find_pool(node, pool)
+        devices = [use.facts.device for use in charged]
+        of_others = facts.devices_in_use(visible, pool) if visible else ()
+        groups_by_set: dict[str, list[set[str]]] = defaultdict(list)
+        for device in (*devices, *of_others):
             for consumption in device.consumes_counters:
                 groups = set(consumption.compatibility_groups or ())
-                sets[consumption.counter_set].append(groups)
-        mine = {c.counter_set for d in devices for c in d.consumes_counters}
-        for name in sorted(mine):
-            if any(sets[name]) and not set.intersection(*sets[name]):
+                groups_by_set[consumption.counter_set].append(groups)
+        drawn_from = {
+            consumption.counter_set
+            for device in devices
+            for consumption in device.consumes_counters
+        }
+        for name in sorted(drawn_from):
+            groups_of_devices = groups_by_set[name]
+            if any(groups_of_devices) and not set.intersection(*groups_of_devices):
                 yield f"groupsAgree: devices on {pool}/{name} have no group in common"

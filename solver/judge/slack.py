@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from contracts.ids import DeviceID, DeviceName, NodeName
-from solver.judge.amounts import consumed
-from solver.judge.devices import device_rules
+from solver.judge.amounts import consumption_of
+from solver.judge.devices import judge_device
 from solver.judge.facts import DeviceFacts, Facts
-from solver.judge.nodes import node_lets_in
+from solver.judge.nodes import judge_node
 from solver.judge.shared import Use
 from solver.problem.problem import ClaimPart, MemberPart, RequestPart, SubrequestPart
 
@@ -28,7 +28,7 @@ Times = dict[DeviceID, int]
 """How often each device may serve a request."""
 
 
-class Given(Struct, frozen=True):
+class NodeLoad(Struct, frozen=True):
     """What the pods of a decision take of one node."""
 
     needs: dict[str, int] = {}
@@ -37,7 +37,7 @@ class Given(Struct, frozen=True):
     """1e-9 units, of devices that several may have."""
 
 
-NOTHING = Given()
+NOTHING = NodeLoad()
 
 
 def value_lost(
@@ -47,42 +47,50 @@ def value_lost(
     needs: dict[NodeName, Counter[str]] = defaultdict(Counter)
     for node, member in pods:
         needs[node].update({"pods": 1, **member.resources})
-    by_node: dict[NodeName, list[Use]] = defaultdict(list)
+    uses_by_node: dict[NodeName, list[Use]] = defaultdict(list)
     for use in uses:
-        if not use.asked.admin_access:
-            by_node[use.node].append(use)
+        if not use.subrequest.admin_access:
+            uses_by_node[use.node].append(use)
     return sum(
-        _lost(facts, node, _given(facts, amounts, by_node[node]))
+        _value_lost_on(facts, node, _load_of(facts, amounts, uses_by_node[node]))
         for node, amounts in needs.items()
     )
 
 
-def _given(facts: Facts, needs: Counter[str], uses: list[Use]) -> Given:
+def _load_of(facts: Facts, needs: Counter[str], uses: list[Use]) -> NodeLoad:
     shares: dict[DeviceID, dict[str, int]] = {}
     for use in uses:
-        known = facts.device(use.node, use.device)
-        if known is not None and use.shareable:
+        device = facts.find_device(use.node, use.device)
+        if device is not None and use.shareable:
             total = shares.setdefault(use.device, {})
-            for name, amount in _amounts(facts, use.asked, known).items():
+            for name, amount in _amounts(facts, use.subrequest, device).items():
                 total[name] = total.get(name, 0) + amount
     taken = frozenset(use.device for use in uses if not use.shareable)
-    return Given(dict(needs), taken, shares)
+    return NodeLoad(dict(needs), taken, shares)
 
 
-def _amounts(facts: Facts, asked: SubrequestPart, known: DeviceFacts) -> dict[str, int]:
+def _amounts(
+    facts: Facts, subrequest: SubrequestPart, device: DeviceFacts
+) -> dict[str, int]:
     fractional = facts.features.fractional_capacity_range
-    return consumed(known.device, asked.capacity, fractional=fractional) or {}
+    requested = subrequest.capacity
+    return consumption_of(device.device, requested, fractional=fractional) or {}
 
 
-def _lost(facts: Facts, node: NodeName, given: Given) -> int:
+def _value_lost_on(facts: Facts, node: NodeName, load: NodeLoad) -> int:
     room, lost = _Room(facts, node), 0
     for kind in facts.problem.expected:
-        if list(node_lets_in(facts.node(node), kind.member, "")):
+        if list(judge_node(facts.find_node(node), kind.member, "")):
             continue
-        for sign, what in ((1, NOTHING), (-1, given)):
-            size = kind.size * room.after(kind.member, what)
-            lost += sign * kind.weight * (size + 2 * min(size, 1000))
+        before = kind.size * room.after(kind.member, NOTHING)
+        after = kind.size * room.after(kind.member, load)
+        lost += kind.weight * (_worth(before) - _worth(after))
     return lost
+
+
+def _worth(size: int) -> int:
+    """Weigh room: its first thousand counts three times."""
+    return size + 2 * min(size, 1000)
 
 
 class _Room:
@@ -94,110 +102,128 @@ class _Room:
         self._able: dict[object, list[tuple[DeviceID, DeviceFacts]]] = {}
         """Devices that may serve a request if nobody of the decision has them."""
 
-    def after(self, member: MemberPart, given: Given) -> int:
+    def after(self, member: MemberPart, load: NodeLoad) -> int:
         """Count how many more pods the node takes by counting."""
-        bounds = self._by_node(member, given)
+        bounds = self._bounds_by_node(member, load)
         for claim in member.claims:
-            bounds += self._by_claim(claim, given)
+            bounds += self._bounds_by_claim(claim, load)
         return min(bounds, default=0)
 
-    def _by_node(self, member: MemberPart, given: Given) -> list[int]:
-        free, bounds = self._facts.node(self._node).free, []
+    def _bounds_by_node(self, member: MemberPart, load: NodeLoad) -> list[int]:
+        free, bounds = self._facts.find_node(self._node).free, []
         for name, need in {"pods": 1, **member.resources}.items():
             if free is None or (name == "pods" and name not in free) or not need:
                 continue
-            left = max(free.get(name, 0), 0) - given.needs.get(name, 0)
+            left = max(free.get(name, 0), 0) - load.needs.get(name, 0)
             bounds.append(left // need)
         return bounds
 
-    def _by_claim(self, claim: ClaimPart, given: Given) -> list[int]:
-        counted = [item for item in claim.requests if _counts(item)]
+    def _bounds_by_claim(self, claim: ClaimPart, load: NodeLoad) -> list[int]:
+        # First each request on its own: how often its devices are there.
+        counted = [request for request in claim.requests if _is_counted(request)]
         times = {
-            item.name: self._times(item.alternatives[0], given) for item in counted
+            request.name: self._times(request.alternatives[0], load)
+            for request in counted
         }
         bounds = [
-            sum(times[item.name].values()) // item.alternatives[0].count
-            for item in counted
+            sum(times[request.name].values()) // request.alternatives[0].count
+            for request in counted
         ]
+        # Then each matchAttribute: the same value by value, summed.
         for constraint in claim.constraints:
             attribute = constraint.match_attribute
             if attribute is None:
                 continue
-            scope = [item for item in counted if _is_meant(item, constraint.requests)]
+            scope = [
+                request
+                for request in counted
+                if _is_meant(request, constraint.requests)
+            ]
             if scope:
-                by_value = [self._by_value(r, attribute, times[r.name]) for r in scope]
-                values = set.intersection(*(set(found) for found in by_value))
+                pods_by_value = [
+                    self._pods_by_value(request, attribute, times[request.name])
+                    for request in scope
+                ]
+                values = set.intersection(*(set(pods) for pods in pods_by_value))
                 bounds.append(
-                    sum(min(found[value] for found in by_value) for value in values)
+                    sum(min(pods[value] for pods in pods_by_value) for value in values)
                 )
         return bounds
 
-    def _by_value(
+    def _pods_by_value(
         self, request: RequestPart, attribute: str, times: Times
     ) -> dict[tuple[str, object], int]:
         """Count by value how often devices that have it can serve the request."""
-        asked, found = request.alternatives[0], Counter[tuple[str, object]]()
+        subrequest, uses = request.alternatives[0], Counter[tuple[str, object]]()
         for name, often in times.items():
-            known = self._facts.device(self._node, name)
-            if known is not None:
-                device = known.device
-                for value in self._facts.elements(
-                    asked, attribute, name.driver, device
+            facts = self._facts.find_device(self._node, name)
+            if facts is not None:
+                for value in self._facts.compared_values(
+                    subrequest, attribute, name.driver, facts.device
                 ):
-                    found[value] += often
-        return {value: often // asked.count for value, often in found.items()}
+                    uses[value] += often
+        return {value: often // subrequest.count for value, often in uses.items()}
 
-    def _times(self, asked: SubrequestPart, given: Given) -> Times:
-        capacity = tuple(sorted((n, q.nano) for n, q in asked.capacity.items()))
-        key = (asked.selectors, asked.tolerations, capacity)
+    def _times(self, subrequest: SubrequestPart, load: NodeLoad) -> Times:
+        capacity = tuple(sorted((n, q.nano) for n, q in subrequest.capacity.items()))
+        key = (subrequest.selectors, subrequest.tolerations, capacity)
         if key not in self._able:
-            self._able[key] = list(self._able_to(asked))
+            self._able[key] = list(self._devices_able(subrequest))
         return {
-            name: self._often(asked, known, given.consumed.get(name, {}))
-            for name, known in self._able[key]
-            if name not in given.taken
+            name: self._uses_left(subrequest, device, load.consumed.get(name, {}))
+            for name, device in self._able[key]
+            if name not in load.taken
         }
 
-    def _able_to(self, asked: SubrequestPart) -> Iterator[tuple[DeviceID, DeviceFacts]]:
+    def _devices_able(
+        self, subrequest: SubrequestPart
+    ) -> Iterator[tuple[DeviceID, DeviceFacts]]:
         facts, node = self._facts, self._node
-        for pool, seen in facts.pools_of(node):
-            if not seen.usable:
+        for pool, visible in facts.pools_of(node):
+            if not visible.usable:
                 continue
-            sound = all(left >= 0 for left in facts.counters_left(node, pool).values())
-            for short in seen.devices:
+            left = facts.counters_left_of(node, pool)
+            overdrawn = any(amount < 0 for amount in left.values())
+            for short in visible.devices:
                 name = DeviceID(pool.driver, pool.pool, DeviceName(short))
-                known = facts.device(node, name)
-                if known is None:
+                device = facts.find_device(node, name)
+                if device is None:
                     continue
-                shared = known.shareable and known.shares is not None
-                if known.device.consumes_counters and not sound and not shared:
+                # A device that is shared already draws nothing more.
+                draws = device.device.consumes_counters and not (
+                    device.shareable and device.shares is not None
+                )
+                if draws and overdrawn:
                     continue
-                if not list(device_rules(facts, node, asked, (name, known), "")):
-                    yield name, known
+                if not list(judge_device(facts, node, subrequest, (name, device), "")):
+                    yield name, device
 
-    def _often(
-        self, asked: SubrequestPart, known: DeviceFacts, given: dict[str, int]
+    def _uses_left(
+        self,
+        subrequest: SubrequestPart,
+        device: DeviceFacts,
+        consumed: dict[str, int],
     ) -> int:
         """Count the uses of a device that nobody has for itself."""
         if not self._facts.features.consumable_capacity:
             return 1
         bounds = [MOST_SHARES]
-        for name, amount in _amounts(self._facts, asked, known).items():
-            left = known.device.capacity[name].value.nano
-            left -= (known.shares or {}).get(name, 0)
-            if known.shares is not None and amount > left:
+        for name, amount in _amounts(self._facts, subrequest, device).items():
+            left = device.device.capacity[name].value.nano
+            left -= (device.shares or {}).get(name, 0)
+            if device.shares is not None and amount > left:
                 return 0
             if amount:
-                bounds.append((left - given.get(name, 0)) // amount)
-        return min(bounds) if known.shareable else 1
+                bounds.append((left - consumed.get(name, 0)) // amount)
+        return min(bounds) if device.shareable else 1
 
 
-def _counts(request: RequestPart) -> bool:
+def _is_counted(request: RequestPart) -> bool:
     first = request.alternatives[0]
     return not first.all_devices and not first.admin_access and first.count > 0
 
 
 def _is_meant(request: RequestPart, names: tuple[str, ...]) -> bool:
     first = request.alternatives[0].name
-    mine = {request.name, f"{request.name}/{first}" if first else request.name}
-    return not names or bool(mine & set(names))
+    own = {request.name, f"{request.name}/{first}" if first else request.name}
+    return not names or bool(own & set(names))

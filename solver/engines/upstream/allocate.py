@@ -36,41 +36,10 @@ def allocate_upstream(
     `expired` says when the caller's time is over, as a context does.
     """
     scheduler = _Scheduler(problem, expired)
-    decisions, unknown = [], False
-    for gang in problem.gangs:
-        bare = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
-        if gang.refused:
-            decisions.append(structs.replace(bare, reasons=gang.refused, failed=True))
-            continue
-        try:
-            members = scheduler.gang(gang)
-        except (FatalError, ResultError) as error:
-            node_only = isinstance(error, FatalError) and error.node_only
-            facts = {"nodeOnly": 1} if node_only else {}
-            reason = Reason(rule=Rule.INVALID, message=str(error), facts=facts)
-            decisions.append(structs.replace(bare, reasons=(reason,), failed=True))
-            continue
-        except AbortedError as error:
-            reason = Reason(
-                rule=Rule.NOT_PROVEN, message=str(error), facts={"aborted": 1}
-            )
-            decisions.append(structs.replace(bare, reasons=(reason,), failed=True))
-            continue
-        except StepsSpentError:
-            unknown = True
-            message = f"no answer within {STEPS} steps"
-            reason = Reason(rule=Rule.NOT_PROVEN, message=message)
-            decisions.append(structs.replace(bare, reasons=(reason,)))
-            continue
-        if members is None:
-            message = "kube-scheduler's order finds no devices on any node"
-            reason = Reason(rule=Rule.NO_CANDIDATE, message=message)
-            decisions.append(structs.replace(bare, reasons=(reason,)))
-            continue
-        decisions.append(structs.replace(bare, members=members))
+    decisions = [scheduler.decide(gang) for gang in problem.gangs]
     return Decision(
         problem=problem.hash,
-        status=Status.NOT_PROVEN if unknown else Status.FEASIBLE,
+        status=Status.NOT_PROVEN if scheduler.gave_up else Status.FEASIBLE,
         objective=(),
         gangs=tuple(decisions),
         statistics=Statistics(),
@@ -87,34 +56,71 @@ class _Scheduler:
         self._cluster = Cluster(problem.pages, features)
         self._results = Results(problem, self._cluster, narrow=False)
         self._uses: dict[PoolID, UsePart] = {}
+        """What is used of pools that pods placed so far have devices of."""
         self._needs: dict[NodeName, dict[str, int]] = {}
         """What the pods placed so far need of their nodes, by resource."""
+        self.gave_up = False
+        """Whether a search ended without an answer."""
 
-    def gang(self, gang: GangPart) -> tuple[MemberAllocated, ...] | None:
+    def decide(self, gang: GangPart) -> GangDecision:
+        """Place one gang, or tell why kube-scheduler would not."""
+        undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
+        if gang.refused:
+            return structs.replace(undecided, reasons=gang.refused, failed=True)
+        try:
+            members = self._place_gang(gang)
+        except (FatalError, ResultError) as error:
+            node_only = isinstance(error, FatalError) and error.node_only
+            facts = {"nodeOnly": 1} if node_only else {}
+            reason = Reason(rule=Rule.INVALID, message=str(error), facts=facts)
+            return structs.replace(undecided, reasons=(reason,), failed=True)
+        except AbortedError as error:
+            facts = {"aborted": 1}
+            reason = Reason(rule=Rule.NOT_PROVEN, message=str(error), facts=facts)
+            return structs.replace(undecided, reasons=(reason,), failed=True)
+        except StepsSpentError:
+            self.gave_up = True
+            message = f"no answer within {STEPS} steps"
+            reason = Reason(rule=Rule.NOT_PROVEN, message=message)
+            return structs.replace(undecided, reasons=(reason,))
+        if members is None:
+            message = "kube-scheduler's order finds no devices on any node"
+            reason = Reason(rule=Rule.NO_CANDIDATE, message=message)
+            return structs.replace(undecided, reasons=(reason,))
+        return structs.replace(undecided, members=members)
+
+    def _place_gang(self, gang: GangPart) -> tuple[MemberAllocated, ...] | None:
         """Place all pods of a gang; None: one finds no node, and nothing is taken."""
-        before, needs, members = dict(self._uses), dict(self._needs), []
+        uses_before, needs_before = dict(self._uses), dict(self._needs)
+        members = []
         for member in gang.members:
             for index in range(member.count):
-                place = self._pod(gang, member)
-                if place is None:
-                    self._uses, self._needs = before, needs
+                pod = self._place_pod(gang, member)
+                if pod is None:
+                    self._uses, self._needs = uses_before, needs_before
                     return None
-                allocated = self._results.of_pod(gang, member, index, place)
-                self._take(allocated)
-                self._needs[place.node] = self._with_pod(place.node, member)
+                allocated = self._results.of_pod(gang, member, index, pod)
+                self._take_devices(allocated)
+                self._needs[pod.node] = self._needs_with_pod(pod.node, member)
                 members.append(allocated)
         return tuple(members)
 
-    def _pod(self, gang: GangPart, member: MemberPart) -> PodPlacement | None:
+    def _place_pod(self, gang: GangPart, member: MemberPart) -> PodPlacement | None:
+        """Place a pod on the first node that serves it.
+
+        Raises:
+            FatalError: what aborts the attempt, or no node serves it and one could not
+                be asked.
+        """
         refusal: FatalError | None = None
-        for node in self._nodes(member):
+        for node in self._nodes_for(member):
             if node.error:
                 raise FatalError(node.error)
             world = World(self._problem, gang.namespace, self._with_uses(node))
             try:
                 search = Search(self._problem, world, member, self._expired)
                 if search.run():
-                    return _place(search, world, member)
+                    return _pod_placement(search, world, member)
             except FatalError as error:
                 if not error.node_only:
                     raise
@@ -123,27 +129,28 @@ class _Scheduler:
             raise refusal
         return None
 
-    def _nodes(self, member: MemberPart) -> list[NodePools]:
+    def _nodes_for(self, member: MemberPart) -> list[NodePools]:
         """List the nodes that may serve a member, by name."""
         nodes, fit = self._cluster.nodes, fit_of(member)
         names = [member.node_name] if member.node_name else sorted(nodes)
-        found = [nodes[name] for name in names if name in nodes]
+        existing = [nodes[name] for name in names if name in nodes]
         return [
             node
-            for node in found
+            for node in existing
             if not node.node.unavailable
             and fits(fit, node.node)
             and self._suffices(node.node, member)
         ]
 
     def _suffices(self, node: NodePart, member: MemberPart) -> bool:
-        """Say whether the node has enough left for one more pod."""
-        needs = self._with_pod(node.name, member)
-        asked = {PODS, *member.resources}
-        left = {name: left_of(node, name) for name in asked}
-        return all(n is None or needs[name] <= n for name, n in left.items())
+        """Whether the node has enough left for one more pod."""
+        needs = self._needs_with_pod(node.name, member)
+        left = {name: left_of(node, name) for name in {PODS, *member.resources}}
+        return all(
+            amount is None or needs[name] <= amount for name, amount in left.items()
+        )
 
-    def _with_pod(self, node: NodeName, member: MemberPart) -> dict[str, int]:
+    def _needs_with_pod(self, node: NodeName, member: MemberPart) -> dict[str, int]:
         """Add what one more pod needs to what the node's pods need."""
         needs = dict(self._needs.get(node, {}))
         for name in (PODS, *(n for n in member.resources if n != PODS)):
@@ -151,29 +158,31 @@ class _Scheduler:
         return needs
 
     def _with_uses(self, node: NodePools) -> NodePools:
+        """Read a node's pools with what the pods placed so far took of them."""
         if not self._uses:
             return node
         pools = tuple(
-            SeenPool(seen.view, self._uses.get(_pool_id(seen), seen.use))
-            for seen in node.pools
+            SeenPool(pool.view, self._uses.get(_pool_id(pool), pool.use))
+            for pool in node.pools
         )
         return NodePools(node.node, pools)
 
-    def _take(self, member: MemberAllocated) -> None:
+    def _take_devices(self, member: MemberAllocated) -> None:
         """Count what a pod got as taken; admin access takes nothing."""
         node = self._cluster.nodes[member.node]
-        pools = {_pool_id(seen): seen.use for seen in node.pools}
+        uses = {_pool_id(pool): pool.use for pool in node.pools}
         for claim in member.claims:
             for result in claim.allocation.devices.results:
                 if result.admin_access:
                     continue
                 key = PoolID(result.driver, result.pool)
-                use = self._uses.get(key) or pools[key]
+                use = self._uses.get(key) or uses[key]
                 use = use or UsePart(driver=result.driver, pool=result.pool)
                 self._uses[key] = _with_result(use, result)
 
 
 def _with_result(use: UsePart, result: DeviceRequestAllocationResult) -> UsePart:
+    """Add one device, or one share of it, to what is used of a pool."""
     if result.share_id is None:
         return structs.replace(use, taken=(*use.taken, result.device))
     consumed = {name: amount.nano for name, amount in result.consumed_capacity.items()}
@@ -181,31 +190,32 @@ def _with_result(use: UsePart, result: DeviceRequestAllocationResult) -> UsePart
         if share.device == result.device:
             for name, amount in share.consumed:
                 consumed[name] = consumed.get(name, 0) + amount.nano
-    mine = ShareUse(
+    merged = ShareUse(
         device=result.device,
         consumed=tuple((n, Quantity.of_nano(v)) for n, v in sorted(consumed.items())),
     )
     others = tuple(share for share in use.shared if share.device != result.device)
-    return structs.replace(use, shared=(*others, mine))
+    return structs.replace(use, shared=(*others, merged))
 
 
-def _pool_id(seen: SeenPool) -> PoolID:
-    return PoolID(seen.view.driver, seen.view.pool)
+def _pool_id(pool: SeenPool) -> PoolID:
+    return PoolID(pool.view.driver, pool.view.pool)
 
 
-def _place(search: Search, world: World, member: MemberPart) -> PodPlacement:
-    asks = [
-        search.ask(c, r)
-        for c, claim in enumerate(member.claims)
-        for r in range(len(claim.requests))
+def _pod_placement(search: Search, world: World, member: MemberPart) -> PodPlacement:
+    requests = [
+        search.chosen_request(claim_index, request_index)
+        for claim_index, claim in enumerate(member.claims)
+        for request_index in range(len(claim.requests))
     ]
     return PodPlacement(
         NodeName(world.node.name),
         tuple(
             tuple(
-                world.candidates[i].name for i in search.devices[ask.claim][ask.request]
+                world.devices[index].name
+                for index in search.devices[request.claim][request.request]
             )
-            for ask in asks
+            for request in requests
         ),
-        tuple(ask.alternative for ask in asks),
+        tuple(request.alternative for request in requests),
     )

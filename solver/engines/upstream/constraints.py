@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from contracts.claim import DeviceConstraint
 from contracts.device import DeviceAttribute
-from solver.engines.upstream.world import Ask, World
+from solver.engines.upstream.world import RequestData, World
 from solver.errors import FatalError
 from solver.problem.attributes import Element, derived, elements, published, scalars
 
 
 class Constraint:
-    """One constraint of a claim."""
+    """One constraint of a claim; what is added last is removed first."""
 
     def __init__(self, world: World, constraint: DeviceConstraint) -> None:
         self._world = world
@@ -26,57 +26,61 @@ class Constraint:
         self.name = str(constraint.match_attribute or constraint.distinct_attribute)
         self._added: list[DeviceAttribute] = []
         self._common: list[frozenset[Element]] = []
+        """What matched devices have in common, after each that was added."""
 
-    def concerns(self, ask: Ask) -> bool:
-        """Say whether devices of a (sub)request are in the scope."""
-        return not self._requests or any(name in self._requests for name in ask.names)
+    def concerns(self, request: RequestData) -> bool:
+        """Whether devices of a (sub)request are in the scope."""
+        names = self._requests
+        return not names or any(name in names for name in request.names)
 
-    def add(self, ask: Ask, index: int) -> bool:
+    def add(self, request: RequestData, index: int) -> bool:
         """Add a device if it may be; False: it may not, and nothing changed.
 
         Raises:
             FatalError: its derived attribute cannot be computed.
         """
-        if not self.concerns(ask):
+        if not self.concerns(request):
             return True
-        found = self.attribute(ask, index)
-        if found is None:
+        attribute = self.attribute_of(request, index)
+        if attribute is None:
             return False
         if self._world.features.list_type_attributes:
-            return self._add_set(found)
-        return self._add_scalar(found)
+            return self._add_set(attribute)
+        return self._add_scalar(attribute)
 
-    def remove(self, ask: Ask) -> None:
+    def remove(self, request: RequestData) -> None:
         """Take back the device that was added last."""
-        if self.concerns(ask):
+        if self.concerns(request):
             self._added.pop()
             if self._common:
                 self._common.pop()
 
-    def attribute(self, ask: Ask, index: int) -> DeviceAttribute | None:
+    def attribute_of(self, request: RequestData, index: int) -> DeviceAttribute | None:
         """Look up what the constraint compares of a device.
 
         Raises:
             FatalError: a derived attribute cannot be computed.
         """
-        item = self._world.candidates[index]
-        driver = item.name.driver
-        verdict = derived(ask.part, self.name, item.device, driver, self._world.table)
+        device, name = self._world.devices[index], self._world.devices[index].name
+        part, table = request.part, self._world.table
+        verdict = derived(part, self.name, device.device, name.driver, table)
         if verdict is None:
-            return published(item.device, driver, self.name)
+            return published(device.device, name.driver, self.name)
         if verdict.error.startswith("CEL compile error"):
             raise FatalError(
                 f"compile derived attribute {self.name} failed: {verdict.error}"
             )
         if verdict.error:
             raise FatalError(
-                f"evaluate derived attribute {self.name} on device {item.name} "
+                f"evaluate derived attribute {self.name} on device {name} "
                 f"failed: {verdict.error}"
             )
         return verdict.attribute
 
-    def _add_set(self, found: DeviceAttribute) -> bool:
-        values = elements(found, self._world.features)
+    def _add_set(self, attribute: DeviceAttribute) -> bool:
+        """Add a device by all of its values: one in common, or none twice."""
+        features = self._world.features
+        values = elements(attribute, features)
         if not values:
             return False
         if self._match:
@@ -84,23 +88,22 @@ class Constraint:
             if not common:
                 return False
             self._common.append(common)
-        else:
-            features = self._world.features
-            if any(values & elements(other, features) for other in self._added):
-                return False
-        self._added.append(found)
-        return True
-
-    def _add_scalar(self, found: DeviceAttribute) -> bool:
-        others = self._added[:1] if self._match else self._added
-        if not all(self._goes_with(found, other) for other in others):
+        elif any(values & elements(other, features) for other in self._added):
             return False
-        self._added.append(found)
+        self._added.append(attribute)
         return True
 
-    def _goes_with(self, found: DeviceAttribute, other: DeviceAttribute) -> bool:
-        known = dict(scalars(other))
-        for kind, value in scalars(found):
+    def _add_scalar(self, attribute: DeviceAttribute) -> bool:
+        """Add a device by its one value, compared as upstream does without lists."""
+        others = self._added[:1] if self._match else self._added
+        if not all(self._goes_with(attribute, other) for other in others):
+            return False
+        self._added.append(attribute)
+        return True
+
+    def _goes_with(self, attribute: DeviceAttribute, other: DeviceAttribute) -> bool:
+        values_of_other = dict(scalars(other))
+        for kind, value in scalars(attribute):
             if value is not None:
-                return (known[kind] == value) == self._match
+                return (values_of_other[kind] == value) == self._match
         return False

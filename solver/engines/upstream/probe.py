@@ -16,7 +16,7 @@ from solver.engines.cpsat import Term
 from solver.engines.direct.build import build, fix, require_all_gangs
 from solver.engines.direct.variables import Lot, Placements
 from solver.engines.upstream.constraints import Constraint
-from solver.engines.upstream.world import Ask, World
+from solver.engines.upstream.world import RequestData, Requests, World
 from solver.errors import FatalError, StepsSpentError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import view_of
@@ -30,29 +30,35 @@ Solution = tuple[list[int], list[list[int]]]
 
 
 def may_meet_errors(
-    world: World, asks: list[list[list[Ask]]], constraints: list[list[Constraint]]
+    world: World, requests: Requests, constraints: list[list[Constraint]]
 ) -> bool:
-    """Say whether the plain search could abort, so that probes could hide it."""
+    """Whether the plain search could abort, so that probes could hide it."""
     return any(
-        _may_fail(world, ask, [c for c in constraints[ask.claim] if c.concerns(ask)])
-        for claim in asks
-        for request in claim
-        for ask in request
+        _may_fail(
+            world,
+            request,
+            [each for each in constraints[request.claim] if each.concerns(request)],
+        )
+        for of_claim in requests
+        for alternatives in of_claim
+        for request in alternatives
     )
 
 
-def _may_fail(world: World, ask: Ask, constraints: list[Constraint]) -> bool:
-    if ask.targets is not None and constraints:
+def _may_fail(
+    world: World, request: RequestData, constraints: list[Constraint]
+) -> bool:
+    if request.targets is not None and constraints:
         return True
-    verdicts, features = world.verdicts(ask.part), world.features
+    verdicts, features = world.verdicts_of(request.part), world.features
     if any(isinstance(verdict, str) for verdict in verdicts):
         return True
     try:
         for index in (i for i, verdict in enumerate(verdicts) if verdict):
-            world.amounts(ask, index)
+            world.amounts_of(request, index)
             for constraint in constraints:
-                value = constraint.attribute(ask, index)
-                if value is not None and not elements(value, features):
+                attribute = constraint.attribute_of(request, index)
+                if attribute is not None and not elements(attribute, features):
                     return True  # lists while they are off: the order matters
     except FatalError:
         return True
@@ -82,7 +88,7 @@ def first_solution(
 
 
 class _Probing:
-    """Fixes one choice after the other."""
+    """Fixes one choice after the other: the first that still leaves a solution."""
 
     def __init__(self, placements: Placements, seed: int) -> None:
         self._placements = placements
@@ -98,40 +104,44 @@ class _Probing:
             return None
         alternatives, devices = [], []
         for request in range(self._member.requests):
-            a = self._alternative(request)
-            alternatives.append(self._member.asks[a].rank)
-            devices.append(self._devices(a))
+            ask = self._fix_alternative(request)
+            alternatives.append(self._member.asks[ask].rank)
+            devices.append(self._fix_devices(ask))
         return alternatives, devices
 
-    def _alternative(self, request: int) -> int:
-        asks = [a for a in self._member.alternatives(request) if a in self._lot.picks]
-        for a in asks[:-1]:
-            if self._holds((self._lot.picks[a], 1)):
-                return a
+    def _fix_alternative(self, request: int) -> int:
+        picks = self._lot.picks
+        asks = [ask for ask in self._member.alternatives(request) if ask in picks]
+        for ask in asks[:-1]:
+            if self._fix_if_feasible((picks[ask], 1)):
+                return ask
         return asks[-1]
 
-    def _devices(self, a: int) -> list[int]:
+    def _fix_devices(self, ask: int) -> list[int]:
         """Take the earliest devices that still leave a solution."""
+        # Every device is a group of its own here: see `Query.is_exact`.
         positions = {
-            self._placements.nodes[0].groups[g].positions[0]: term
-            for g, term in self._lot.serving(a)
+            self._placements.nodes[0].groups[group].positions[0]: term
+            for group, term in self._lot.serving(ask)
         }
-        if self._member.asks[a].all_devices:
+        alternative = self._member.asks[ask]
+        if alternative.all_devices:
             return sorted(positions)
-        wanted, found = self._member.asks[a].count, list[int]()
+        devices = list[int]()
         for position in sorted(positions):
-            if len(found) == wanted:
+            if len(devices) == alternative.count:
                 break
-            if self._holds(positions[position]):
-                found.append(position)
-        return found
+            if self._fix_if_feasible(positions[position]):
+                devices.append(position)
+        return devices
 
-    def _holds(self, term: Term) -> bool:
-        """Fix a choice if a solution remains with it; else rule it out."""
+    def _fix_if_feasible(self, term: Term) -> bool:
+        """Make a choice if a solution remains with it; else rule it out."""
         variable, _ = term
-        known = self._last is not None and self._last.value(variable) == 1
+        # What the last solution shows already needs no other.
+        is_shown = self._last is not None and self._last.value(variable) == 1
         fix(self._placements, variable, 1)
-        if known or self._is_feasible():
+        if is_shown or self._is_feasible():
             return True
         fix(self._placements, variable, 0)
         return False

@@ -2,7 +2,8 @@
 
 Every choice is tried in kube-scheduler's order, ascending inside a request, so the
 result is the lexicographically first. Devices that are interchangeable with one that
-failed at the same choice are not tried again: they would fail likewise.
+failed at the same choice are not tried again: they would fail likewise. A search that
+takes long goes on by probes of what is feasible, which find the same solution.
 
 Source: k8s.io/dynamic-resource-allocation/structured, allocateOne.
 """
@@ -16,7 +17,7 @@ from contracts.allocation import MAX_DEVICES
 from solver.engines.upstream.probe import first_solution, may_meet_errors
 from solver.engines.upstream.state import State
 from solver.engines.upstream.symmetry import Symmetry
-from solver.engines.upstream.world import Ask, World, asks_of
+from solver.engines.upstream.world import RequestData, World, check_requests
 from solver.errors import AbortedError, FatalError, ProbingWantedError, StepsSpentError
 from solver.problem.problem import MemberPart, Problem
 
@@ -30,7 +31,7 @@ PATIENCE = 100
 """Choices after which interchangeable devices are looked for."""
 
 
-class Outcome(Enum):
+class SearchOutcome(Enum):
     """How a part of the search ends."""
 
     FOUND = "found"
@@ -39,7 +40,12 @@ class Outcome(Enum):
 
 
 class Search:
-    """The search for one pod on one node."""
+    """The search for one pod on one node: `run` it, then read what it chose.
+
+    Each level serves one thing and calls the next for all that follows: a request, one
+    of its devices, ..., the next request, ..., the next claim. So whoever returns FOUND
+    has a whole solution, and whoever returns something else has undone its own choice.
+    """
 
     def __init__(
         self,
@@ -53,11 +59,12 @@ class Search:
         self._world = world
         self._member = member
         claims = self._claims = member.claims
-        self._asks = asks_of(world, claims)
+        self._requests = check_requests(world, claims)
         self._state = State(world, claims)
-        self._symmetry = Symmetry(world, self._state, self._asks)
+        self._symmetry = Symmetry(world, self._state, self._requests)
         self._steps = 0
-        self._held = [0] * len(claims)
+        self._devices_of_claim = [0] * len(claims)
+        """How many each claim has so far."""
         self.chosen: list[list[int]] = [[0] * len(c.requests) for c in claims]
         """Index of the alternative of each request."""
         self.devices: list[list[list[int]]] = [[[] for _ in c.requests] for c in claims]
@@ -74,104 +81,129 @@ class Search:
         if self._expired():
             raise AbortedError
         try:
-            found = self._request(0, 0) is Outcome.FOUND
+            is_found = self._serve_request(0, 0) is SearchOutcome.FOUND
         except ProbingWantedError:
-            found = self._probe()
-        if found:
+            is_found = self._probe()
+        if is_found:
             return True
-        if any(seen.view.invalid for seen in self._world.node.pools):
+        # Pools that cannot be used matter only where the others do not suffice.
+        if any(pool.view.invalid for pool in self._world.node.pools):
             raise FatalError("invalid resource pools were encountered", node_only=True)
         return False
 
-    def ask(self, claim: int, request: int) -> Ask:
+    def chosen_request(self, claim: int, request: int) -> RequestData:
         """Look up the chosen alternative of a request."""
-        return self._asks[claim][request][self.chosen[claim][request]]
+        return self._requests[claim][request][self.chosen[claim][request]]
 
     def _probe(self) -> bool:
         """Find the same solution by asking what is feasible."""
-        found = first_solution(self._problem, self._world, self._member)
-        if found is None:
+        solution = first_solution(self._problem, self._world, self._member)
+        if solution is None:
             return False
-        places = [(c, r) for c, asks in enumerate(self._asks) for r in range(len(asks))]
-        for (c, r), rank, devices in zip(places, *found, strict=True):
-            self.chosen[c][r] = rank
-            self.devices[c][r] = devices
+        positions = [
+            (claim, request)
+            for claim, requests in enumerate(self._requests)
+            for request in range(len(requests))
+        ]
+        for (claim, request), rank, devices in zip(positions, *solution, strict=True):
+            self.chosen[claim][request] = rank
+            self.devices[claim][request] = devices
         return True
 
-    def _request(self, c: int, r: int) -> Outcome:
+    def _serve_request(self, claim: int, number: int) -> SearchOutcome:
         """Serve this request and all that follow."""
-        if c == len(self._claims):
-            return Outcome.FOUND
-        if r == len(self._asks[c]):
-            found = self._request(c + 1, 0)
-            return Outcome.NONE if found is Outcome.TOO_MANY else found
-        asks = self._asks[c][r]
-        if not asks[0].part.name:
-            return self._device(asks[0], 0, 0)
-        outcome = Outcome.TOO_MANY
-        for ask in asks:
-            self.chosen[c][r] = ask.alternative
-            found = self._device(ask, 0, 0)
-            if found is Outcome.FOUND:
-                return found
-            if found is Outcome.NONE:
-                outcome = Outcome.NONE
-        return outcome
+        if claim == len(self._claims):
+            return SearchOutcome.FOUND
+        if number == len(self._requests[claim]):
+            # The limit of devices is one of each claim: the next one has its own.
+            outcome = self._serve_request(claim + 1, 0)
+            is_too_many = outcome is SearchOutcome.TOO_MANY
+            return SearchOutcome.NONE if is_too_many else outcome
+        alternatives = self._requests[claim][number]
+        if not alternatives[0].part.name:
+            return self._serve_device(alternatives[0], 0, 0)
+        # Only where all alternatives are too many, another choice before may help.
+        worst = SearchOutcome.TOO_MANY
+        for request in alternatives:
+            self.chosen[claim][number] = request.alternative
+            outcome = self._serve_device(request, 0, 0)
+            if outcome is SearchOutcome.FOUND:
+                return outcome
+            if outcome is SearchOutcome.NONE:
+                worst = SearchOutcome.NONE
+        return worst
 
-    def _device(self, ask: Ask, number: int, start: int) -> Outcome:
-        """Find the next device of a (sub)request, then all that follows."""
+    def _serve_device(
+        self, request: RequestData, number: int, start: int
+    ) -> SearchOutcome:
+        """Find the next device of a (sub)request, then all that follows.
+
+        `number` devices are chosen; the next one is `start` or later.
+        """
+        self._count_step()
+        if request.targets == ():
+            return SearchOutcome.NONE
+        if number >= request.count:
+            return self._serve_request(request.claim, request.request + 1)
+        room = MAX_DEVICES - self._devices_of_claim[request.claim]
+        if request.count - number > room:
+            return SearchOutcome.TOO_MANY
+        if request.targets is None:
+            return self._try_devices(request, number, start)
+        target = request.targets[number]
+        outcome = self._try_device(request, number, target, must=True)
+        return SearchOutcome.NONE if outcome is None else outcome
+
+    def _count_step(self) -> None:
+        """Count a choice, and leave the plain search where it takes too long."""
         self._steps += 1
         if not self._steps % LOOKING and self._expired():
             raise AbortedError
         if self._steps == PROBING and not may_meet_errors(
-            self._world, self._asks, self._state.constraints
+            self._world, self._requests, self._state.constraints
         ):
             raise ProbingWantedError
         if self._steps > STEPS:
             raise StepsSpentError
-        if ask.targets == ():
-            return Outcome.NONE
-        if number >= ask.count:
-            return self._request(ask.claim, ask.request + 1)
-        if ask.count - number > MAX_DEVICES - self._held[ask.claim]:
-            return Outcome.TOO_MANY
-        if ask.targets is not None:
-            found = self._try(ask, number, ask.targets[number], must=True)
-            return Outcome.NONE if found is None else found
-        return self._any_device(ask, number, start)
 
-    def _any_device(self, ask: Ask, number: int, start: int) -> Outcome:
-        verdicts = self._world.verdicts(ask.part)
+    def _try_devices(
+        self, request: RequestData, number: int, start: int
+    ) -> SearchOutcome:
+        """Try the devices from `start` on, each but what would fail likewise."""
+        verdicts = self._world.verdicts_of(request.part)
         failed: set[object] = set()
         for index in range(start, len(verdicts)):
             verdict = verdicts[index]
-            if verdict is False or self._state.is_in_use(ask, index):
+            if verdict is False or self._state.is_in_use(request, index):
                 continue
             if isinstance(verdict, str):
-                claim = self._claims[ask.claim]
-                raise FatalError(self._world.fault(ask, claim, index, verdict))
-            if not self._state.fits(ask, index):
+                claim = self._claims[request.claim]
+                raise FatalError(self._world.fault(request, claim, index, verdict))
+            if not self._state.fits(request, index):
                 continue
-            keys = self._symmetry.keys(index) if self._steps > PATIENCE else ()
+            # What is interchangeable is costly to say, so only where it takes long.
+            keys = self._symmetry.keys_of(index) if self._steps > PATIENCE else ()
             if not failed.isdisjoint(keys):
                 continue
-            found = self._try(ask, number, index, must=False)
-            if found is Outcome.FOUND or found is Outcome.TOO_MANY:
-                return found
+            outcome = self._try_device(request, number, index, must=False)
+            if outcome is SearchOutcome.FOUND or outcome is SearchOutcome.TOO_MANY:
+                return outcome
             failed.update(keys)
-        return Outcome.NONE
+        return SearchOutcome.NONE
 
-    def _try(self, ask: Ask, number: int, index: int, *, must: bool) -> Outcome | None:
+    def _try_device(
+        self, request: RequestData, number: int, index: int, *, must: bool
+    ) -> SearchOutcome | None:
         """Give out one device and go on; None: it may not be given."""
-        undo = self._state.take(ask, index, must=must)
+        undo = self._state.take(request, index, must=must)
         if undo is None:
             return None
-        mine = self.devices[ask.claim][ask.request]
-        mine.append(index)
-        self._held[ask.claim] += 1
-        found = self._device(ask, number + 1, index + 1)
-        if found is not Outcome.FOUND:
-            mine.pop()
-            self._held[ask.claim] -= 1
-            self._state.give_back(ask, undo)
-        return found
+        devices = self.devices[request.claim][request.request]
+        devices.append(index)
+        self._devices_of_claim[request.claim] += 1
+        outcome = self._serve_device(request, number + 1, index + 1)
+        if outcome is not SearchOutcome.FOUND:
+            devices.pop()
+            self._devices_of_claim[request.claim] -= 1
+            self._state.give_back(request, undo)
+        return outcome

@@ -15,119 +15,140 @@ from msgspec import Struct
 from contracts.device import Device, DeviceCounterConsumption
 from solver.devices.candidates import indices_of
 from solver.engines.upstream.constraints import Constraint
-from solver.engines.upstream.world import Ask, World
+from solver.engines.upstream.world import RequestData, World
 from solver.errors import FatalError
 from solver.problem.problem import ClaimPart
 
-Counters = dict[tuple[str, str], int]
+CounterTotals = dict[tuple[str, str], int]
 """(counter set, counter) -> 1e-9 units."""
-Groups = frozenset[str] | None
+CommonGroups = frozenset[str] | None
 """Compatibility groups that devices have in common; None: they have none."""
+SetKey = tuple[int, str]
+"""(pool, counter set)."""
 
 
 class Undo(Struct):
-    """What one device changed."""
+    """What one device changed: `give_back` needs it."""
 
     index: int
     counters: bool = False
-    groups: tuple[tuple[tuple[int, str], bool, Groups], ...] = ()
+    groups: tuple[tuple[SetKey, bool, CommonGroups], ...] = ()
+    """(counter set, whether this pod had a device on it, what was common)."""
     constraints: int = 0
     claim: int | None = None
     share: dict[str, int] | None = None
 
 
 class State:
-    """The devices that are given out."""
+    """The devices that are given out.
+
+    What `take` gave, `give_back` must get in the reverse order.
+    """
 
     def __init__(self, world: World, claims: tuple[ClaimPart, ...]) -> None:
         self.world = world
         self._claims = claims
         self.constraints = [
-            [Constraint(world, item) for item in claim.constraints] for claim in claims
+            [Constraint(world, constraint) for constraint in claim.constraints]
+            for claim in claims
         ]
         self.claims_of: dict[int, list[int]] = {}
         """Claims that have an exclusive device, by device."""
         self.shares: dict[int, list[dict[str, int]]] = {}
         """What each share of this pod consumes, by device."""
-        self._consumed: dict[int, Counters] = {}
-        self._groups: dict[tuple[int, str], Groups] = {}
+        self._consumed: dict[int, CounterTotals] = {}
+        """What this pod draws from counters, by pool."""
+        self._groups: dict[SetKey, CommonGroups] = {}
 
-    def is_in_use(self, ask: Ask, index: int) -> bool:
-        """Say whether a device is out of the question before anything is looked at."""
+    def is_in_use(self, request: RequestData, index: int) -> bool:
+        """Whether a device is out of the question before anything is looked at."""
         claims = self.claims_of.get(index)
-        if ask.part.admin_access:
-            return bool(claims) and ask.claim in (claims or ())
-        return bool(claims) or self.world.candidates[index].held
+        if request.part.admin_access:
+            return bool(claims) and request.claim in (claims or ())
+        return bool(claims) or self.world.devices[index].held
 
-    def fits(self, ask: Ask, index: int) -> bool:
-        """Say whether what is left of the device's capacity is enough.
+    def fits(self, request: RequestData, index: int) -> bool:
+        """Whether what is left of the device's capacity is enough.
 
         Raises:
             FatalError: the amount cannot be computed.
         """
-        amounts = self.world.amounts(ask, index)
+        amounts = self.world.amounts_of(request, index)
         if amounts is None:
             return False
         if not amounts:
             return True
-        item = self.world.candidates[index]
-        others, mine = item.shares or {}, self.shares.get(index, ())
+        device = self.world.devices[index]
+        of_others, of_pod = device.shares or {}, self.shares.get(index, ())
         return all(
-            others.get(name, 0) + sum(m.get(name, 0) for m in mine) + amount.nano
-            <= item.device.capacity[name].value.nano
+            of_others.get(name, 0)
+            + sum(share.get(name, 0) for share in of_pod)
+            + amount.nano
+            <= device.device.capacity[name].value.nano
             for name, amount in amounts.items()
         )
 
-    def take(self, ask: Ask, index: int, *, must: bool) -> Undo | None:
+    def take(self, request: RequestData, index: int, *, must: bool) -> Undo | None:
         """Give a selected device to a request; None: it may not be.
 
         Raises:
             FatalError: `must`, and a constraint stands in the way; or a value cannot
                 be computed.
         """
-        item, undo = self.world.candidates[index], Undo(index)
-        if self.is_in_use(ask, index) and not (
-            ask.part.admin_access and item.shareable
-        ):
+        # The order is kube-scheduler's: it decides which error is met first.
+        device, undo = self.world.devices[index], Undo(index)
+        is_admin_share = request.part.admin_access and device.shareable
+        if self.is_in_use(request, index) and not is_admin_share:
             return None
-        if not item.supported:
+        if not device.supported:
             return None
-        counted = item.shares is not None or index in self.shares
-        if item.device.consumes_counters and not (item.shareable and counted):
-            if self.world.features.compatibility_groups and not self._join(undo):
-                return None
-            if not self._charge(undo):
-                self.give_back(ask, undo)
-                return None
-        if not self.world.tolerates(ask.part)[index]:
-            self.give_back(ask, undo)
+        if not self._take_counters(undo):
+            self.give_back(request, undo)
             return None
-        for constraint in self.constraints[ask.claim]:
-            if not constraint.add(ask, index):
-                self.give_back(ask, undo)
+        if not self.world.tolerance_of(request.part)[index]:
+            self.give_back(request, undo)
+            return None
+        for constraint in self.constraints[request.claim]:
+            if not constraint.add(request, index):
+                self.give_back(request, undo)
                 if must:
                     raise FatalError(
-                        f"{ask.subject}: cannot add device {item.name} because a "
+                        f"{request.subject}: cannot add device {device.name} because a "
                         "claim constraint would not be satisfied"
                     )
                 return None
             undo.constraints += 1
-        if not self.fits(ask, index):
-            self.give_back(ask, undo)
+        if not self.fits(request, index):
+            self.give_back(request, undo)
             return None
-        self._mark(ask, index, undo)
+        # Nothing can refuse it any more.
+        self._record(request, undo)
         return undo
 
-    def _mark(self, ask: Ask, index: int, undo: Undo) -> None:
-        if self.world.candidates[index].shareable:
-            amounts = self.world.amounts(ask, index) or {}
+    def _take_counters(self, undo: Undo) -> bool:
+        """Draw from the counters of a device; False: they do not bear it."""
+        device = self.world.devices[undo.index]
+        if not device.device.consumes_counters:
+            return True
+        # A shared device draws once, with its first share.
+        is_shared_already = device.shares is not None or undo.index in self.shares
+        if device.shareable and is_shared_already:
+            return True
+        if self.world.features.compatibility_groups and not self._join_groups(undo):
+            return False
+        return self._charge(undo)
+
+    def _record(self, request: RequestData, undo: Undo) -> None:
+        index = undo.index
+        if self.world.devices[index].shareable:
+            amounts = self.world.amounts_of(request, index) or {}
             undo.share = {name: amount.nano for name, amount in amounts.items()}
             self.shares.setdefault(index, []).append(undo.share)
         else:
-            undo.claim = ask.claim
-            self.claims_of.setdefault(index, []).append(ask.claim)
+            undo.claim = request.claim
+            self.claims_of.setdefault(index, []).append(request.claim)
 
-    def give_back(self, ask: Ask, undo: Undo) -> None:
+    def give_back(self, request: RequestData, undo: Undo) -> None:
         """Undo what `take` did."""
         index = undo.index
         if undo.share is not None:
@@ -138,40 +159,41 @@ class State:
             self.claims_of[index].pop()
             if not self.claims_of[index]:
                 del self.claims_of[index]
-        for constraint in reversed(self.constraints[ask.claim][: undo.constraints]):
-            constraint.remove(ask)
+        added = self.constraints[request.claim][: undo.constraints]
+        for constraint in reversed(added):
+            constraint.remove(request)
         if undo.counters:
             self._consume(index, -1)
-        self._leave(undo)
+        self._leave_groups(undo)
 
     # --- counters ------------------------------------------------------------------
 
     @cached_property
     def _allocated(self) -> list[tuple[int, Device]]:
         """The devices of the node's pools that other claims have, with their pool."""
-        found: list[tuple[int, Device]] = []
-        for number, seen in enumerate(self.world.node.pools):
-            view = seen.view
-            if seen.use is None or not view.usable:
+        allocated: list[tuple[int, Device]] = []
+        for number, pool in enumerate(self.world.node.pools):
+            view = pool.view
+            if pool.use is None or not view.usable:
                 continue
-            names = {*seen.use.taken, *(share.device for share in seen.use.shared)}
-            found.extend(
+            names = {*pool.use.taken, *(share.device for share in pool.use.shared)}
+            allocated.extend(
                 (number, view.devices[bit])
                 for bit in indices_of(view.targeting | view.elsewhere)
                 if view.devices[bit].name in names
             )
-        return found
+        return allocated
 
     @cached_property
-    def _available(self) -> dict[int, Counters]:
+    def _available(self) -> dict[int, CounterTotals]:
         """What is left of each counter before this pod, by pool."""
-        left: dict[int, Counters] = {
+        left: dict[int, CounterTotals] = {
             number: {
-                (item.name, name): counter.value.nano
-                for item in seen.view.counters
-                for name, counter in item.counters.items()
+                (counter_set.name, name): counter.value.nano
+                for counter_set in pool.view.counters
+                for name, counter in counter_set.counters.items()
             }
-            for number, seen in enumerate(self.world.node.pools)
+            for number, pool in enumerate(self.world.node.pools)
         }
         for number, device in self._allocated:
             for key, amount in _draws(device):
@@ -181,7 +203,7 @@ class State:
 
     def _charge(self, undo: Undo) -> bool:
         """Reserve counters; every counter of the pool must bear it."""
-        pool = self.world.candidates[undo.index].pool
+        pool = self.world.devices[undo.index].pool
         self._consume(undo.index, 1)
         undo.counters = True
         consumed = self._consumed[pool]
@@ -191,56 +213,57 @@ class State:
         )
 
     def _consume(self, index: int, factor: int) -> None:
-        item = self.world.candidates[index]
-        consumed = self._consumed.setdefault(item.pool, {})
-        for key, amount in _draws(item.device):
+        device = self.world.devices[index]
+        consumed = self._consumed.setdefault(device.pool, {})
+        for key, amount in _draws(device.device):
             consumed[key] = consumed.get(key, 0) + factor * amount
 
     # --- compatibility groups ------------------------------------------------------
 
     @cached_property
-    def _baseline(self) -> dict[tuple[int, str], Groups]:
+    def _groups_of_others(self) -> dict[SetKey, CommonGroups]:
         """The groups that the devices of other claims have in common."""
-        found: dict[tuple[int, str], Groups] = {}
+        common: dict[SetKey, CommonGroups] = {}
         for number, device in self._allocated:
             for consumption in device.consumes_counters:
                 key = (number, consumption.counter_set)
-                groups = _groups(consumption)
-                if key not in found:
-                    found[key] = groups
-                elif groups is not None and found[key] is not None:
-                    found[key] = (found[key] or frozenset()) & groups
-        return found
+                groups = _groups_of(consumption)
+                if key not in common:
+                    common[key] = groups
+                elif groups is not None and common[key] is not None:
+                    common[key] = (common[key] or frozenset()) & groups
+        return common
 
-    def _join(self, undo: Undo) -> bool:
+    def _join_groups(self, undo: Undo) -> bool:
         """Let a device join the others on its counter sets; False: it does not fit."""
-        item = self.world.candidates[undo.index]
-        saved = list[tuple[tuple[int, str], bool, Groups]]()
-        for consumption in item.device.consumes_counters:
-            key = (item.pool, consumption.counter_set)
-            existed, has_members = key in self._groups, True
-            before = self._groups.get(key)
-            if not existed:
-                has_members, before = key in self._baseline, self._baseline.get(key)
-            groups = _groups(consumption)
-            after = groups
-            if has_members:
-                after = before & groups if before is not None and groups else before
-                fits = (before is None) == (groups is None) and after != frozenset()
-                if not fits:
-                    undo.groups = tuple(saved)
-                    self._leave(undo)
+        device = self.world.devices[undo.index]
+        changed = list[tuple[SetKey, bool, CommonGroups]]()
+        for consumption in device.device.consumes_counters:
+            key = (device.pool, consumption.counter_set)
+            # First who is on the set: this pod's devices, else those of others.
+            has_own = key in self._groups
+            joined = self._groups if has_own else self._groups_of_others
+            common = joined.get(key)
+            # Then what stays in common: all have groups and share one, or none has any.
+            groups = _groups_of(consumption)
+            remaining = groups
+            if key in joined:
+                remaining = common & groups if common is not None and groups else common
+                both_or_none = (common is None) == (groups is None)
+                if not both_or_none or remaining == frozenset():
+                    undo.groups = tuple(changed)
+                    self._leave_groups(undo)
                     return False
-            saved.append((key, existed, before))
-            self._groups[key] = after
-        undo.groups = tuple(saved)
+            changed.append((key, has_own, common))
+            self._groups[key] = remaining
+        undo.groups = tuple(changed)
         return True
 
-    def _leave(self, undo: Undo) -> None:
+    def _leave_groups(self, undo: Undo) -> None:
         """Undo what joining changed."""
-        for key, existed, before in reversed(undo.groups):
-            if existed:
-                self._groups[key] = before
+        for key, had_own, common in reversed(undo.groups):
+            if had_own:
+                self._groups[key] = common
             else:
                 del self._groups[key]
         undo.groups = ()
@@ -255,6 +278,6 @@ def _draws(device: Device) -> list[tuple[tuple[str, str], int]]:
     ]
 
 
-def _groups(consumption: DeviceCounterConsumption) -> Groups:
-    found = consumption.compatibility_groups
-    return frozenset(found) if found else None
+def _groups_of(consumption: DeviceCounterConsumption) -> CommonGroups:
+    groups = consumption.compatibility_groups
+    return frozenset(groups) if groups else None

@@ -14,7 +14,7 @@ from collections import Counter
 from functools import cached_property
 
 from solver.engines.upstream.state import State
-from solver.engines.upstream.world import Ask, World
+from solver.engines.upstream.world import RequestData, Requests, World
 from solver.errors import FatalError
 from solver.problem.attributes import elements
 
@@ -24,24 +24,30 @@ Values = tuple[tuple[object, ...], ...]
 class Symmetry:
     """The keys of a node's devices; made when first asked for."""
 
-    def __init__(self, world: World, state: State, asks: list[list[list[Ask]]]) -> None:
+    def __init__(self, world: World, state: State, requests: Requests) -> None:
         self._world = world
         self._state = state
-        self._asks = [ask for claim in asks for request in claim for ask in request]
+        self._requests = [
+            alternative
+            for of_claim in requests
+            for alternatives in of_claim
+            for alternative in alternatives
+        ]
 
-    def keys(self, index: int) -> tuple[object, ...]:
+    def keys_of(self, index: int) -> tuple[object, ...]:
         """List the keys of a device that is not in use, as things stand."""
-        mine = self._dynamic(index)
+        given_out = self._given_out(index)
         bare, values = self._static[index]
-        found: list[object] = [("equal", bare, values, mine)]
+        keys: list[object] = [("equal", bare, values, given_out)]
         for column, value in enumerate(values):
             if len(value) == 1 and not self._is_touched(column, value):
                 others = values[:column] + values[column + 1 :]
                 profile = self._profiles[column][value]
-                found.append(("class", column, bare, others, profile, mine))
-        return tuple(found)
+                keys.append(("class", column, bare, others, profile, given_out))
+        return tuple(keys)
 
-    def _dynamic(self, index: int) -> object:
+    def _given_out(self, index: int) -> object:
+        """What the search gave out of a device so far."""
         shares = self._state.shares.get(index, ())
         return (
             tuple(sorted(tuple(sorted(share.items())) for share in shares)),
@@ -56,72 +62,82 @@ class Symmetry:
     def _static(self) -> list[tuple[object, Values]]:
         """What requests see of each device, and the values that constraints compare."""
         return [
-            (self._seen(index), self._values(index))
-            for index in range(len(self._world.candidates))
+            (self._view_of(index), self._values_of(index))
+            for index in range(len(self._world.devices))
         ]
 
     @cached_property
     def _profiles(self) -> list[dict[tuple[object, ...], object]]:
-        """By attribute and value: what has it, apart from the value itself."""
-        found: list[dict[tuple[object, ...], object]] = []
+        """By attribute and value: what has it, apart from the value itself.
+
+        A value that some device has in a list is no other value's equal.
+        """
+        profiles: list[dict[tuple[object, ...], object]] = []
         for column in range(len(self._columns)):
             counts: dict[tuple[object, ...], Counter[object]] = {}
-            listed: set[object] = set()
+            in_lists: set[object] = set()
             for bare, values in self._static:
                 others = values[:column] + values[column + 1 :]
                 counts.setdefault(values[column], Counter())[bare, others] += 1
                 if len(values[column]) > 1:
-                    listed.update(values[column])
-            found.append(
+                    in_lists.update(values[column])
+            profiles.append(
                 {
-                    value: value if listed & set(value) else frozenset(count.items())
+                    value: value if in_lists & set(value) else frozenset(count.items())
                     for value, count in counts.items()
                 }
             )
-        return found
+        return profiles
 
     @cached_property
-    def _columns(self) -> list[tuple[str, Ask]]:
+    def _columns(self) -> list[tuple[str, RequestData]]:
         """The attributes that are compared, by the request that is asked for them."""
-        found: dict[tuple[str, object], tuple[str, Ask]] = {}
-        for ask in self._asks:
-            for constraint in self._state.constraints[ask.claim]:
-                if constraint.concerns(ask):
-                    key = (constraint.name, ask.part.derived_attributes)
-                    found.setdefault(key, (constraint.name, ask))
-        return list(found.values())
+        columns: dict[tuple[str, object], tuple[str, RequestData]] = {}
+        for request in self._requests:
+            for constraint in self._state.constraints[request.claim]:
+                if constraint.concerns(request):
+                    key = (constraint.name, request.part.derived_attributes)
+                    columns.setdefault(key, (constraint.name, request))
+        return list(columns.values())
 
-    def _values(self, index: int) -> Values:
-        found: list[tuple[object, ...]] = []
-        for name, ask in self._columns:
+    def _values_of(self, index: int) -> Values:
+        """List what a device has of each compared attribute; a fault is a value."""
+        values_by_column: list[tuple[object, ...]] = []
+        for name, request in self._columns:
             constraint = next(
-                c for c in self._state.constraints[ask.claim] if c.name == name
+                constraint
+                for constraint in self._state.constraints[request.claim]
+                if constraint.name == name
             )
             try:
-                value = constraint.attribute(ask, index)
+                attribute = constraint.attribute_of(request, index)
             except FatalError as error:
-                found.append((str(error), str(error)))
+                values_by_column.append((str(error), str(error)))
                 continue
-            values = elements(value, self._world.features)
-            if value is not None and not values:
-                found.append((repr(value), repr(value)))
+            values = elements(attribute, self._world.features)
+            if attribute is not None and not values:
+                values_by_column.append((repr(attribute), repr(attribute)))
             else:
-                found.append(tuple(sorted(values, key=repr)))
-        return tuple(found)
+                values_by_column.append(tuple(sorted(values, key=repr)))
+        return tuple(values_by_column)
 
-    def _seen(self, index: int) -> object:
-        world, item = self._world, self._world.candidates[index]
-        by_ask = []
-        for ask in self._asks:
-            verdict = world.verdicts(ask.part)[index]
+    def _view_of(self, index: int) -> object:
+        """Collect all that requests can tell of a device, but compared attributes."""
+        world, node_device = self._world, self._world.devices[index]
+        # First what each request makes of it.
+        by_request = []
+        for request in self._requests:
+            verdict = world.verdicts_of(request.part)[index]
             try:
-                amounts = world.amounts(ask, index)
+                amounts = world.amounts_of(request, index)
                 cost = None if amounts is None else tuple(amounts.items())
             except FatalError as error:
                 cost = ((str(error), None),)  # type: ignore[assignment]  # only compared
-            targeted = ask.targets is not None and index in ask.targets
-            by_ask.append((verdict, cost, world.tolerates(ask.part)[index], targeted))
-        device = item.device
+            tolerated = world.tolerance_of(request.part)[index]
+            targeted = request.targets is not None and index in request.targets
+            by_request.append((verdict, cost, tolerated, targeted))
+        # Then what it has and what it draws from its pool.
+        device, shares = node_device.device, node_device.shares
         capacity = tuple(
             (name, entry.value.nano) for name, entry in sorted(device.capacity.items())
         )
@@ -136,11 +152,11 @@ class Symmetry:
             for consumption in device.consumes_counters
         )
         return (
-            tuple(by_ask),
-            item.shareable,
-            item.held,
-            None if item.shares is None else tuple(sorted(item.shares.items())),
-            item.supported,
+            tuple(by_request),
+            node_device.shareable,
+            node_device.held,
+            None if shares is None else tuple(sorted(shares.items())),
+            node_device.supported,
             capacity,
-            (item.pool, draws) if draws else None,
+            (node_device.pool, draws) if draws else None,
         )

@@ -31,8 +31,8 @@ from solver.errors import AmountError, FatalError
 from solver.problem.problem import ClaimPart, Problem, SubrequestPart
 
 
-class Candidate(Struct, frozen=True):
-    """A device of the node."""
+class NodeDevice(Struct, frozen=True):
+    """A device of the node, before this pod takes any."""
 
     name: DeviceID
     device: Device
@@ -48,12 +48,13 @@ class Candidate(Struct, frozen=True):
     supported: bool
 
 
-class Ask(Struct, frozen=True):
-    """One (sub)request of a claim."""
+class RequestData(Struct, frozen=True):
+    """One (sub)request of a claim, as kube-scheduler's own `requestData`."""
 
     claim: int
     request: int
     alternative: int
+    """Indices; one request has several alternatives only where it lists them."""
     part: SubrequestPart
     subject: str
     """`claim N, request R`, as errors begin."""
@@ -64,8 +65,12 @@ class Ask(Struct, frozen=True):
     """The devices that `All` must have; None: any `count` will do."""
 
 
+Requests = list[list[list[RequestData]]]
+"""By claim, request and alternative."""
+
+
 class World:
-    """The devices of a node for the claims of a pod."""
+    """The devices of a node for the claims of a pod; each is named by its index."""
 
     def __init__(self, problem: Problem, namespace: str, node: NodePools) -> None:
         self.table = problem.selectors
@@ -77,22 +82,21 @@ class World:
         self._amounts: dict[tuple[object, ...], dict[str, Quantity] | None] = {}
 
     @cached_property
-    def candidates(self) -> tuple[Candidate, ...]:
+    def devices(self) -> tuple[NodeDevice, ...]:
         """The devices in usable pools, in the order in which they are tried."""
-        found = []
-        for number, seen in enumerate(self.node.pools):
-            if not seen.view.usable:
-                continue
-            found.extend(self._of_pool(number, seen))
-        return tuple(found)
+        devices = []
+        for number, pool in enumerate(self.node.pools):
+            if pool.view.usable:
+                devices.extend(self._devices_of(number, pool))
+        return tuple(devices)
 
-    def _of_pool(self, number: int, seen: SeenPool) -> list[Candidate]:
-        view, features = seen.view, self.features
-        available = find_free(seen, features)
-        fit = find_supported(seen, self.node.node, features)
-        shares = sum_shares(seen.use) if features.consumable_capacity else {}
+    def _devices_of(self, number: int, pool: SeenPool) -> list[NodeDevice]:
+        view, features = pool.view, self.features
+        available = find_free(pool, features)
+        fit = find_supported(pool, self.node.node, features)
+        shares = sum_shares(pool.use) if features.consumable_capacity else {}
         return [
-            Candidate(
+            NodeDevice(
                 name=DeviceID(view.driver, view.pool, view.devices[bit].name),
                 device=view.devices[bit],
                 pool=number,
@@ -110,103 +114,115 @@ class World:
         name = claim.claim_name or claim.name
         return f"{self._namespace}/{name}" if self._namespace else name
 
-    def verdicts(self, asked: SubrequestPart) -> list[bool | str]:
-        """Say of each device whether the selectors choose it; a text: they fail."""
-        known = self._verdicts.get(asked.selectors)
-        if known is None:
-            known = self._verdicts[asked.selectors] = []
-            found = {
-                number: select_devices(seen.view.part, asked.selectors, self.table)
-                for number, seen in enumerate(self.node.pools)
-            }
-            faults = {
-                (number, fault.device): f"{fault.selector} {fault.error}"
-                for number, item in found.items()
-                for fault in item.faults
-            }
-            for item in self.candidates:
-                view = self.node.pools[item.pool].view
-                if item.device.binding_conditions and not self.features.device_binding:
-                    known.append(False)
-                elif (item.pool, item.bit) in faults:
-                    known.append(faults[item.pool, item.bit])
-                elif not found[item.pool].bits >> item.bit & 1:
-                    known.append(False)
-                elif item.bit in dict(view.malformed):
-                    known.append(f"- {dict(view.malformed)[item.bit]}")
-                else:
-                    known.append(bool(view.reachable >> item.bit & 1))
-        return known
+    def verdicts_of(self, subrequest: SubrequestPart) -> list[bool | str]:
+        """List by device whether the selectors choose it; a text: why they fail."""
+        verdicts = self._verdicts.get(subrequest.selectors)
+        if verdicts is None:
+            verdicts = self._judge_devices(subrequest)
+            self._verdicts[subrequest.selectors] = verdicts
+        return verdicts
 
-    def fault(self, asked: Ask, claim: ClaimPart, index: int, verdict: str) -> str:
+    def _judge_devices(self, subrequest: SubrequestPart) -> list[bool | str]:
+        selections = {
+            number: select_devices(pool.view.part, subrequest.selectors, self.table)
+            for number, pool in enumerate(self.node.pools)
+        }
+        faults = {
+            (number, fault.device): f"{fault.selector} {fault.error}"
+            for number, selection in selections.items()
+            for fault in selection.faults
+        }
+        verdicts: list[bool | str] = []
+        for device in self.devices:
+            view = self.node.pools[device.pool].view
+            binds = bool(device.device.binding_conditions)
+            is_chosen = selections[device.pool].bits >> device.bit & 1
+            if binds and not self.features.device_binding:
+                verdicts.append(False)
+            elif (device.pool, device.bit) in faults:
+                verdicts.append(faults[device.pool, device.bit])
+            elif not is_chosen:
+                verdicts.append(False)
+            elif device.bit in dict(view.malformed):
+                verdicts.append(f"- {dict(view.malformed)[device.bit]}")
+            else:
+                verdicts.append(bool(view.reachable >> device.bit & 1))
+        return verdicts
+
+    def fault(
+        self, request: RequestData, claim: ClaimPart, index: int, verdict: str
+    ) -> str:
         """Word why it cannot be said whether a device is chosen."""
         number, _, error = verdict.partition(" ")
         if number == "-":
             return error
-        own = int(number) - asked.part.class_selectors
+        own = int(number) - request.part.class_selectors
         place = f"claim {self.claim_name(claim)}: selector #{own}"
         if own < 0:
-            place = f"class {asked.part.device_class}: selector #{number}"
+            place = f"class {request.part.device_class}: selector #{number}"
         if error.startswith("CEL compile error"):
             return f"{place}: {error}"
-        return f"{place} on device {self.candidates[index].name}: {error}"
+        return f"{place} on device {self.devices[index].name}: {error}"
 
-    def tolerates(self, asked: SubrequestPart) -> list[bool]:
-        """Say of each device whether its taints let the request have it."""
-        known = self._tolerated.get(asked.tolerations)
-        if known is None:
+    def tolerance_of(self, subrequest: SubrequestPart) -> list[bool]:
+        """List by device whether its taints let the request have it."""
+        tolerance = self._tolerated.get(subrequest.tolerations)
+        if tolerance is None:
             bits = [
-                find_tolerated(seen, asked.tolerations, self.features)
-                for seen in self.node.pools
+                find_tolerated(pool, subrequest.tolerations, self.features)
+                for pool in self.node.pools
             ]
-            known = [bool(bits[c.pool] >> c.bit & 1) for c in self.candidates]
-            self._tolerated[asked.tolerations] = known
-        return known
+            tolerance = [bool(bits[d.pool] >> d.bit & 1) for d in self.devices]
+            self._tolerated[subrequest.tolerations] = tolerance
+        return tolerance
 
-    def amounts(self, asked: Ask, index: int) -> dict[str, Quantity] | None:
+    def amounts_of(
+        self, request: RequestData, index: int
+    ) -> dict[str, Quantity] | None:
         """Compute what one use of a device consumes; None: it cannot do that.
 
         Raises:
             FatalError: kube-scheduler cannot compute it.
         """
-        part, item = asked.part, self.candidates[index]
+        part, device = request.part, self.devices[index]
         if not self.features.consumable_capacity:
             return {}
-        if not item.device.capacity and not part.capacity:
+        if not device.device.capacity and not part.capacity:
             return {}
         key = (index, tuple(sorted((n, q.nano) for n, q in part.capacity.items())))
         if key not in self._amounts:
             fractional = self.features.fractional_capacity_range
             try:
-                found = compute_consumed(
-                    item.device, part.capacity, fractional=fractional
+                self._amounts[key] = compute_consumed(
+                    device.device, part.capacity, fractional=fractional
                 )
             except AmountError as error:
                 raise FatalError(
-                    f"{asked.subject}: checking capacity for device {item.name}: "
+                    f"{request.subject}: checking capacity for device {device.name}: "
                     f"{error}"
                 ) from error
-            self._amounts[key] = found
         return self._amounts[key]
 
 
-def asks_of(world: World, claims: tuple[ClaimPart, ...]) -> list[list[list[Ask]]]:
-    """Check all requests as kube-scheduler does before it searches: by claim, request.
+def check_requests(world: World, claims: tuple[ClaimPart, ...]) -> Requests:
+    """Check all requests as kube-scheduler does before it searches.
 
     Raises:
         FatalError: the first thing that is wrong.
     """
-    found = []
-    for c, claim in enumerate(claims):
+    requests_by_claim: Requests = []
+    for claim_index, claim in enumerate(claims):
         total, requests = 0, []
-        for r, request in enumerate(claim.requests):
+        for request_index, request in enumerate(claim.requests):
             if request.fault:
                 raise FatalError(request.fault)
-            asks = [
-                _ask(world, claim, (c, r, a), sub)
-                for a, sub in enumerate(request.alternatives)
+            alternatives = [
+                _request_data(
+                    world, claim, (claim_index, request_index, rank), subrequest
+                )
+                for rank, subrequest in enumerate(request.alternatives)
             ]
-            least = min(ask.count for ask in asks)
+            least = min(alternative.count for alternative in alternatives)
             if least > MAX_DEVICES - total:
                 raise FatalError(
                     f"claim {world.claim_name(claim)}, request {request.name}: adding "
@@ -214,53 +230,56 @@ def asks_of(world: World, claims: tuple[ClaimPart, ...]) -> list[list[list[Ask]]
                     f"{total} already accounted for"
                 )
             total += least
-            requests.append(asks)
+            requests.append(alternatives)
         if claim.fault:
             raise FatalError(claim.fault)
-        found.append(requests)
-    return found
+        requests_by_claim.append(requests)
+    return requests_by_claim
 
 
-def _ask(
-    world: World, claim: ClaimPart, place: tuple[int, int, int], sub: SubrequestPart
-) -> Ask:
-    if sub.fault:
-        raise FatalError(sub.fault)
-    request = claim.requests[place[1]].name
-    names = (request, f"{request}/{sub.name}") if sub.name else (request,)
-    subject = f"claim {world.claim_name(claim)}, request {sub.name or request}"
-    ask = Ask(*place, sub, subject, names, sub.count, None)
-    if not sub.all_devices:
-        return ask
-    targets = _targets(world, claim, ask)
-    return Ask(*place, sub, subject, names, len(targets), targets)
+def _request_data(
+    world: World,
+    claim: ClaimPart,
+    place: tuple[int, int, int],
+    subrequest: SubrequestPart,
+) -> RequestData:
+    if subrequest.fault:
+        raise FatalError(subrequest.fault)
+    name = claim.requests[place[1]].name
+    names = (name, f"{name}/{subrequest.name}") if subrequest.name else (name,)
+    subject = f"claim {world.claim_name(claim)}, request {subrequest.name or name}"
+    request = RequestData(*place, subrequest, subject, names, subrequest.count, None)
+    if not subrequest.all_devices:
+        return request
+    targets = _targets(world, claim, request)
+    return RequestData(*place, subrequest, subject, names, len(targets), targets)
 
 
-def _targets(world: World, claim: ClaimPart, ask: Ask) -> tuple[int, ...]:
+def _targets(world: World, claim: ClaimPart, request: RequestData) -> tuple[int, ...]:
     """Fix the devices of a request for all, pool by pool, before any search."""
-    verdicts, found = world.verdicts(ask.part), []
-    by_pool: dict[int, list[int]] = {}
-    for index, item in enumerate(world.candidates):
-        by_pool.setdefault(item.pool, []).append(index)
-    for number, seen in enumerate(world.node.pools):
-        if not seen.view.usable:
-            why = "being updated" if seen.view.incomplete else "invalid"
+    verdicts, targets = world.verdicts_of(request.part), []
+    devices_by_pool: dict[int, list[int]] = {}
+    for index, device in enumerate(world.devices):
+        devices_by_pool.setdefault(device.pool, []).append(index)
+    for number, pool in enumerate(world.node.pools):
+        if not pool.view.usable:
+            why = "being updated" if pool.view.incomplete else "invalid"
             raise FatalError(
-                f"{ask.subject}: asks for all devices, but resource pool "
-                f"{seen.view.driver}/{seen.view.pool} is currently {why}"
+                f"{request.subject}: asks for all devices, but resource pool "
+                f"{pool.view.driver}/{pool.view.pool} is currently {why}"
             )
-        for index in by_pool.get(number, ()):
+        for index in devices_by_pool.get(number, ()):
             verdict = verdicts[index]
             if isinstance(verdict, str):
-                raise FatalError(world.fault(ask, claim, index, verdict))
-            if verdict and _is_large_enough(world, ask, index):
-                found.append(index)
-    return tuple(found)
+                raise FatalError(world.fault(request, claim, index, verdict))
+            if verdict and _is_large_enough(world, request, index):
+                targets.append(index)
+    return tuple(targets)
 
 
-def _is_large_enough(world: World, ask: Ask, index: int) -> bool:
-    amounts = world.amounts(ask, index)
+def _is_large_enough(world: World, request: RequestData, index: int) -> bool:
+    amounts = world.amounts_of(request, index)
     if amounts is None:
         return False
-    capacity = world.candidates[index].device.capacity
+    capacity = world.devices[index].device.capacity
     return all(amount <= capacity[name].value for name, amount in amounts.items())

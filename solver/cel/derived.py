@@ -23,12 +23,12 @@ _FIELDS: tuple[tuple[type, str], ...] = (
 )
 
 
-def without_null(code: str) -> str:
-    """Make an expression whose value is never null."""
+def replace_null(code: str) -> str:
+    """Write an expression whose value is never null."""
     return f"cel.bind(value__, (\n{code}\n), value__ == null ? dyn(0.5) : value__)"
 
 
-def type_refusal(kind: str) -> Verdict | None:
+def refuse_type(kind: str) -> Verdict | None:
     """Say why an expression of a type is no derived attribute; None: it may be one."""
     element = kind.removeprefix("LIST<").removesuffix(">") if "LIST<" in kind else kind
     if element in _SCALARS:
@@ -39,28 +39,28 @@ def type_refusal(kind: str) -> Verdict | None:
     )
 
 
-def attribute_verdict(value: Any) -> Verdict:
+def verdict_of_value(value: Any) -> Verdict:
     """Turn a value of the engine into an attribute."""
     if isinstance(value, list):
-        return _list_verdict([_unwrapped(item) for item in value])
-    field = _field(value)
+        return _verdict_of_list([_unwrap(element) for element in value])
+    field = _field_for(value)
     if field is None:
         return runtime_error(f"unsupported type {type(value).__name__}")
     return Verdict(attribute=DeviceAttribute(**{field: _plain(value)}))
 
 
-def _list_verdict(values: list[Any]) -> Verdict:
+def _verdict_of_list(values: list[Any]) -> Verdict:
     if not values:
         return Verdict(attribute=DeviceAttribute(string_values=()))
-    fields = {_field(value) for value in values}
-    field = _field(values[0])
+    fields = {_field_for(value) for value in values}
+    field = _field_for(values[0])
     if field is None or len(fields) > 1:
         return runtime_error("list elements must be scalars of one type")
     fields_of: dict[str, Any] = {f"{field}s": tuple(_plain(v) for v in values)}
     return Verdict(attribute=DeviceAttribute(**fields_of))
 
 
-def _field(value: Any) -> str | None:
+def _field_for(value: Any) -> str | None:
     for kind, field in _FIELDS:
         if isinstance(value, kind):
             return field
@@ -71,7 +71,7 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, SEMVER) else value
 
 
-def _unwrapped(item: Any) -> Any:
+def _unwrap(element: Any) -> Any:
     """Read an element of a list out of the engine's wrapper."""
-    inner = getattr(item, "value", None)
-    return inner() if callable(inner) else item
+    inner = getattr(element, "value", None)
+    return inner() if callable(inner) else element

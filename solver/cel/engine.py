@@ -14,11 +14,11 @@ from cel_expr_python import cel
 
 from contracts.device import Device, DeviceAttribute
 from solver.cel import lists, network, standard, text, values
-from solver.cel.derived import attribute_verdict, type_refusal, without_null
-from solver.cel.literals import literal_mismatch
+from solver.cel.derived import refuse_type, replace_null, verdict_of_value
+from solver.cel.literals import find_mismatch
 from solver.cel.messages import POOL, QUANTITY_TYPE
 from solver.cel.refusals import compile_error, runtime_error
-from solver.cel.rewrite import rewritten
+from solver.cel.rewrite import rewrite
 from solver.cel.values import exact_semver_value, quantity_value, semver_value
 from solver.problem.attributes import DERIVED
 from solver.selectors.footprint import MAX_EXPRESSION_BYTES, is_too_long
@@ -60,16 +60,20 @@ class Engine:
             config=cel.NewEnvConfigFromYaml(_LIBRARIES),
             variables=_VARIABLES,
             functions=[
-                declared
+                function
                 for library in (standard, values, lists, text, network)
-                for declared in library.functions()
+                for function in library.declare_functions()
             ],
         )
         self._env.compile("true").eval(data={})  # the first one builds the libraries
         self._last: tuple[str, Any] | None = None
 
     def evaluate(self, expression: str, driver: str, device: Device) -> Verdict:
-        """Judge a device by an expression; the last expression stays compiled."""
+        """Evaluate an expression on a device; the last expression stays compiled.
+
+        Give the devices of one expression in a row: compiling costs more than
+        evaluating.
+        """
         if self._last is None or self._last[0] != expression:
             self._last = (expression, self._compile(expression))
         compiled = self._last[1]
@@ -77,7 +81,7 @@ class Engine:
             return compiled
         if expression.startswith(DERIVED):
             return _derive(compiled, driver, device)
-        return _judge(compiled, driver, device)
+        return _select(compiled, driver, device)
 
     def _compile(self, expression: str) -> Any:
         """Compile so that the value is never null, which would abort the process."""
@@ -85,9 +89,9 @@ class Engine:
             return compile_error(f"longer than {MAX_EXPRESSION_BYTES} bytes")
         if expression.startswith(DERIVED):
             return self._compile_derived(expression.removeprefix(DERIVED))
-        code = rewritten(expression)
+        code = rewrite(expression)
         try:
-            compiled = self._checked(code)
+            compiled = self._compile_checked(code)
             kind = compiled.return_type().name()
             if kind == "BOOL":
                 return compiled
@@ -102,7 +106,7 @@ class Engine:
         except (RuntimeError, ValueError, MemoryError) as error:
             return compile_error(str(error))
 
-    def _checked(self, code: str) -> Any:
+    def _compile_checked(self, code: str) -> Any:
         """Compile, and hold literals to Kubernetes' rule.
 
         Raises:
@@ -110,18 +114,18 @@ class Engine:
         """
         code.encode()  # the engine aborts on what is no text
         compiled = self._env.compile(code)
-        mismatch = literal_mismatch(compiled.serialize())
+        mismatch = find_mismatch(compiled.serialize())
         if mismatch:
             raise ValueError(mismatch)
         return compiled
 
     def _compile_derived(self, expression: str) -> Any:
-        code = rewritten(expression)
+        code = rewrite(expression)
         try:
-            kind = self._checked(code).return_type().name()
-            refusal = type_refusal(kind)
+            kind = self._compile_checked(code).return_type().name()
+            refusal = refuse_type(kind)
             if refusal is None and kind == "DYN":
-                return self._env.compile(without_null(code))
+                return self._env.compile(replace_null(code))
             return refusal or self._env.compile(code)
         except (RuntimeError, ValueError, MemoryError) as error:
             return compile_error(str(error))
@@ -132,20 +136,20 @@ def _derive(compiled: Any, driver: str, device: Device) -> Verdict:
     if fault:
         return runtime_error(fault)
     try:
-        result = compiled.eval(data=_activation(driver, device, exact=True))
+        result = compiled.eval(data=_activation_of(driver, device, exact=True))
         if result.type().name() == "ERROR":
             return runtime_error(str(result.value()))
-        return attribute_verdict(result.value())
+        return verdict_of_value(result.value())
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
         return runtime_error(str(error))
 
 
-def _judge(compiled: Any, driver: str, device: Device) -> Verdict:
+def _select(compiled: Any, driver: str, device: Device) -> Verdict:
     fault = find_fault(device)
     if fault:
         return runtime_error(fault)
     try:
-        result = compiled.eval(data=_activation(driver, device))
+        result = compiled.eval(data=_activation_of(driver, device))
         kind, value = result.type().name(), result.value()
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
         return runtime_error(str(error))
@@ -158,14 +162,19 @@ def _judge(compiled: Any, driver: str, device: Device) -> Verdict:
     return runtime_error(str(value))
 
 
-def _activation(driver: str, device: Device, *, exact: bool = False) -> dict[str, Any]:
+def _activation_of(
+    driver: str, device: Device, *, exact: bool = False
+) -> dict[str, Any]:
     """Lay out a device for the engine; `exact`: versions with their build metadata."""
     version = exact_semver_value if exact else semver_value
     return {
         "device.driver": driver,
         "device.attributes": _by_domain(
             driver,
-            ((name, _value(a, version)) for name, a in device.attributes.items()),
+            (
+                (name, _value_of(attribute, version))
+                for name, attribute in device.attributes.items()
+            ),
         ),
         "device.capacity": _by_domain(
             driver,
@@ -176,20 +185,20 @@ def _activation(driver: str, device: Device, *, exact: bool = False) -> dict[str
 
 
 def _by_domain(
-    driver: str, items: Iterable[tuple[str, Any]]
+    driver: str, values_by_name: Iterable[tuple[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Group qualified names; a bare one is of the driver's domain, and yields."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, value in items:
+    by_domain: dict[str, dict[str, Any]] = {}
+    for name, value in values_by_name:
         domain, slash, identifier = name.partition("/")
         if slash:
-            found.setdefault(domain, {})[identifier] = value
+            by_domain.setdefault(domain, {})[identifier] = value
         else:
-            found.setdefault(driver, {}).setdefault(name, value)
-    return found
+            by_domain.setdefault(driver, {}).setdefault(name, value)
+    return by_domain
 
 
-def _value(attribute: DeviceAttribute, version: Callable[[str], Any]) -> Any:
+def _value_of(attribute: DeviceAttribute, version: Callable[[str], Any]) -> Any:
     """Turn an attribute into a CEL value; lists come first, as upstream reads them."""
     for listed in (
         attribute.int_values,

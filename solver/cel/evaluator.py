@@ -1,4 +1,4 @@
-"""The one function that evaluates selectors: what is asked in, a Verdict each out."""
+"""The one way to evaluate selectors: expressions and devices in, a Verdict each out."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from solver.selectors.projection import Projection, project
 from solver.selectors.table import Verdict
 
 KEPT_EXPRESSIONS = 4096
-KEPT_LOOKS = 65_536
-"""How much is remembered: expressions, and looks of each."""
+KEPT_PROJECTIONS = 65_536
+"""How much is remembered: expressions, and projections of each."""
 
 
 class SelectorEvaluator:
-    """Evaluates in a sandbox, an expression once a look; usable from any thread."""
+    """Evaluates in a sandbox, once a projection; usable from any thread."""
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox or Sandbox()
@@ -46,7 +46,7 @@ class SelectorEvaluator:
         """End the sandbox."""
         self.close()
 
-    def evaluate(self, wanted: Sequence[tuple[str, str, Device]]) -> list[Verdict]:
+    def evaluate(self, rows: Sequence[tuple[str, str, Device]]) -> list[Verdict]:
         """Judge (expression, driver, device) rows; never raises for an expression.
 
         Rows of one device in a row are fastest.
@@ -55,33 +55,35 @@ class SelectorEvaluator:
             SandboxUnavailableError: no selector can be evaluated here.
         """
         with self._lock:
-            found: list[Verdict | None] = []
+            verdicts: list[Verdict | None] = []
+            # First look up what is remembered; the rest by expression and projection.
             missing: dict[str, dict[Projection, list[int]]] = {}
-            for index, (expression, driver, device) in enumerate(wanted):
-                seen = project(footprint_of(expression), driver, device)
-                known = self._verdicts.get(expression)
-                verdict = None if known is None else known.get(seen)
+            for index, (expression, driver, device) in enumerate(rows):
+                projection = project(footprint_of(expression), driver, device)
+                remembered = self._verdicts.get(expression)
+                verdict = None if remembered is None else remembered.get(projection)
                 if verdict is None:
-                    same = missing.setdefault(expression, {}).setdefault(seen, [])
-                    same.append(index)
-                found.append(verdict)
+                    by_projection = missing.setdefault(expression, {})
+                    by_projection.setdefault(projection, []).append(index)
+                verdicts.append(verdict)
+            # Then evaluate each projection once, for all rows that have it.
             for expression, indices in missing.items():
-                firsts = [wanted[same[0]][1:] for same in indices.values()]
-                verdicts = self._sandbox.evaluate(expression, firsts)
-                self._remember(expression, dict(zip(indices, verdicts, strict=True)))
-                for same, judged in zip(indices.values(), verdicts, strict=True):
-                    for index in same:
-                        found[index] = judged
-        return [verdict for verdict in found if verdict is not None]
+                firsts = [rows[alike[0]][1:] for alike in indices.values()]
+                answers = self._sandbox.evaluate(expression, firsts)
+                self._remember(expression, dict(zip(indices, answers, strict=True)))
+                for alike, answer in zip(indices.values(), answers, strict=True):
+                    for index in alike:
+                        verdicts[index] = answer
+        return [verdict for verdict in verdicts if verdict is not None]
 
     def _remember(self, expression: str, verdicts: dict[Projection, Verdict]) -> None:
         """Keep what the expression itself is the cause of."""
-        known = self._verdicts.get(expression)
-        if known is None:
-            known = self._verdicts.keep(expression, Cache(KEPT_LOOKS))
-        for seen, verdict in verdicts.items():
+        remembered = self._verdicts.get(expression)
+        if remembered is None:
+            remembered = self._verdicts.keep(expression, Cache(KEPT_PROJECTIONS))
+        for projection, verdict in verdicts.items():
             if verdict != KILLED:
-                known.keep(seen, verdict)
+                remembered.keep(projection, verdict)
 
     def close(self) -> None:
         """End the sandbox."""

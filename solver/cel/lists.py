@@ -47,8 +47,8 @@ _RETURNABLE = (int, float, bool, str, bytes)
 _DYN_LIST = cel.Type.List(cel.Type.DYN)
 
 
-def functions() -> list[Any]:
-    """Declare them all."""
+def declare_functions() -> list[Any]:
+    """Declare the functions of lists."""
     t = cel.Type
     return [
         function("isSorted", method("list_sorted", t.BOOL, _DYN_LIST, impl=_is_sorted)),
@@ -63,15 +63,20 @@ def functions() -> list[Any]:
 
 def _includes() -> list[Any]:
     """Accept a list and an element, or two values of a kind."""
-    found: list[Any] = []
+    overloads: list[Any] = []
     for name, kind in _SCALARS.items():
         impl: Any = _is_included
         many = cel.Type.List(kind)
-        found.append(method(f"includes_{name}", cel.Type.BOOL, many, kind, impl=impl))
-        found.append(method(f"same_{name}", cel.Type.BOOL, kind, kind, impl=_is_same))
+        overloads.append(
+            method(f"includes_{name}", cel.Type.BOOL, many, kind, impl=impl)
+        )
+        overloads.append(
+            method(f"same_{name}", cel.Type.BOOL, kind, kind, impl=_is_same)
+        )
+    # Messages are one kind to the engine: the first overload's code serves all.
     for number, (name, kind) in enumerate(_MESSAGES.items()):
         first = number == 0
-        found.append(
+        overloads.append(
             method(
                 f"includes_{name}",
                 cel.Type.BOOL,
@@ -80,7 +85,7 @@ def _includes() -> list[Any]:
                 impl=_is_included if first else None,
             )
         )
-        found.append(
+        overloads.append(
             method(
                 f"same_{name}",
                 cel.Type.BOOL,
@@ -89,26 +94,26 @@ def _includes() -> list[Any]:
                 impl=_is_same if first else None,
             )
         )
-    return found
+    return overloads
 
 
 def _position(name: str, *, last: bool) -> Any:
     """Declare a search in lists and in strings, under the name we rewrite it to."""
     t = cel.Type
 
-    def in_list(items: list[Any], wanted: Any) -> int:
-        places = [i for i, item in enumerate(items) if _is_same(item, wanted)]
+    def in_list(elements: list[Any], sought: Any) -> int:
+        places = [i for i, each in enumerate(elements) if _is_same(each, sought)]
         return places[-1 if last else 0] if places else -1
 
-    def in_text(text: str, wanted: str) -> int:
-        return text.rfind(wanted) if last else text.find(wanted)
+    def in_text(text: str, sought: str) -> int:
+        return text.rfind(sought) if last else text.find(sought)
 
-    def in_text_from(text: str, wanted: str, start: int) -> int:
+    def in_text_from(text: str, sought: str, start: int) -> int:
         if not 0 <= start <= len(text):
             raise InputError(f"index out of range: {start}")
         if last:
-            return text.rfind(wanted, 0, start + len(wanted))
-        return text.find(wanted, start)
+            return text.rfind(sought, 0, start + len(sought))
+        return text.find(sought, start)
 
     s = t.STRING
     return function(
@@ -129,44 +134,44 @@ def _is_same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _is_included(items: list[Any], wanted: Any) -> bool:
-    for item in items[:MAX_INCLUDED]:
-        if _is_same(item, wanted):
+def _is_included(elements: list[Any], sought: Any) -> bool:
+    for element in elements[:MAX_INCLUDED]:
+        if _is_same(element, sought):
             return True
-    if len(items) > MAX_INCLUDED:
+    if len(elements) > MAX_INCLUDED:
         raise InputError(f"includes: more than {MAX_INCLUDED} elements")
     return False
 
 
-def _is_sorted(items: list[Any]) -> bool:
-    _expect_one_kind(items, (*_RETURNABLE, datetime, timedelta))
-    return all(left <= right for left, right in pairwise(items))
+def _is_sorted(elements: list[Any]) -> bool:
+    _expect_one_kind(elements, (*_RETURNABLE, datetime, timedelta))
+    return all(left <= right for left, right in pairwise(elements))
 
 
-def _sum(items: list[Any]) -> Any:
-    _expect_one_kind(items, (int, float))
-    total = sum(items)
+def _sum(elements: list[Any]) -> Any:
+    _expect_one_kind(elements, (int, float))
+    total = sum(elements)
     if isinstance(total, int) and not -(2**63) <= total < 2**63:
         raise InputError("integer overflow")
     return total
 
 
-def _min(items: list[Any]) -> Any:
-    _expect_one_kind(items, _RETURNABLE)
-    if not items:
+def _min(elements: list[Any]) -> Any:
+    _expect_one_kind(elements, _RETURNABLE)
+    if not elements:
         raise InputError("min called on empty list")
-    return min(items)
+    return min(elements)
 
 
-def _max(items: list[Any]) -> Any:
-    _expect_one_kind(items, _RETURNABLE)
-    if not items:
+def _max(elements: list[Any]) -> Any:
+    _expect_one_kind(elements, _RETURNABLE)
+    if not elements:
         raise InputError("max called on empty list")
-    return max(items)
+    return max(elements)
 
 
-def _expect_one_kind(items: list[Any], kinds: tuple[type, ...]) -> None:
+def _expect_one_kind(elements: list[Any], kinds: tuple[type, ...]) -> None:
     """Refuse what has no order among itself, or no way back to the engine."""
-    found = {type(item) for item in items}
-    if not found <= set(kinds) or (len(found) > 1 and found != {int, float}):
+    types = {type(element) for element in elements}
+    if not types <= set(kinds) or (len(types) > 1 and types != {int, float}):
         raise InputError("no such overload")

@@ -28,15 +28,15 @@ _PRIMITIVES = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "byt
 Field = tuple[int, int | bytes]
 
 
-def literal_mismatch(checked: bytes) -> str:
+def find_mismatch(checked: bytes) -> str:
     """Say which literal mixes types; empty: none does."""
     (value,) = _all(checked, _ANY_VALUE)
     types = {}
     for entry in _all(value, _TYPE_MAP):
-        found = dict(_fields(entry))
-        types[found.get(_KEY, 0)] = found.get(_VALUE, b"")
+        fields = dict(_fields(entry))
+        types[fields.get(_KEY, 0)] = fields.get(_VALUE, b"")
     for expression in _all(value, _EXPR):
-        for first, other in _mismatches(expression, types):
+        for first, other in _find_mismatches(expression, types):
             return f"expected type '{_name(first)}' but found '{_name(other)}'"
     return ""
 
@@ -44,7 +44,7 @@ def literal_mismatch(checked: bytes) -> str:
 Types = dict[int | bytes, int | bytes]
 
 
-def _mismatches(expression: bytes, types: Types) -> Iterator[tuple[bytes, bytes]]:
+def _find_mismatches(expression: bytes, types: Types) -> Iterator[tuple[bytes, bytes]]:
     """Go through the literals of an expression that mix types."""
     for number, value in _fields(expression):
         if not isinstance(value, bytes):
@@ -53,8 +53,8 @@ def _mismatches(expression: bytes, types: Types) -> Iterator[tuple[bytes, bytes]
             yield from _below(_all(value, _TARGET), types)
             continue
         if number == _LIST:
-            optional = any(n == _OPTIONAL_INDICES for n, _ in _fields(value))
-            if not optional:
+            is_optional = any(n == _OPTIONAL_INDICES for n, _ in _fields(value))
+            if not is_optional:
                 yield from _unequal(_all(value, _ELEMENTS), types)
         if number == _STRUCT:
             entries = _all(value, _ENTRIES)
@@ -66,7 +66,7 @@ def _mismatches(expression: bytes, types: Types) -> Iterator[tuple[bytes, bytes]
 
 def _below(parts: list[bytes], types: Types) -> Iterator[tuple[bytes, bytes]]:
     for part in parts:
-        yield from _mismatches(part, types)
+        yield from _find_mismatches(part, types)
 
 
 def _children(number: int, value: bytes) -> list[bytes]:
@@ -92,10 +92,12 @@ def _children(number: int, value: bytes) -> list[bytes]:
 
 
 def _unequal(parts: list[bytes], types: Types) -> Iterator[tuple[bytes, bytes]]:
-    found = [types.get(dict(_fields(part)).get(_ID, 0), b"") for part in parts]
-    for kind in found[1:]:
-        if kind != found[0] and isinstance(kind, bytes) and isinstance(found[0], bytes):
-            yield found[0], kind
+    if not parts:
+        return
+    first, *others = (types.get(dict(_fields(part)).get(_ID, 0), b"") for part in parts)
+    for kind in others:
+        if kind != first and isinstance(kind, bytes) and isinstance(first, bytes):
+            yield first, kind
             return
 
 

@@ -40,8 +40,8 @@ _FORBIDDEN = re2.compile(r"[\x00-\x20\x7f]|%(?:[^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)")
 _SCHEME = re2.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def functions() -> list[Any]:
-    """Declare them all."""
+def declare_functions() -> list[Any]:
+    """Declare the functions of URLs, addresses and networks."""
     t = cel.Type
     return [*_urls(t), *_addresses(t), *_networks(t)]
 
@@ -51,7 +51,7 @@ def _urls(t: Any) -> list[Any]:
 
     def part(name: str, read: Callable[[SplitResult], str]) -> Any:
         def impl(value: Any) -> str:
-            return read(_split(text_of(value, URL)))
+            return read(_split_url(text_of(value, URL)))
 
         return function(name, method(f"url_{name}", s, u, impl=impl))
 
@@ -70,7 +70,7 @@ def _urls(t: Any) -> list[Any]:
                 t.Map(s, t.List(s)),
                 u,
                 impl=lambda value: parse_qs(
-                    _split(text_of(value, URL)).query, keep_blank_values=True
+                    _split_url(text_of(value, URL)).query, keep_blank_values=True
                 ),
             ),
         ),
@@ -80,22 +80,28 @@ def _urls(t: Any) -> list[Any]:
 def _addresses(t: Any) -> list[Any]:
     s = t.STRING
 
-    def test(name: str, ask: Callable[[Address], bool]) -> Any:
+    def test(name: str, predicate: Callable[[Address], bool]) -> Any:
         def impl(value: Any) -> bool:
-            return ask(ip_address(text_of(value, IP)))
+            return predicate(ip_address(text_of(value, IP)))
 
         return function(name, method(f"ip_{name}", t.BOOL, IP_TYPE, impl=impl))
 
     return [
         function(
             "ip",
-            call("string_ip", IP_TYPE, s, impl=lambda x: IP(value=str(_address(x)))),
+            call(
+                "string_ip", IP_TYPE, s, impl=lambda x: IP(value=str(_parse_address(x)))
+            ),
             method("cidr_ip", IP_TYPE, CIDR_TYPE, impl=_address_of),
         ),
-        function("isIP", call("is_ip", t.BOOL, s, impl=lambda x: _is(_address, x))),
+        function(
+            "isIP", call("is_ip", t.BOOL, s, impl=lambda x: _parses(_parse_address, x))
+        ),
         function(
             "ip.isCanonical",
-            call("ip_is_canonical", t.BOOL, s, impl=lambda x: str(_address(x)) == x),
+            call(
+                "ip_is_canonical", t.BOOL, s, impl=lambda x: str(_parse_address(x)) == x
+            ),
         ),
         function(
             "family",
@@ -118,20 +124,22 @@ def _networks(t: Any) -> list[Any]:
     s, c = t.STRING, CIDR_TYPE
 
     def contains_text(value: Any, text: str) -> bool:
-        return _address(text) in _network_of(value)
+        return _parse_address(text) in _network_of(value)
 
     def contains(value: Any, address: Any) -> bool:
         return ip_address(text_of(address, IP)) in _network_of(value)
 
     def covers_text(value: Any, text: str) -> bool:
-        return _is_inside(_cidr(text)[1], _network_of(value))
+        return _is_inside(_parse_cidr(text)[1], _network_of(value))
 
     def covers(value: Any, other: Any) -> bool:
         return _is_inside(_network_of(other), _network_of(value))
 
     return [
         function("cidr", call("string_cidr", c, s, impl=_cidr_value)),
-        function("isCIDR", call("is_cidr", t.BOOL, s, impl=lambda x: _is(_cidr, x))),
+        function(
+            "isCIDR", call("is_cidr", t.BOOL, s, impl=lambda x: _parses(_parse_cidr, x))
+        ),
         function(
             "containsIP",
             method("cidr_contains_ip_string", t.BOOL, c, s, impl=contains_text),
@@ -154,11 +162,11 @@ def _networks(t: Any) -> list[Any]:
 
 
 def is_uri(text: str) -> bool:
-    """Say whether a text is an absolute URI or an absolute path, as Go reads it."""
-    return _is(_split, text)
+    """Whether a text is an absolute URI or an absolute path, as Go reads it."""
+    return _parses(_split_url, text)
 
 
-def _is(parse: Callable[[str], object], text: str) -> bool:
+def _parses(parse: Callable[[str], object], text: str) -> bool:
     try:
         parse(text)
     except InputError:
@@ -167,24 +175,24 @@ def _is(parse: Callable[[str], object], text: str) -> bool:
 
 
 def _url(text: str) -> Any:
-    _split(text)
+    _split_url(text)
     return URL(value=text)
 
 
-def _split(text: str) -> SplitResult:
+def _split_url(text: str) -> SplitResult:
     """Cut a URL up; a `#` is part of the path, as in a request line."""
     fault = InputError(f"URL parse error: invalid URI {text[:80]!r}")
     is_absolute = text.startswith("/") or _SCHEME.match(text) is not None
     if not is_absolute or _FORBIDDEN.search(text) is not None:
         raise fault
     try:
-        found = urlsplit(text, allow_fragments=False)
-        int(_port(found) or "0")
+        url = urlsplit(text, allow_fragments=False)
+        int(_port(url) or "0")
     except ValueError as error:
         raise fault from error
-    if found.scheme and not (found.netloc or text[len(found.scheme) + 1 :]):
+    if url.scheme and not (url.netloc or text[len(url.scheme) + 1 :]):
         raise fault
-    return found
+    return url
 
 
 def _host(url: SplitResult) -> str:
@@ -205,27 +213,27 @@ def _port(url: SplitResult) -> str:
     return host.partition(":")[2]
 
 
-def _address(text: str) -> Address:
+def _parse_address(text: str) -> Address:
     """Read an address: no zone, no IPv4 inside IPv6."""
     try:
-        found = ip_address(text)
+        address = ip_address(text)
     except ValueError as error:
         raise InputError(f"IP Address {text[:80]!r} parse error") from error
-    _expect_plain(found)
-    return found
+    _expect_plain(address)
+    return address
 
 
-def _cidr(text: str) -> tuple[Address, Network]:
+def _parse_cidr(text: str) -> tuple[Address, Network]:
     fault = InputError(f"CIDR {text[:80]!r} parse error: network address parse error")
     bits = text.rpartition("/")[2]
     if "/" not in text or not bits.isdecimal() or str(int(bits)) != bits:
         raise fault
     try:
-        found = ip_interface(text)
+        interface = ip_interface(text)
     except ValueError as error:
         raise fault from error
-    _expect_plain(found.ip)
-    return found.ip, found.network
+    _expect_plain(interface.ip)
+    return interface.ip, interface.network
 
 
 def _expect_plain(address: Address) -> None:
@@ -234,7 +242,7 @@ def _expect_plain(address: Address) -> None:
 
 
 def _cidr_value(text: str) -> Any:
-    address, network = _cidr(text)
+    address, network = _parse_cidr(text)
     return CIDR(value=f"{address}/{network.prefixlen}")
 
 

@@ -40,16 +40,16 @@ _STATUS_END = re.compile(r" \[[A-Z_]+\]$")
 
 
 def compile_error(text: str) -> Verdict:
-    """Say that an expression is no selector."""
-    return Verdict(error=f"CEL compile error: {in_our_words(text)}")
+    """Make the verdict that an expression is no selector."""
+    return Verdict(error=f"CEL compile error: {translate(text)}")
 
 
 def runtime_error(text: str) -> Verdict:
-    """Say that an expression fails on a device."""
-    return Verdict(error=f"CEL runtime error: {in_our_words(text)}")
+    """Make the verdict that an expression fails on a device."""
+    return Verdict(error=f"CEL runtime error: {translate(text)}")
 
 
-def in_our_words(text: str) -> str:
+def translate(text: str) -> str:
     """Drop codes and drawings; use the words of Kubernetes where they differ."""
     text = _STATUS_END.sub("", _STATUS.sub("", text.strip()))
     for pattern, words in _WORDS:

@@ -1,4 +1,4 @@
-"""Turns what Kubernetes' CEL means into what the engine offers, token by token.
+"""Rewrites Kubernetes' CEL into what the engine offers, token by token.
 
 The engine has no maps with a default, no functions that give optionals and no second
 owner of a function's name. Each is written another way here, before compiling. Works
@@ -19,7 +19,7 @@ Edit = tuple[int, int, str]
 """(start, end, text that replaces what is between)."""
 
 
-def rewritten(expression: str) -> str:
+def rewrite(expression: str) -> str:
     """Write an expression as the engine understands it; what is no CEL stays."""
     tokens = tokens_of(expression)
     if tokens is None:
@@ -27,13 +27,13 @@ def rewritten(expression: str) -> str:
     edits: list[Edit] = []
     for index, token in enumerate(tokens):
         if token.text == "device":
-            edits += _device(tokens, index)
+            edits += _edit_device(tokens, index)
         elif _text(tokens, index - 1) == "." and _text(tokens, index + 1) == "(":
-            edits += _method(tokens, index)
-    return _edited(expression, edits)
+            edits += _edit_method(tokens, index)
+    return _apply(expression, edits)
 
 
-def _device(tokens: tuple[Token, ...], index: int) -> list[Edit]:
+def _edit_device(tokens: tuple[Token, ...], index: int) -> list[Edit]:
     """Make an unknown domain an empty map, and `has(device.field)` true."""
     field, after = _text(tokens, index + 2), index + 3
     if _text(tokens, index + 1) != "." or field not in _FIELDS:
@@ -44,7 +44,7 @@ def _device(tokens: tuple[Token, ...], index: int) -> list[Edit]:
     if field not in _MAPS:
         return []
     if _text(tokens, after) == ".":
-        return _domain_by_name(tokens, after)
+        return _edit_domain(tokens, after)
     end = closing(tokens, after) if _text(tokens, after) == "[" else None
     if end is None:
         return []
@@ -56,7 +56,7 @@ def _device(tokens: tuple[Token, ...], index: int) -> list[Edit]:
     return [(first, first, "?"), (last, last, ".orValue({})")]
 
 
-def _domain_by_name(tokens: tuple[Token, ...], dot: int) -> list[Edit]:
+def _edit_domain(tokens: tuple[Token, ...], dot: int) -> list[Edit]:
     """Write `device.attributes.domain.x` with brackets; calls and `has` stay."""
     if _text(tokens, dot + 2) not in (".", "[") or tokens[dot + 1].kind != "name":
         return []
@@ -64,7 +64,7 @@ def _domain_by_name(tokens: tuple[Token, ...], dot: int) -> list[Edit]:
     return [(tokens[dot].start, name.end, f'[?"{name.text}"].orValue({{}})')]
 
 
-def _method(tokens: tuple[Token, ...], index: int) -> list[Edit]:
+def _edit_method(tokens: tuple[Token, ...], index: int) -> list[Edit]:
     token = tokens[index]
     if token.text in SHARED_NAMES:
         return [(token.end, token.end, "__")]
@@ -80,7 +80,7 @@ def _text(tokens: tuple[Token, ...], index: int) -> str:
     return tokens[index].text if 0 <= index < len(tokens) else ""
 
 
-def _edited(text: str, edits: list[Edit]) -> str:
+def _apply(text: str, edits: list[Edit]) -> str:
     """Apply edits that do not overlap; at one place, the first made comes first."""
     pieces, position = [], 0
     for start, end, new in sorted(edits, key=lambda edit: edit[0]):

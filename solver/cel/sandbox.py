@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from contracts.device import Device
 from contracts.errors import DecodeError
 from solver.cel.refusals import runtime_error
-from solver.cel.wire import REPLY, Limits, Work
+from solver.cel.wire import REPLY, EvaluationBatch, Limits
 from solver.errors import SandboxUnavailableError
 from solver.selectors.table import Verdict
 
@@ -31,7 +31,10 @@ KILLED = runtime_error("the evaluation was killed from outside")
 
 
 class Sandbox:
-    """At most one process, started when it is needed; for one thread at a time."""
+    """At most one process, started when it is needed; for one thread at a time.
+
+    `close` it in the end. `start` only saves the first `evaluate` the waiting.
+    """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
@@ -82,13 +85,17 @@ class Sandbox:
         losses = 0
         was_killed = False
         while len(verdicts) < len(devices):
+            # An expression that cost several processes has the last verdict for good.
             if losses >= self._limits.losses:
                 return verdicts + verdicts[-1:] * (len(devices) - len(verdicts))
             first = len(verdicts)
             batch = tuple(devices[first : first + BATCH])
-            verdicts += self._replies(Work(expression, batch))
+            verdicts += self._read_replies(EvaluationBatch(expression, batch))
+            # Fewer replies than devices: the process died of the next device, unless it
+            # was replaced in time.
             if len(verdicts) < min(first + BATCH, len(devices)) and self.pid:
                 loss = self._bury()
+                # A kill from outside is no fault of the device: once it is asked again.
                 if loss == KILLED and not was_killed:
                     was_killed = True
                     continue
@@ -96,31 +103,31 @@ class Sandbox:
                 verdicts.append(loss)
         return verdicts
 
-    def _replies(self, work: Work) -> list[Verdict]:
+    def _read_replies(self, batch: EvaluationBatch) -> list[Verdict]:
         """Ask the process; fewer replies than devices and a process left: it died."""
-        found: list[Verdict] = []
+        verdicts: list[Verdict] = []
         self.start()
         try:
             if not self._is_ready:
                 self._receive()
                 self._is_ready = True
-            self._send(work)
-            for _ in work.devices:
+            self._send(batch)
+            for _ in batch.devices:
                 reply = REPLY.decode(self._receive())
-                found.append(reply.verdict)
+                verdicts.append(reply.verdict)
                 self._served += 1
                 self.evaluations += 1
                 if reply.is_tired or self._served >= self._limits.evaluations:
                     self.close()
                     break
         except (EOFError, OSError, DecodeError):
-            return found
-        return found
+            return verdicts
+        return verdicts
 
-    def _send(self, work: Work) -> None:
+    def _send(self, batch: EvaluationBatch) -> None:
         if self._connection is None:
             raise EOFError
-        self._connection.send(work)
+        self._connection.send(batch)
 
     def _receive(self) -> bytes:
         if self._connection is None or not self._connection.poll(self._limits.wall_s):
@@ -129,6 +136,7 @@ class Sandbox:
 
     def _bury(self) -> Verdict:
         """End a process that did not answer, and say what became of it."""
+        # First wait for its end: its exit code says which limit it passed.
         process = self._process
         code = 0
         if process is not None:
@@ -138,6 +146,7 @@ class Sandbox:
                 code = -signal.SIGALRM
         is_ready = self._is_ready
         self.close()
+        # One that never was ready did not die of an expression.
         if code > 0 and not is_ready:
             raise SandboxUnavailableError(code)
         limits = self._limits

@@ -37,8 +37,8 @@ _ORDERED = {
 }
 
 
-def functions() -> list[Any]:
-    """Declare them all."""
+def declare_functions() -> list[Any]:
+    """Declare the comparisons and `string`."""
     return [*(_comparison(*names) for names in _COMPARISONS.items()), _string()]
 
 

@@ -35,8 +35,8 @@ _UUID = r"[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}"
 _DATE_TIME = r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})"
 
 
-def functions() -> list[Any]:
-    """Declare them all."""
+def declare_functions() -> list[Any]:
+    """Declare `find`, `findAll` and the named formats."""
     t, named = cel.Type, NAMED_FORMAT_TYPE
     texts = t.List(t.STRING)
     return [
@@ -53,7 +53,7 @@ def functions() -> list[Any]:
         # Both give an optional in Kubernetes; see rewrite.OPTIONAL_RESULTS.
         function(
             "format.named__",
-            call("format_named", t.Map(t.STRING, named), t.STRING, impl=_named),
+            call("format_named", t.Map(t.STRING, named), t.STRING, impl=_find_format),
         ),
         function(
             "validate__",
@@ -67,14 +67,14 @@ def functions() -> list[Any]:
         ),
         *(
             function(
-                f"format.{name}", call(f"format_{name}", named, impl=_format(name))
+                f"format.{name}", call(f"format_{name}", named, impl=_make_format(name))
             )
             for name in _FORMATS
         ),
     ]
 
 
-def _pattern(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     try:
         return re2.compile(pattern)
     except re2.error as error:
@@ -82,24 +82,24 @@ def _pattern(pattern: str) -> Any:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _pattern(pattern).search(text)
-    return "" if found is None else str(found.group())
+    match = _compile(pattern).search(text)
+    return "" if match is None else str(match.group())
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found: list[str] = []
-    for match in _pattern(pattern).finditer(text):
-        if 0 <= limit <= len(found):
+    texts: list[str] = []
+    for match in _compile(pattern).finditer(text):
+        if 0 <= limit <= len(texts):
             break
-        found.append(match.group())
-    return found
+        texts.append(match.group())
+    return texts
 
 
-def _named(name: str) -> dict[str, Any]:
+def _find_format(name: str) -> dict[str, Any]:
     return {"format": NAMED_FORMAT(value=name)} if name in _FORMATS else {}
 
 
-def _format(name: str) -> Callable[[], Any]:
+def _make_format(name: str) -> Callable[[], Any]:
     return lambda: NAMED_FORMAT(value=name)
 
 
@@ -108,7 +108,7 @@ def _validate(named: Any, text: str) -> dict[str, list[str]]:
     return {"errors": [fault]} if fault else {}
 
 
-def _shaped(pattern: str, limit: int, what: str) -> Callable[[str], str]:
+def _make_shape_check(pattern: str, limit: int, what: str) -> Callable[[str], str]:
     compiled = re2.compile(pattern)
 
     def fault(text: str) -> str:
@@ -119,19 +119,21 @@ def _shaped(pattern: str, limit: int, what: str) -> Callable[[str], str]:
     return fault
 
 
-def _prefix(check: Callable[[str], str]) -> Callable[[str], str]:
+def _make_prefix_check(check: Callable[[str], str]) -> Callable[[str], str]:
     """Let a name end in a dash: something will be appended."""
     return lambda text: check(text[:-1] + "a" if text.endswith("-") else text)
 
 
-def _qualified(text: str) -> str:
+def _check_qualified_name(text: str) -> str:
     prefix, slash, name = text.rpartition("/")
     if slash and (fault := _SUBDOMAIN(prefix)):
         return f"prefix part {fault}"
     return _NAME_PART(name)
 
 
-def _parsed(what: str, parse: Callable[[str], object]) -> Callable[[str], str]:
+def _make_parse_check(
+    what: str, parse: Callable[[str], object]
+) -> Callable[[str], str]:
     def fault(text: str) -> str:
         try:
             parse(text)
@@ -142,46 +144,48 @@ def _parsed(what: str, parse: Callable[[str], object]) -> Callable[[str], str]:
     return fault
 
 
-def _date(text: str) -> date:
+def _parse_date(text: str) -> date:
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII) is None:
         raise InputError("invalid date")
     return date.fromisoformat(text)
 
 
-def _date_time(text: str) -> datetime:
+def _parse_date_time(text: str) -> datetime:
     if re2.fullmatch(_DATE_TIME, text) is None:
         raise InputError("invalid datetime")
     return datetime.fromisoformat(text[:19] + "+00:00")
 
 
-def _bytes(text: str) -> bytes:
+def _parse_bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:
         raise InputError("invalid byte") from error
 
 
-def _uri(text: str) -> str:
+def _check_uri(text: str) -> str:
     return "" if is_uri(text) else "invalid uri"
 
 
-_LABEL_VALUE = _shaped(f"({_NAME})?", 63, "a label value")
-_NAME_PART = _shaped(_NAME, 63, "a qualified name")
-_DNS_LABEL = _shaped(_LABEL, 63, "a lowercase RFC 1123 label")
-_SUBDOMAIN = _shaped(rf"{_LABEL}(\.{_LABEL})*", 253, "a lowercase RFC 1123 subdomain")
-_DNS_LABEL_1035 = _shaped(_LABEL_1035, 63, "a lowercase RFC 1035 label")
+_LABEL_VALUE = _make_shape_check(f"({_NAME})?", 63, "a label value")
+_NAME_PART = _make_shape_check(_NAME, 63, "a qualified name")
+_DNS_LABEL = _make_shape_check(_LABEL, 63, "a lowercase RFC 1123 label")
+_SUBDOMAIN = _make_shape_check(
+    rf"{_LABEL}(\.{_LABEL})*", 253, "a lowercase RFC 1123 subdomain"
+)
+_DNS_LABEL_1035 = _make_shape_check(_LABEL_1035, 63, "a lowercase RFC 1035 label")
 _FORMATS: dict[str, Callable[[str], str]] = {
     "dns1123Label": _DNS_LABEL,
     "dns1123Subdomain": _SUBDOMAIN,
     "dns1035Label": _DNS_LABEL_1035,
-    "qualifiedName": _qualified,
-    "dns1123LabelPrefix": _prefix(_DNS_LABEL),
-    "dns1123SubdomainPrefix": _prefix(_SUBDOMAIN),
-    "dns1035LabelPrefix": _prefix(_DNS_LABEL_1035),
+    "qualifiedName": _check_qualified_name,
+    "dns1123LabelPrefix": _make_prefix_check(_DNS_LABEL),
+    "dns1123SubdomainPrefix": _make_prefix_check(_SUBDOMAIN),
+    "dns1035LabelPrefix": _make_prefix_check(_DNS_LABEL_1035),
     "labelValue": _LABEL_VALUE,
-    "uri": _uri,
-    "uuid": _shaped(_UUID, 36, "a uuid"),
-    "byte": _parsed("byte", _bytes),
-    "date": _parsed("date", _date),
-    "datetime": _parsed("datetime", _date_time),
+    "uri": _check_uri,
+    "uuid": _make_shape_check(_UUID, 36, "a uuid"),
+    "byte": _make_parse_check("byte", _parse_bytes),
+    "date": _make_parse_check("date", _parse_date),
+    "datetime": _make_parse_check("datetime", _parse_date_time),
 }

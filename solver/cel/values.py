@@ -50,11 +50,13 @@ def exact_semver_value(text: str) -> Any:
     return SEMVER(value=text)
 
 
-def functions() -> list[Any]:
+def declare_functions() -> list[Any]:
     """Declare all functions and methods over quantities and versions."""
     q, v, t = QUANTITY_TYPE, SEMVER_TYPE, cel.Type
     return [
-        function("quantity", call("string_quantity", q, t.STRING, impl=_quantity)),
+        function(
+            "quantity", call("string_quantity", q, t.STRING, impl=_parse_quantity)
+        ),
         function(
             "isQuantity", call("is_quantity", t.BOOL, t.STRING, impl=_is_quantity)
         ),
@@ -122,7 +124,7 @@ def _sum(name: str, sign: int) -> Any:
     )
 
 
-def _quantity(text: str) -> Any:
+def _parse_quantity(text: str) -> Any:
     try:
         return quantity_value(Quantity.parse(text).nano)
     except QuantityError as error:

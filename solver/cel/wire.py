@@ -33,7 +33,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Processes that one expression may cost in one call."""
 
 
-class Work(Struct, frozen=True):
+class EvaluationBatch(Struct, frozen=True):
     """An expression and the (driver, device) pairs to judge by it."""
 
     expression: str

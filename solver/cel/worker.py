@@ -17,7 +17,7 @@ from pathlib import Path
 
 from contracts.codec import encode
 from solver.cel.engine import Engine
-from solver.cel.wire import READY, Limits, Reply, Work
+from solver.cel.wire import READY, EvaluationBatch, Limits, Reply
 
 
 def main() -> None:
@@ -30,15 +30,17 @@ def main() -> None:
         connection.send_bytes(READY)
         with contextlib.suppress(EOFError, OSError):
             while True:
-                work: Work = connection.recv()
-                _serve(connection, engine, work, limits)
+                batch: EvaluationBatch = connection.recv()
+                _serve(connection, engine, batch, limits)
 
 
-def _serve(connection: Connection, engine: Engine, work: Work, limits: Limits) -> None:
+def _serve(
+    connection: Connection, engine: Engine, batch: EvaluationBatch, limits: Limits
+) -> None:
     """Answer device by device, so that the owner knows which one we died of."""
-    for driver, device in work.devices:
+    for driver, device in batch.devices:
         signal.setitimer(signal.ITIMER_PROF, limits.cpu_s)
-        verdict = engine.evaluate(work.expression, driver, device)
+        verdict = engine.evaluate(batch.expression, driver, device)
         signal.setitimer(signal.ITIMER_PROF, 0)
         is_tired = _resident_bytes() > limits.resident_bytes
         connection.send_bytes(encode(Reply(verdict=verdict, is_tired=is_tired)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solver.cel.rewrite import rewritten
+from solver.cel.rewrite import rewrite
 
 A = "device.attributes"
 
@@ -34,7 +34,7 @@ A = "device.attributes"
 def test_what_the_engine_lacks_is_written_another_way(
     written: str, expected: str
 ) -> None:
-    assert rewritten(written) == expected
+    assert rewrite(written) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_what_the_engine_lacks_is_written_another_way(
     ],
 )
 def test_the_rest_stays_as_it_is(written: str) -> None:
-    assert rewritten(written) == written
+    assert rewrite(written) == written

@@ -155,7 +155,7 @@ class ResultError(SolverError):
 
 
 class JudgedWrongError(SolverError):
-    """The judge found an answer of ours to break a rule."""
+    """An answer of ours breaks a rule, as the judge sees it."""
 
     def __init__(self, violations: tuple[str, ...]) -> None:
         self.violations = violations

@@ -29,7 +29,7 @@ def replace_null(code: str) -> str:
 
 
 def refuse_type(kind: str) -> Verdict | None:
-    """Say why an expression of a type is no derived attribute; None: it may be one."""
+    """Return why a type is none of a derived attribute; None: it may be one."""
     element = kind.removeprefix("LIST<").removesuffix(">") if "LIST<" in kind else kind
     if element in _SCALARS:
         return None

@@ -29,7 +29,7 @@ Field = tuple[int, int | bytes]
 
 
 def find_mismatch(checked: bytes) -> str:
-    """Say which literal mixes types; empty: none does."""
+    """Return how a literal mixes types; empty: none does."""
     (value,) = _all(checked, _ANY_VALUE)
     types = {}
     for entry in _all(value, _TYPE_MAP):

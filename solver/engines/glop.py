@@ -12,7 +12,10 @@ from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]  # no
 
 
 class Program:
-    """max cost * x, lower <= rows * x <= upper, 0 <= x <= most."""
+    """max cost * x, lower <= rows * x <= upper, 0 <= x <= most.
+
+    Rows are fixed; `add` columns at any time and `solve` again.
+    """
 
     def __init__(self, bounds: Sequence[tuple[float | None, float | None]]) -> None:
         self._solver = pywraplp.Solver.CreateSolver("GLOP")
@@ -43,13 +46,13 @@ class Program:
         self._columns.append(column)
         self._costs.append(cost)
 
-    def value(self, values: Sequence[float]) -> float:
+    def weigh(self, values: Sequence[float]) -> float:
         """Weigh a solution."""
         pairs = zip(self._costs, values, strict=True)
         return sum(cost * value for cost, value in pairs)
 
     def solve(self) -> tuple[list[float], list[float]] | None:
-        """Solve; gives the values of the columns and the prices of the rows.
+        """Solve; returns the values of the columns and the prices of the rows.
 
         None: GLOP gave up for numerical reasons.
         """

@@ -1,4 +1,4 @@
-"""The goals of a batch, in order, and what an engine found for them.
+"""The goals of a batch, in order, and the answer of an engine to them.
 
 Tier 1: for each priority, highest first, the weight of the gangs that are in. Tier 2:
 the ranks of the alternatives that pods take, the fewer the better. Tier 3: how much

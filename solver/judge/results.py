@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contracts.allocation import AllocationResult, ResultToleration
+from contracts.allocation import (
+    AllocationResult,
+    DeviceRequestAllocationResult,
+    ResultToleration,
+)
 from contracts.claim import DeviceToleration
 from contracts.device import Device, NodeSelectorRequirement, NodeSelectorTerm
+from contracts.features import Features
 from contracts.ids import NodeName
 from solver.judge.amounts import consumption_of
 from solver.judge.facts import DeviceFacts, Facts, Violations
@@ -51,43 +56,60 @@ def _results(
     }
     for result in allocation.devices.results:
         name, subrequest = result.device_id, subrequests[result.request]
-        device_facts = facts.find_device(node, name)
-        if device_facts is None:
-            continue
-        device = device_facts.device
-        # What the request says is copied.
-        if bool(result.admin_access) != subrequest.admin_access:
-            yield f"adminWritten: {where} {name} says otherwise"
-        if list(map(_toleration, result.tolerations)) != list(
-            map(_toleration, subrequest.tolerations)
-        ):
-            yield f"tolerationsWritten: {where} {name} has others"
-        # A share has an id, and says what it consumes.
-        if bool(result.share_id) != device_facts.shareable:
-            yield f"shareId: {where} {name} has one where it should not, or lacks it"
-        amounts: dict[str, int] = {}
-        if device_facts.shareable:
-            fractional = features.fractional_capacity_range
-            consumed = consumption_of(
-                device, subrequest.capacity, fractional=fractional
-            )
-            amounts = consumed or {}
-        says = {n: amount.nano for n, amount in result.consumed_capacity.items()}
-        if says != amounts:
-            yield f"consumedWritten: {where} {name} says {says}, consumes {amounts}"
-        # What the device says of binding and of node operations is copied.
-        binds = features.device_binding
-        conditions = (
-            (device.binding_conditions if binds else None) or (),
-            (device.binding_failure_conditions if binds else None) or (),
-        )
-        if (result.binding_conditions, result.binding_failure_conditions) != conditions:
-            yield f"bindingWritten: {where} {name} has other conditions"
-        skips = device_facts.pool_slice.skip_node_operations
-        if result.skip_node_operations != (
-            skips if features.optional_node_operations else None
-        ):
-            yield f"operationsWritten: {where} {name} skips other operations"
+        device = facts.find_device(node, name)
+        if device is not None:
+            subject = f"{where} {name}"
+            yield from _copied(features, subrequest, device, result, subject)
+            yield from _share(features, subrequest, device, result, subject)
+
+
+def _copied(
+    features: Features,
+    subrequest: SubrequestPart,
+    device: DeviceFacts,
+    result: DeviceRequestAllocationResult,
+    subject: str,
+) -> Violations:
+    """What the request and the device say is copied, as far as it is switched on."""
+    if bool(result.admin_access) != subrequest.admin_access:
+        yield f"adminWritten: {subject} says otherwise"
+    if list(map(_toleration, result.tolerations)) != list(
+        map(_toleration, subrequest.tolerations)
+    ):
+        yield f"tolerationsWritten: {subject} has others"
+    binds = features.device_binding
+    conditions = (
+        (device.device.binding_conditions if binds else None) or (),
+        (device.device.binding_failure_conditions if binds else None) or (),
+    )
+    if (result.binding_conditions, result.binding_failure_conditions) != conditions:
+        yield f"bindingWritten: {subject} has other conditions"
+    skips = device.pool_slice.skip_node_operations
+    if result.skip_node_operations != (
+        skips if features.optional_node_operations else None
+    ):
+        yield f"operationsWritten: {subject} skips other operations"
+
+
+def _share(
+    features: Features,
+    subrequest: SubrequestPart,
+    device: DeviceFacts,
+    result: DeviceRequestAllocationResult,
+    subject: str,
+) -> Violations:
+    """A share has an id and says what it consumes; whole devices do neither."""
+    if bool(result.share_id) != device.shareable:
+        yield f"shareId: {subject} has one where it should not, or lacks it"
+    amounts: dict[str, int] = {}
+    if device.shareable:
+        fractional = features.fractional_capacity_range
+        requested = subrequest.capacity
+        consumed = consumption_of(device.device, requested, fractional=fractional)
+        amounts = consumed or {}
+    says = {name: amount.nano for name, amount in result.consumed_capacity.items()}
+    if says != amounts:
+        yield f"consumedWritten: {subject} says {says}, consumes {amounts}"
 
 
 def _toleration(each: DeviceToleration | ResultToleration) -> tuple[object, ...]:

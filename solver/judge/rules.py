@@ -29,6 +29,7 @@ from solver.problem.problem import (
     GangPart,
     MemberPart,
     Problem,
+    RequestPart,
     SubrequestPart,
 )
 
@@ -153,6 +154,24 @@ def _gang_is_whole(gang: GangPart, members: tuple[MemberAllocated, ...]) -> Viol
         yield f"gangIsWhole: {gang.name} has other pods than it asked for"
 
 
+def _result_name(request: RequestPart, alternative: SubrequestPart) -> str:
+    """Name a request as results do: with the alternative, if it has names for them."""
+    if not alternative.name:
+        return request.name
+    return f"{request.name}/{alternative.name}"
+
+
+def _rank_without_devices(request: RequestPart) -> int:
+    """Find the alternative of a request without devices: the first that asks for none.
+
+    Where each asks for some it is the first, which then has too few.
+    """
+    for rank, alternative in enumerate(request.alternatives):
+        if not alternative.count:
+            return rank
+    return 0
+
+
 class _Pod:
     """One pod: its node may be used, and each claim is served there.
 
@@ -220,36 +239,18 @@ class _Pod:
             devices_by_name.setdefault(result.request, []).append(result.device_id)
         served = []
         for request in claim.requests:
-            names = [
-                f"{request.name}/{alternative.name}"
-                if alternative.name
-                else request.name
-                for alternative in request.alternatives
-            ]
+            names = [_result_name(request, each) for each in request.alternatives]
             taken = [rank for rank, name in enumerate(names) if name in devices_by_name]
             if len(taken) > 1:
                 return None, len(results)
-            # Without any device it is the first alternative that asks for none.
-            without = [
-                rank
-                for rank, alternative in enumerate(request.alternatives)
-                if not alternative.count
-            ]
-            rank = taken[0] if taken else (without or [0])[0]
+            rank = taken[0] if taken else _rank_without_devices(request)
             self.rank += rank
             devices = tuple(devices_by_name.get(names[rank], ()))
-            served.append(
-                ServedRequest(
-                    request.alternatives[rank],
-                    rank,
-                    frozenset({request.name, names[rank]}),
-                    devices,
-                    tuple(
-                        self._facts.find_device(self._pod.node, device)
-                        for device in devices
-                    ),
-                )
-            )
+            scope = frozenset({request.name, names[rank]})
+            node = self._pod.node
+            facts = tuple(self._facts.find_device(node, device) for device in devices)
+            alternative = request.alternatives[rank]
+            served.append(ServedRequest(alternative, rank, scope, devices, facts))
         return served, len(results)
 
     def _devices(

@@ -31,7 +31,7 @@ Sum = tuple[list[Term], int]
 
 
 def value_kept(placements: Placements) -> cp_model.LinearExprT | None:
-    """Say what is to be maximised: minus the value lost; None: numbers are too large.
+    """Build what is to be maximised: minus the value lost; None: numbers are too large.
 
     For each node and expected kind: weight * (size * room + 2 * first), less what it
     was before.

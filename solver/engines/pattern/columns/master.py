@@ -200,7 +200,7 @@ class Master:
                 break
             values, duals = solved
             # Stop where nothing new came, or nothing more can: value and bound meet.
-            value = self._program.value(values)
+            value = self._program.weigh(values)
             if not is_any_new or bound / SCALE - value < GAP * max(1.0, abs(value)):
                 break
             # Finally take its duals as the next prices.

@@ -16,7 +16,6 @@ SUPPORT = ("tests.lab", "tests.oracles", "tests.draw", "tests.builders")
 SHARED_NAMES = {
     "ClaimPlan",
     "GangPlan",
-    "Given",
 }
 """Names of classes that still mean two things."""
 

@@ -72,9 +72,7 @@ def prepare_work(objects: Iterable[PlanObject], node: str | None = None) -> Plan
 
     # Then who asks: claims without an allocation, and the pods that use them. Where no
     # Node says what nodes are, no pod is kept from any.
-    unallocated = [
-        claim for claim in _select(entries, ResourceClaim) if not _is_allocated(claim)
-    ]
+    unallocated = [c for c in _select(entries, ResourceClaim) if c.allocation is None]
     claims = {
         object_key(claim.metadata.namespace, claim.metadata.name): claim
         for claim in unallocated
@@ -165,10 +163,6 @@ def apply_state(objects: Iterable[PlanObject]) -> Snapshot:
         )
         snapshot = apply(snapshot, message)
     return snapshot
-
-
-def _is_allocated(claim: ResourceClaim) -> bool:
-    return claim.allocation is not None
 
 
 def _make_pod_gangs(pods: list[MemberPod]) -> Iterator[tuple[Gang, Reason | None]]:

@@ -1,0 +1,78 @@
+"""Documents of files and folders, each with where it came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moorings.cli.documents import read_documents, read_gangs, read_objects, read_state
+from moorings.errors import BadInputError
+
+
+def write(file: Path, text: str) -> str:
+    file.write_text(text)
+    return str(file)
+
+
+def test_each_document_says_where_it_stands(tmp_path: Path) -> None:
+    name = write(tmp_path / "a.yaml", "a: 1\n---\n---\nb: 2\n")
+    assert list(read_documents([name])) == [
+        (name, {"a": 1}),
+        (f"{name}, document 3", {"b": 2}),
+    ]
+
+
+def test_lists_are_taken_apart(tmp_path: Path) -> None:
+    text = '{"kind": "List", "apiVersion": "v1", "items": [{"a": 1}, {"b": 2}]}'
+    name = write(tmp_path / "a.json", text)
+    assert [value for _, value in read_documents([name])] == [{"a": 1}, {"b": 2}]
+
+
+def test_a_folder_is_read_in_order_of_its_files(tmp_path: Path) -> None:
+    for file in ("b.yaml", "a.yml", "c.txt"):
+        write(tmp_path / file, f"name: {file}")
+    values = [value["name"] for _, value in read_documents([str(tmp_path)])]
+    assert values == ["a.yml", "b.yaml"]
+
+
+def test_times_stay_text(tmp_path: Path) -> None:
+    """As the API server has them."""
+    name = write(tmp_path / "a.yaml", "at: 2026-01-02T03:04:05Z")
+    assert list(read_documents([name])) == [(name, {"at": "2026-01-02T03:04:05Z"})]
+
+
+@pytest.mark.parametrize("text", ["a: [", "a: 1: 2"])
+def test_what_is_no_yaml_is_named(tmp_path: Path, text: str) -> None:
+    name = write(tmp_path / "a.yaml", text)
+    with pytest.raises(BadInputError, match=r"a\.yaml: "):
+        list(read_documents([name]))
+
+
+def test_an_empty_folder_is_no_input(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="has no"):
+        list(read_documents([str(tmp_path)]))
+
+
+def test_one_bad_file_leaves_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class_text = (
+        "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: c}}"
+    )
+    good, bad = write(tmp_path / "a.yaml", class_text), str(tmp_path / "b.yaml")
+    objects, failed = read_objects([bad, good])
+    assert [entry.decoded.kind for entry in objects] == ["DeviceClass"]
+    assert failed
+    assert f"error: {bad}: No such file" in capsys.readouterr().err
+    assert read_objects([good])[1] is False
+
+
+def test_each_reader_refuses_other_kinds(tmp_path: Path) -> None:
+    name = write(
+        tmp_path / "a.yaml", "{apiVersion: v1, kind: Node, metadata: {name: n}}"
+    )
+    with pytest.raises(BadInputError, match="expected a Gang, got Node"):
+        read_gangs([name])
+    with pytest.raises(BadInputError, match=r"expected a DeviceClass, .* got Node"):
+        read_state([name])

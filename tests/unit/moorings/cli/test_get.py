@@ -1,0 +1,32 @@
+"""What people may type after `get` and `explain`."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorings.cli.get import parse_target
+from moorings.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        (("gangs", None), ("gangs", None)),
+        (("gang", "train"), ("gangs", "train")),
+        (("train", None), ("gangs", "train")),
+        (("team/train", None), ("gangs", "team/train")),
+        (("po", None), ("pods", None)),
+        (("pod/train-0", None), ("pods", "train-0")),
+        (("no", "node-1"), ("nodes", "node-1")),
+        (("solve/1f", None), ("solves", "1f")),
+    ],
+)
+def test_kinds_and_names_are_written_as_for_kubectl(
+    words: tuple[str, str | None], target: tuple[str, str | None]
+) -> None:
+    assert parse_target(*words) == target
+
+
+def test_two_words_begin_with_a_kind() -> None:
+    with pytest.raises(UsageError, match="there are gangs, nodes, pods, solves"):
+        parse_target("train", "worker")

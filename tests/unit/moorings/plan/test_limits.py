@@ -1,0 +1,101 @@
+"""What limits a plan: gates, labels of namespaces, Nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.allocation import Reason, Rule
+from contracts.ids import GangUID, Namespace
+from contracts.kubernetes.decode import decode_object
+from moorings.errors import UsageError
+from moorings.plan.limits import (
+    ADMIN_ACCESS,
+    drop_node_needs,
+    parse_gates,
+    read_features,
+    refuse_admin_access,
+    refuse_gangs,
+)
+from moorings.plan.work import PlanObject
+from solver.problem.problem import (
+    ClaimPart,
+    GangPart,
+    MemberPart,
+    RequestPart,
+    SubrequestPart,
+)
+
+
+def gang(*, admin_access: bool = False, **member: Any) -> GangPart:
+    subrequest = SubrequestPart(selectors=(), admin_access=admin_access)
+    request = RequestPart(name="gpu", alternatives=(subrequest,))
+    claim = ClaimPart(name="gpus", requests=(request,))
+    return GangPart(
+        uid=GangUID("u"),
+        name="train",
+        namespace=Namespace("default"),
+        members=(MemberPart(name="worker", claims=(claim,), **member),),
+    )
+
+
+def entry(kind: str, **metadata: Any) -> PlanObject:
+    raw: dict[str, Any] = {"apiVersion": "v1", "kind": kind, "metadata": metadata}
+    return PlanObject(source="x", raw=raw, decoded=decode_object(raw))
+
+
+def test_gates_are_words_of_the_command_line() -> None:
+    assert parse_gates("A=true, B=false") == {"A": True, "B": False}
+    assert parse_gates("") == {}
+
+
+@pytest.mark.parametrize("text", ["A", "A=maybe"])
+def test_other_gates_are_wrong_usage(text: str) -> None:
+    with pytest.raises(UsageError, match="--feature-gates"):
+        parse_gates(text)
+
+
+def test_unknown_releases_are_wrong_usage() -> None:
+    with pytest.raises(UsageError, match=r"1\.2"):
+        read_features("1.2", {})
+
+
+def test_a_gang_is_refused_for_the_reason_given() -> None:
+    reason = Reason(rule=Rule.INVALID, message="no")
+    (refused,) = refuse_gangs([gang()], {"u": reason})
+    assert (refused.refused, refused.rejected) == ((reason,), True)
+    assert refuse_gangs([gang()], {"other": reason}) == (gang(),)
+
+
+def test_the_first_refusal_stays() -> None:
+    first, second = (Reason(rule=Rule.INVALID, message=text) for text in "ab")
+    once = refuse_gangs([gang()], {"u": first})
+    assert refuse_gangs(once, {"u": second}) == once
+
+
+def test_without_nodes_nothing_is_asked_of_them() -> None:
+    needy = gang(node_selector={"zone": "west"})
+    (free,) = drop_node_needs([needy], [])
+    assert free.members[0].node_selector == {}
+    assert drop_node_needs([needy], [entry("Node", name="n")]) == (needy,)
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_refused"),
+    [({}, True), ({ADMIN_ACCESS: "false"}, True), ({ADMIN_ACCESS: "true"}, False)],
+)
+def test_admin_access_needs_the_label_of_its_namespace(
+    labels: dict[str, str], is_refused: bool
+) -> None:
+    """Source: KEP-5018."""
+    namespace = entry("Namespace", name="default", labels=labels)
+    (admin,) = refuse_admin_access([gang(admin_access=True)], [namespace])
+    assert admin.rejected is is_refused
+    assert refuse_admin_access([gang()], [namespace]) == (gang(),)
+
+
+def test_a_namespace_that_nobody_describes_refuses_nobody() -> None:
+    other = entry("Namespace", name="other")
+    admin = gang(admin_access=True)
+    assert refuse_admin_access([admin], [other]) == (admin,)

@@ -27,6 +27,8 @@ from contracts.ids import (
 )
 from contracts.quantity import Quantity
 
+MAX_REASON = 500
+"""Characters of others' words that a message carries, and a line of a log shows."""
 MAX_BYTES = 1 << 20
 """What is only told to people is left out of a message rather than pass this size."""
 

@@ -47,7 +47,7 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import GangDecision
 from solver.problem.assemble import resolve_gangs
 from solver.problem.problem import LEFT_OVER, ExpectedPart, Parameters
-from solver.service.messages import decision_message, release
+from solver.service.messages import make_decision, make_release
 from solver.snapshot.batch import choose_batch
 from solver.snapshot.snapshot import Snapshot, apply
 
@@ -93,12 +93,12 @@ class Moorings:
             raise ValueError(f"{answer.name}: {answer.reasons}")
         message: DecisionMessage | None = None
         if answer.members:
-            message = decision_message(
+            message = make_decision(
                 answer, record, cluster=CLUSTER, solve=SolveID("openb"), epoch=1
             )
         if message is None:
             outcome = ReleaseOutcome.CANCELLED
-            message = release(record, outcome, cluster=CLUSTER, epoch=1)
+            message = make_release(record, outcome, cluster=CLUSTER, epoch=1)
         self._snapshot = apply(
             self._snapshot, message, sequence=record.submission_sequence
         )

@@ -32,7 +32,7 @@ from contracts.ids import SolveID
 from contracts.messages import SubmitGang
 from solver.cel.evaluator import SelectorEvaluator
 from solver.judge.rules import judge
-from solver.service.messages import decision_message
+from solver.service.messages import make_decision
 from solver.snapshot.snapshot import Snapshot, apply
 
 Task = Callable[[], Row]
@@ -179,7 +179,7 @@ def taken_in(snapshot: Snapshot, decided: Decided, sequence: int) -> Snapshot:
     record = snapshot.gangs.get(answer.uid)
     assert record is not None
     solve = SolveID(f"{sequence}")
-    message = decision_message(answer, record, cluster=CLUSTER, solve=solve, epoch=1)
+    message = make_decision(answer, record, cluster=CLUSTER, solve=solve, epoch=1)
     assert message is not None
     assert answer.verdict == "allocated"
     return apply(snapshot, message, sequence=sequence)

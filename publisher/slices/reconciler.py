@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
 
 from contracts.ids import NodeName, PoolID
+from contracts.messages import MAX_REASON
 from publisher.pauses import UNDONE, Pause, Pauses
 from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.plan_slices import plan_slices
@@ -24,7 +25,6 @@ from runtime.waits import first_of
 _CHUNK = 64
 """Pools written together: a change waits for no more than these."""
 _FAILED = Pause(free=0, first_s=0.1, most_s=10.0, forgotten_s=60.0)
-_SHOWN = 500
 
 log = get_logger(__name__)
 
@@ -139,7 +139,7 @@ class SliceReconciler:
             return self._plan_removal(pool, now)
         if isinstance(layout, str):
             if self._is_news(pool, layout):
-                log.error("pool.refused", pool=str(pool), reason=layout[:_SHOWN])
+                log.error("pool.refused", pool=str(pool), reason=layout[:MAX_REASON])
             return ()
         owner = self._sink.owner_of(layout)
         if isinstance(owner, str):

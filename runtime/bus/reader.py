@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 from contracts.errors import ContractsError
+from contracts.messages import MAX_REASON
 from contracts.topics import M, Topic
 from runtime.bus import jetstream
 from runtime.bus.connection import Connection
@@ -23,9 +24,6 @@ from runtime.bus.follower import Start, follow
 from runtime.errors import RestartError
 from runtime.log import get_logger
 from runtime.wire import Fetched, Incoming, Refused, TopicBatch
-
-MAX_REASON = 500
-"""Characters of a reason that are logged: others wrote them."""
 
 log = get_logger(__name__)
 

@@ -30,7 +30,7 @@ from solver.selectors.table import SelectorTable
 from solver.service.config import SolverConfig
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
-from solver.service.messages import batch_end, carried, decision_message
+from solver.service.messages import address_decision, make_batch_end, make_decision
 from solver.service.worker import SolveWorker
 from solver.snapshot.snapshot import GangTried, Snapshot, apply
 from solver.versions import VERSION
@@ -64,7 +64,9 @@ class Decider:
     async def decide(
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
     ) -> list[tuple[DecisionMessage | GangTried, int]]:
-        """Decide a batch; gives what it means for the snapshot, with sequences.
+        """Decide a batch; return what it means for the snapshot, with sequences.
+
+        The caller applies the changes: they are not read back first.
 
         Raises:
             PublishRefusedError: we do not lead any more; nothing was published.
@@ -124,6 +126,8 @@ class Decider:
             log.warning("solve.abandoned", solve=opened.solve, reason=str(error))
             return []
         decision = DECISION.decode(data)
+        # It still holds if all its gangs wait as they did then, and the judge takes the
+        # answer for what is so now.
         records = [snapshot.gangs.get(gang.uid) for gang in decision.gangs]
         waiting = [r for r in records if r is not None and r.wants_decision]
         changes: list[tuple[DecisionMessage | GangTried, int]] = []
@@ -204,38 +208,42 @@ class Decider:
         answers: Sequence[GangDecision],
         solve: SolveID,
     ) -> list[tuple[DecisionMessage | GangTried, int]]:
-        """Publish one fenced batch and say what it means for the snapshot."""
+        """Publish one fenced batch and return what it means for the snapshot."""
         cluster, epoch = self._config.cluster, self._leadership.epoch
-        found: list[DecisionMessage] = []
-        sent: list[Outgoing] = []
+        messages: list[DecisionMessage] = []
+        outgoing: list[Outgoing] = []
         tried: list[tuple[DecisionMessage | GangTried, int]] = []
+        # First what is news: of a gang that waits for the same reasons nothing is said.
         for record, answer in zip(batch, answers, strict=True):
-            message = decision_message(
+            message = make_decision(
                 answer, record, cluster=cluster, solve=solve, epoch=epoch
             )
             if message is not None:
-                message, addressed = carried(message)
-                if not _is_known(message, record):
-                    found.append(message)
-                    sent.append(addressed)
+                message, addressed = address_decision(message)
+                if not _is_repeated(message, record):
+                    messages.append(message)
+                    outgoing.append(addressed)
             if answer.reasons or isinstance(message, GangPending):
                 tried.append((_tried(record, snapshot.growth), 0))
-        if not found:
+        if not messages:
             return tried
-        end = batch_end(cluster, solve, epoch, tuple(m.uid for m in found))
-        first = await self._leadership.publish([*sent, end])
+        # Then all of it at once, behind the fence: a solver that was deposed meanwhile
+        # publishes nothing. What was stored is applied with the sequences it got.
+        uids = tuple(message.uid for message in messages)
+        end = make_batch_end(cluster, solve, epoch, uids)
+        first = await self._leadership.publish([*outgoing, end])
         changes: list[tuple[DecisionMessage | GangTried, int]] = [
-            (message, first + index) for index, message in enumerate(found)
+            (message, first + index) for index, message in enumerate(messages)
         ]
         return [*changes, *tried]
 
 
-def _is_known(message: DecisionMessage, record: GangRecord) -> bool:
+def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:
     """Whether the gang waits for just that already."""
     if not isinstance(message, GangPending):
         return False
-    known = record.decision
-    return isinstance(known, GangPending) and known.reasons == message.reasons
+    last = record.decision
+    return isinstance(last, GangPending) and last.reasons == message.reasons
 
 
 def _tried(record: GangRecord, growth: int) -> GangTried:

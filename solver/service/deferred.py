@@ -1,4 +1,4 @@
-"""Gates that opened, kept back until the state that they speak of has been read.
+"""Confirmations that gates opened, deferred until STATE has been read so far.
 
 With its gates open a gang holds what Kubernetes says of its claims and pods. Streams
 are read each at its own pace, so what STATE holds of them may still be to come; until
@@ -13,34 +13,41 @@ from contracts.messages import ConfirmationMessage, GatesOpened
 from solver.snapshot.snapshot import SnapshotMessage
 
 
-class Openings:
-    """What is kept back, and how far STATE has been read."""
+class DeferredConfirmations:
+    """What is deferred, and how far STATE has been read.
+
+    The caller applies what `defer` does not take at once, and what `release` returns
+    when it does.
+    """
 
     def __init__(self) -> None:
-        self._kept: dict[GangUID, tuple[GatesOpened, int]] = {}
-        self._state = 0
+        self._deferred: dict[GangUID, tuple[GatesOpened, int]] = {}
+        self._state_sequence = 0
 
-    def keeps(self, message: SnapshotMessage, sequence: int) -> bool:
-        """Keep a message back if it is too early; the last word on a gang counts.
+    def defer(self, message: SnapshotMessage, sequence: int) -> bool:
+        """Keep a message if it is too early, and return whether it was.
 
-        `sequence` is its place in its stream.
+        `sequence` is its place in its stream. The last confirmation of a gang counts.
         """
         if not isinstance(message, ConfirmationMessage):
             return False
-        self._kept.pop(message.uid, None)
-        if not isinstance(message, GatesOpened) or message.state <= self._state:
+        self._deferred.pop(message.uid, None)
+        if (
+            not isinstance(message, GatesOpened)
+            or message.state <= self._state_sequence
+        ):
             return False
-        self._kept[message.uid] = message, sequence
+        self._deferred[message.uid] = message, sequence
         return True
 
-    def read(self, sequence: int) -> list[tuple[GatesOpened, int]]:
-        """Note how far STATE has been read; gives what need not be kept back any more.
+    def release(self, sequence: int) -> list[tuple[GatesOpened, int]]:
+        """Note how far STATE has been read; return what is due now, with sequences.
 
         A stream that was made anew begins again: what was said of the one before is
-        kept back until the new one is as long.
+        deferred until the new one is as long.
         """
-        self._state = sequence
-        ready = [kept for kept in self._kept.values() if kept[0].state <= sequence]
-        for message, _ in ready:
-            del self._kept[message.uid]
-        return ready
+        self._state_sequence = sequence
+        due = [entry for entry in self._deferred.values() if entry[0].state <= sequence]
+        for message, _ in due:
+            del self._deferred[message.uid]
+        return due

@@ -31,9 +31,9 @@ class Leadership:
         self._lease_s = lease_s
         self._lock = asyncio.Lock()
         self._sequence = 0
-        self._seen: EpochClaimed | None = None
-        self._seen_at = monotonic()
-        self._heard = self._since = 0
+        self._claim_seen: EpochClaimed | None = None
+        self._claim_at = monotonic()
+        self._read_to = self._since = 0
         self.epoch = 0
         """Our epoch; 0: we do not lead."""
 
@@ -45,39 +45,39 @@ class Leadership:
     @property
     def caught_up(self) -> bool:
         """Whether all that was decided before our epoch has been read."""
-        return self._heard >= self._since
+        return self._read_to >= self._since
 
-    def heard(self, incoming: Incoming[EpochClaimed]) -> None:
-        """Take note of a write to the fence, ours or another's."""
+    def note_fence(self, incoming: Incoming[EpochClaimed]) -> None:
+        """Take note of a write to the fence, ours or another's; call it for each."""
         claim = incoming.message
-        self._heard = max(self._heard, incoming.sequence)
+        self._read_to = max(self._read_to, incoming.sequence)
         if claim is None or incoming.sequence < self._sequence:
             return
         if self.leads and claim.epoch > self.epoch:
             self.epoch = 0
         if not self.leads:
             self._sequence = incoming.sequence
-            self._seen = claim
-            self._seen_at = monotonic()
+            self._claim_seen = claim
+            self._claim_at = monotonic()
 
     async def tend(self) -> bool:
-        """Renew our lease, or take it over when it ran out; True: we now lead anew."""
+        """Renew our lease, or take it over when it ran out; True: we lead anew now."""
         async with self._lock:
             if self.leads:
                 await self._claim(self.epoch)
                 return False
             fence = await self._bus.read_last(FENCE, self._cluster)
             if fence is not None and fence.sequence > self._sequence:
-                self.heard(fence)
+                self.note_fence(fence)
             if self._held_by_another():
                 return False
-            epoch = self._seen.epoch + 1 if self._seen is not None else 1
+            epoch = self._claim_seen.epoch + 1 if self._claim_seen is not None else 1
             return await self._claim(epoch)
 
     def _held_by_another(self) -> bool:
-        if self._seen is None or self._seen.holder == self._holder:
+        if self._claim_seen is None or self._claim_seen.holder == self._holder:
             return False
-        return monotonic() - self._seen_at <= self._seen.lease_s
+        return monotonic() - self._claim_at <= self._claim_seen.lease_s
 
     async def _claim(self, epoch: int, *, lease_s: float | None = None) -> bool:
         try:
@@ -99,7 +99,7 @@ class Leadership:
             self.epoch = 0
 
     async def publish(self, decisions: Sequence[Outgoing]) -> int:
-        """Publish decisions as one fenced batch; gives the sequence of the first.
+        """Publish decisions as one fenced batch; return the sequence of the first.
 
         Raises:
             PublishRefusedError: nothing was stored; `stale`: we do not lead any more.

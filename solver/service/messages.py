@@ -25,59 +25,59 @@ MAX_DECISION_BYTES = 7 << 20
 """Of one gang; a little less than `max_payload` of the servers that we set up."""
 
 
-def decision_message(
-    decided: GangDecision,
+def make_decision(
+    answer: GangDecision,
     record: GangRecord,
     *,
     cluster: ClusterName,
     solve: SolveID,
     epoch: int,
 ) -> DecisionMessage | None:
-    """Say what was decided for a gang; None: nothing new."""
-    if decided.members:
+    """Make the message of what was decided for a gang; None: nothing is new."""
+    if answer.members:
         return GangAllocated(
             cluster=cluster,
             namespace=record.namespace,
-            name=decided.name,
+            name=answer.name,
             uid=record.uid,
             solve=solve,
             attempt=record.attempt + 1,
             epoch=epoch,
-            members=decided.members,
+            members=answer.members,
         )
-    if decided.rejected:
-        return rejection(
+    if answer.rejected:
+        return make_rejection(
             record.namespace,
             record.uid,
-            decided.name,
-            decided.reasons,
+            answer.name,
+            answer.reasons,
             (cluster, epoch),
         )
     waiting = isinstance(record.decision, GangPending)
-    if waiting and record.reasons == decided.reasons:
+    if waiting and record.reasons == answer.reasons:
         return None
     return GangPending(
         cluster=cluster,
         namespace=record.namespace,
-        name=decided.name,
+        name=answer.name,
         uid=record.uid,
         solve=solve,
         attempt=record.attempt,
         epoch=epoch,
-        reasons=decided.reasons,
+        reasons=answer.reasons,
     )
 
 
-def carried(message: DecisionMessage) -> tuple[DecisionMessage, Outgoing]:
-    """Address a decision that the bus can take; one that is too large waits instead.
+def address_decision(message: DecisionMessage) -> tuple[DecisionMessage, Outgoing]:
+    """Address a decision for the bus; one that is too large becomes a wait.
 
     The configuration of classes and claims is copied into every allocation (KEP-4381),
     so a small submission can make a large decision.
     """
-    addressed = Outgoing.of(topics.DECISIONS, message)
-    size = len(addressed.data)
+    outgoing = Outgoing.of(topics.DECISIONS, message)
+    size = len(outgoing.data)
     if size <= MAX_DECISION_BYTES or not isinstance(message, GangAllocated):
-        return message, addressed
+        return message, outgoing
     text = (
         f"its decision has {size} bytes; the bus takes {MAX_DECISION_BYTES}: "
         "fewer pods, or less configuration of devices"
@@ -95,14 +95,14 @@ def carried(message: DecisionMessage) -> tuple[DecisionMessage, Outgoing]:
     return waiting, Outgoing.of(topics.DECISIONS, waiting)
 
 
-def rejection(
+def make_rejection(
     namespace: Namespace,
     uid: GangUID,
     name: str,
     reasons: tuple[Reason, ...],
     leader: tuple[ClusterName, int],
 ) -> GangRejected:
-    """Say that a gang can never be allocated as written."""
+    """Make the message that a gang can never be allocated as written."""
     cluster, epoch = leader
     return GangRejected(
         cluster=cluster,
@@ -114,14 +114,14 @@ def rejection(
     )
 
 
-def release(
+def make_release(
     record: GangRecord,
     outcome: ReleaseOutcome,
     *,
     cluster: ClusterName,
     epoch: int,
 ) -> GangReleased:
-    """Say that a gang holds no devices any more."""
+    """Make the message that a gang holds no devices any more."""
     return GangReleased(
         cluster=cluster,
         namespace=record.namespace,
@@ -132,9 +132,9 @@ def release(
     )
 
 
-def batch_end(
+def make_batch_end(
     cluster: ClusterName, solve: SolveID, epoch: int, gangs: tuple[GangUID, ...]
 ) -> Outgoing:
-    """End a batch."""
+    """Make the message that ends a batch of decisions."""
     message = BatchSolved(cluster=cluster, solve=solve, epoch=epoch, gangs=gangs)
     return Outgoing.of(topics.SOLVED, message)

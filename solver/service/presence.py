@@ -12,24 +12,24 @@ from collections.abc import Iterator, Mapping
 from contracts.ids import NodeName
 
 
-def judge_presence(
-    seen: Mapping[NodeName, float],
-    announced: Mapping[NodeName, bool],
+def find_presence_changes(
+    heartbeats: Mapping[NodeName, float],
+    away_by_node: Mapping[NodeName, bool],
     *,
     connected_since: float,
     now: float,
     grace_s: float,
 ) -> Iterator[tuple[NodeName, bool]]:
-    """Go through the nodes whose presence changed: (node, away).
+    """Yield the nodes whose presence changed: (node, away).
 
-    `seen` is the time of each node's last heartbeat; `announced` says of each node
-    with an agent whether it counts as away now.
+    `heartbeats` has the time of each node's last one, `away_by_node` every node with
+    an agent, and whether it counts as away now.
     """
-    for node, was_away in announced.items():
-        last = max(seen.get(node, connected_since), connected_since)
-        away = now - last > grace_s
-        heard = node in seen and now - seen[node] <= grace_s
-        if away and not was_away:
+    for node, was_away in away_by_node.items():
+        last = max(heartbeats.get(node, connected_since), connected_since)
+        is_away = now - last > grace_s
+        is_alive = node in heartbeats and now - heartbeats[node] <= grace_s
+        if is_away and not was_away:
             yield node, True
-        elif was_away and heard:
+        elif was_away and is_alive:
             yield node, False

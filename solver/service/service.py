@@ -32,12 +32,12 @@ from runtime.wire import BusSettings, Incoming, Outgoing, Refused, TopicBatch
 from solver.cel.evaluator import SelectorEvaluator
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider
-from solver.service.deferred import Openings
+from solver.service.deferred import DeferredConfirmations
 from solver.service.intake import snapshot_message
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
-from solver.service.messages import rejection, release
-from solver.service.presence import judge_presence
+from solver.service.messages import make_rejection, make_release
+from solver.service.presence import find_presence_changes
 from solver.service.worker import SolveWorker
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import (
@@ -73,7 +73,7 @@ ENDINGS = 500
 
 
 class SolverService:
-    """What the process believes and does."""
+    """What the process knows and does."""
 
     def __init__(
         self,
@@ -89,10 +89,10 @@ class SolverService:
         self._ledger = ledger
         self._leadership = leadership
         self._snapshot = Snapshot()
-        self._seen: dict[NodeName, float] = {}
+        self._heartbeats: dict[NodeName, float] = {}
         self._connection = (0, monotonic())
         self._caught_up = CaughtUp((*NODE_TOPICS, *GANG_TOPICS))
-        self._openings = Openings()
+        self._deferred = DeferredConfirmations()
         self._refused: dict[tuple[Namespace, GangUID], Reason] = {}
         self.counts: Counter[str] = Counter()
         """Messages taken in and refused, by entity."""
@@ -105,16 +105,21 @@ class SolverService:
         """Whether a former leader may have left open solves."""
 
     def tasks(self) -> dict[str, Task]:
-        """Name what runs for as long as the service does."""
-        follow = {
-            f"follow-{topic.entity}": self._follower(topic)
-            for topic in (*NODE_TOPICS, *GANG_TOPICS)
-        }
+        """Name every task of the service; all run until it stops."""
         return {
-            **follow,
+            # What is known, read by every instance, so that one that begins to lead
+            # knows it already: follow-inv, follow-dec, ...
+            **{
+                f"follow-{topic.entity}": self._follower(topic)
+                for topic in (*NODE_TOPICS, *GANG_TOPICS)
+            },
+            # Holds the epoch, or waits until its holder is gone.
             "lead": self.lead,
+            # Nodes whose agent fell silent lose their devices as candidates.
             "presence": self.presence,
+            # Gangs of which a late message told, and no submission ever comes.
             "forget": self.forget,
+            # Whatever waits, batch by batch, while we lead.
             "decide": self.decide,
         }
 
@@ -143,28 +148,28 @@ class SolverService:
             if incoming.topic is topics.HEARTBEATS:
                 self._take_heartbeat(incoming)
             elif incoming.topic is topics.FENCE:
-                self._leadership.heard(incoming)
+                self._leadership.note_fence(incoming)
             else:
                 self._apply_incoming(incoming)
         if topic is topics.SUBMISSIONS:
             for refused in batch.refused:
                 self._remember_refused(refused)
         if topic is topics.STATE and batch.last_sequence:
-            for opened, sequence in self._openings.read(batch.last_sequence):
+            for opened, sequence in self._deferred.release(batch.last_sequence):
                 self._snapshot = apply(self._snapshot, opened, sequence=sequence)
         if batch.last_sequence:
             self._wake.set()
 
     def _take_heartbeat(self, incoming: Incoming[Any]) -> None:
         if incoming.message is not None:
-            self._seen[NodeName(incoming.names[1])] = monotonic()
+            self._heartbeats[NodeName(incoming.names[1])] = monotonic()
 
     def _apply_incoming(self, incoming: Incoming[Any]) -> None:
         message = snapshot_message(incoming)
         if message is None:
             return
         try:
-            if not self._openings.keeps(message, incoming.sequence):
+            if not self._deferred.defer(message, incoming.sequence):
                 self._snapshot = apply(
                     self._snapshot, message, sequence=incoming.sequence
                 )
@@ -244,19 +249,19 @@ class SolverService:
 
     def _judge_presence(self, now: float) -> None:
         nodes = self._snapshot.inventory.nodes
-        announced = {
+        away_by_node = {
             name: state.away for name, state in nodes.items() if state.announced
         }
         grace_s = self._config.heartbeat_grace_s
-        self._seen = {
+        self._heartbeats = {
             node: at
-            for node, at in self._seen.items()
-            if node in announced or now - at <= grace_s
+            for node, at in self._heartbeats.items()
+            if node in away_by_node or now - at <= grace_s
         }
         changed = list(
-            judge_presence(
-                self._seen,
-                announced,
+            find_presence_changes(
+                self._heartbeats,
+                away_by_node,
                 connected_since=self._connection[1],
                 now=now,
                 grace_s=grace_s,
@@ -313,27 +318,28 @@ class SolverService:
     async def _end(self) -> None:
         """Reject what cannot be read, release what is done or not wanted any more."""
         cluster, epoch = self._config.cluster, self._leadership.epoch
-        found: list[DecisionMessage] = []
+        messages: list[DecisionMessage] = []
         for (namespace, uid), reason in list(self._refused.items())[:ENDINGS]:
             record = self._snapshot.gangs.get(uid)
             if record is None or record.decision is None:
                 leader = (cluster, epoch)
-                found.append(rejection(namespace, uid, "", (reason,), leader))
+                messages.append(make_rejection(namespace, uid, "", (reason,), leader))
             else:
                 del self._refused[namespace, uid]
-        for record in list(self._snapshot.ending.values())[:ENDINGS]:
-            if record.ending is not None:
-                outcome = record.ending
-                found.append(release(record, outcome, cluster=cluster, epoch=epoch))
-        if not found:
+        messages += [
+            make_release(record, record.ending, cluster=cluster, epoch=epoch)
+            for record in list(self._snapshot.ending.values())[:ENDINGS]
+            if record.ending is not None
+        ]
+        if not messages:
             return
         first = await self._leadership.publish(
-            [Outgoing.of(topics.DECISIONS, message) for message in found]
+            [Outgoing.of(topics.DECISIONS, message) for message in messages]
         )
-        self._apply([(message, first + i) for i, message in enumerate(found)])
-        for ended in found:
+        self._apply([(message, first + i) for i, message in enumerate(messages)])
+        for ended in messages:
             self._refused.pop((ended.namespace, ended.uid), None)
-        log.info("gangs.ended", gangs=len(found))
+        log.info("gangs.ended", gangs=len(messages))
 
     def _apply(self, changes: list[tuple[DecisionMessage | GangTried, int]]) -> None:
         for message, sequence in changes:

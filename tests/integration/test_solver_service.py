@@ -172,7 +172,7 @@ async def test_a_standby_takes_over_and_the_deposed_publishes_nothing(
         fence = await world.read_last(topics.FENCE, CLUSTER)
         assert fence is not None
         deposed = Leadership(world, CLUSTER, "one", 2.0)
-        deposed.heard(fence)
+        deposed.note_fence(fence)
         deposed.epoch = 1
         async with running(two):
             await asyncio.sleep(0.5)

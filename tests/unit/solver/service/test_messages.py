@@ -16,7 +16,7 @@ from contracts.messages import (
     GangPending,
 )
 from solver.decision import GangDecision
-from solver.service.messages import carried, decision_message
+from solver.service.messages import address_decision, make_decision
 from tests.builders import decisions
 from tests.builders.problems import CLUSTER
 
@@ -37,9 +37,9 @@ def test_an_unchanged_reason_is_not_repeated() -> None:
     record = GangRecord(uid=uid, namespace=Namespace("ns"), decision=said)
     again = GangDecision(uid=uid, name="g", reasons=reasons)
     fields = {"cluster": CLUSTER, "solve": SolveID("t"), "epoch": 1}
-    assert decision_message(again, record, **fields) is None  # type: ignore[arg-type]  # ids of one batch
+    assert make_decision(again, record, **fields) is None  # type: ignore[arg-type]  # ids of one batch
     other = GangDecision(uid=uid, name="g", reasons=(Reason(rule=Rule.JOINT),))
-    assert isinstance(decision_message(other, record, **fields), GangPending)  # type: ignore[arg-type]  # ids of one batch
+    assert isinstance(make_decision(other, record, **fields), GangPending)  # type: ignore[arg-type]  # ids of one batch
 
 
 def test_a_decision_that_the_bus_cannot_take_waits_and_says_why() -> None:
@@ -51,10 +51,12 @@ def test_a_decision_that_the_bus_cannot_take_waits_and_says_why() -> None:
     (claim,) = one.claims
     devices = replace(claim.allocation.devices, config=(config,) * 32)
     claim = replace(claim, allocation=replace(claim.allocation, devices=devices))
-    fits, _ = carried(replace(decision, members=(replace(one, claims=(claim,)),)))
+    fits, _ = address_decision(
+        replace(decision, members=(replace(one, claims=(claim,)),))
+    )
     assert isinstance(fits, GangAllocated)
     heavy = (replace(one, claims=(claim,)),) * 27
-    message, addressed = carried(replace(decision, attempt=3, members=heavy))
+    message, addressed = address_decision(replace(decision, attempt=3, members=heavy))
     assert isinstance(message, GangPending)
     assert message.attempt == 2
     assert "bytes" in message.reasons[0].message

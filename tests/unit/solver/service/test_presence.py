@@ -7,7 +7,7 @@ import pytest
 from contracts.ids import (
     NodeName,
 )
-from solver.service.presence import judge_presence
+from solver.service.presence import find_presence_changes
 
 A = NodeName("a")
 
@@ -31,7 +31,7 @@ def test_a_node_is_away_after_the_grace_while_connected(
     now: float,
     changes: list[tuple[NodeName, bool]],
 ) -> None:
-    found = judge_presence(
+    found = find_presence_changes(
         seen, {A: away}, connected_since=connected, now=now, grace_s=30.0
     )
     assert list(found) == changes

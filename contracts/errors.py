@@ -5,6 +5,9 @@ ContractsError
 |-- UnknownKindError an object of a kind or version that Moorings does not read
 |-- SubjectError     a name that cannot become a token of a subject
 `-- AddressError     a subject that says something else than its topic or message
+
+QuantityError (quantity.py) and FeatureError (features.py) are ValueErrors instead:
+msgspec makes its own errors of these.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 ProcessError
 |-- ConfigError           a variable that a service cannot start with
-|-- RestartError          what was found out at the start does not hold any more
+|-- RestartError          what the start relied on does not hold any more
+|-- EarlyReturnError      a task returned although nobody had asked it to stop
 `-- BusError
     |-- BusUnavailableError   no answer within the retry budget; the outcome is unknown
     |-- PublishRefusedError   the server refused a message; nothing was stored
@@ -34,7 +35,14 @@ class ConfigError(ProcessError):
 
 
 class RestartError(ProcessError):
-    """What was found out at the start does not hold any more: start again."""
+    """What the start relied on does not hold any more: start again."""
+
+
+class EarlyReturnError(ProcessError):
+    """A task returned although nobody had asked it to stop."""
+
+    def __init__(self) -> None:
+        super().__init__("ended although nobody had asked it to stop")
 
 
 class BusError(ProcessError):

@@ -13,7 +13,7 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from runtime.errors import ProcessError
+from runtime.errors import EarlyReturnError, ProcessError
 from runtime.health import serve_health
 from runtime.log import bind_facts, configure_logging, get_logger
 
@@ -136,13 +136,6 @@ async def _run_until_stop(task: Task, stop: asyncio.Event) -> None:
     await task(stop)
     if not stop.is_set():
         raise EarlyReturnError
-
-
-class EarlyReturnError(ProcessError):
-    """A task returned although nobody had asked it to stop."""
-
-    def __init__(self) -> None:
-        super().__init__("ended although nobody had asked it to stop")
 
 
 def _log_failure(error: BaseException, **facts: str) -> None:

@@ -22,20 +22,20 @@ DEVICE = DeviceID(DriverName("d.io"), PoolName("n"), DeviceName("gpu-0"))
 BAD = {NODE: (Reading(DEVICE, Symptom.BAD, "broken"),)}
 
 
-def state(*nodes: NodeName) -> AgentState:
+def agent_state(*nodes: NodeName) -> AgentState:
     return AgentState(CLUSTER, nodes or (NODE,), POLICY)
 
 
-def settled() -> AgentState:
+def announced_state() -> AgentState:
     """Make a state whose one node has been announced."""
-    made = state()
-    made.take_dirty(9)
-    made.make_inventory(found(2), EVERYTHING)
-    made.make_health(NODE, EVERYTHING)
-    return made
+    agent = agent_state()
+    agent.take_dirty(9)
+    agent.make_inventory(node_devices(2), EVERYTHING)
+    agent.make_health(NODE, EVERYTHING)
+    return agent
 
 
-def found(count: int) -> NodeDevices:
+def node_devices(count: int) -> NodeDevices:
     content = ResourcePool(
         driver=DEVICE.driver, name=DEVICE.pool, devices=devices(count)
     )
@@ -46,29 +46,32 @@ def moment(second: float) -> Moment:
     return Moment(second, "2026-01-01T00:00:00Z")
 
 
-def test_at_first_every_node_is_due() -> None:
-    assert state(NODE, OTHER).take_dirty(9) == {NODE: EVERYTHING, OTHER: EVERYTHING}
+def test_at_first_every_node_is_dirty() -> None:
+    assert agent_state(NODE, OTHER).take_dirty(9) == {
+        NODE: EVERYTHING,
+        OTHER: EVERYTHING,
+    }
 
 
-def test_due_nodes_come_in_turn_and_once() -> None:
-    made = state(NODE, OTHER)
-    assert list(made.take_dirty(1)) == [NODE]
-    made.mark_dirty(NODE, HEALTH)
-    assert list(made.take_dirty(9)) == [OTHER, NODE]
-    assert made.dirty_count == 0
+def test_dirty_nodes_come_in_turn_and_once() -> None:
+    agent = agent_state(NODE, OTHER)
+    assert list(agent.take_dirty(1)) == [NODE]
+    agent.mark_dirty(NODE, HEALTH)
+    assert list(agent.take_dirty(9)) == [OTHER, NODE]
+    assert agent.dirty_count == 0
 
 
-def test_what_was_said_is_not_said_again() -> None:
-    made = settled()
-    assert made.make_inventory(found(2), DEVICES) is None
-    assert made.make_health(NODE, HEALTH) is None
+def test_what_was_sent_is_not_sent_again() -> None:
+    agent = announced_state()
+    assert agent.make_inventory(node_devices(2), DEVICES) is None
+    assert agent.make_health(NODE, HEALTH) is None
 
 
-def test_what_must_be_repeated_is_said_again_but_is_no_news() -> None:
-    made = settled()
+def test_what_must_be_repeated_is_sent_again_but_is_not_changed() -> None:
+    agent = announced_state()
     inventory, health = (
-        made.make_inventory(found(2), RESEND),
-        made.make_health(NODE, RESEND),
+        agent.make_inventory(node_devices(2), RESEND),
+        agent.make_health(NODE, RESEND),
     )
     assert inventory is not None
     assert health is not None
@@ -76,21 +79,21 @@ def test_what_must_be_repeated_is_said_again_but_is_no_news() -> None:
     assert not health.is_changed
 
 
-def test_a_change_of_health_is_due_and_new() -> None:
-    made = settled()
-    made.judge_readings(BAD, moment(1))
-    assert made.take_dirty(9) == {NODE: HEALTH}
-    said = made.make_health(NODE, HEALTH)
-    assert said is not None
-    assert said.is_changed
-    assert [item.device for item in said.message.devices] == [DEVICE]
+def test_a_change_of_health_is_dirty_and_changed() -> None:
+    agent = announced_state()
+    agent.judge_readings(BAD, moment(1))
+    assert agent.take_dirty(9) == {NODE: HEALTH}
+    sent = agent.make_health(NODE, HEALTH)
+    assert sent is not None
+    assert sent.is_changed
+    assert [device_health.device for device_health in sent.message.devices] == [DEVICE]
 
 
 def test_a_failed_announcement_uses_its_generation_up() -> None:
     """The bus may have stored it: other content must not get the same number."""
-    made = settled()
-    lost = made.make_inventory(found(3), DEVICES)
-    later = made.make_inventory(found(4), RESEND)
+    agent = announced_state()
+    lost = agent.make_inventory(node_devices(3), DEVICES)
+    later = agent.make_inventory(node_devices(4), RESEND)
     assert lost is not None
     assert later is not None
     assert lost.message.pools[0].generation == 2
@@ -98,51 +101,52 @@ def test_a_failed_announcement_uses_its_generation_up() -> None:
 
 
 def test_a_removed_device_takes_its_taint_along() -> None:
-    made = settled()
-    made.judge_readings(BAD, moment(1))
-    made.make_health(NODE, HEALTH)
-    made.make_inventory(found(0), DEVICES)
-    said = made.make_health(NODE, DEVICES)
-    assert said is not None
-    assert said.message.devices == ()
+    agent = announced_state()
+    agent.judge_readings(BAD, moment(1))
+    agent.make_health(NODE, HEALTH)
+    agent.make_inventory(node_devices(0), DEVICES)
+    sent = agent.make_health(NODE, DEVICES)
+    assert sent is not None
+    assert sent.message.devices == ()
 
 
 def test_a_source_that_fails_makes_all_its_devices_unknown() -> None:
-    made = settled()
-    changes = made.judge_silence(moment(1), "the source is stuck")
+    agent = announced_state()
+    changes = agent.judge_silence(moment(1), "the source is stuck")
     assert [change.after.value for change in changes] == ["Unknown", "Unknown"]
 
 
-def test_after_a_restart_nothing_is_said_that_was_said() -> None:
-    before = settled()
+def test_after_a_restart_nothing_is_sent_that_was_sent() -> None:
+    before = announced_state()
     before.judge_readings(BAD, moment(1))
-    inventory = before.make_inventory(found(2), RESEND)
+    inventory = before.make_inventory(node_devices(2), RESEND)
     health = before.make_health(NODE, RESEND)
     assert inventory is not None
     assert health is not None
 
-    after = state()
+    after = agent_state()
     after.restore_inventory(inventory.message)
     after.restore_health(health.message)
-    assert after.make_inventory(found(2), EVERYTHING) is None
+    assert after.make_inventory(node_devices(2), EVERYTHING) is None
     assert after.make_health(NODE, EVERYTHING) is None
 
 
-def test_what_is_seen_now_wins_over_what_was_said() -> None:
-    before = settled()
-    said = before.make_health(NODE, RESEND)
-    assert said is not None
-    after = state()
+def test_what_is_read_now_wins_over_what_was_sent() -> None:
+    before = announced_state()
+    sent = before.make_health(NODE, RESEND)
+    assert sent is not None
+    after = agent_state()
     after.judge_readings(BAD, moment(1))
-    after.restore_health(said.message)
+    after.restore_health(sent.message)
     now = after.make_health(NODE, EVERYTHING)
     assert now is not None
-    assert [item.verdict for item in now.message.devices] == ["Unhealthy"]
+    (device_health,) = now.message.devices
+    assert device_health.verdict == "Unhealthy"
 
 
-def test_messages_about_others_are_not_believed() -> None:
-    made, stranger = state(OTHER), settled()
-    said = stranger.make_inventory(found(2), RESEND)
-    assert said is not None
-    made.restore_inventory(said.message)
-    assert list(made.take_dirty(9)) == [OTHER]
+def test_messages_about_others_are_not_restored() -> None:
+    agent, stranger = agent_state(OTHER), announced_state()
+    sent = stranger.make_inventory(node_devices(2), RESEND)
+    assert sent is not None
+    agent.restore_inventory(sent.message)
+    assert list(agent.take_dirty(9)) == [OTHER]

@@ -1,4 +1,4 @@
-"""What is said of gangs on the bus: read into Submissions, and said by us.
+"""What is said of gangs on the bus: read into their records, and said by us.
 
 Four streams, each read on its own; nothing may be decided before all four were read to
 where they stood at the start. Knows no Kubernetes object.
@@ -24,8 +24,8 @@ from contracts.topics import (
     SUBMISSIONS,
     Topic,
 )
-from publisher.gangs.situation import GangMessage
-from publisher.gangs.submissions import Submission, Submissions
+from publisher.gangs.context import PublisherMessage
+from publisher.gangs.records import PodGangRecord, PodGangRecords
 from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
@@ -48,7 +48,7 @@ class GangBus:
     ) -> None:
         self._cluster = cluster
         self._bus = bus
-        self._submissions = Submissions()
+        self._records = PodGangRecords()
         self._changed = changed
         self._caught_up = CaughtUp(TOPICS)
 
@@ -65,7 +65,7 @@ class GangBus:
         async def follow(stop: asyncio.Event) -> None:
             async for batch in self._bus.read(topic, self._cluster, stop=stop):
                 groups = [
-                    self._submissions.apply(incoming.message, incoming.sequence)
+                    self._records.apply(incoming.message, incoming.sequence)
                     for incoming in batch.messages
                     if incoming.message is not None
                 ]
@@ -76,26 +76,26 @@ class GangBus:
 
     def groups(self) -> Iterator[GroupKey]:
         """Go through the groups of which something was said."""
-        return self._submissions.groups()
+        return self._records.groups()
 
-    def of_group(self, group: GroupKey) -> tuple[Submission, ...]:
+    def of_group(self, group: GroupKey) -> tuple[PodGangRecord, ...]:
         """Return what was submitted for a group."""
-        return self._submissions.of_group(group)
+        return self._records.of_group(group)
 
     def forgotten(self, uid: GangUID) -> bool | None:
         """Whether a forgotten gang's pods are asked for again; None: not forgotten."""
-        return self._submissions.forgotten(uid)
+        return self._records.forgotten(uid)
 
     def forget(self, uids: Iterable[GangUID]) -> None:
-        """Drop submissions of which nothing is left."""
-        self._submissions.forget(uids)
+        """Drop gangs of which nothing is left."""
+        self._records.forget(uids)
 
     async def say(
-        self, message: GangMessage, submissions: Iterable[Submission]
+        self, message: PublisherMessage, records: Iterable[PodGangRecord]
     ) -> None:
         """Publish a message and apply it at once.
 
-        It was planned from these submissions: a confirmation is only the next one if
+        It was planned from these records: a confirmation is only the next one if
         nobody has confirmed anything since.
 
         Raises:
@@ -105,7 +105,7 @@ class GangBus:
         expected = None
         if isinstance(message, ConfirmationMessage):
             confirmed = (
-                s.confirmation_sequence for s in submissions if s.uid == message.uid
+                r.confirmation_sequence for r in records if r.uid == message.uid
             )
             expected = next(confirmed, 0)
         outgoing = _outgoing(message, expected)
@@ -119,9 +119,9 @@ class GangBus:
             if error.kind != "exists":
                 raise
             sequence = 0
-        self._submissions.apply(message, sequence)
+        self._records.apply(message, sequence)
 
-    async def _read_again(self, message: GangMessage) -> None:
+    async def _read_again(self, message: PublisherMessage) -> None:
         """Apply what is confirmed of a gang: somebody was faster, or all was lost.
 
         Raises:
@@ -129,12 +129,12 @@ class GangBus:
         """
         last = await self._bus.read_last(CONFIRMATIONS, *message.address)
         if last is None:
-            self._submissions.correct(message.uid, None, 0)
+            self._records.correct(message.uid, None, 0)
         else:
-            self._submissions.correct(message.uid, last.message, last.sequence)
+            self._records.correct(message.uid, last.message, last.sequence)
 
 
-def _outgoing(message: GangMessage, expected: int | None) -> Outgoing:
+def _outgoing(message: PublisherMessage, expected: int | None) -> Outgoing:
     """Address a message; `expected` is the last sequence of its subject, if known."""
     match message:
         case SubmitGang():

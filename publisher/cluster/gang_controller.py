@@ -23,16 +23,16 @@ from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import ApiError, NotLeadingError
+from publisher.gangs.context import (
+    WAITING,
+    GroupPlan,
+    PlanContext,
+    PublisherMessage,
+    StatusReport,
+)
 from publisher.gangs.members import Owns
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.situation import (
-    WAITING,
-    GangMessage,
-    GangPlan,
-    Situation,
-    StatusReport,
-)
 from publisher.gangs.view import GroupKey, is_gated, is_over
 from runtime.errors import BusError
 from runtime.log import get_logger
@@ -157,7 +157,7 @@ class GangController:
             step = (patches, plan.removals, [] if plan.patches else plan.messages)
             if step == last_step or not any(step):
                 refusals = self._report_refusals(situation, plan)
-                self._statuses.report(group, [*plan.told, *refusals])
+                self._statuses.report(group, [*plan.reports, *refusals])
                 if any(step):
                     # Neither doing nor looking again has changed anything.
                     self._queue.rest(group, _PAUSE_S)
@@ -165,22 +165,22 @@ class GangController:
             # Then do it, and look again: the answers are in the View by then.
             last_step = step
             await self._take_step(situation, plan, patches, step[-1])
-            self._statuses.report(group, plan.told)
+            self._statuses.report(group, plan.reports)
         return False
 
     async def _take_step(
         self,
-        situation: Situation,
-        plan: GangPlan,
+        situation: PlanContext,
+        plan: GroupPlan,
         patches: Sequence[Patch],
-        messages: Sequence[GangMessage],
+        messages: Sequence[PublisherMessage],
     ) -> None:
         """Do writes, or else say what is to be said."""
         if patches or plan.removals:
             await self._patches.write(patches)
             if plan.removals:
                 # Once its pods are gone there is nobody left to tell why.
-                await self._statuses.report_now(situation.group, plan.told)
+                await self._statuses.report_now(situation.group, plan.reports)
                 await self._patches.remove(plan.removals)
             return
         for message in messages:
@@ -203,12 +203,12 @@ class GangController:
                 await asyncio.sleep(0)
             await first_of(stop, within_s=_FORGET_S)
 
-    def _situation_of(self, group: GroupKey) -> Situation:
-        return Situation(
+    def _situation_of(self, group: GroupKey) -> PlanContext:
+        return PlanContext(
             cluster=self._cluster,
             group=group,
             view=self._observer.view,
-            submissions=self._gangs.of_group(group),
+            records=self._gangs.of_group(group),
             owns=self._owns,
             now=self._now(),
             refused=self._patches.attempt_refusal_of,
@@ -218,7 +218,7 @@ class GangController:
     # --- what is reported and said ---------------------------------------------------
 
     def _report_refusals(
-        self, situation: Situation, plan: GangPlan
+        self, situation: PlanContext, plan: GroupPlan
     ) -> list[StatusReport]:
         """Tell those who wait for a write that is not taken."""
         reasons = list(filter(None, map(self._patches.refusal_of, plan.patches)))
@@ -233,11 +233,11 @@ class GangController:
             )
         ]
 
-    async def _say(self, situation: Situation, message: GangMessage) -> None:
+    async def _say(self, situation: PlanContext, message: PublisherMessage) -> None:
         if isinstance(message, GatesOpened):
             # The bus holds the gang's claims and pods as we wrote them.
             message = replace(message, state=await self._state.wait_published())
-        await self._gangs.say(message, situation.submissions)
+        await self._gangs.say(message, situation.records)
         log.info(
             "gang.told",
             message=type(message).__name__,

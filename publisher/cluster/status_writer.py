@@ -19,8 +19,8 @@ from publisher.cluster.delay_queue import DelayQueue
 from publisher.cluster.event_throttle import SAME_S, EventThrottle
 from publisher.cluster.observer import Observer
 from publisher.errors import ApiError, NotFoundError
-from publisher.gangs.situation import StatusReport
-from publisher.gangs.status import Note, gang_status, is_past, notes
+from publisher.gangs.context import StatusReport
+from publisher.gangs.status import Note, is_past, list_notes, make_gang_status
 from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import EVENT, GANG
@@ -113,10 +113,10 @@ class StatusWriter:
             pods = self._observer.view.pods(group)
             if is_past(pods, written):
                 return
-            status = gang_status(gang, reports, pods, written, self._now())
+            status = make_gang_status(gang, reports, pods, written, self._now())
             if any(written.get(name) != value for name, value in status.items()):
                 await self._write_status(str(group), status)
-        await self._write_notes(group, list(notes(reports, gang)))
+        await self._write_notes(group, list(list_notes(reports, gang)))
 
     async def _write_notes(self, group: GroupKey, pending: Sequence[Note]) -> None:
         """Write the notes that are due, and look at the others when they are."""

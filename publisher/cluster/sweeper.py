@@ -11,7 +11,7 @@ import asyncio
 from publisher.cluster.observer import Observer
 from publisher.errors import ApiError, ConflictError, NotFoundError
 from publisher.gangs.patches import Patch
-from publisher.gangs.plan_sweep import plan_sweep
+from publisher.gangs.plan_repairs import plan_sweep
 from publisher.kube.api import KubernetesApi
 from runtime.log import get_logger
 from runtime.waits import first_of

@@ -14,13 +14,12 @@ from contracts.gang import Gang, Member
 from contracts.messages import GangAllocated, MemberAllocated, Place
 from contracts.names import INDEX
 from contracts.workload import Pod
-from publisher.gangs.claims import given
-from publisher.gangs.compare import difference, member_name
+from publisher.gangs.claims import devices_of
+from publisher.gangs.compare import find_difference, member_name_of
 from publisher.gangs.members import Owns
 from publisher.gangs.plan_claims import ref_of
-from publisher.gangs.readiness import missing
+from publisher.gangs.readiness import NotReady, find_missing
 from publisher.gangs.view import View, claim_keys, claims_of
-from publisher.gangs.waiting import Waiting
 
 Places = dict[str, tuple[Place, ...]]
 _Held = tuple[str, tuple[tuple[str, str, str, str], ...]]
@@ -28,7 +27,7 @@ _Held = tuple[str, tuple[tuple[str, str, str, str], ...]]
 _NOBODY = Place(pods=())
 
 
-def bind_late(
+def bind_pods(
     decision: GangAllocated,
     gang: Gang,
     *,
@@ -36,82 +35,93 @@ def bind_late(
     waiting: Sequence[Pod],
     view: View,
     owns: Owns,
-) -> Places | Waiting:
-    """Say which pod is which of the members that were decided.
+) -> Places | NotReady:
+    """Return which pod is which of the members that were decided.
 
     `waiting` pods are free to be taken, in their order; those of `opened` that are gone
     leave their place empty, as nobody waits for them any more.
     """
-    lacking = missing(waiting, view)
-    if lacking is not None:
-        return lacking
-    text = difference(gang, waiting, view, owns, whole=False) or _shared(waiting)
+    # First whether the pods are as the gang says.
+    missing = find_missing(waiting, view)
+    if missing is not None:
+        return missing
+    text = find_difference(gang, waiting, view, owns, whole=False)
+    text = text or _find_shared(waiting)
     if text:
-        return Waiting(reason="ClaimsDiffer", message=text)
-    slots: dict[str, dict[int, MemberAllocated]] = {}
-    for slot in decision.members:
-        slots.setdefault(slot.member, {})[slot.index] = slot
-    here: dict[str, list[Pod]] = {}
+        return NotReady(reason="ClaimsDiffer", message=text)
+    decided: dict[str, dict[int, MemberAllocated]] = {}
+    for allocated in decision.members:
+        decided.setdefault(allocated.member, {})[allocated.index] = allocated
+    waiting_by_member: dict[str, list[Pod]] = {}
     for pod in waiting:
-        here.setdefault(member_name(pod, gang), []).append(pod)
-    ran = {pod.metadata.annotations.get(INDEX, ""): pod for pod in opened}
-    found: dict[tuple[str, int], Place] = {}
+        name = member_name_of(pod, gang)
+        waiting_by_member.setdefault(name, []).append(pod)
+    opened_by_index = {pod.metadata.annotations.get(INDEX, ""): pod for pod in opened}
+    # Then, member by member: who runs keeps its place, the waiting get the others.
+    places: dict[tuple[str, int], Place] = {}
     for member in gang.spec.members:
-        name, free = member.name, slots.get(member.name, {})
-        pods = {i: ran[f"{name}/{i}"] for i in free if f"{name}/{i}" in ran}
-        free = {index: slot for index, slot in free.items() if index not in pods}
-        pods |= _matched(here.get(name, ()), free, view)
-        found |= {(name, index): _place(pod, member) for index, pod in pods.items()}
-    wanted = sum(member.count for member in gang.spec.members)
-    if not opened and len(found) < wanted:
-        message = f"{len(found)} of {wanted} pods are there"
-        return Waiting(reason="PodsMissing", message=message)
+        name, of_member = member.name, decided.get(member.name, {})
+        pods = {
+            index: opened_by_index[f"{name}/{index}"]
+            for index in of_member
+            if f"{name}/{index}" in opened_by_index
+        }
+        free = {index: of_member[index] for index in of_member if index not in pods}
+        pods |= _match(waiting_by_member.get(name, ()), free, view)
+        for index, pod in pods.items():
+            places[name, index] = _place(pod, member)
+    # Nothing begins before all are there; later the places of others stay empty.
+    count = sum(member.count for member in gang.spec.members)
+    if not opened and len(places) < count:
+        message = f"{len(places)} of {count} pods are there"
+        return NotReady(reason="PodsMissing", message=message)
     return {
         member.name: tuple(
-            found.get((member.name, index), _NOBODY) for index in range(member.count)
+            places.get((member.name, index), _NOBODY) for index in range(member.count)
         )
         for member in gang.spec.members
     }
 
 
-def _matched(
-    pods: Sequence[Pod], slots: Mapping[int, MemberAllocated], view: View
+def _match(
+    pods: Sequence[Pod], free: Mapping[int, MemberAllocated], view: View
 ) -> dict[int, Pod]:
-    """Give pods their index: first those that hold something, then the others."""
-    places: dict[_Held, list[int]] = {}
-    for index in sorted(slots, reverse=True):
-        for item in slots[index].claims:
-            places.setdefault((item.claim, given(item.allocation)), []).append(index)
-    found: dict[int, Pod] = {}
-    rest: list[Pod] = []
+    """Give pods a free index: first those that hold something, then the others."""
+    indexes: dict[_Held, list[int]] = {}
+    for index in sorted(free, reverse=True):
+        for claim in free[index].claims:
+            held = (claim.claim, devices_of(claim.allocation))
+            indexes.setdefault(held, []).append(index)
+    pods_by_index: dict[int, Pod] = {}
+    without: list[Pod] = []
     for pod in pods:
-        held = _held_by(pod, places, found, view)
-        if held is None:
-            rest.append(pod)
+        index_held = _find_held(pod, indexes, pods_by_index, view)
+        if index_held is None:
+            without.append(pod)
         else:
-            found[held] = pod
-    free = [index for index in sorted(slots) if index not in found]
-    return found | dict(zip(free, rest, strict=False))
+            pods_by_index[index_held] = pod
+    rest = [index for index in sorted(free) if index not in pods_by_index]
+    return pods_by_index | dict(zip(rest, without, strict=False))
 
 
-def _held_by(
-    pod: Pod, places: Mapping[_Held, list[int]], taken: Container[int], view: View
+def _find_held(
+    pod: Pod, indexes: Mapping[_Held, list[int]], taken: Container[int], view: View
 ) -> int | None:
-    """Give the first free index of which a pod holds something already."""
+    """Find the first free index of which a pod holds something already."""
     for name, key in claim_keys(pod).items():
         claim = view.claim(key)
-        held = None if claim is None else claim.allocation
-        if held is None:
+        allocation = None if claim is None else claim.allocation
+        if allocation is None:
             continue
-        indexes = places.get((name, given(held)), [])
-        while indexes and indexes[-1] in taken:
-            indexes.pop()
-        if indexes:
-            return indexes[-1]
+        free = indexes.get((name, devices_of(allocation)), [])
+        while free and free[-1] in taken:
+            free.pop()
+        if free:
+            return free[-1]
     return None
 
 
-def _shared(pods: Sequence[Pod]) -> str:
+def _find_shared(pods: Sequence[Pod]) -> str:
     """Name a claim of several pods: members say nothing of who shares one."""
     for key, users in Counter(claims_of(pods)).items():
         if users > 1:

@@ -1,4 +1,4 @@
-"""What a ResourceClaim says: what it holds, for whom, and whether it is ready for us.
+"""What a ResourceClaim says: what it holds, for whom, and whether we prepared it.
 
 Stands alone so that plans read claims in one way. Pure.
 """
@@ -16,10 +16,10 @@ MOST_RESERVED = 256
 
 
 def reserved_uids(claim: ResourceClaim) -> frozenset[str]:
-    """Give the uids of those who may use a claim."""
+    """Return the uids of those who may use a claim."""
     if claim.status is None:
         return frozenset()
-    return frozenset(item.uid for item in claim.status.reserved_for)
+    return frozenset(user.uid for user in claim.status.reserved_for)
 
 
 def is_prepared(claim: ResourceClaim) -> bool:
@@ -28,27 +28,27 @@ def is_prepared(claim: ResourceClaim) -> bool:
     return FINALIZER in meta.finalizers and MANAGED in meta.annotations
 
 
-def is_same(one: AllocationResult, other: AllocationResult) -> bool:
+def is_same_allocation(one: AllocationResult, other: AllocationResult) -> bool:
     """Whether two allocations are of the same devices for the same requests.
 
     A server drops fields of features that are off and rewrites quantities, so nothing
     else is compared.
     """
-    return given(one) == given(other)
+    return devices_of(one) == devices_of(other)
 
 
-def given(allocation: AllocationResult) -> tuple[tuple[str, str, str, str], ...]:
-    """Say which devices an allocation gives to which requests."""
+def devices_of(allocation: AllocationResult) -> tuple[tuple[str, str, str, str], ...]:
+    """List the devices of an allocation, each with the request that it is for."""
     return tuple(
         sorted(
-            (item.request, item.driver, item.pool, item.device)
-            for item in allocation.devices.results
+            (result.request, result.driver, result.pool, result.device)
+            for result in allocation.devices.results
         )
     )
 
 
-def only_node(selector: NodeSelector | None) -> NodeName:
-    """Give the one node that is selected by its name; empty: it is not that simple."""
+def only_node_of(selector: NodeSelector | None) -> NodeName:
+    """Return the one node that is selected by name; empty: it is not that simple."""
     terms = () if selector is None else selector.node_selector_terms
     if len(terms) != 1 or terms[0].match_expressions or len(terms[0].match_fields) != 1:
         return NodeName("")

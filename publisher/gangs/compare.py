@@ -17,19 +17,19 @@ from publisher.gangs.members import ONLY, Owns
 from publisher.gangs.view import View, claim_keys
 
 
-def unnamed_of(gang: Gang | None) -> str:
-    """Name the member of pods without a label: the only one, if it is only one."""
+def default_member_of(gang: Gang | None) -> str:
+    """Return the member of pods without a label: the only one, if it is only one."""
     if gang is not None and len(gang.spec.members) == 1:
         return gang.spec.members[0].name
     return ONLY
 
 
-def member_name(pod: Pod, gang: Gang | None) -> str:
-    """Name the member that a pod is."""
-    return pod.metadata.labels.get(MEMBER, "") or unnamed_of(gang)
+def member_name_of(pod: Pod, gang: Gang | None) -> str:
+    """Return the name of the member that a pod is."""
+    return pod.metadata.labels.get(MEMBER, "") or default_member_of(gang)
 
 
-def difference(
+def find_difference(
     gang: Gang, pods: Sequence[Pod], view: View, owns: Owns, *, whole: bool
 ) -> str:
     """Say where a Gang object and its pods differ; empty: nowhere.
@@ -37,17 +37,17 @@ def difference(
     `whole`: these are all pods of the gang, so that their numbers must be right too.
     All claims of the pods exist.
     """
-    said = {member.name: member for member in gang.spec.members}
+    members = {member.name: member for member in gang.spec.members}
     counts: Counter[str] = Counter()
     for pod in pods:
-        name = member_name(pod, gang)
+        name = member_name_of(pod, gang)
         counts[name] += 1
-        if name not in said:
+        if name not in members:
             return f"pod {pod.metadata.name}: the Gang has no member {name}"
-        text = _claims_difference(said[name], pod, view, owns)
+        text = _find_claims_difference(members[name], pod, view, owns)
         if text:
             return f"pod {pod.metadata.name}: {text}"
-    for name, member in said.items():
+    for name, member in members.items():
         if whole and counts[name] != member.count:
             return (
                 f"member {name}: {member.count} pods wanted, {counts[name]} are there"
@@ -55,35 +55,35 @@ def difference(
     return ""
 
 
-def _claims_difference(member: Member, pod: Pod, view: View, owns: Owns) -> str:
-    wanted = {claim.name: claim for claim in member.claims}
-    theirs = {item.name for item in pod.spec.resource_claims}
-    ours = set()
+def _find_claims_difference(member: Member, pod: Pod, view: View, owns: Owns) -> str:
+    of_gang = dict.fromkeys(claim.name for claim in member.claims)
+    of_pod = {claim.name for claim in pod.spec.resource_claims}
+    owned = set()
     for name, key in claim_keys(pod).items():
-        found = view.claim(key)
-        if found is not None and owns(found):
-            ours.add(name)
-    if not ours <= wanted.keys() <= theirs:
-        mine = ", ".join(wanted) or "none"
-        return f"it has claims {', '.join(sorted(theirs)) or 'none'}, the Gang {mine}"
-    for claim in member.claims:
-        text = _claim_difference(claim, pod, view)
+        claim = view.claim(key)
+        if claim is not None and owns(claim):
+            owned.add(name)
+    if not owned <= of_gang.keys() <= of_pod:
+        theirs = ", ".join(sorted(of_pod)) or "none"
+        return f"it has claims {theirs}, the Gang {', '.join(of_gang) or 'none'}"
+    for member_claim in member.claims:
+        text = _find_claim_difference(member_claim, pod, view)
         if text:
-            return f"claim {claim.name} {text}"
+            return f"claim {member_claim.name} {text}"
     return ""
 
 
-def _claim_difference(claim: MemberClaim, pod: Pod, view: View) -> str:
-    items = {item.name: item for item in pod.spec.resource_claims}
-    item = items[claim.name]
-    source = item.resource_claim_template_name or item.resource_claim_name
-    named = claim.template_name or claim.claim_name
+def _find_claim_difference(member_claim: MemberClaim, pod: Pod, view: View) -> str:
+    name = member_claim.name
+    of_pod = next(claim for claim in pod.spec.resource_claims if claim.name == name)
+    source = of_pod.resource_claim_template_name or of_pod.resource_claim_name
+    named = member_claim.template_name or member_claim.claim_name
     if named and named != source:
         return f"is from {source}, not {named}"
-    key = claim_keys(pod).get(claim.name)
-    found = view.claim(key) if key else None
-    if claim.spec is None or found is None:
+    key = claim_keys(pod).get(name)
+    claim = view.claim(key) if key else None
+    if member_claim.spec is None or claim is None:
         return ""
-    if default_claim_spec(claim.spec) != default_claim_spec(found.spec):
+    if default_claim_spec(member_claim.spec) != default_claim_spec(claim.spec):
         return "asks for something else than the Gang says"
     return ""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from contracts.meta import OwnerReference
 from contracts.workload import Pod
-from publisher.gangs.submissions import Submission
+from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import is_over, uids_of
 
 _NOBODY = OwnerReference()
@@ -21,7 +21,7 @@ def count_others(
     pods: Sequence[Pod],
     waiting: Sequence[Pod],
     idle: Collection[str],
-    submissions: Sequence[Submission],
+    records: Sequence[PodGangRecord],
 ) -> int:
     """Count pods of a gang that run, have succeeded, or had their turn and are gone.
 
@@ -44,24 +44,26 @@ def count_others(
         elif pod.status.phase == "Succeeded":
             succeeded.append(pod)
     done = sum(bool(alive) or _owner(pod).uid in uids for pod in succeeded)
-    return len(alive) + done + _gone(pods, alive, submissions)
+    return len(alive) + done + _count_gone(pods, alive, records)
 
 
 def _owner(pod: Pod) -> OwnerReference:
-    """Give the controller that makes a pod anew when it is gone."""
+    """Return the controller that makes a pod anew when it is gone."""
     owners = pod.metadata.owner_references
     return next((owner for owner in owners if owner.controller), _NOBODY)
 
 
-def _gone(
-    pods: Sequence[Pod], alive: Collection[str], submissions: Sequence[Submission]
+def _count_gone(
+    pods: Sequence[Pod], alive: Collection[str], records: Sequence[PodGangRecord]
 ) -> int:
     """Count the pods that are gone of gangs that still run.
 
     They had their turn, or pods that want devices now are in their place.
     """
-    here = uids_of(pods)
-    running = (s for s in submissions if s.is_open and not s.is_over)
-    return len(
-        {uid for s in running if not s.pods.isdisjoint(alive) for uid in s.pods - here}
-    )
+    there = uids_of(pods)
+    gone: set[str] = set()
+    for record in records:
+        is_running = record.is_open and not record.is_over
+        if is_running and not record.pods.isdisjoint(alive):
+            gone |= record.pods - there
+    return len(gone)

@@ -22,25 +22,24 @@ from contracts.meta import ObjectMeta
 from contracts.names import GANG, GANG_SIZE
 from contracts.validate.names import MAX_LABEL, check_dns_subdomain
 from contracts.workload import Pod
-from publisher.gangs.compare import difference, unnamed_of
-from publisher.gangs.members import Members, Owns, members_of
-from publisher.gangs.readiness import missing, not_free
+from publisher.gangs.compare import default_member_of, find_difference
+from publisher.gangs.members import GroupedPods, Owns, group_pods
+from publisher.gangs.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.view import View
-from publisher.gangs.waiting import Waiting
 
 _DIGEST = 10
 """Characters that tell shortened names apart."""
 _UUIDS = uuid5(NAMESPACE_URL, GANG)
 
 
-class Ready(Struct, frozen=True, kw_only=True):
+class ReadyGang(Struct, frozen=True, kw_only=True):
     """What to submit."""
 
     gang: Gang
     places: dict[str, tuple[Place, ...]]
 
 
-class Gathered(Struct, frozen=True, kw_only=True):
+class UnsubmittedPods(Struct, frozen=True, kw_only=True):
     """The pods of one gang that are not submitted yet, and what is known beside."""
 
     pods: tuple[Pod, ...]
@@ -55,35 +54,39 @@ class Gathered(Struct, frozen=True, kw_only=True):
     """Greater than that of every submission that asked for one of the pods before."""
 
 
-def assemble(gathered: Gathered, view: View, owns: Owns) -> Ready | Waiting:
-    """Say what to submit of these pods."""
-    pods, gang = gathered.pods, gathered.gang
+def assemble(
+    unsubmitted: UnsubmittedPods, view: View, owns: Owns
+) -> ReadyGang | NotReady:
+    """Make these pods a gang to submit, or say why not yet."""
+    pods, gang = unsubmitted.pods, unsubmitted.gang
     name = pods[0].metadata.labels.get(GANG)
     for violation in () if name is None else check_dns_subdomain(name, f"label {GANG}"):
-        return Waiting(reason="GangNameInvalid", message=str(violation))
-    size = 1 if gathered.alone else _size(gathered)
-    if isinstance(size, Waiting):
+        return NotReady(reason="GangNameInvalid", message=str(violation))
+    size = 1 if unsubmitted.alone else _gang_size(unsubmitted)
+    if isinstance(size, NotReady):
         return size
-    here = len(pods) + gathered.others
-    if here < size:
-        return Waiting(reason="PodsMissing", message=f"{here} of {size} pods are there")
+    there = len(pods) + unsubmitted.others
+    if there < size:
+        return NotReady(
+            reason="PodsMissing", message=f"{there} of {size} pods are there"
+        )
     if len(pods) > MAX_MEMBERS:
         message = f"{len(pods)} pods wait; a gang has at most {MAX_MEMBERS}"
-        return Waiting(reason="PodsTooMany", message=message)
-    busy = missing(pods, view) or not_free(pods, view, owns)
+        return NotReady(reason="PodsTooMany", message=message)
+    busy = find_missing(pods, view) or find_contention(pods, view, owns)
     if busy is not None:
         return busy
     if gang is not None:
-        differs = difference(gang, pods, view, owns, whole=not gathered.others)
+        differs = find_difference(gang, pods, view, owns, whole=not unsubmitted.others)
         if differs:
-            return Waiting(reason="ClaimsDiffer", message=differs)
-    found = members_of(pods, view.claim, owns, unnamed_of(gang))
-    if isinstance(found, Reason):
-        return Waiting(reason=str(found.rule), message=str(found))
-    looks = _looks(gang, found)
-    if looks:
-        return Waiting(reason="ClaimsDiffer", message=looks)
-    return Ready(gang=_gang(gathered, found), places=found.places)
+            return NotReady(reason="ClaimsDiffer", message=differs)
+    grouped = group_pods(pods, view.claim, owns, default_member_of(gang))
+    if isinstance(grouped, Reason):
+        return NotReady(reason=str(grouped.rule), message=str(grouped))
+    unequal = _find_unequal(gang, grouped)
+    if unequal:
+        return NotReady(reason="ClaimsDiffer", message=unequal)
+    return ReadyGang(gang=_make_gang(unsubmitted, grouped), places=grouped.places)
 
 
 def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
@@ -95,30 +98,30 @@ def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
     return GangUID(str(uuid5(_UUIDS, text)))
 
 
-def _gang(gathered: Gathered, found: Members) -> Gang:
-    first = gathered.pods[0]
+def _make_gang(unsubmitted: UnsubmittedPods, grouped: GroupedPods) -> Gang:
+    first = unsubmitted.pods[0]
     label = first.metadata.labels.get(GANG, "")
     meta = ObjectMeta(
-        name=label or _short(first.metadata.name),
+        name=label or _shorten(first.metadata.name),
         namespace=first.metadata.namespace,
         labels={GANG: label} if label else {},
-        generation=gathered.generation,
+        generation=unsubmitted.generation,
     )
-    if gathered.gang is None:
-        priority = max(pod.spec.priority or 0 for pod in gathered.pods)
+    if unsubmitted.gang is None:
+        priority = max(pod.spec.priority or 0 for pod in unsubmitted.pods)
         return Gang(
-            metadata=meta, spec=GangSpec(priority=priority, members=found.members)
+            metadata=meta, spec=GangSpec(priority=priority, members=grouped.members)
         )
     spec = replace(
-        gathered.gang.spec,
-        members=found.members,
-        constraints=_constraints(gathered.gang, found),
+        unsubmitted.gang.spec,
+        members=grouped.members,
+        constraints=_constraints(unsubmitted.gang, grouped),
         hold=False,
     )
     return Gang(metadata=meta, spec=spec)
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     """Make a pod's name one that a gang may have: the value of a label."""
     if len(name) <= MAX_LABEL:
         return name
@@ -126,41 +129,41 @@ def _short(name: str) -> str:
     return f"{name[: MAX_LABEL - _DIGEST - 1].rstrip('-.')}-{digest}"
 
 
-def _constraints(gang: Gang, found: Members) -> tuple[GangConstraint, ...]:
+def _constraints(gang: Gang, grouped: GroupedPods) -> tuple[GangConstraint, ...]:
     """Keep what is about these pods: those that replace others may be of one member."""
-    names = {member.name for member in found.members}
+    names = {member.name for member in grouped.members}
     kept = []
-    for item in gang.spec.constraints:
-        requests = tuple(r for r in item.requests if r.partition("/")[0] in names)
-        if requests or not item.requests:
-            kept.append(replace(item, requests=requests))
+    for constraint in gang.spec.constraints:
+        requests = tuple(r for r in constraint.requests if r.partition("/")[0] in names)
+        if requests or not constraint.requests:
+            kept.append(replace(constraint, requests=requests))
     return tuple(kept)
 
 
-def _size(gathered: Gathered) -> int | Waiting:
-    """Say how many pods make the gang whole."""
-    if gathered.gang is not None:
-        return sum(member.count for member in gathered.gang.spec.members)
-    pods = gathered.pods
+def _gang_size(unsubmitted: UnsubmittedPods) -> int | NotReady:
+    """Return how many pods make the gang whole."""
+    if unsubmitted.gang is not None:
+        return sum(member.count for member in unsubmitted.gang.spec.members)
+    pods = unsubmitted.pods
     if not pods[0].metadata.labels.get(GANG):
         return 1
     sizes = {pod.metadata.annotations.get(GANG_SIZE, "") for pod in pods}
     if len(sizes) > 1:
-        said = ", ".join(sorted(size or "none" for size in sizes))
-        return Waiting(
+        values = ", ".join(sorted(size or "none" for size in sizes))
+        return NotReady(
             reason="GangSizeInvalid",
-            message=f"the pods disagree on the annotation {GANG_SIZE}: {said}",
+            message=f"the pods disagree on the annotation {GANG_SIZE}: {values}",
         )
     (size,) = sizes
     if not size:
-        return Waiting(
+        return NotReady(
             reason="GangSizeMissing",
             message=f"there is no Gang object {pods[0].metadata.labels[GANG]!r}, and "
             f"the pods have no annotation {GANG_SIZE}",
         )
     digits = size.isascii() and size.isdecimal() and len(size) <= len(str(MAX_MEMBERS))
     if not digits or not 1 <= int(size) <= MAX_MEMBERS:
-        return Waiting(
+        return NotReady(
             reason="GangSizeInvalid",
             message=f"annotation {GANG_SIZE}: {size[:40]!r} is no number from 1 to "
             f"{MAX_MEMBERS}",
@@ -168,11 +171,11 @@ def _size(gathered: Gathered) -> int | Waiting:
     return int(size)
 
 
-def _looks(gang: Gang | None, found: Members) -> str:
+def _find_unequal(gang: Gang | None, grouped: GroupedPods) -> str:
     """Name a member of a Gang object whose pods are not equal; empty: all are."""
-    said = () if gang is None else gang.spec.members
-    names = {member.name for member in said}
-    for member in found.members:
-        if said and member.name not in names:
+    of_gang = () if gang is None else gang.spec.members
+    names = {member.name for member in of_gang}
+    for member in grouped.members:
+        if names and member.name not in names:
             return f"pods of one member ask for different things: {member.name}"
     return ""

@@ -28,8 +28,8 @@ from contracts.pods.members import (
     refusal_of,
 )
 from contracts.workload import Pod
-from publisher.gangs.claims import only_node
-from publisher.gangs.pins import narrowed
+from publisher.gangs.claims import only_node_of
+from publisher.gangs.patches import narrow_affinity
 from publisher.gangs.view import claim_keys, is_gated
 
 ONLY = "pod"
@@ -42,7 +42,7 @@ Owns = Callable[[ResourceClaim], bool]
 """Whether a claim is decided here, or left to kube-scheduler."""
 
 
-class Members(Struct, frozen=True, kw_only=True):
+class GroupedPods(Struct, frozen=True, kw_only=True):
     """What pods ask for together."""
 
     members: tuple[Member, ...]
@@ -50,42 +50,44 @@ class Members(Struct, frozen=True, kw_only=True):
     """By member; which pods and ResourceClaims each index is."""
 
 
-def members_of(
+def group_pods(
     pods: Sequence[Pod], claims: Claims, owns: Owns, unnamed: str = ONLY
-) -> Members | Reason:
+) -> GroupedPods | Reason:
     """Put pods together as members; a Reason names what cannot be decided.
 
     All claims of the pods exist. Members come in the order of their first pods; a
-    second look under one label is named `label-2`. Pods without a label are `unnamed`.
+    second kind of pods under one label is named `label-2`. Pods without a label are
+    `unnamed`.
     """
-    by_uid = {pod.metadata.uid: pod for pod in pods}
-    looks: dict[bytes, tuple[Member, list[Place]]] = {}
-    used: set[str] = set()
+    pods_by_uid = {pod.metadata.uid: pod for pod in pods}
+    members: dict[bytes, tuple[Member, list[Place]]] = {}
+    names: set[str] = set()
     for group in group_by_shared_claims(_read(pod, claims, owns) for pod in pods):
         refusal = refusal_of(group)
         if refusal is not None:
             return refusal
-        here = [by_uid[pod.uid] for pod in group]
-        member = _bound(member_of("", group), here, claims)
+        sharing = [pods_by_uid[pod.uid] for pod in group]
+        member = _bind(member_of("", group), sharing, claims)
         if isinstance(member, Reason):
             return member
-        member = _unnamed(member)
-        label = here[0].metadata.labels.get(MEMBER, "") or unnamed
-        look = encode([label, len(group), member])
-        if look not in looks:
-            name = _free(label, used)
-            used.add(name)
-            looks[look] = (replace(member, name=name), [])
-        looks[look][1].append(_place(group, by_uid))
-    return Members(
+        member = _without_claim_names(member)
+        label = sharing[0].metadata.labels.get(MEMBER, "") or unnamed
+        # What asks for the same under one label is one member.
+        likeness = encode([label, len(group), member])
+        if likeness not in members:
+            name = _number(label, names)
+            names.add(name)
+            members[likeness] = (replace(member, name=name), [])
+        members[likeness][1].append(_place(group, pods_by_uid))
+    return GroupedPods(
         members=tuple(
-            replace(member, count=len(places)) for member, places in looks.values()
+            replace(member, count=len(places)) for member, places in members.values()
         ),
-        places={member.name: tuple(places) for member, places in looks.values()},
+        places={member.name: tuple(places) for member, places in members.values()},
     )
 
 
-def _free(label: str, used: Container[str]) -> str:
+def _number(label: str, used: Container[str]) -> str:
     """Number a label until no other member has that name."""
     name, number = label, 1
     while name in used:
@@ -94,39 +96,43 @@ def _free(label: str, used: Container[str]) -> str:
     return name
 
 
-def placed(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
-    """Name the uids of all pods that have a place."""
+def uids_of_places(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
+    """Return the uids of all pods that have a place."""
     return frozenset(
-        pod.uid for items in places.values() for item in items for pod in item.pods
+        pod.uid
+        for of_member in places.values()
+        for place in of_member
+        for pod in place.pods
     )
 
 
 def _read(pod: Pod, claims: Claims, owns: Owns) -> MemberPod:
     """Read what a pod asks for: its claims without an allocation that are ours."""
-    wanted = []
-    shared = {item.name: item.resource_claim_name for item in pod.spec.resource_claims}
+    wanting = []
+    shared = {c.name: c.resource_claim_name for c in pod.spec.resource_claims}
     for name, key in claim_keys(pod).items():
         claim = claims(key)
         if claim is not None and owns(claim) and claim.allocation is None:
-            found = MemberClaim(name=name, spec=claim.spec, claim_name=shared[name])
-            wanted.append(found)
-    read = read_member_pod(pod.metadata, pod.spec, wanted)
+            wanting.append(
+                MemberClaim(name=name, spec=claim.spec, claim_name=shared[name])
+            )
+    read = read_member_pod(pod.metadata, pod.spec, wanting)
     if is_gated(pod):
         return read
     # Its gate is open: it counts as a pod of its node already.
     return replace(read, node=replace(read.node, resources={}))
 
 
-def _bound(member: Member, pods: Sequence[Pod], claims: Claims) -> Member | Reason:
+def _bind(member: Member, pods: Sequence[Pod], claims: Claims) -> Member | Reason:
     """Bind a member to where claims of its pods are allocated already."""
     node = member.node
     names = set()
     for selector in _selectors(pods, claims):
-        name = only_node(selector)
+        name = only_node_of(selector)
         if name:
             names.add(name)
         else:
-            node = replace(node, affinity=narrowed(node.affinity, selector))
+            node = replace(node, affinity=narrow_affinity(node.affinity, selector))
     if len(names) > 1:
         where = ", ".join(sorted(names))
         return Reason(
@@ -148,7 +154,7 @@ def _selectors(pods: Sequence[Pod], claims: Claims) -> Iterator[NodeSelector]:
             yield held.node_selector
 
 
-def _unnamed(member: Member) -> Member:
+def _without_claim_names(member: Member) -> Member:
     """Leave out which ResourceClaims they are: places say it."""
     claims = tuple(replace(claim, claim_name=None) for claim in member.claims)
     return replace(member, claims=claims)

@@ -21,8 +21,11 @@ from contracts.ids import NodeName
 from contracts.messages import PodRef
 from contracts.meta import ObjectMeta
 from contracts.names import FINALIZER, GATE, MANAGED, VOID
+from contracts.pods.node_affinity import NODE_AFFINITY, REQUIRED
 from contracts.workload import Pod
-from publisher.gangs.pins import narrowed
+
+_TERMS = "nodeSelectorTerms"
+_LISTS = ("matchExpressions", "matchFields")
 
 
 class Purpose(StrEnum):
@@ -86,10 +89,10 @@ def allocate(
 
 def reserve(claim: ResourceClaim, pods: Iterable[PodRef]) -> Patch:
     """Reserve an allocated claim for further pods."""
-    known = () if claim.status is None else claim.status.reserved_for
-    uids = {item.uid for item in known}
+    users = () if claim.status is None else claim.status.reserved_for
+    uids = {user.uid for user in users}
     more = [_consumer(pod) for pod in pods if pod.uid not in uids]
-    status = {"reservedFor": [*to_builtins(known), *more]}
+    status = {"reservedFor": [*to_builtins(users), *more]}
     return _of_claim(claim, Purpose.RESERVE, status=status)
 
 
@@ -124,7 +127,9 @@ def open_gate(pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> Patch
             "metadata": {**_identity(meta), "annotations": dict(annotations)},
             "spec": {
                 "schedulingGates": [gate for gate in gates if gate["name"] != GATE],
-                "affinity": narrowed(pod.spec.affinity, NodeSelector.of_node(node)),
+                "affinity": narrow_affinity(
+                    pod.spec.affinity, NodeSelector.of_node(node)
+                ),
             },
         },
         purpose=Purpose.OPEN,
@@ -158,3 +163,31 @@ def _identity(meta: ObjectMeta) -> dict[str, str]:
 
 def _consumer(pod: PodRef) -> dict[str, str]:
     return {"resource": "pods", "name": pod.name, "uid": pod.uid}
+
+
+def narrow_affinity(
+    affinity: Mapping[str, Any], selector: NodeSelector
+) -> dict[str, Any]:
+    """Narrow an affinity to where the selector holds as well.
+
+    A gated pod's required node affinity may be set, or its terms may ask for more;
+    terms are neither added nor taken away (KEP-3838). So what narrows goes into each
+    term: with a selector of one term their number stays. Idempotent: what a term says
+    already is not said twice.
+    """
+    of_nodes = dict(affinity.get(NODE_AFFINITY) or {})
+    required = (of_nodes.get(REQUIRED) or {}).get(_TERMS) or [{}]
+    selected = to_builtins(selector)[_TERMS]
+    terms = [_both(term, more) for term in required for more in selected]
+    return {**affinity, NODE_AFFINITY: {**of_nodes, REQUIRED: {_TERMS: terms}}}
+
+
+def _both(term: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the term that holds where both hold."""
+    both = dict(term)
+    for name in _LISTS:
+        present = list(term.get(name) or ())
+        new = [entry for entry in more.get(name, ()) if entry not in present]
+        if present or new:
+            both[name] = [*present, *new]
+    return both

@@ -1,4 +1,4 @@
-"""(decision, observed claims) -> the next write of each claim, or why none may be.
+"""(decision, observed claims) -> the next write of each claim, and then of each pod.
 
 A claim that is not allocated gets its finalizer, then its allocation; one that holds
 just what was decided is done, unless another holds the same device. The API server
@@ -20,12 +20,13 @@ from contracts.messages import (
     PodRef,
     SubmitGang,
 )
+from contracts.names import ATTEMPT, GANG_UID, INDEX, SOLVE
 from contracts.workload import Pod
 from publisher.errors import DecisionError
 from publisher.gangs import patches
 from publisher.gangs.claims import (
     is_prepared,
-    is_same,
+    is_same_allocation,
     reserved_uids,
 )
 from publisher.gangs.members import Owns
@@ -35,9 +36,9 @@ from publisher.gangs.view import (
     View,
     claim_keys,
     claims_of,
-    held_alone,
     is_gated,
     is_over,
+    list_exclusive_devices,
 )
 
 
@@ -53,12 +54,12 @@ class Assignment(Struct, frozen=True, kw_only=True):
     """By `namespace/name` of the ResourceClaim."""
 
     def alive(self, view: View) -> tuple[Pod, ...]:
-        """Give its pods that are there and not over."""
-        found = (view.pod_of(self.namespace, ref.name, ref.uid) for ref in self.pods)
-        return tuple(pod for pod in found if pod is not None and not is_over(pod))
+        """Return its pods that are there and not over."""
+        pods = (view.pod_of(self.namespace, ref.name, ref.uid) for ref in self.pods)
+        return tuple(pod for pod in pods if pod is not None and not is_over(pod))
 
 
-class ClaimPlan(Struct, frozen=True, kw_only=True):
+class ClaimWrites(Struct, frozen=True, kw_only=True):
     """Writes to do next, or reasons why the decision cannot be written."""
 
     patches: tuple[Patch, ...] = ()
@@ -68,7 +69,7 @@ class ClaimPlan(Struct, frozen=True, kw_only=True):
 def assignments_of(
     decision: GangAllocated, submission: SubmitGang
 ) -> tuple[Assignment, ...]:
-    """Say what was decided for the pods that were submitted.
+    """Return what was decided for the pods that were submitted.
 
     Raises:
         DecisionError: the decision names what was not submitted.
@@ -77,23 +78,23 @@ def assignments_of(
         member.name: [claim.name for claim in member.claims]
         for member in submission.gang.spec.members
     }
-    found = []
-    missing = {
+    assignments = []
+    undecided = {
         (name, index)
         for name, places in submission.places.items()
         for index in range(len(places))
     }
     for member in decision.members:
         places = submission.places.get(member.member, ())
-        if (member.member, member.index) not in missing:
+        if (member.member, member.index) not in undecided:
             reason = f"{member.member}/{member.index}: there is no such pod, or twice"
             raise DecisionError(decision.uid, reason)
-        missing.discard((member.member, member.index))
+        undecided.discard((member.member, member.index))
         place = places[member.index]
         if not place.pods:
             continue
         claims = tuple(_claims(decision, member, names[member.member], place))
-        found.append(
+        assignments.append(
             Assignment(
                 namespace=decision.namespace,
                 member=member.member,
@@ -103,21 +104,21 @@ def assignments_of(
                 claims=claims,
             )
         )
-    if missing:
-        name, index = min(missing)
+    if undecided:
+        name, index = min(undecided)
         raise DecisionError(decision.uid, f"{name}/{index}: nothing was decided for it")
-    return tuple(found)
+    return tuple(assignments)
 
 
 def plan_claims(
     assignments: Iterable[Assignment], view: View, owns: Owns, now: str
-) -> ClaimPlan:
+) -> ClaimWrites:
     """Plan the next write of every claim; nothing to write: all hold what they should.
 
     Claims of the pods that were allocated before are reserved for them as well.
     `now` is RFC 3339, whole seconds, UTC.
     """
-    found: list[Patch] = []
+    writes: list[Patch] = []
     refusals: list[str] = []
     joining: dict[str, list[PodRef]] = {}
     for assignment in assignments:
@@ -126,18 +127,37 @@ def plan_claims(
             refusals.append(f"node {assignment.node} is gone")
         for key, allocation in assignment.claims:
             users = [ref_of(pod) for pod in alive if key in claim_keys(pod).values()]
-            step = _step(key, allocation, users, view, now) if users else None
+            step = _plan_step(key, allocation, users, view, now) if users else None
             if isinstance(step, str):
                 refusals.append(step)
             elif step is not None:
-                found.append(step)
+                writes.append(step)
         for pod in filter(is_gated, alive):
-            for key in held_before(pod, assignment, view, owns):
+            for key in prior_claims_of(pod, assignment, view, owns):
                 joining.setdefault(key, []).append(ref_of(pod))
     if refusals:
-        return ClaimPlan(refusals=tuple(refusals))
-    found += _joins(joining, view)
-    return ClaimPlan(patches=tuple(found))
+        return ClaimWrites(refusals=tuple(refusals))
+    writes += _plan_joining(joining, view)
+    return ClaimWrites(patches=tuple(writes))
+
+
+def plan_gates(
+    decision: GangAllocated, assignments: Iterable[Assignment], view: View
+) -> Iterator[Patch]:
+    """Plan the one write of every pod that still waits: no gate, and a pin to its node.
+
+    Called only once every claim of the gang holds what was decided. A pod that is gone
+    is left out: whoever made it makes another, which waits at a gate of its own.
+    """
+    for assignment in assignments:
+        annotations = {
+            GANG_UID: decision.uid,
+            ATTEMPT: str(decision.attempt),
+            SOLVE: decision.solve,
+            INDEX: f"{assignment.member}/{assignment.index}",
+        }
+        for pod in filter(is_gated, assignment.alive(view)):
+            yield patches.open_gate(pod, assignment.node, annotations)
 
 
 def plan_prepare(keys: Iterable[str], view: View, owns: Owns) -> Iterator[Patch]:
@@ -150,13 +170,13 @@ def plan_prepare(keys: Iterable[str], view: View, owns: Owns) -> Iterator[Patch]
             yield patches.prepare(claim)
 
 
-def plan_afresh(pods: Sequence[Pod], view: View, owns: Owns) -> list[Patch]:
+def plan_fresh_start(pods: Sequence[Pod], view: View, owns: Owns) -> list[Patch]:
     """Plan to free what waiting pods hold for themselves; then their finalizers."""
     undo = list(plan_undo(pods, view))
     return undo or list(plan_prepare(claims_of(pods), view, owns))
 
 
-def held_before(
+def prior_claims_of(
     pod: Pod, assignment: Assignment, view: View, owns: Owns
 ) -> Iterator[str]:
     """Name the claims of ours that a pod has beside those that were decided."""
@@ -175,18 +195,18 @@ def ref_of(pod: Pod) -> PodRef:
 def _claims(
     decision: GangAllocated, member: MemberAllocated, names: list[str], place: Place
 ) -> Iterator[tuple[str, AllocationResult]]:
-    if sorted(item.claim for item in member.claims) != sorted(names):
+    if sorted(claim.claim for claim in member.claims) != sorted(names):
         reason = f"{member.member}/{member.index}: not each of its claims once"
         raise DecisionError(decision.uid, reason)
     if len(names) != len(place.claims):
         reason = f"{member.member}/{member.index}: its pods have other claims"
         raise DecisionError(decision.uid, reason)
-    for item in member.claims:
-        name = place.claims[names.index(item.claim)]
-        yield f"{decision.namespace}/{name}", item.allocation
+    for claim in member.claims:
+        name = place.claims[names.index(claim.claim)]
+        yield f"{decision.namespace}/{name}", claim.allocation
 
 
-def _joins(joining: Mapping[str, list[PodRef]], view: View) -> Iterator[Patch]:
+def _plan_joining(joining: Mapping[str, list[PodRef]], view: View) -> Iterator[Patch]:
     for key, refs in joining.items():
         claim = view.claim(key)
         if claim is None or claim.allocation is None:
@@ -195,9 +215,9 @@ def _joins(joining: Mapping[str, list[PodRef]], view: View) -> Iterator[Patch]:
             yield patches.reserve(claim, refs)
 
 
-def _step(
+def _plan_step(
     key: str,
-    wanted: AllocationResult,
+    decided: AllocationResult,
     users: list[PodRef],
     view: View,
     now: str,
@@ -205,23 +225,24 @@ def _step(
     claim = view.claim(key)
     if claim is None or claim.metadata.deletion_timestamp:
         return f"ResourceClaim {key} is gone"
-    taken = _taken(key, wanted, view)
+    taken = _find_holder(key, decided, view)
     if taken:
         return taken
     held = claim.allocation
     if held is None:
         if not is_prepared(claim):
             return patches.prepare(claim)
-        return patches.allocate(claim, wanted, users, now)
-    if not is_same(held, wanted):
+        return patches.allocate(claim, decided, users, now)
+    if not is_same_allocation(held, decided):
         return f"ResourceClaim {key} was allocated by somebody else"
     if {ref.uid for ref in users} <= reserved_uids(claim):
         return None
     return patches.reserve(claim, users)
 
 
-def _taken(key: str, wanted: AllocationResult, view: View) -> str:
-    for device in held_alone(wanted):
+def _find_holder(key: str, decided: AllocationResult, view: View) -> str:
+    """Say who holds a device that was decided for a claim; empty: nobody."""
+    for device in list_exclusive_devices(decided):
         others = view.holders(device) - {key}
         if others:
             return f"device {device} is held by ResourceClaim {min(others)}"

@@ -1,14 +1,16 @@
-"""What comes next for one group of pods: for each of its submissions, and new ones.
+"""What comes next for one group of pods: for each of its gangs, and new ones.
 
-A pod belongs to the newest submission that asked for it, and to none once that one is
-given up; pods that none takes care of are gathered until the gang is whole, then
-submitted. Pods that replace others, and those whose devices somebody freed before they
-ran, are submitted again by themselves. Pure.
+A pod belongs to the newest gang that asked for it, and to none once that one is given
+up; pods that none takes care of are gathered until the gang is whole, then submitted.
+Pods that replace others, and those whose devices somebody freed before they ran, are
+submitted again by themselves. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
 
 from contracts.gang import GangPhase
 from contracts.ids import GangUID
@@ -16,136 +18,148 @@ from contracts.messages import SubmitGang
 from contracts.names import GANG_UID
 from contracts.pods.members import group_connected
 from contracts.workload import Pod
-from publisher.gangs.gang_size import count_others
-from publisher.gangs.gather import Gathered, Ready, assemble, gang_uid
-from publisher.gangs.plan_claims import plan_afresh
-from publisher.gangs.plan_ended import (
-    cancelled,
-    elsewhere,
-    is_displaced,
-    plan_commanded,
-    plan_over,
-    plan_running,
-)
-from publisher.gangs.plan_repairs import plan_upkeep
-from publisher.gangs.plan_reserved import plan_hold, plan_late
-from publisher.gangs.plan_submitted import plan_submission
-from publisher.gangs.situation import (
+from publisher.gangs.context import (
     WAITING,
-    GangPlan,
-    Situation,
-    Standing,
+    GroupPlan,
+    PlanContext,
     StatusReport,
+    SubmittedGang,
 )
-from publisher.gangs.submissions import Submission
+from publisher.gangs.gang_size import count_others
+from publisher.gangs.gather import ReadyGang, UnsubmittedPods, assemble, gang_uid
+from publisher.gangs.plan_claims import plan_fresh_start
+from publisher.gangs.plan_finished import plan_commanded, plan_finished
+from publisher.gangs.plan_repairs import plan_repairs
+from publisher.gangs.plan_reserved import plan_reservation, plan_reserved
+from publisher.gangs.plan_running import (
+    is_displaced,
+    plan_running,
+    report_misplaced,
+)
+from publisher.gangs.plan_submitted import plan_submitted
+from publisher.gangs.readiness import NotReady
+from publisher.gangs.records import PodGangRecord
+from publisher.gangs.reports import report_cancelled
 from publisher.gangs.view import claim_keys, is_gated, is_over, uids_of
-from publisher.gangs.waiting import Waiting
 
 
-def plan_gang(situation: Situation) -> GangPlan:
+def plan_gang(context: PlanContext) -> GroupPlan:
     """Say what may be done now for the pods of a group."""
-    plan = GangPlan()
-    pods = situation.view.pods(situation.group)
-    plan_upkeep(pods, situation.view, plan)
-    kept, idle = _plan_known(situation, pods, plan)
-    gang = situation.view.gang(situation.group)
-    if gang is not None and gang.spec.hold and plan_hold(situation, gang, plan):
+    plan = GroupPlan()
+    view = context.view
+    pods = view.pods(context.group)
+    # First what needs no gang, then the gangs that were submitted.
+    plan_repairs(pods, view, plan)
+    kept, idle = _plan_submitted_gangs(context, pods, plan)
+    gang = view.gang(context.group)
+    if gang is not None and gang.spec.hold and plan_reservation(context, gang, plan):
         return plan
+    # Then the pods that none of them answers for: they are asked for anew.
     free = [pod for pod in pods if pod.metadata.uid not in kept and not is_over(pod)]
     waiting = [pod for pod in free if is_gated(pod)]
-    displaced = [
-        pod for pod in free if is_displaced(pod, situation.view, situation.owns)
-    ]
+    displaced = [pod for pod in free if is_displaced(pod, view, context.owns)]
     if waiting:
-        others = count_others(pods, waiting, idle, situation.submissions)
-        _plan_new(situation, waiting, plan, others=others)
+        others = count_others(pods, waiting, idle, context.records)
+        _plan_new(context, waiting, plan, others=others)
     for group in group_connected(displaced, lambda pod: claim_keys(pod).values()):
-        _plan_new(situation, group, plan, others=0, alone=True)
-    plan.told += elsewhere(situation, free)
-    if not pods and not situation.submissions and gang is not None:
-        plan.told.append(
-            StatusReport(
-                phase=WAITING, reason="PodsMissing", message="no pod is there yet"
-            )
+        _plan_new(context, group, plan, others=0, alone=True)
+    plan.reports += report_misplaced(context, free)
+    if not pods and not context.records and gang is not None:
+        message = "no pod is there yet"
+        plan.reports.append(
+            StatusReport(phase=WAITING, reason="PodsMissing", message=message)
         )
     return plan
 
 
-def _plan_known(
-    situation: Situation, pods: Sequence[Pod], plan: GangPlan
+# --- gangs that were submitted --------------------------------------------------------
+
+
+def _plan_submitted_gangs(
+    context: PlanContext, pods: Sequence[Pod], plan: GroupPlan
 ) -> tuple[set[str], set[str]]:
-    """Plan for all submissions; gives the uids of pods that they keep.
+    """Plan for all gangs of a group; returns the uids of pods that they keep.
 
     The second set is of those that wait for nothing any more.
     """
     kept: set[str] = set()
     idle: set[str] = set()
-    newest = _newest(situation.submissions)
-    late = []
-    for submission in situation.submissions:
-        if not submission.pods:
-            late.append(submission)
-            continue
-        standing = _standing(submission, pods, newest)
-        stays = _plan_one(situation, standing, plan) & uids_of(standing.pods)
-        kept |= stays
-        if submission.is_ending:
-            idle |= stays
-    finished = {s.uid for s in situation.submissions if s.is_finished}
+    newest = _newest_gang_by_pod(context.records)
+    # First those that name their pods.
+    for record in context.records:
+        if record.pods:
+            submitted = _gang_with_its_pods(record, pods, newest)
+            stay = _plan_one(context, submitted, plan) & uids_of(submitted.pods)
+            kept |= stay
+            if record.is_ending:
+                idle |= stay
+    # Then those that were submitted before their pods, decided ones before others:
+    # each may have the waiting pods that nobody has asked for before it.
+    reserved = [record for record in context.records if not record.pods]
+    finished = {record.uid for record in context.records if record.is_finished}
     asked = {uid for uid, owner in newest.items() if owner not in finished} | kept
-    for submission in sorted(late, key=lambda item: (item.in_force is None, item.uid)):
-        opened = [pod for pod in pods if _runs_for(pod, submission.uid)]
-        waiting = [
-            pod
-            for pod in pods
-            if is_gated(pod) and not is_over(pod)
-            if pod.metadata.uid not in asked | kept
-        ]
-        mine = [pod for pod in opened if pod.metadata.uid not in asked]
-        standing = Standing(
-            submission=submission,
-            pods=(*mine, *waiting),
-            runs=tuple(opened),
-            named=(),
-            late=True,
-        )
-        stays = plan_late(situation, standing, plan)
-        kept |= stays
-        if submission.is_ending:
-            idle |= stays
+    for record in sorted(reserved, key=lambda r: (r.in_force is None, r.uid)):
+        submitted = _gang_with_free_pods(record, pods, asked, asked | kept)
+        stay = plan_reserved(context, submitted, plan)
+        kept |= stay
+        if record.is_ending:
+            idle |= stay
     return kept, idle
 
 
 def _plan_one(
-    situation: Situation, standing: Standing, plan: GangPlan
+    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
 ) -> frozenset[str]:
-    submission = standing.submission
-    if submission.is_over:
-        return plan_over(situation, standing, plan)
-    if submission.is_open:
-        return plan_running(situation, standing, plan)
-    if submission.command is not None:
-        return plan_commanded(situation, standing, plan)
-    return plan_submission(situation, standing, plan)
+    record = submitted.record
+    if record.is_over:
+        return plan_finished(context, submitted, plan)
+    if record.is_open:
+        return plan_running(context, submitted, plan)
+    if record.command is not None:
+        return plan_commanded(context, submitted, plan)
+    return plan_submitted(context, submitted, plan)
 
 
-def _newest(submissions: Iterable[Submission]) -> dict[str, GangUID]:
-    """Say which submission each pod belongs to."""
-    found: dict[str, GangUID] = {}
-    for submission in sorted(submissions, key=lambda item: item.age):
-        found |= dict.fromkeys(submission.pods, submission.uid)
-    return found
+def _newest_gang_by_pod(records: Iterable[PodGangRecord]) -> dict[str, GangUID]:
+    """Map the uid of each pod to the gang that it belongs to."""
+    newest: dict[str, GangUID] = {}
+    for record in sorted(records, key=lambda record: record.age):
+        newest |= dict.fromkeys(record.pods, record.uid)
+    return newest
 
 
-def _standing(
-    submission: Submission, pods: Sequence[Pod], newest: dict[str, GangUID]
-) -> Standing:
-    named = [pod for pod in pods if pod.metadata.uid in submission.pods]
-    return Standing(
-        submission=submission,
-        pods=tuple(p for p in named if newest[p.metadata.uid] == submission.uid),
-        runs=tuple(pod for pod in pods if _runs_for(pod, submission.uid)),
-        named=tuple(named),
+def _gang_with_its_pods(
+    record: PodGangRecord, pods: Sequence[Pod], newest: dict[str, GangUID]
+) -> SubmittedGang:
+    requested = tuple(pod for pod in pods if pod.metadata.uid in record.pods)
+    return SubmittedGang(
+        record=record,
+        pods=tuple(p for p in requested if newest[p.metadata.uid] == record.uid),
+        opened=tuple(pod for pod in pods if _runs_for(pod, record.uid)),
+        requested=requested,
+    )
+
+
+def _gang_with_free_pods(
+    record: PodGangRecord, pods: Sequence[Pod], asked: set[str], taken: set[str]
+) -> SubmittedGang:
+    """Let a gang without pods of its own have those that nobody has taken.
+
+    Its own are those that it opened, unless another has `asked` for them since.
+    """
+    opened = tuple(pod for pod in pods if _runs_for(pod, record.uid))
+    own = (pod for pod in opened if pod.metadata.uid not in asked)
+    waiting = (
+        pod
+        for pod in pods
+        if is_gated(pod) and not is_over(pod) and pod.metadata.uid not in taken
+    )
+    return SubmittedGang(
+        record=record,
+        pods=(*own, *waiting),
+        opened=opened,
+        requested=(),
+        is_reserved=True,
     )
 
 
@@ -153,57 +167,59 @@ def _runs_for(pod: Pod, uid: GangUID) -> bool:
     return not is_gated(pod) and pod.metadata.annotations.get(GANG_UID) == uid
 
 
+# --- new gangs ------------------------------------------------------------------------
+
+
 def _plan_new(
-    situation: Situation,
+    context: PlanContext,
     pods: Sequence[Pod],
-    plan: GangPlan,
+    plan: GroupPlan,
     *,
     others: int,
     alone: bool = False,
 ) -> None:
-    view = situation.view
-    plan.patches += plan_afresh(pods, view, situation.owns)
-    generation, uid = _next(situation, pods)
-    if situation.forgotten(uid) is False:
-        plan.told.append(cancelled(pods))
+    """Submit pods once they are a whole gang, or say why not yet."""
+    view = context.view
+    plan.patches += plan_fresh_start(pods, view, context.owns)
+    generation, uid = _name_next(context, pods)
+    if context.forgotten(uid) is False:
+        plan.reports.append(report_cancelled(pods))
         return
-    gathered = Gathered(
+    unsubmitted = UnsubmittedPods(
         pods=tuple(pods),
         others=others,
         alone=alone,
-        gang=view.gang(situation.group),
+        gang=view.gang(context.group),
         generation=generation,
     )
-    found = assemble(gathered, view, situation.owns)
-    match found:
-        case Waiting(reason=reason, message=message):
-            told = StatusReport(
-                phase=WAITING, reason=reason, message=message, pods=gathered.pods
-            )
-            plan.told.append(told)
-        case Ready():
-            plan.messages.append(_submission(situation, uid, found))
-            plan.told.append(StatusReport(phase=GangPhase.PENDING, pods=gathered.pods))
+    gang = assemble(unsubmitted, view, context.owns)
+    report = StatusReport(phase=GangPhase.PENDING, pods=unsubmitted.pods)
+    match gang:
+        case NotReady(reason=reason, message=message):
+            report = replace(report, phase=WAITING, reason=reason, message=message)
+        case ReadyGang():
+            plan.messages.append(_submission(context, uid, gang))
+    plan.reports.append(report)
 
 
-def _next(situation: Situation, pods: Sequence[Pod]) -> tuple[int, GangUID]:
+def _name_next(context: PlanContext, pods: Sequence[Pod]) -> tuple[int, GangUID]:
     """Count how often these pods are asked for, and name the gang that they are then.
 
     It is named after its pods, so that two publishers submit the same.
     """
-    name, uids = str(situation.group), uids_of(pods)
-    ages = (s.age[0] for s in situation.submissions if not uids.isdisjoint(s.pods))
+    name, uids = str(context.group), uids_of(pods)
+    ages = (r.age[0] for r in context.records if not uids.isdisjoint(r.pods))
     generation = 1 + max(ages, default=0)
-    while situation.forgotten(uid := gang_uid(name, generation, uids)):
+    while context.forgotten(uid := gang_uid(name, generation, uids)):
         generation += 1
     return generation, uid
 
 
-def _submission(situation: Situation, uid: GangUID, ready: Ready) -> SubmitGang:
+def _submission(context: PlanContext, uid: GangUID, ready: ReadyGang) -> SubmitGang:
     return SubmitGang(
-        cluster=situation.cluster,
+        cluster=context.cluster,
         uid=uid,
         gang=ready.gang,
-        submitted_at=situation.now,
+        submitted_at=context.now,
         places=ready.places,
     )

@@ -15,13 +15,14 @@ from contracts.claim import ResourceClaim
 from contracts.gang import GangPhase
 from contracts.names import FINALIZER, MANAGED
 from contracts.workload import Pod
-from publisher.gangs.patches import Patch, prepare
-from publisher.gangs.situation import GangPlan, StatusReport
+from publisher.gangs.claims import reserved_uids
+from publisher.gangs.context import GroupPlan, StatusReport
+from publisher.gangs.patches import Patch, clear, prepare
 from publisher.gangs.view import (
     ENDED,
     View,
     claim_keys,
-    devices_alone,
+    exclusive_devices_of,
     is_gated,
     is_over,
 )
@@ -32,21 +33,39 @@ _COUNTED_BY = {("batch/v1", "Job"), ("apps/v1", "ReplicaSet")}
 """They do not miss a pod that ended, once it has no finalizer of theirs."""
 
 
-def plan_upkeep(pods: Sequence[Pod], view: View, plan: GangPlan) -> None:
+def plan_repairs(pods: Sequence[Pod], view: View, plan: GroupPlan) -> None:
     """Add what is to be done for pods that run or have ended."""
-    plan.patches += _finalizers(pods, view)
-    plan.told += _held_twice(pods, view)
+    plan.patches += _plan_finalizers(pods, view)
+    plan.reports += _report_held_twice(pods, view)
     for pod in pods:
-        key = _endless(pod, view)
+        key = _find_endless(pod, view)
         if not key:
             continue
         counted = _is_counted(pod)
-        plan.told.append(_finished(pod, key.partition("/")[2], counted=counted))
+        claim = key.partition("/")[2]
+        plan.reports.append(_report_finished(pod, claim, counted=counted))
         if counted:
             plan.removals.append(pod)
 
 
-def _finalizers(pods: Sequence[Pod], view: View) -> Iterator[Patch]:
+def plan_sweep(view: View) -> Iterator[Patch]:
+    """Plan to free claims that hold devices for nobody: of ours, used by none.
+
+    kube-scheduler strips a reservation of ours when a later step of its cycle fails and
+    leaves the allocation; nobody else frees it once the pods are gone.
+
+    What was just allocated may look like one for a moment, so the caller acts on what
+    is an orphan twice, in the same version.
+    """
+    for key, claim in view.claims():
+        if claim.allocation is None or MANAGED not in claim.metadata.annotations:
+            continue
+        used = any(not is_over(pod) for pod in view.users(key))
+        if not used and not reserved_uids(claim):
+            yield clear(claim)
+
+
+def _plan_finalizers(pods: Sequence[Pod], view: View) -> Iterator[Patch]:
     alive = [pod for pod in pods if not is_over(pod)]
     for key in sorted({key for pod in alive for key in claim_keys(pod).values()}):
         claim = view.claim(key)
@@ -60,18 +79,18 @@ def _lacks_finalizer(claim: ResourceClaim) -> bool:
     return ours and FINALIZER not in meta.finalizers and not meta.deletion_timestamp
 
 
-def _held_twice(pods: Sequence[Pod], view: View) -> Iterator[StatusReport]:
+def _report_held_twice(pods: Sequence[Pod], view: View) -> Iterator[StatusReport]:
     for pod in pods:
         if is_over(pod) or is_gated(pod):
             continue
         for key in claim_keys(pod).values():
-            for device in sorted(devices_alone(view.claim(key))):
+            for device in sorted(exclusive_devices_of(view.claim(key))):
                 others = view.holders(device) - {key}
                 if others:
-                    yield _conflict(pod, str(device), min(others))
+                    yield _report_conflict(pod, str(device), min(others))
 
 
-def _conflict(pod: Pod, device: str, other: str) -> StatusReport:
+def _report_conflict(pod: Pod, device: str, other: str) -> StatusReport:
     return StatusReport(
         phase=GangPhase.RUNNING,
         reason=HELD_TWICE,
@@ -80,13 +99,15 @@ def _conflict(pod: Pod, device: str, other: str) -> StatusReport:
     )
 
 
-def _endless(pod: Pod, view: View) -> str:
+def _find_endless(pod: Pod, view: View) -> str:
     """Name the claim that is written without end because of a pod; empty: none is."""
     meta = pod.metadata
     if pod.status.phase not in ENDED or meta.deletion_timestamp:
         return ""
     keys = claim_keys(pod).values()
-    return next((key for key in keys if view.turns.are_endless(key, meta.uid)), "")
+    return next(
+        (key for key in keys if view.reservation_flips.are_endless(key, meta.uid)), ""
+    )
 
 
 def _is_counted(pod: Pod) -> bool:
@@ -97,7 +118,7 @@ def _is_counted(pod: Pod) -> bool:
     )
 
 
-def _finished(pod: Pod, claim: str, *, counted: bool) -> StatusReport:
+def _report_finished(pod: Pod, claim: str, *, counted: bool) -> StatusReport:
     then = "it is deleted, its owner has counted it" if counted else "delete it"
     return StatusReport(
         phase=GangPhase.COMPLETED,

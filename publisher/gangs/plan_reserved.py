@@ -18,36 +18,33 @@ from contracts.messages import CancelGang, GangAllocated, GangRejected, SubmitGa
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
 from contracts.workload import Pod
-from publisher.gangs.bind_pods import bind_late
-from publisher.gangs.claims import is_same
-from publisher.gangs.patches import Patch
-from publisher.gangs.plan_claims import plan_afresh, plan_prepare
-from publisher.gangs.plan_ended import (
-    cancelled,
-    plan_commanded,
-    plan_over,
-    plan_running,
-)
-from publisher.gangs.plan_submitted import pending, plan_submission
-from publisher.gangs.rollback import plan_undo, plan_withdrawal
-from publisher.gangs.situation import (
+from publisher.gangs.bind_pods import bind_pods
+from publisher.gangs.claims import is_same_allocation
+from publisher.gangs.context import (
     WAITING,
-    GangPlan,
-    Situation,
-    Standing,
+    GroupPlan,
+    PlanContext,
     StatusReport,
+    SubmittedGang,
 )
-from publisher.gangs.submissions import Submission
+from publisher.gangs.patches import Patch
+from publisher.gangs.plan_claims import plan_fresh_start, plan_prepare
+from publisher.gangs.plan_finished import plan_commanded, plan_finished
+from publisher.gangs.plan_running import plan_running
+from publisher.gangs.plan_submitted import plan_submitted
+from publisher.gangs.readiness import NotReady
+from publisher.gangs.records import PodGangRecord
+from publisher.gangs.reports import report_cancelled, report_undecided
+from publisher.gangs.rollback import plan_undo, plan_withdrawal
 from publisher.gangs.view import View, claim_keys, claims_of, is_gated, uids_of
-from publisher.gangs.waiting import Waiting
 
 
-def plan_hold(situation: Situation, gang: Gang, plan: GangPlan) -> bool:
+def plan_reservation(context: PlanContext, gang: Gang, plan: GroupPlan) -> bool:
     """Submit a Gang object that takes its devices before its pods; False: it was."""
     meta = gang.metadata
     uid = GangUID(meta.uid)
-    known = any(item.uid == uid for item in situation.submissions)
-    if known or situation.forgotten(uid) is not None:
+    is_submitted = any(record.uid == uid for record in context.records)
+    if is_submitted or context.forgotten(uid) is not None:
         return False
     owner = OwnerReference(
         api_version=gang.api_version, kind=gang.kind, name=meta.name, uid=meta.uid
@@ -61,13 +58,13 @@ def plan_hold(situation: Situation, gang: Gang, plan: GangPlan) -> bool:
     )
     try:
         message = SubmitGang(
-            cluster=situation.cluster,
+            cluster=context.cluster,
             uid=uid,
             gang=Gang(metadata=named, spec=gang.spec),
-            submitted_at=situation.now,
+            submitted_at=context.now,
         )
     except ValueError as error:
-        plan.told.append(
+        plan.reports.append(
             StatusReport(phase=WAITING, reason="Invalid", message=f"the Gang: {error}")
         )
         return True
@@ -75,118 +72,123 @@ def plan_hold(situation: Situation, gang: Gang, plan: GangPlan) -> bool:
     return True
 
 
-def plan_late(
-    situation: Situation, standing: Standing, plan: GangPlan
+def plan_reserved(
+    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
 ) -> frozenset[str]:
-    """Add what comes next to the plan; gives the uids of pods that stay with it.
+    """Add what comes next to the plan; returns the uids of pods that stay with it.
 
     Its waiting pods are those of the group that nobody else has asked for.
     """
-    submission, opened = standing.submission, standing.runs
-    waiting = standing.waiting
-    if submission.is_open and not submission.is_over:
-        running = tuple(pod for pod in standing.pods if not is_gated(pod))
-        return plan_running(situation, replace(standing, pods=running), plan)
-    if submission.is_ending:
-        return _plan_ended(situation, standing, plan)
-    held = _is_held(situation, submission)
-    if _owner(submission) and not held and not opened:
-        steps = plan_withdrawal(standing, waiting, situation.view)
+    record, waiting = submitted.record, submitted.waiting
+    if record.is_open and not record.is_over:
+        running = tuple(pod for pod in submitted.pods if not is_gated(pod))
+        return plan_running(context, replace(submitted, pods=running), plan)
+    if record.is_ending:
+        return _plan_ended(context, submitted, plan)
+    is_gang_gone = _owner_uid(record) and not _is_held(context, record)
+    if is_gang_gone and not submitted.opened:
+        steps = plan_withdrawal(submitted, waiting, context.view)
         plan.patches += steps
         if not steps:
             reason = f"{PUBLISHER}the Gang object is gone"
-            address = situation.address(submission)
+            address = context.address(record)
             plan.messages.append(CancelGang(**address, reason=reason))
         return uids_of(waiting)
-    return _plan_bound(situation, standing, plan)
+    return _plan_bound(context, submitted, plan)
 
 
 def _plan_bound(
-    situation: Situation, standing: Standing, plan: GangPlan
+    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
 ) -> frozenset[str]:
     """Find the pods of a decision, and carry it out once all are there."""
-    submission, view, owns = standing.submission, situation.view, situation.owns
-    decision, message = submission.in_force, submission.submission
-    waiting = standing.waiting
+    record, view, owns = submitted.record, context.view, context.owns
+    decision, message = record.in_force, record.submission
+    waiting = submitted.waiting
     if decision is None or message is None:
-        plan.patches += plan_afresh(waiting, view, owns)
-        plan.told.append(pending(submission, waiting))
+        plan.patches += plan_fresh_start(waiting, view, owns)
+        plan.reports.append(report_undecided(record, waiting))
         return uids_of(waiting)
-    found = bind_late(
+    places = bind_pods(
         decision,
         message.gang,
-        opened=standing.runs,
-        waiting=standing.left,
+        opened=submitted.opened,
+        waiting=submitted.entitled,
         view=view,
         owns=owns,
     )
-    if isinstance(found, Waiting):
-        stray = _stray(decision, waiting, view)
+    if isinstance(places, NotReady):
+        stray = _plan_stray(decision, waiting, view)
         plan.patches += stray or plan_prepare(claims_of(waiting), view, owns)
-        plan.told.append(
+        plan.reports.append(
             StatusReport(
                 phase=GangPhase.DECIDED,
-                reason=found.reason,
-                message=f"its devices are held; {found.message}",
+                reason=places.reason,
+                message=f"its devices are held; {places.message}",
                 pods=waiting,
                 decision=decision,
             )
         )
         return uids_of(waiting)
-    bound = replace(submission, submission=replace(message, places=found))
-    here = (*standing.runs, *waiting)
-    pods = tuple(pod for pod in here if pod.metadata.uid in bound.pods)
-    return plan_submission(
-        situation, replace(standing, submission=bound, pods=pods, named=pods), plan
-    )
+    # From here on it is as if it had been submitted with these pods.
+    bound = replace(record, submission=replace(message, places=places))
+    there = (*submitted.opened, *waiting)
+    pods = tuple(pod for pod in there if pod.metadata.uid in bound.pods)
+    submitted = replace(submitted, record=bound, pods=pods, requested=pods)
+    return plan_submitted(context, submitted, plan)
 
 
 def _plan_ended(
-    situation: Situation, standing: Standing, plan: GangPlan
+    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
 ) -> frozenset[str]:
     """Leave nothing behind; pods of a gang that was ended are told so."""
-    submission, waiting = standing.submission, standing.waiting
-    before = len(plan.patches), len(plan.messages)
-    if submission.is_over:
-        plan_over(situation, standing, plan)
+    record, waiting = submitted.record, submitted.waiting
+    steps = len(plan.patches) + len(plan.messages)
+    if record.is_over:
+        plan_finished(context, submitted, plan)
     else:
-        plan_commanded(situation, standing, plan)
-    if (len(plan.patches), len(plan.messages)) != before or not submission.is_over:
+        plan_commanded(context, submitted, plan)
+    if len(plan.patches) + len(plan.messages) > steps or not record.is_over:
         return uids_of(waiting)
-    held = _is_held(situation, submission)
-    rejected = isinstance(submission.decision, GangRejected)
-    if held or (waiting and rejected):
-        plan.forget = [uid for uid in plan.forget if uid != submission.uid]
-    if rejected:
-        plan.told.append(pending(submission, waiting))
+    # While its Gang object is there the gang is remembered, or it would come again.
+    is_held = _is_held(context, record)
+    is_rejected = isinstance(record.decision, GangRejected)
+    if is_held or (waiting and is_rejected):
+        plan.forget = [uid for uid in plan.forget if uid != record.uid]
+    if is_rejected:
+        plan.reports.append(report_undecided(record, waiting))
         return uids_of(waiting)
-    if held and isinstance(submission.command, CancelGang):
-        plan.told.append(cancelled(waiting))
+    if is_held and isinstance(record.command, CancelGang):
+        plan.reports.append(report_cancelled(waiting))
         return uids_of(waiting)
     return frozenset()
 
 
-def _stray(decision: GangAllocated, pods: Sequence[Pod], view: View) -> list[Patch]:
+def _plan_stray(
+    decision: GangAllocated, pods: Sequence[Pod], view: View
+) -> list[Patch]:
     """Plan to free what waiting pods hold and what was not decided."""
     decided: dict[str, list[AllocationResult]] = {}
-    for item in (claim for member in decision.members for claim in member.claims):
-        decided.setdefault(item.claim, []).append(item.allocation)
+    for claim in (claim for member in decision.members for claim in member.claims):
+        decided.setdefault(claim.claim, []).append(claim.allocation)
     kept = set()
-    for name, key in (item for pod in pods for item in claim_keys(pod).items()):
-        claim = view.claim(key)
-        held = None if claim is None else claim.allocation
-        if held is not None and any(is_same(held, a) for a in decided.get(name, ())):
+    for name, key in (named for pod in pods for named in claim_keys(pod).items()):
+        there = view.claim(key)
+        held = None if there is None else there.allocation
+        if held is not None and any(
+            is_same_allocation(held, allocation) for allocation in decided.get(name, ())
+        ):
             kept.add(key)
     return [patch for patch in plan_undo(pods, view) if patch.key not in kept]
 
 
-def _owner(submission: Submission) -> str:
-    """Give the uid of the Gang object that a submission lives with; empty: none."""
-    message = submission.submission
+def _owner_uid(record: PodGangRecord) -> str:
+    """Return the uid of the Gang object that a gang lives with; empty: none."""
+    message = record.submission
     owners = () if message is None else message.gang.metadata.owner_references
-    return next((item.uid for item in owners if item.kind == "Gang"), "")
+    return next((owner.uid for owner in owners if owner.kind == "Gang"), "")
 
 
-def _is_held(situation: Situation, submission: Submission) -> bool:
-    gang = situation.view.gang(situation.group)
-    return gang is not None and gang.metadata.uid == _owner(submission) != ""
+def _is_held(context: PlanContext, record: PodGangRecord) -> bool:
+    """Whether the Gang object that a gang lives with is there."""
+    gang = context.view.gang(context.group)
+    return gang is not None and gang.metadata.uid == _owner_uid(record) != ""

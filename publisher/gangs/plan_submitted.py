@@ -1,6 +1,6 @@
 """What comes next for one submitted gang: claims, confirmation, gates, confirmation.
 
-Gives only what may be done now: no gate before every claim is written and confirmed,
+Plans only what may be done now: no gate before every claim is written and confirmed,
 no refusal before what was written is taken back. Everything follows from what is
 observed, so the publisher may end at any line and another go on. Once a gate is open
 there is no way back: what cannot be had is then asked for anew by itself. Pure.
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from contracts.allocation import Reason
 from contracts.gang import GangPhase
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import (
@@ -21,294 +21,300 @@ from contracts.messages import (
     AllocationWritten,
     CancelGang,
     GangAllocated,
-    GangPending,
-    GangRejected,
     GatesOpened,
     PodWritten,
 )
 from contracts.names import ATTEMPT
 from contracts.workload import Pod
 from publisher.errors import DecisionError
-from publisher.gangs.feasibility import fault_of, fault_of_place
+from publisher.gangs.context import (
+    SHOWN,
+    WAITING,
+    GroupPlan,
+    PlanContext,
+    StatusReport,
+    SubmittedGang,
+)
+from publisher.gangs.feasibility import find_fault, find_place_fault
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_claims import (
     Assignment,
     assignments_of,
     plan_claims,
+    plan_gates,
     plan_prepare,
 )
-from publisher.gangs.plan_gates import plan_gates
-from publisher.gangs.rollback import plan_undo, plan_withdrawal
-from publisher.gangs.situation import (
-    SHOWN,
-    WAITING,
-    GangPlan,
-    Situation,
-    Standing,
-    StatusReport,
-)
-from publisher.gangs.submissions import Submission
-from publisher.gangs.view import claim_keys, claims_of, is_gated, uids_of
+from publisher.gangs.records import PodGangRecord
+from publisher.gangs.reports import report_undecided
+from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
+from publisher.gangs.view import claim_keys, claims_of, is_gated
 from publisher.gangs.void_marks import is_void
 
 
-def plan_submission(
-    situation: Situation, standing: Standing, plan: GangPlan
+def plan_submitted(
+    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
 ) -> frozenset[str]:
-    """Add what comes next of a submission that is alive, and not open yet, to the plan.
+    """Add what comes next of a gang that is alive, and not open yet, to the plan.
 
-    Gives the uids of the pods that stay with it; others may be asked for again.
+    Returns the uids of the pods that stay with it; others may be asked for again.
     """
-    decision = standing.submission.in_force
+    decision = submitted.record.in_force
     refusal = ""
     assignments: tuple[Assignment, ...] = ()
     if decision is not None:
+        # First what speaks against the decision, whatever the pods and claims are.
         try:
-            assignments = _assignments(decision, standing.submission)
+            assignments = _assignments(decision, submitted.record)
         except DecisionError as error:
             refusal = error.reason
-        refusal = refusal or situation.refused(decision.uid, decision.attempt)
-        if any(is_void(p, decision.uid, decision.attempt) for p in standing.left):
-            refusal = refusal or "what was written of it is being taken back"
-    if standing.runs:
-        return _plan_rest(situation, standing, assignments, refusal, plan)
-    fault = fault_of(situation, standing, assignments)
-    if fault and standing.late:
-        told = StatusReport(
-            phase=WAITING,
-            reason="ClaimsTaken",
-            message=fault[:SHOWN],
-            pods=standing.waiting,
-            decision=decision,
+        refusal = refusal or context.refused(decision.uid, decision.attempt)
+        marked = (
+            is_void(pod, decision.uid, decision.attempt) for pod in submitted.entitled
         )
-        plan.told.append(told)
+        if any(marked):
+            refusal = refusal or "what was written of it is being taken back"
+    if submitted.opened:
+        return _plan_partly_open(context, submitted, assignments, refusal, plan)
+    # Then whether what was asked for can still be had: else nothing else matters.
+    fault = find_fault(context, submitted, assignments)
+    if fault and submitted.is_reserved:
+        plan.reports.append(_report_taken(submitted, decision, fault))
     elif fault:
-        _plan_given_up(situation, standing, fault, plan)
+        _plan_given_up(context, submitted, fault, plan)
     elif decision is None:
-        _plan_pending(situation, standing, plan)
+        _plan_undecided(context, submitted, plan)
     elif refusal:
-        _plan_refused(situation, standing, decision, refusal, plan)
+        _plan_refused(context, submitted, decision, refusal, plan)
     else:
-        _plan_decided(situation, standing, decision, assignments, plan)
-    return standing.submission.pods
+        _plan_decided(context, submitted, decision, assignments, plan)
+    return submitted.record.pods
 
 
-def withdrawn(standing: Standing, situation: Situation) -> frozenset[str]:
-    """Name the waiting pods that are no part of it any more, and hold nothing."""
-    uid = standing.submission.uid
-    out = [pod for pod in standing.waiting if is_void(pod, uid)]
-    held = {
-        patch.key
-        for patch in plan_undo(standing.waiting, situation.view, standing.gone)
-    }
-    return uids_of(pod for pod in out if held.isdisjoint(claim_keys(pod).values()))
-
-
-def pending(submission: Submission, pods: Sequence[Pod]) -> StatusReport:
-    """Say why a gang waits or was rejected."""
-    decision = submission.decision
-    phase = GangPhase.PENDING
-    reasons: tuple[Reason, ...] = ()
-    if isinstance(decision, GangRejected | GangPending):
-        reasons = decision.reasons
-    if isinstance(decision, GangRejected):
-        phase = GangPhase.REJECTED
-    said = submission.confirmation
-    if isinstance(said, AllocationRefused | AllocationLost) and not reasons:
-        reason, message = type(said).__name__, said.reason
-    elif reasons:
-        reason, message = str(reasons[0].rule), "; ".join(map(str, reasons))
-    else:
-        reason, message = "Undecided", "the solver has not decided yet"
+def _report_taken(
+    submitted: SubmittedGang, decision: GangAllocated | None, fault: str
+) -> StatusReport:
     return StatusReport(
-        phase=phase, reason=reason, message=message[:SHOWN], pods=tuple(pods)
+        phase=WAITING,
+        reason="ClaimsTaken",
+        message=fault[:SHOWN],
+        pods=submitted.waiting,
+        decision=decision,
     )
 
 
 def _plan_given_up(
-    situation: Situation, standing: Standing, fault: str, plan: GangPlan
+    context: PlanContext, submitted: SubmittedGang, fault: str, plan: GroupPlan
 ) -> None:
-    """Take everything back, then give the submission up."""
-    submission = standing.submission
-    steps = plan_withdrawal(standing, standing.waiting, situation.view)
+    """Take everything back, then give the gang up."""
+    steps = plan_withdrawal(submitted, submitted.waiting, context.view)
     plan.patches += steps
     if not steps:
         reason = f"{PUBLISHER}{fault}"[:SHOWN]
-        address = situation.address(submission)
+        address = context.address(submitted.record)
         plan.messages.append(CancelGang(**address, reason=reason))
 
 
-def _plan_pending(situation: Situation, standing: Standing, plan: GangPlan) -> None:
+def _plan_undecided(
+    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
+) -> None:
     """Wait for a decision with nothing left of the one before."""
-    waiting, view = standing.waiting, situation.view
-    steps = plan_withdrawal(standing, waiting, view, standing.submission.attempt)
-    plan.patches += steps or plan_prepare(claims_of(waiting), view, situation.owns)
-    plan.told.append(pending(standing.submission, standing.pods))
+    waiting, view, record = submitted.waiting, context.view, submitted.record
+    steps = plan_withdrawal(submitted, waiting, view, record.attempt)
+    plan.patches += steps or plan_prepare(claims_of(waiting), view, context.owns)
+    plan.reports.append(report_undecided(record, submitted.pods))
 
 
 def _plan_refused(
-    situation: Situation,
-    standing: Standing,
+    context: PlanContext,
+    submitted: SubmittedGang,
     decision: GangAllocated,
     refusal: str,
-    plan: GangPlan,
+    plan: GroupPlan,
 ) -> None:
     """Take all of an attempt back, then have the gang decided again."""
-    submission, attempt = standing.submission, decision.attempt
-    steps = plan_withdrawal(standing, standing.waiting, situation.view, attempt)
+    record, attempt = submitted.record, decision.attempt
+    steps = plan_withdrawal(submitted, submitted.waiting, context.view, attempt)
     plan.patches += steps
     if not steps:
-        kind = AllocationLost if submission.is_written else AllocationRefused
-        address, reason = situation.address(submission), refusal[:SHOWN]
+        kind = AllocationLost if record.is_written else AllocationRefused
+        address, reason = context.address(record), refusal[:SHOWN]
         plan.messages.append(kind(**address, attempt=attempt, reason=reason))
 
 
 def _plan_decided(
-    situation: Situation,
-    standing: Standing,
+    context: PlanContext,
+    submitted: SubmittedGang,
     decision: GangAllocated,
     assignments: Sequence[Assignment],
-    plan: GangPlan,
+    plan: GroupPlan,
 ) -> None:
-    """Write claims, say so, open gates: one of these at a time."""
-    submission, view = standing.submission, situation.view
-    claims = plan_claims(assignments, view, situation.owns, situation.now)
+    """Write claims, say so, open gates, say so: one of these at a time."""
+    record, view = submitted.record, context.view
+    claims = plan_claims(assignments, view, context.owns, context.now)
     if claims.refusals:
         refusal = "; ".join(claims.refusals)
-        _plan_refused(situation, standing, decision, refusal, plan)
+        _plan_refused(context, submitted, decision, refusal, plan)
         return
-    told = StatusReport(
-        phase=GangPhase.DECIDED, decision=decision, pods=standing.waiting
+    plan.reports.append(
+        StatusReport(phase=GangPhase.DECIDED, decision=decision, pods=submitted.waiting)
     )
-    plan.told.append(told)
     if claims.patches:
         plan.patches += _of_attempt(claims.patches, decision)
-    elif not submission.is_written:
-        plan.messages.append(_written(situation, standing, decision, assignments))
+    elif not record.is_written:
+        plan.messages.append(_confirm_written(context, record, decision, assignments))
     else:
         gates = _of_attempt(plan_gates(decision, assignments, view), decision)
         plan.patches += gates
         if not gates:
-            plan.messages.append(_opened(situation, submission, decision))
+            plan.messages.append(_confirm_open(context, record, decision))
 
 
-def _plan_rest(
-    situation: Situation,
-    standing: Standing,
+# --- once a gate is open --------------------------------------------------------------
+
+
+class _Places(Struct):
+    """The places of a gang some of whose gates are open, by what may become of them."""
+
+    good: list[Assignment] = []
+    """What was decided for them can be had."""
+    stuck: list[Pod] = []
+    """Pods at our gate that cannot get what was decided for them."""
+    lost: list[Pod] = []
+    """Pods beyond the gate that have lost it."""
+    faults: list[str] = []
+    """Why, of those that are lost."""
+
+
+def _plan_partly_open(
+    context: PlanContext,
+    submitted: SubmittedGang,
     assignments: Sequence[Assignment],
     refusal: str,
-    plan: GangPlan,
+    plan: GroupPlan,
 ) -> frozenset[str]:
-    """Finish what was begun: each place by itself, now that some gates are open."""
-    submission, view = standing.submission, situation.view
-    decision = submission.in_force
-    if decision is None or not _runs_by(decision, standing.runs):
-        return _plan_torn(situation, standing, plan)
-    good: list[Assignment] = []
-    stuck: list[Pod] = []
-    lost: list[Pod] = []
-    faults: list[str] = []
-    for item in assignments:
-        alive = item.alive(view)
-        waiting = [pod for pod in alive if is_gated(pod)]
-        fault = refusal if waiting else ""
-        fault = fault or _fault(situation, standing, item)
-        if any(is_void(pod, submission.uid) for pod in waiting):
-            fault = fault or "withdrawn"
-        if not fault:
-            good.append(item)
-        elif waiting:
-            stuck += waiting
-        else:
-            lost += alive
-            faults.append(fault)
-    steps = plan_withdrawal(standing, stuck, view)
-    claims = plan_claims(good, view, situation.owns, situation.now)
+    """Finish what was begun: each place by itself, now that some gates are open.
+
+    `refusal` says why nothing of the decision may be written any more; empty: it may.
+    """
+    record, view = submitted.record, context.view
+    decision = record.in_force
+    if decision is None or not _run_by(decision, submitted.opened):
+        # Its pods began to run by an attempt that does not count any more.
+        fault = "its pods run by another attempt"
+        _plan_given_up(context, submitted, fault, plan)
+        return record.pods - find_withdrawn(submitted, view)
+    places = _sort_places(context, submitted, assignments, refusal)
+    # First take back what stuck pods hold, while the good ones get their claims.
+    steps = plan_withdrawal(submitted, places.stuck, view)
+    claims = plan_claims(places.good, view, context.owns, context.now)
     steps += _of_attempt(claims.patches, decision)
-    if not steps and not submission.is_written:
-        plan.messages.append(_written(situation, standing, decision, good))
+    # Then confirm the claims, open the gates that are left, and confirm that.
+    if not steps and not record.is_written:
+        plan.messages.append(_confirm_written(context, record, decision, places.good))
     elif not claims.patches:
-        gates = _of_attempt(plan_gates(decision, good, view), decision)
+        gates = _of_attempt(plan_gates(decision, places.good, view), decision)
         steps += gates
         if not steps:
-            plan.messages.append(_opened(situation, submission, decision))
+            plan.messages.append(_confirm_open(context, record, decision))
     plan.patches += steps
-    plan.told.append(
+    plan.reports.append(
         StatusReport(
             phase=GangPhase.WRITTEN,
-            reason="PlacementLost" if lost else "",
-            message="; ".join(faults)[:SHOWN],
-            pods=tuple(lost),
+            reason="PlacementLost" if places.lost else "",
+            message="; ".join(places.faults)[:SHOWN],
+            pods=tuple(places.lost),
             decision=decision,
         )
     )
-    return submission.pods - withdrawn(standing, situation)
+    return record.pods - find_withdrawn(submitted, view)
 
 
-def _plan_torn(
-    situation: Situation, standing: Standing, plan: GangPlan
-) -> frozenset[str]:
-    """End a gang whose pods began to run by an attempt that does not count."""
-    submission = standing.submission
-    _plan_given_up(situation, standing, "its pods run by another attempt", plan)
-    return submission.pods - withdrawn(standing, situation)
+def _sort_places(
+    context: PlanContext,
+    submitted: SubmittedGang,
+    assignments: Iterable[Assignment],
+    refusal: str,
+) -> _Places:
+    """Sort places by whether they can have what was decided for them."""
+    places = _Places()
+    for assignment in assignments:
+        alive = assignment.alive(context.view)
+        waiting = [pod for pod in alive if is_gated(pod)]
+        fault = refusal if waiting else ""
+        fault = fault or _find_assignment_fault(context, submitted, assignment)
+        if any(is_void(pod, submitted.record.uid) for pod in waiting):
+            fault = fault or "withdrawn"
+        if not fault:
+            places.good.append(assignment)
+        elif waiting:
+            places.stuck += waiting
+        else:
+            places.lost += alive
+            places.faults.append(fault)
+    return places
 
 
-def _runs_by(decision: GangAllocated, pods: Iterable[Pod]) -> bool:
+def _run_by(decision: GangAllocated, pods: Iterable[Pod]) -> bool:
     attempt = str(decision.attempt)
     return all(pod.metadata.annotations.get(ATTEMPT) == attempt for pod in pods)
 
 
-def _fault(situation: Situation, standing: Standing, item: Assignment) -> str:
-    message = standing.submission.submission
+def _find_assignment_fault(
+    context: PlanContext, submitted: SubmittedGang, assignment: Assignment
+) -> str:
+    """Say why one place cannot have what was decided for it; empty: it can."""
+    message = submitted.record.submission
     if message is None:
         return ""
-    place = message.places[item.member][item.index]
-    member = next(m for m in message.gang.spec.members if m.name == item.member)
-    fault = fault_of_place(situation, standing, member, place, item)
-    found = plan_claims((item,), situation.view, situation.owns, situation.now)
-    return fault or "; ".join(found.refusals)
+    place = message.places[assignment.member][assignment.index]
+    member = next(m for m in message.gang.spec.members if m.name == assignment.member)
+    fault = find_place_fault(context, submitted, member, place, assignment)
+    claims = plan_claims((assignment,), context.view, context.owns, context.now)
+    return fault or "; ".join(claims.refusals)
+
+
+# --- what both need -------------------------------------------------------------------
 
 
 def _assignments(
-    decision: GangAllocated, submission: Submission
+    decision: GangAllocated, record: PodGangRecord
 ) -> tuple[Assignment, ...]:
-    if submission.submission is None:
+    if record.submission is None:
         raise DecisionError(decision.uid, "there is no submission")
-    return assignments_of(decision, submission.submission)
+    return assignments_of(decision, record.submission)
 
 
 def _of_attempt(patches: Iterable[Patch], decision: GangAllocated) -> list[Patch]:
-    """Say whose decision writes carry out."""
+    """Note on writes whose decision they carry out."""
     uid, attempt = decision.uid, decision.attempt
     return [replace(patch, gang=uid, attempt=attempt) for patch in patches]
 
 
-def _opened(
-    situation: Situation, submission: Submission, decision: GangAllocated
+def _confirm_open(
+    context: PlanContext, record: PodGangRecord, decision: GangAllocated
 ) -> GatesOpened:
-    address = situation.address(submission)
+    address = context.address(record)
     return GatesOpened(**address, attempt=decision.attempt, state=0)
 
 
-def _written(
-    situation: Situation,
-    standing: Standing,
+def _confirm_written(
+    context: PlanContext,
+    record: PodGangRecord,
     decision: GangAllocated,
     assignments: Iterable[Assignment],
 ) -> AllocationWritten:
     """Name the pods and claims that the decision became."""
     pods = tuple(
         PodWritten(
-            member=item.member,
-            index=item.index,
+            member=assignment.member,
+            index=assignment.index,
             pod=pod.metadata.name,
             claims={
                 name: key.partition("/")[2] for name, key in claim_keys(pod).items()
             },
         )
-        for item in assignments
-        for pod in item.alive(situation.view)
+        for assignment in assignments
+        for pod in assignment.alive(context.view)
     )
-    address = situation.address(standing.submission)
+    address = context.address(record)
     return AllocationWritten(**address, attempt=decision.attempt).naming(pods)

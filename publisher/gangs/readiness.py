@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from contracts.claim import ResourceClaim
 from contracts.workload import Pod
 from publisher.gangs.claims import MOST_RESERVED, reserved_uids
@@ -21,10 +23,17 @@ from publisher.gangs.view import (
     is_over,
     uids_of,
 )
-from publisher.gangs.waiting import Waiting
 
 
-def missing(pods: Sequence[Pod], view: View) -> Waiting | None:
+class NotReady(Struct, frozen=True, kw_only=True):
+    """Why pods are not submitted yet: what is still to come, or to be put right."""
+
+    reason: str
+    """One word for their author, such as `PodsMissing`."""
+    message: str
+
+
+def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
     """Name a claim that is not there, or on its way out."""
     for pod in pods:
         for name, key in _needed(pod):
@@ -35,13 +44,13 @@ def missing(pods: Sequence[Pod], view: View) -> Waiting | None:
                 text = f"ResourceClaim {claim.metadata.name} is being deleted"
             else:
                 continue
-            return Waiting(
+            return NotReady(
                 reason="ClaimsMissing", message=f"pod {pod.metadata.name}: {text}"
             )
     return None
 
 
-def not_free(pods: Sequence[Pod], view: View, owns: Owns) -> Waiting | None:
+def find_contention(pods: Sequence[Pod], view: View, owns: Owns) -> NotReady | None:
     """Name a claim that these pods cannot ask for or share now; all claims exist."""
     asking = uids_of(pods)
     users_of: dict[str, list[Pod]] = {}
@@ -53,37 +62,39 @@ def not_free(pods: Sequence[Pod], view: View, owns: Owns) -> Waiting | None:
         claim = view.claim(key)
         if claim is None or not owns(claim):
             continue
-        found = (
-            _contended(key, users, asking, view)
+        conflict = (
+            _find_rival(key, users, asking, view)
             if claim.allocation is None
-            else _kept(key, claim, asking, view)
+            else _find_leftover(key, claim, asking, view)
         )
         reserved = reserved_uids(claim) | uids_of(users)
-        if found is None and len(reserved) > MOST_RESERVED:
-            found = Waiting(
+        if conflict is None and len(reserved) > MOST_RESERVED:
+            conflict = NotReady(
                 reason="TooManyUsers",
                 message=f"{len(reserved)} pods would use ResourceClaim {key}; a claim "
                 f"is for {MOST_RESERVED} at most",
             )
-        if found is not None:
-            return found
+        if conflict is not None:
+            return conflict
     return None
 
 
 def _needed(pod: Pod) -> Iterator[tuple[str, str]]:
-    """Give the name and key of each claim of a pod; no key: it is to be generated."""
-    known = claim_keys(pod)
+    """Go through a pod's claims by name and key; no key: it is to be generated."""
+    keys = claim_keys(pod)
     statuses = pod.status.resource_claim_statuses
-    needless = {item.name for item in statuses if item.resource_claim_name is None}
-    for item in pod.spec.resource_claims:
-        if item.name not in needless:
-            name = item.resource_claim_name or f"{item.name} (generated)"
-            yield name, known.get(item.name, "")
+    needless = {
+        status.name for status in statuses if status.resource_claim_name is None
+    }
+    for claim in pod.spec.resource_claims:
+        if claim.name not in needless:
+            name = claim.resource_claim_name or f"{claim.name} (generated)"
+            yield name, keys.get(claim.name, "")
 
 
-def _contended(
+def _find_rival(
     key: str, users: Sequence[Pod], asking: frozenset[str], view: View
-) -> Waiting | None:
+) -> NotReady | None:
     """Let one gang ask for a free claim: pods without a gate first, then by group.
 
     Those are pinned to their nodes already.
@@ -99,12 +110,12 @@ def _contended(
     return None
 
 
-def _kept(
+def _find_leftover(
     key: str, claim: ResourceClaim, asking: frozenset[str], view: View
-) -> Waiting | None:
+) -> NotReady | None:
     """Wait while a claim holds something for pods that do not run."""
     if is_leftover(key, asking, view):
-        return Waiting(
+        return NotReady(
             reason="ClaimsHeld",
             message=f"ResourceClaim {key} still holds devices that were given up",
         )
@@ -119,10 +130,10 @@ def _kept(
     return None
 
 
-def _shared(key: str, other: Pod) -> Waiting:
+def _shared(key: str, other: Pod) -> NotReady:
     group = group_of(other)
     whose = "another gang" if group.lone else f"gang {group}"
-    return Waiting(
+    return NotReady(
         reason="ClaimShared",
         message=f"ResourceClaim {key} is asked for with pod {other.metadata.name} of "
         f"{whose}: waits until that pod may run",

@@ -13,10 +13,17 @@ from contracts.names import MANAGED
 from contracts.workload import Pod
 from publisher.gangs import patches
 from publisher.gangs.claims import reserved_uids
+from publisher.gangs.context import SubmittedGang
 from publisher.gangs.patches import Patch
-from publisher.gangs.situation import Standing
-from publisher.gangs.view import View, claims_of, is_gated, is_over, uids_of
-from publisher.gangs.void_marks import is_void, marked
+from publisher.gangs.view import (
+    View,
+    claim_keys,
+    claims_of,
+    is_gated,
+    is_over,
+    uids_of,
+)
+from publisher.gangs.void_marks import add_void_mark, is_void
 
 
 def is_leftover(key: str, waiting: Collection[str], view: View) -> bool:
@@ -32,21 +39,23 @@ def is_leftover(key: str, waiting: Collection[str], view: View) -> bool:
 
 
 def plan_withdrawal(
-    standing: Standing, pods: Sequence[Pod], view: View, attempt: int | None = None
+    submitted: SubmittedGang,
+    pods: Sequence[Pod],
+    view: View,
+    attempt: int | None = None,
 ) -> list[Patch]:
-    """Plan what takes an attempt (None: all of a submission) back from waiting pods.
+    """Plan what takes an attempt (None: all of a gang) back from waiting pods.
 
     Nothing to do: nothing is held for them, and nobody will open their gates for it.
     """
-    submission = standing.submission
-    freed = list(plan_undo(pods, view, standing.gone))
-    if not freed and not submission.was_written:
+    record = submitted.record
+    freed = list(plan_undo(pods, view, submitted.gone_uids))
+    if not freed and not record.was_written:
         return []
-    uid = submission.uid
     marks = [
-        patches.withdraw(pod, marked(pod, uid, attempt))
+        patches.withdraw(pod, add_void_mark(pod, record.uid, attempt))
         for pod in pods
-        if not is_void(pod, uid, attempt)
+        if not is_void(pod, record.uid, attempt)
     ]
     return marks or freed
 
@@ -55,9 +64,20 @@ def plan_undo(
     pods: Iterable[Pod], view: View, gone: Collection[str] = ()
 ) -> Iterator[Patch]:
     """Plan to free what is held for these waiting pods alone, or with pods now gone."""
-    found = tuple(pods)
-    waiting = uids_of(found) | set(gone)
-    for key in sorted(set(claims_of(found))):
+    pods = tuple(pods)
+    waiting = uids_of(pods) | set(gone)
+    for key in sorted(set(claims_of(pods))):
         claim = view.claim(key)
         if claim is not None and is_leftover(key, waiting, view):
             yield patches.clear(claim)
+
+
+def find_withdrawn(submitted: SubmittedGang, view: View) -> frozenset[str]:
+    """Return the waiting pods that are no part of a gang any more, and hold nothing."""
+    uid, waiting = submitted.record.uid, submitted.waiting
+    held = {patch.key for patch in plan_undo(waiting, view, submitted.gone_uids)}
+    return uids_of(
+        pod
+        for pod in waiting
+        if is_void(pod, uid) and held.isdisjoint(claim_keys(pod).values())
+    )

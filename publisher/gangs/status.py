@@ -17,8 +17,8 @@ from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.names import GATE
 from contracts.workload import Pod
+from publisher.gangs.context import WAITING, StatusReport
 from publisher.gangs.plan_repairs import FINISHED, HELD_TWICE
-from publisher.gangs.situation import WAITING, StatusReport
 from publisher.gangs.view import is_gated, is_over
 
 GANG = "Gang"
@@ -58,7 +58,7 @@ class Note(Struct, frozen=True, kw_only=True):
     """It says what happened, not what holds."""
 
 
-def gang_status(
+def make_gang_status(
     gang: Gang,
     told: Sequence[StatusReport],
     pods: Sequence[Pod],
@@ -100,7 +100,7 @@ def is_past(pods: Sequence[Pod], known: Mapping[str, Any]) -> bool:
     return not pods and known.get("phase") == GangPhase.COMPLETED
 
 
-def notes(told: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
+def list_notes(told: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
     """Say what to tell: every pod why it waits, the Gang what became of it."""
     for item in told:
         if gang is not None and item.phase == GangPhase.RUNNING and item.decision:

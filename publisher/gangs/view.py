@@ -20,7 +20,7 @@ from contracts.gang import Gang
 from contracts.ids import DeviceID
 from contracts.names import GANG, GANG_UID, GATE
 from contracts.workload import Pod
-from publisher.gangs.turns import Turns
+from publisher.gangs.claims import reserved_uids
 
 _GONE = 10_000
 """So many uids of deleted objects are remembered: a late answer must not revive one."""
@@ -28,6 +28,8 @@ _ORDERED = 50_000
 """So many names of pods keep their places in the order."""
 _NUMBERS = re.compile(r"(\d+)")
 ENDED = ("Succeeded", "Failed")
+ENDLESS = 20
+"""So many changes of one reservation are nobody's wish."""
 _Object = Pod | ResourceClaim | Gang
 
 
@@ -40,6 +42,35 @@ class GroupKey(Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+class ReservationFlips:
+    """How often claims lost and found reservations: so an endless loop is noticed.
+
+    kube-controller-manager takes the reservation of a pod that has ended from a claim
+    that others still use, and gives it back, without end
+    (kubernetes/kubernetes#141274; this can go once no supported release does so). That
+    one comes and goes a few times is ordinary.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, dict[str, int]] = {}
+
+    def apply(
+        self, key: str, before: ResourceClaim | None, after: ResourceClaim | None
+    ) -> None:
+        """Compare two versions of a claim (None: it is not there)."""
+        if after is None or after.allocation is None:
+            self._counts.pop(key, None)
+            return
+        was_reserved = frozenset() if before is None else reserved_uids(before)
+        for uid in was_reserved ^ reserved_uids(after):
+            counts = self._counts.setdefault(key, {})
+            counts[uid] = counts.get(uid, 0) + 1
+
+    def are_endless(self, key: str, uid: str) -> bool:
+        """Whether a claim goes on losing and finding its reservation for somebody."""
+        return self._counts.get(key, {}).get(uid, 0) >= ENDLESS
 
 
 class View:
@@ -58,7 +89,7 @@ class View:
         """Keys of our pods that are on no node yet."""
         self._nodes: set[str] = set()
         self._gone: OrderedDict[str, None] = OrderedDict()
-        self.turns = Turns()
+        self.reservation_flips = ReservationFlips()
         """Reservations of claims that come and go."""
 
     # --- what is there --------------------------------------------------------------
@@ -72,16 +103,16 @@ class View:
                 yield key
 
     def pods(self, group: GroupKey) -> tuple[Pod, ...]:
-        """Give our pods of a group, in the order of the numbers in their names."""
-        found = [self._pods[key] for key in self._groups.get(group, ())]
-        return tuple(sorted(found, key=lambda pod: _natural(pod.metadata.name)))
+        """Return our pods of a group, in the order of the numbers in their names."""
+        pods = [self._pods[key] for key in self._groups.get(group, ())]
+        return tuple(sorted(pods, key=lambda pod: _natural(pod.metadata.name)))
 
     def gang(self, group: GroupKey) -> Gang | None:
-        """Give the Gang object of a group."""
+        """Return the Gang object of a group."""
         return None if group.lone else self._gangs.get(str(group))
 
     def claim(self, key: str) -> ResourceClaim | None:
-        """Give a claim by `namespace/name`."""
+        """Return a claim by `namespace/name`."""
         return self._claims.get(key)
 
     def claims(self) -> Iterator[tuple[str, ResourceClaim]]:
@@ -89,16 +120,16 @@ class View:
         return iter(self._claims.items())
 
     def pod(self, key: str) -> Pod | None:
-        """Give one of our pods by `namespace/name`."""
+        """Return one of our pods by `namespace/name`."""
         return self._pods.get(key)
 
     def pod_of(self, namespace: str, name: str, uid: str) -> Pod | None:
-        """Give one of our pods, unless another has its name now."""
+        """Return one of our pods, unless another has its name now."""
         pod = self._pods.get(f"{namespace}/{name}")
         return None if pod is None or pod.metadata.uid != uid else pod
 
     def users(self, claim: str) -> tuple[Pod, ...]:
-        """Give our pods that use a claim."""
+        """Return our pods that use a claim."""
         return tuple(self._pods[key] for key in sorted(self._users.get(claim, ())))
 
     def holders(self, device: DeviceID) -> frozenset[str]:
@@ -111,17 +142,17 @@ class View:
 
     def has(self, kind: str, key: str, uid: str, version: str = "") -> bool:
         """Whether just this pod of ours, or this claim, is there (in this version)."""
-        found = self._pods.get(key) if kind == "Pod" else self._claims.get(key)
-        if found is None or found.metadata.uid != uid:
+        there = self._pods.get(key) if kind == "Pod" else self._claims.get(key)
+        if there is None or there.metadata.uid != uid:
             return False
-        return version in ("", found.metadata.resource_version)
+        return version in ("", there.metadata.resource_version)
 
     # --- changes --------------------------------------------------------------------
 
     def apply_pod(
         self, key: str, pod: Pod | None, uid: str = ""
     ) -> frozenset[GroupKey]:
-        """Take a pod in; gives its group and those that share claims with it.
+        """Take a pod in; returns its group and those that share claims with it.
 
         None: the pod with that uid is gone; without a uid, whichever is there.
         """
@@ -146,16 +177,16 @@ class View:
     def apply_claim(
         self, key: str, claim: ResourceClaim | None, uid: str = ""
     ) -> frozenset[GroupKey]:
-        """Take a claim in (None: it is gone); gives the groups concerned.
+        """Take a claim in (None: it is gone); returns the groups concerned.
 
         They are those that use it or any other claim of the same device.
         """
         before = self._claims.get(key)
         if not self._is_news(before, claim, uid):
             return frozenset()
-        self.turns.apply(key, before, claim)
+        self.reservation_flips.apply(key, before, claim)
         concerned = {key}
-        for device in devices_alone(before):
+        for device in exclusive_devices_of(before):
             holders = self._holders[device]
             holders.discard(key)
             concerned |= holders
@@ -165,7 +196,7 @@ class View:
             self._claims.pop(key, None)
         else:
             self._claims[key] = claim
-        for device in devices_alone(claim):
+        for device in exclusive_devices_of(claim):
             holders = self._holders.setdefault(device, set())
             holders.add(key)
             concerned |= holders
@@ -175,7 +206,7 @@ class View:
     def apply_gang(
         self, key: str, gang: Gang | None, uid: str = ""
     ) -> frozenset[GroupKey]:
-        """Take a Gang object in (None: it is gone); gives the groups concerned."""
+        """Take a Gang object in (None: it is gone); returns the groups concerned."""
         before = self._gangs.get(key)
         if not self._is_news(before, gang, uid):
             return frozenset()
@@ -183,11 +214,11 @@ class View:
             self._gangs.pop(key, None)
         else:
             self._gangs[key] = gang
-        known = gang or before
-        return frozenset() if known is None else frozenset({group_of_gang(known)})
+        either = gang or before
+        return frozenset() if either is None else frozenset({group_of_gang(either)})
 
     def apply_node(self, name: str, *, is_there: bool) -> frozenset[GroupKey]:
-        """Take in that a node is there, or is gone; gives the groups concerned.
+        """Take in that a node is there, or is gone; returns the groups concerned.
 
         They are those whose pods are on no node yet: one may be pinned to this.
         """
@@ -201,8 +232,9 @@ class View:
 
     def _neighbours(self, pod: Pod) -> set[GroupKey]:
         """Name the groups of a pod and of those that share claims with it."""
-        users = (self.users(claim) for claim in claim_keys(pod).values())
-        return {group_of(pod)} | {group_of(user) for found in users for user in found}
+        keys = claim_keys(pod).values()
+        users = (user for key in keys for user in self.users(key))
+        return {group_of(pod), *map(group_of, users)}
 
     def _forget_pod(self, key: str, pod: Pod) -> None:
         del self._pods[key]
@@ -219,7 +251,7 @@ class View:
                 del self._users[claim]
 
     def _is_news(self, before: _Object | None, after: _Object | None, uid: str) -> bool:
-        """Say whether nothing newer is known; remember what is gone.
+        """Whether nothing newer is known; remember what is gone.
 
         An object may be read under its name while the watch still has to say that those
         before it are gone: that is not said of the new one.
@@ -258,19 +290,19 @@ def is_over(pod: Pod) -> bool:
 
 
 def uids_of(pods: Iterable[Pod]) -> frozenset[str]:
-    """Give the uids of pods."""
+    """Return the uids of pods."""
     return frozenset(pod.metadata.uid for pod in pods)
 
 
 def group_of(pod: Pod) -> GroupKey:
-    """Say which pods this one is looked at with."""
+    """Return the pods that this one is looked at with."""
     meta = pod.metadata
     name = meta.labels.get(GANG, "")
     return GroupKey(meta.namespace, name or meta.name, lone=not name)
 
 
 def group_of_gang(gang: Gang) -> GroupKey:
-    """Say which pods belong to a Gang object."""
+    """Return the pods that belong to a Gang object."""
     return GroupKey(gang.metadata.namespace, gang.metadata.name)
 
 
@@ -280,15 +312,15 @@ def claim_keys(pod: Pod) -> dict[str, str]:
     The name of a generated claim stands in the pod's status, and nowhere else.
     """
     generated = {
-        item.name: item.resource_claim_name or ""
-        for item in pod.status.resource_claim_statuses
+        status.name: status.resource_claim_name or ""
+        for status in pod.status.resource_claim_statuses
     }
-    found = {}
+    keys = {}
     for claim in pod.spec.resource_claims:
         name = claim.resource_claim_name or generated.get(claim.name, "")
         if name:
-            found[claim.name] = f"{pod.metadata.namespace}/{name}"
-    return found
+            keys[claim.name] = f"{pod.metadata.namespace}/{name}"
+    return keys
 
 
 def claims_of(pods: Iterable[Pod]) -> list[str]:
@@ -296,18 +328,18 @@ def claims_of(pods: Iterable[Pod]) -> list[str]:
     return [key for pod in pods for key in claim_keys(pod).values()]
 
 
-def devices_alone(claim: ResourceClaim | None) -> frozenset[DeviceID]:
-    """Give the devices that a claim holds alone."""
+def exclusive_devices_of(claim: ResourceClaim | None) -> frozenset[DeviceID]:
+    """Return the devices that a claim holds alone."""
     if claim is None or claim.allocation is None:
         return frozenset()
-    return frozenset(held_alone(claim.allocation))
+    return frozenset(list_exclusive_devices(claim.allocation))
 
 
-def held_alone(allocation: AllocationResult) -> Iterator[DeviceID]:
+def list_exclusive_devices(allocation: AllocationResult) -> Iterator[DeviceID]:
     """Go through the devices that nobody else may hold beside an allocation."""
-    for item in allocation.devices.results:
-        if item.share_id is None and not item.admin_access:
-            yield item.device_id
+    for result in allocation.devices.results:
+        if result.share_id is None and not result.admin_access:
+            yield result.device_id
 
 
 @lru_cache(maxsize=_ORDERED)

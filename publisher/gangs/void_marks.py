@@ -28,11 +28,11 @@ def is_void(pod: Pod, uid: GangUID, attempt: int | None = None) -> bool:
     return False
 
 
-def marked(pod: Pod, uid: GangUID, attempt: int | None = None) -> str:
-    """Give the annotation that withdraws a pod; None: from all attempts."""
+def add_void_mark(pod: Pod, uid: GangUID, attempt: int | None = None) -> str:
+    """Return the annotation that withdraws a pod; None: from all attempts."""
     others = [mark for mark in _marks(pod) if mark.partition("/")[0] != uid]
-    mine = uid if attempt is None else f"{uid}/{attempt}"
-    return " ".join([*others[-_KEPT:], mine])
+    own = uid if attempt is None else f"{uid}/{attempt}"
+    return " ".join([*others[-_KEPT:], own])
 
 
 def _marks(pod: Pod) -> list[str]:

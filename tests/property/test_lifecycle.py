@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,72 +54,63 @@ def _submission(submitted_at: str) -> SubmitGang:
     )
 
 
-def commands() -> SearchStrategy[LifecycleMessage]:
-    """Draw commands of others and of publishers."""
-    ids = {"cluster": st.just(CLUSTER), "namespace": st.just(NAMESPACE)}
-    reasons = st.sampled_from(["", "no more", f"{PUBLISHER}gone", f"{PUBLISHER}taken"])
-    return st.builds(
-        CancelGang, **ids, uid=st.just(GANG_UID), reason=reasons
-    ) | st.builds(ReleaseGang, **ids, uid=st.just(GANG_UID))
+OF_GANG: dict[str, Any] = {
+    "cluster": CLUSTER,
+    "namespace": NAMESPACE,
+    "uid": GANG_UID,
+}
+OF_DECISION = OF_GANG | {"name": "train", "epoch": 1}
+ATTEMPTS = (0, 1, 2, 3)
+COMMANDS: tuple[LifecycleMessage, ...] = (
+    *(
+        CancelGang(**OF_GANG, reason=f"{who}{n}")
+        for who in ("", PUBLISHER)
+        for n in "ab"
+    ),
+    ReleaseGang(**OF_GANG),
+)
+DECISIONS: tuple[LifecycleMessage, ...] = (
+    *(
+        GangAllocated(**OF_DECISION, solve=SolveID(solve), attempt=attempt)
+        for attempt in ATTEMPTS
+        for solve in "st"
+    ),
+    *(
+        GangPending(**OF_DECISION, solve=SolveID("s"), attempt=attempt)
+        for attempt in ATTEMPTS
+    ),
+    GangRejected(**OF_DECISION),
+    *(GangReleased(**OF_DECISION, outcome=outcome) for outcome in ReleaseOutcome),
+)
+CONFIRMATIONS: tuple[LifecycleMessage, ...] = (
+    *(AllocationWritten(**OF_GANG, attempt=attempt) for attempt in ATTEMPTS),
+    *(GatesOpened(**OF_GANG, attempt=attempt, state=7) for attempt in ATTEMPTS),
+    *(
+        kind(**OF_GANG, attempt=attempt, reason="taken")
+        for kind in (AllocationRefused, AllocationLost)
+        for attempt in ATTEMPTS
+    ),
+    ClaimsReleased(**OF_GANG),
+)
 
 
-def decisions() -> SearchStrategy[LifecycleMessage]:
-    """Draw decisions of a few attempts."""
-    ids = {
-        "cluster": st.just(CLUSTER),
-        "namespace": st.just(NAMESPACE),
-        "uid": st.just(GANG_UID),
-        "name": st.just("train"),
-        "epoch": st.integers(1, 2),
-    }
-    of_solve = {
-        "solve": st.sampled_from([SolveID("s"), SolveID("t")]),
-        "attempt": st.integers(0, 3),
-    }
-    return (
-        st.builds(GangAllocated, **ids, **of_solve)
-        | st.builds(GangPending, **ids, **of_solve)
-        | st.builds(GangRejected, **ids)
-        | st.builds(GangReleased, **ids, outcome=st.sampled_from(ReleaseOutcome))
+def _stream(
+    messages: Sequence[LifecycleMessage], most: int
+) -> SearchStrategy[tuple[Delivery, ...]]:
+    """Draw what a stream holds of the gang; others' messages lie in between."""
+    return st.lists(st.sampled_from(messages), max_size=most).map(
+        lambda drawn: tuple((message, 2 * n) for n, message in enumerate(drawn, 1))
     )
 
 
-def confirmations() -> SearchStrategy[LifecycleMessage]:
-    """Draw confirmations of a few attempts."""
-    ids = {
-        "cluster": st.just(CLUSTER),
-        "namespace": st.just(NAMESPACE),
-        "uid": st.just(GANG_UID),
-    }
-    attempts = st.integers(0, 3)
-    reasons = st.sampled_from(["taken", "cleared"])
-    return (
-        st.builds(AllocationWritten, **ids, attempt=attempts)
-        | st.builds(GatesOpened, **ids, attempt=attempts, state=st.integers(0, 9))
-        | st.builds(AllocationRefused, **ids, attempt=attempts, reason=reasons)
-        | st.builds(AllocationLost, **ids, attempt=attempts, reason=reasons)
-        | st.builds(ClaimsReleased, **ids)
-    )
-
-
-@st.composite
-def histories(draw: st.DrawFn, most: int = 4) -> History:
+def histories(most: int = 4) -> SearchStrategy[History]:
     """Draw what four streams hold of one gang, at least one message."""
-    streams: list[list[LifecycleMessage]] = [
-        draw(st.lists(st.just(_submission("stored")), max_size=1)),
-        draw(st.lists(commands(), max_size=min(most, 3))),
-        draw(st.lists(decisions(), max_size=most)),
-        draw(st.lists(confirmations(), min_size=1, max_size=most)),
-    ]
-    placed = []
-    for messages in streams:
-        # Other gangs' messages lie between those of this one.
-        gaps = draw(
-            st.lists(st.integers(1, 3), min_size=len(messages), max_size=len(messages))
-        )
-        sequences = [sum(gaps[: index + 1]) for index in range(len(gaps))]
-        placed.append(tuple(zip(messages, sequences, strict=True)))
-    return tuple(placed)
+    return st.tuples(
+        _stream([_submission("stored")], 1),
+        _stream(COMMANDS, min(most, 3)),
+        _stream(DECISIONS, most),
+        _stream(CONFIRMATIONS, most),
+    ).filter(any)
 
 
 def read(deliveries: Sequence[Delivery]) -> GangRecord:

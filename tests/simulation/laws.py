@@ -278,7 +278,7 @@ class Laws:
         for key, claim in self._world.all("ResourceClaim"):
             if key not in self._world.damaged:
                 assert not devices_of(claim), f"{key} still holds devices"
-        assert len(publisher.submissions) == 0
+        assert len(publisher.records) == 0
         assert list(publisher.view.groups()) == []
 
 

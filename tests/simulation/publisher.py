@@ -21,10 +21,10 @@ from contracts.messages import (
     GangPending,
 )
 from contracts.workload import Pod
+from publisher.gangs.context import PlanContext, PublisherMessage, StatusReport
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.situation import GangMessage, Situation, StatusReport
-from publisher.gangs.submissions import Submissions
+from publisher.gangs.records import PodGangRecords
 from publisher.gangs.view import GroupKey, View
 from tests.simulation.players import CLUSTER, STREAMS, Bus
 from tests.simulation.world import THEIRS, Refused, World
@@ -35,9 +35,9 @@ NOW = "2026-11-20T12:00:00Z"
 class Round(Struct):
     """What a publisher has planned for a group and not carried out yet."""
 
-    situation: Situation
+    situation: PlanContext
     patches: list[Patch]
-    messages: list[GangMessage]
+    messages: list[PublisherMessage]
     heard: int
     """How many changes it knew when it planned."""
 
@@ -57,7 +57,7 @@ class Publisher:
     def restart(self) -> None:
         """Begin with nothing, and read everything that is there."""
         self.view = View()
-        self.submissions = Submissions()
+        self.records = PodGangRecords()
         self.rounds: dict[GroupKey, Round] = {}
         self._refused: dict[tuple[GangUID, int], str] = {}
         self._touched: dict[GroupKey, None] = {}
@@ -67,7 +67,7 @@ class Publisher:
         self.heard = len(self._world.changes)
         for stream in STREAMS:
             self.hear_bus(stream, len(self._bus.streams[stream]))
-        self.touch((*self.view.groups(), *self.submissions.groups()))
+        self.touch((*self.view.groups(), *self.records.groups()))
 
     # --- hearing --------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class Publisher:
         """Read the next messages of a stream."""
         first = self._heard[stream]
         for sequence, message in self._bus.streams[stream][first : first + count]:
-            group = self.submissions.apply(message, sequence)
+            group = self.records.apply(message, sequence)
             self.touch(() if group is None else (group,))
             self._heard[stream] = sequence
 
@@ -130,8 +130,8 @@ class Publisher:
                 self.hear_bus(stream, len(self._bus.streams[stream]))
         situation = self._situation(group)
         plan = plan_gang(situation)
-        self.submissions.forget(plan.forget)
-        self.told = plan.told
+        self.records.forget(plan.forget)
+        self.told = plan.reports
         for pod in plan.removals:
             self._remove(pod)
         if plan.patches or plan.messages:
@@ -151,24 +151,24 @@ class Publisher:
             del self.rounds[group]
             self.touch((group,))
 
-    def _situation(self, group: GroupKey) -> Situation:
-        return Situation(
+    def _situation(self, group: GroupKey) -> PlanContext:
+        return PlanContext(
             cluster=CLUSTER,
             group=group,
             view=self.view,
-            submissions=self.submissions.of_group(group),
+            records=self.records.of_group(group),
             owns=lambda claim: f"-{THEIRS}" not in claim.metadata.name,
             now=NOW,
             refused=lambda uid, attempt: self._refused.get((uid, attempt), ""),
-            forgotten=self.submissions.forgotten,
+            forgotten=self.records.forgotten,
         )
 
     def tell_all(self) -> dict[str, tuple[StatusReport, DecisionMessage | None]]:
         """Say of each pod why it waits, and what was last decided of it."""
         found: dict[str, tuple[StatusReport, DecisionMessage | None]] = {}
-        for group in {*self.view.groups(), *self.submissions.groups()}:
-            known = sorted(self.submissions.of_group(group), key=lambda s: s.age)
-            for told in plan_gang(self._situation(group)).told:
+        for group in {*self.view.groups(), *self.records.groups()}:
+            known = sorted(self.records.of_group(group), key=lambda s: s.age)
+            for told in plan_gang(self._situation(group)).reports:
                 for pod in told.pods:
                     uid = pod.metadata.uid
                     said = [s.decision for s in known if uid in s.pods or not s.pods]
@@ -199,16 +199,16 @@ class Publisher:
             raise Refused("invalid", "as the test wants it")
         self._world.patch(patch)
 
-    def _say(self, message: GangMessage, situation: Situation) -> None:
+    def _say(self, message: PublisherMessage, situation: PlanContext) -> None:
         expected = None
         if isinstance(message, ConfirmationMessage):
-            known = (s for s in situation.submissions if s.uid == message.uid)
+            known = (s for s in situation.records if s.uid == message.uid)
             expected = next((s.confirmation_sequence for s in known), 0)
         sequence = self._bus.publish(message, expected)
         if sequence or not isinstance(message, ConfirmationMessage):
-            self.submissions.apply(message, sequence)
+            self.records.apply(message, sequence)
             return
         stream = self._bus.streams["CONF"]
         last = self._bus.last.get(message.uid, 0)
         found: Any = stream[last - 1][1] if last else None
-        self.submissions.correct(message.uid, found, last)
+        self.records.correct(message.uid, found, last)

@@ -19,7 +19,7 @@ from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import ApiError, ConflictError, InvalidError
-from publisher.gangs.situation import GangPlan
+from publisher.gangs.context import GroupPlan
 from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import RESOURCE_CLAIM
 from runtime.bus.bus import Bus
@@ -135,10 +135,10 @@ async def test_pods_of_a_gang_are_deleted_side_by_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One after the other, thousands of them would take minutes."""
-    plans = iter([GangPlan(removals=[waiting_pod(name) for name in "abc"])])
+    plans = iter([GroupPlan(removals=[waiting_pod(name) for name in "abc"])])
     monkeypatch.setattr(
         "publisher.cluster.gang_controller.plan_gang",
-        lambda _: next(plans, GangPlan()),
+        lambda _: next(plans, GroupPlan()),
     )
     async with working(InvalidError("patch", "not here")) as server:
 

@@ -8,8 +8,8 @@ from contracts.ids import ClusterName
 from contracts.messages import SubmitGang
 from contracts.meta import OwnerReference
 from contracts.workload import Pod
+from publisher.gangs.context import PlanContext
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.situation import Situation
 from publisher.gangs.view import GroupKey, View
 from tests import builders
 from tests.builders.pods import waiting_pod
@@ -44,11 +44,11 @@ def submitted(*pods: Pod) -> list[int]:
     view = View()
     for pod in pods:
         view.apply_pod(f"{NS}/{pod.metadata.name}", pod)
-    situation = Situation(
+    situation = PlanContext(
         cluster=ClusterName("east"),
         group=GroupKey(NS, "red"),
         view=view,
-        submissions=(),
+        records=(),
         owns=lambda _: True,
         now="2026-11-20T12:00:00Z",
     )

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.workload import Pod
-from publisher.gangs.status import gang_status
+from publisher.gangs.status import make_gang_status
 from tests import builders
 from tests.builders.pods import waiting_pod
 
@@ -18,7 +18,7 @@ NOW = "2026-11-20T12:00:00Z"
 def shown(*pods: Pod) -> tuple[Any, Any]:
     """Give phase and pods of a gang of two of which there is nothing to tell."""
     gang = builders.gang(builders.member(count=2), name="red")
-    status = gang_status(gang, [], pods, {}, NOW)
+    status = make_gang_status(gang, [], pods, {}, NOW)
     return status["phase"], status["pods"]
 
 

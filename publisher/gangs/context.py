@@ -22,11 +22,12 @@ from contracts.names import GANG_UID
 from contracts.workload import Pod
 from publisher.gangs.members import Owns
 from publisher.gangs.patches import Patch
-from publisher.gangs.submissions import Submission
+from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey, View, is_gated, is_over, uids_of
 from publisher.gangs.void_marks import is_void
 
-GangMessage = SubmitGang | CommandMessage | ConfirmationMessage
+PublisherMessage = SubmitGang | CommandMessage | ConfirmationMessage
+"""What a publisher says of gangs."""
 WAITING = "Waiting"
 """Phase of a gang whose pods are not all there."""
 SHOWN = 500
@@ -45,27 +46,28 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     decision: GangAllocated | None = None
 
 
-class GangPlan(Struct, kw_only=True):
-    """What may be done now: writes first, then messages; then look again."""
+class GroupPlan(Struct, kw_only=True):
+    """What may be done now for a group: writes first, then messages; then plan anew."""
 
     patches: list[Patch] = []
     removals: list[Pod] = []
     """Pods to delete, so that whoever made them makes new ones."""
-    messages: list[GangMessage] = []
-    told: list[StatusReport] = []
+    messages: list[PublisherMessage] = []
+    reports: list[StatusReport] = []
     forget: list[GangUID] = []
-    """Submissions of which nothing is left."""
+    """Gangs of which nothing is left."""
     doubted: list[Pod] = []
     """Pods without devices, which may have ended: what claims say comes first."""
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class PlanContext(Struct, frozen=True, kw_only=True):
     """What is known of a group of pods, and how this publisher is set up."""
 
     cluster: ClusterName
     group: GroupKey
     view: View
-    submissions: tuple[Submission, ...]
+    records: tuple[PodGangRecord, ...]
+    """What was submitted for the group."""
     owns: Owns
     now: str
     """RFC 3339, whole seconds, UTC."""
@@ -74,57 +76,57 @@ class Situation(Struct, frozen=True, kw_only=True):
     forgotten: Callable[[GangUID], bool | None] = lambda _uid: None
     """Of a gang that is over and forgotten, whether its pods are asked for again."""
 
-    def address(self, submission: Submission) -> dict[str, Any]:
-        """Give the fields by which messages name a gang."""
+    def address(self, record: PodGangRecord) -> dict[str, Any]:
+        """Return the fields by which messages name a gang."""
         return {
             "cluster": self.cluster,
             "namespace": self.group.namespace,
-            "uid": submission.uid,
+            "uid": record.uid,
         }
 
 
-class Standing(Struct, frozen=True, kw_only=True, dict=True):
-    """A submission, and the pods that it is answerable for, as they are now.
+class SubmittedGang(Struct, frozen=True, kw_only=True, dict=True):
+    """A gang that was submitted, and the pods that it answers for, as they are now.
 
-    A pod belongs to the newest submission that asks for it, and runs for the one that
-    opened its gate.
+    A pod belongs to the newest gang that asks for it, and runs for the one that opened
+    its gate.
     """
 
-    submission: Submission
+    record: PodGangRecord
     pods: tuple[Pod, ...]
     """Those that are still there and belong to it."""
-    runs: tuple[Pod, ...]
+    opened: tuple[Pod, ...]
     """Those whose gates were opened for it, whoever asks for them now."""
-    named: tuple[Pod, ...]
+    requested: tuple[Pod, ...]
     """Those that are still there of all that it asked for."""
-    late: bool = False
+    is_reserved: bool = False
     """Whether it was submitted before its pods: it is not ours to give up."""
 
     @cached_property
-    def by_uid(self) -> dict[str, Pod]:
-        """Give its pods by uid."""
+    def pods_by_uid(self) -> dict[str, Pod]:
+        """Its pods."""
         return {pod.metadata.uid: pod for pod in self.pods}
 
     @cached_property
     def waiting(self) -> tuple[Pod, ...]:
         """Pods behind our gate."""
-        return tuple(p for p in self.pods if is_gated(p) and not is_over(p))
+        return tuple(pod for pod in self.pods if is_gated(pod) and not is_over(pod))
 
     @cached_property
     def waiting_uids(self) -> frozenset[str]:
-        """Give the uids of pods behind our gate."""
+        """The uids of pods behind our gate."""
         return uids_of(self.waiting)
 
     @cached_property
-    def left(self) -> tuple[Pod, ...]:
+    def entitled(self) -> tuple[Pod, ...]:
         """Waiting pods that were not withdrawn for good."""
-        uid = self.submission.uid
-        return tuple(p for p in self.waiting if not is_void(p, uid))
+        uid = self.record.uid
+        return tuple(pod for pod in self.waiting if not is_void(pod, uid))
 
     @cached_property
     def displaced(self) -> tuple[Pod, ...]:
-        """Pods that another submission let through the gate before."""
-        uid = self.submission.uid
+        """Pods that another gang let through the gate before."""
+        uid = self.record.uid
         return tuple(
             pod
             for pod in self.pods
@@ -132,13 +134,14 @@ class Standing(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @cached_property
-    def gone(self) -> frozenset[str]:
+    def gone_uids(self) -> frozenset[str]:
         """The uids of pods that it asked for and that are no more, or over."""
-        return self.submission.pods - uids_of(p for p in self.named if not is_over(p))
+        there = uids_of(pod for pod in self.requested if not is_over(pod))
+        return self.record.pods - there
 
     @cached_property
     def alive(self) -> tuple[Pod, ...]:
-        """Pods that run by this submission, or will without another step of ours."""
-        mine = {pod.metadata.uid: pod for pod in (*self.runs, *self.displaced)}
-        mine |= {pod.metadata.uid: pod for pod in self.left}
-        return tuple(pod for pod in mine.values() if not is_over(pod))
+        """Pods that run by this gang, or will without another step of ours."""
+        pods = {pod.metadata.uid: pod for pod in (*self.opened, *self.displaced)}
+        pods |= {pod.metadata.uid: pod for pod in self.entitled}
+        return tuple(pod for pod in pods.values() if not is_over(pod))

@@ -1,0 +1,68 @@
+"""What is left to do for gangs that were given up, or are over.
+
+Takes back what waiting pods hold of a gang that nobody wants any more, and forgets it
+once none of its pods needs anything. Pure.
+"""
+
+from __future__ import annotations
+
+from contracts.messages import ClaimsReleased, GangRejected
+from contracts.workload import Pod
+from publisher.gangs.context import GroupPlan, PlanContext, SubmittedGang
+from publisher.gangs.reports import report_cancelled, report_undecided
+from publisher.gangs.rollback import plan_withdrawal
+from publisher.gangs.view import is_over
+
+
+def plan_commanded(
+    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
+) -> frozenset[str]:
+    """Take back what waiting pods hold of a gang that somebody gave up."""
+    plan.patches += plan_withdrawal(submitted, submitted.waiting, context.view)
+    return submitted.record.pods
+
+
+def plan_finished(
+    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
+) -> frozenset[str]:
+    """Leave nothing behind; then its pods are free, unless they are to wait.
+
+    Those of a gang that others gave up, or that can never fit, wait until one of them
+    is made anew. Returns the uids of the pods that are not free.
+    """
+    record = submitted.record
+    if record.is_released and record.command is None:
+        # The command that ended it is still to be read: it says who wanted that.
+        return record.pods
+    waits = _is_whole(submitted) and not record.is_ended_by_publisher
+    # First nothing may be held for it any more, and that is said.
+    if waits or not record.is_finished:
+        steps = plan_withdrawal(submitted, submitted.waiting, context.view)
+        plan.patches += steps
+        if not steps and not record.is_finished:
+            plan.messages.append(ClaimsReleased(**context.address(record)))
+        if steps or not record.is_finished:
+            return record.pods
+    # Then it is forgotten, unless a pod may be counted to it by one that comes later.
+    pods = (*submitted.requested, *submitted.opened)
+    if not any(_may_be_asked_for(pod) for pod in pods):
+        plan.forget.append(record.uid)
+    if not waits:
+        return frozenset()
+    waiting = submitted.waiting
+    if isinstance(record.decision, GangRejected):
+        plan.reports.append(report_undecided(record, waiting))
+    else:
+        plan.reports.append(report_cancelled(waiting))
+    return record.pods
+
+
+def _is_whole(submitted: SubmittedGang) -> bool:
+    """Whether every pod that was submitted still waits."""
+    count = len(submitted.record.pods)
+    return not submitted.opened and 0 < count == len(submitted.waiting)
+
+
+def _may_be_asked_for(pod: Pod) -> bool:
+    """Whether a pod may still be asked for: gangs before are counted then."""
+    return not is_over(pod) and not pod.spec.node_name

@@ -1,0 +1,147 @@
+"""What is left to do for pods whose gates are open.
+
+Watches over them until all are over, and tells of those that cannot run as they were
+placed: somebody took their devices, or their node is gone. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from contracts.gang import GangPhase
+from contracts.messages import ReleaseGang
+from contracts.workload import Pod
+from publisher.gangs.claims import only_node_of
+from publisher.gangs.context import (
+    GroupPlan,
+    PlanContext,
+    StatusReport,
+    SubmittedGang,
+)
+from publisher.gangs.feasibility import pinned_node_of
+from publisher.gangs.members import Owns
+from publisher.gangs.records import PodGangRecord
+from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
+from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
+from publisher.gangs.void_marks import is_void
+
+NAMED = 5
+"""So many pods are named in a text."""
+
+
+def plan_running(
+    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
+) -> frozenset[str]:
+    """Watch over pods whose gates are open; give up those whose devices were lost.
+
+    Returns the uids of the pods that stay with the gang.
+    """
+    record, view, owns = submitted.record, context.view, context.owns
+    # First the pods that still wait, though all gates were said to be open: these were
+    # withdrawn, and what they hold is taken back.
+    withdrawn = [pod for pod in submitted.waiting if is_void(pod, record.uid)]
+    plan.patches += plan_withdrawal(submitted, withdrawn, view)
+    alive = submitted.alive
+    if not alive:
+        if record.command is None:
+            plan.messages.append(ReleaseGang(**context.address(record)))
+        return record.pods - find_withdrawn(submitted, view)
+    # Then those that it answers for and that cannot run as they were placed.
+    own_uids = uids_of(submitted.pods)
+    lost = [
+        pod
+        for pod in alive
+        if pod.metadata.uid in own_uids
+        and not is_gated(pod)
+        and is_lost(pod, view, owns)
+    ]
+    report = StatusReport(phase=GangPhase.RUNNING, decision=record.in_force)
+    if lost:
+        plan.doubted += lost
+        message = _describe_loss(lost, len(alive), view)
+        report = replace(report, reason="PlacementLost", message=message)
+    if lost and _is_recreated(record):
+        message = f"{report.message}; all are deleted, as spec.recovery says"
+        plan.reports.append(replace(report, message=message, pods=alive))
+        plan.removals += alive
+        return record.pods
+    plan.reports.append(replace(report, pods=tuple(lost)))
+    # Pods that were freed before they were bound may be asked for again.
+    freed = uids_of(pod for pod in lost if is_displaced(pod, view, owns))
+    return (record.pods | own_uids) - freed - find_withdrawn(submitted, view)
+
+
+def report_misplaced(
+    context: PlanContext, pods: Iterable[Pod]
+) -> Iterator[StatusReport]:
+    """Tell of pods that no gang answers for, bound to where their devices are not."""
+    view, owns = context.view, context.owns
+    for pod in pods:
+        if is_gated(pod) or is_displaced(pod, view, owns):
+            continue
+        if is_lost(pod, view, owns):
+            node = pinned_node_of(pod)
+            text = f"its claims hold no devices of {node}, which it is pinned to"
+            if not pod.spec.node_name and not view.is_node(node):
+                text = f"node {node}, which it is pinned to, is gone"
+            yield StatusReport(
+                phase=GangPhase.RUNNING,
+                reason="PlacementLost",
+                message=text,
+                pods=(pod,),
+            )
+
+
+def lacks_devices(pod: Pod, view: View, owns: Owns) -> bool:
+    """Whether a pod has a claim that is gone, or one of ours that holds nothing."""
+    for key in claim_keys(pod).values():
+        claim = view.claim(key)
+        if claim is None or (claim.allocation is None and owns(claim)):
+            return True
+    return False
+
+
+def is_lost(pod: Pod, view: View, owns: Owns) -> bool:
+    """Whether a pod whose gate is open cannot run as it was placed."""
+    if lacks_devices(pod, view, owns):
+        return True
+    if pod.spec.node_name:
+        return False
+    node = pinned_node_of(pod)
+    if not view.is_node(node):
+        return True
+    claims = (view.claim(key) for key in claim_keys(pod).values())
+    allocations = (None if claim is None else claim.allocation for claim in claims)
+    nodes = {
+        only_node_of(held.node_selector) for held in allocations if held is not None
+    }
+    return not nodes <= {"", node}
+
+
+def is_displaced(pod: Pod, view: View, owns: Owns) -> bool:
+    """Whether somebody freed the devices of a pod before it was bound."""
+    if is_gated(pod) or is_over(pod) or pod.spec.node_name:
+        return False
+    return lacks_devices(pod, view, owns)
+
+
+def _describe_loss(lost: Sequence[Pod], alive: int, view: View) -> str:
+    """Say what became of pods that cannot run as they were placed."""
+    unbound = [pod for pod in lost if not pod.spec.node_name]
+    gone = sorted(
+        node for node in set(map(pinned_node_of, unbound)) if not view.is_node(node)
+    )
+    names = ", ".join(pod.metadata.name for pod in lost[:NAMED])
+    if not gone:
+        return f"somebody took the devices of {len(lost)} of {alive} pods: {names}"
+    return (
+        f"{len(lost)} of {alive} pods cannot run where they were placed: {names}"
+        f"; gone are the nodes {', '.join(gone[:NAMED])}"
+    )
+
+
+def _is_recreated(record: PodGangRecord) -> bool:
+    message = record.submission
+    return message is not None and message.gang.spec.recovery == "Recreate"

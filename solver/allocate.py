@@ -19,7 +19,7 @@ from solver.explain.funnel import Funnel
 from solver.judge.rules import judge
 from solver.kinds.demand import Demand
 from solver.problem.problem import GangPart, Problem
-from solver.problem.unmodelled import reason_not_modelled
+from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 
 
@@ -56,7 +56,7 @@ def allocate(problem: Problem) -> Decision:
 def _refuse_unmodelled(problem: Problem) -> Iterator[GangPart]:
     """Go through the gangs; those that no engine can decide are refused, for now."""
     for gang in problem.gangs:
-        reason = None if gang.refused else reason_not_modelled(gang, problem)
+        reason = None if gang.refused else find_unmodelled(gang, problem)
         if reason is None:
             yield gang
         else:
@@ -87,6 +87,6 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
             reason = Reason(rule=Rule.NOT_PROVEN, message=message)
             yield structs.replace(undecided, reasons=(reason,))
         else:
-            reasons = funnel.reasons(gang, beaten_by=len(placements_by_uid))
+            reasons = funnel.explain(gang, beaten_by=len(placements_by_uid))
             is_faulty = any(reason.rule is Rule.SELECTOR_ERROR for reason in reasons)
             yield structs.replace(undecided, reasons=reasons, failed=is_faulty)

@@ -15,7 +15,7 @@ from solver.engines.direct.build import build
 from solver.engines.direct.objective import weight_in
 from solver.engines.direct.restrict import all_needed_nodes
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import node_kinds
+from solver.kinds.nodes import find_node_kinds
 from solver.problem.problem import Problem
 
 
@@ -33,7 +33,7 @@ def direct_alone(problem: Problem, limit_s: float) -> Found:
     """Maximise the first goal on all nodes; the model is built within the time."""
     started = time.perf_counter()
     demand = Demand(problem.gangs)
-    kinds = node_kinds(problem, demand.query)
+    kinds = find_node_kinds(problem, demand.query)
     placements = build(demand, all_needed_nodes(kinds, demand))
     gain = weight_in(placements, max(kind.priority for kind in demand.gang_kinds))
     placements.model.maximize(gain)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
-from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.problem import ExpectedPart, Parameters, Problem
 from solver.selectors.table import SelectorTable
 from solver.service.garbage import after_batch, collect_between_batches
@@ -55,7 +55,9 @@ class Decider:
         """Make the Problem of all that waits, hashed."""
         batch = choose_batch(snapshot, ALL)
         gangs = resolve_gangs(snapshot, batch, self._parameters.features)
-        while missing := wanted_verdicts(snapshot, gangs, self._table, self._expected):
+        while missing := find_missing_verdicts(
+            snapshot, gangs, self._table, self._expected
+        ):
             verdicts = self._evaluator.evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)
         problem = assemble(

@@ -20,7 +20,7 @@ from benchmarks.worlds.fleets import inventories, observed_class, submission, un
 from contracts.messages import DevicesAnnounced
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
-from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.problem import Parameters, Problem
 from solver.record import PartCache
 from solver.selectors.table import SelectorTable
@@ -49,7 +49,7 @@ def problem_of(
     """Make the Problem of all that waits, as the service does."""
     batch = choose_batch(snapshot, BatchLimits())
     gangs = resolve_gangs(snapshot, batch, PARAMETERS.features)
-    while missing := wanted_verdicts(snapshot, gangs, table):
+    while missing := find_missing_verdicts(snapshot, gangs, table):
         table = table.with_verdicts(missing, evaluator.evaluate(missing))
     problem = assemble(snapshot, gangs, table, PARAMETERS)
     assert problem.hash

@@ -26,7 +26,7 @@ from solver.problem.problem import (
     RequestPart,
     SubrequestPart,
 )
-from solver.problem.requests import Classes, requests_of
+from solver.problem.requests import Classes, resolve_requests
 
 
 class LintClaim(Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ def _resolve(
     subject = f"claim {meta.name}"
     return ClaimPart(
         name="claim",
-        requests=tuple(requests_of(spec.devices, subject, classes, features)),
+        requests=tuple(resolve_requests(spec.devices, subject, classes, features)),
         constraints=spec.devices.constraints,
         config=spec.devices.config,
     )

@@ -19,7 +19,7 @@ from moorings.lint.requests import check_claim, check_class
 from moorings.lint.slices import check_pools
 from moorings.plan.work import PlanObject, apply_state
 from solver.cel.evaluator import SelectorEvaluator
-from solver.problem.assemble import SnapshotLookup, wanted_verdicts
+from solver.problem.assemble import SnapshotLookup, find_missing_verdicts
 from solver.selectors.table import SelectorTable
 from solver.snapshot.parts import NodePart, PoolPart
 from solver.snapshot.snapshot import Snapshot
@@ -42,7 +42,7 @@ def lint(
     # Then the verdicts of all selectors; a selector is only evaluated for devices that
     # passed those before it, so ask until nothing is missing.
     gang, table = make_probe_gang(claims, classes), SelectorTable()
-    while missing := wanted_verdicts(snapshot, (gang,), table):
+    while missing := find_missing_verdicts(snapshot, (gang,), table):
         table = table.with_verdicts(missing, evaluator.evaluate(missing))
     matches = Matches(tuple(snapshot.inventory.pages), table, features)
 

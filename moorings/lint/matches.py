@@ -11,9 +11,9 @@ from solver.cache import Cache
 from solver.devices.candidates import indices_of, select_devices
 from solver.devices.gather import Cluster
 from solver.devices.pools import pool_of
-from solver.kinds.demand import request_kind
-from solver.kinds.traits import costs_of, targets
-from solver.problem.attributes import Element, derived, elements, published
+from solver.kinds.demand import request_kind_of
+from solver.kinds.traits import costs_of, find_targets
+from solver.problem.attributes import Element, elements_of, find_derived, find_published
 from solver.problem.problem import SubrequestPart
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
@@ -73,7 +73,7 @@ class Matches:
 
     def has_capacity(self, subrequest: SubrequestPart) -> bool:
         """Whether any device that passes can give the capacity that is requested."""
-        kind = request_kind(subrequest)
+        kind = request_kind_of(subrequest)
         if not kind.capacity:
             return True
         for part in self._pools:
@@ -93,12 +93,12 @@ class Matches:
         self, node: NodeName, subrequest: SubrequestPart
     ) -> list[tuple[str, Device]]:
         """List the devices of a node that a request means, with their drivers."""
-        kind, devices = request_kind(subrequest), list[tuple[str, Device]]()
+        kind, devices = request_kind_of(subrequest), list[tuple[str, Device]]()
         for pool in self.cluster.nodes[node].pools:
             if not pool.view.usable:
                 continue
             passing = select_devices(pool.view.part, subrequest.selectors, self._table)
-            bits = targets(pool.view, passing.bits, kind, self._features)
+            bits = find_targets(pool.view, passing.bits, kind, self._features)
             devices.extend(
                 (pool.view.driver, pool.view.devices[index])
                 for index in indices_of(bits)
@@ -109,9 +109,9 @@ class Matches:
         self, subrequest: SubrequestPart, attribute: str, driver: str, device: Device
     ) -> frozenset[Element]:
         """Read what a constraint would compare."""
-        verdict = derived(subrequest, attribute, device, driver, self._table)
-        attribute_value = published(device, driver, attribute)
-        return elements(
+        verdict = find_derived(subrequest, attribute, device, driver, self._table)
+        attribute_value = find_published(device, driver, attribute)
+        return elements_of(
             attribute_value if verdict is None else verdict.attribute, self._features
         )
 

@@ -18,7 +18,7 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
 from solver.engines.upstream.allocate import allocate_upstream
 from solver.errors import SolverError
-from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.problem import Parameters, Problem
 from solver.selectors.table import SelectorTable
 from solver.snapshot.batch import BatchLimits, choose_batch
@@ -77,7 +77,7 @@ class Planner:
         gangs = drop_node_needs(gangs, objects)
         if not lenient:
             gangs = refuse_admin_access(gangs, objects)
-        while missing := wanted_verdicts(work.snapshot, gangs, self._table):
+        while missing := find_missing_verdicts(work.snapshot, gangs, self._table):
             self._evaluations += len(missing)
             verdicts = self._evaluator.evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from solver.kinds.demand import Demand, MemberKind
-from solver.kinds.nodes import NodeKind
+from solver.kinds.shapes import NodeKind
 
 DIRECT, PATTERN = "direct", "pattern"
 

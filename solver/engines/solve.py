@@ -17,9 +17,10 @@ from solver.engines.goals import Effort, EngineResult
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
-from solver.kinds.counting import pods_at_most
+from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import NodeKind, node_kinds
+from solver.kinds.nodes import find_node_kinds
+from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.problem.problem import Parameters, Problem
 
@@ -43,7 +44,7 @@ def answer(problem: Problem, engine: str | None = None) -> Answer:
     """Decide the batch; `engine` is asked instead of the one that would be chosen."""
     expected = problem.expected
     demand = Demand(problem.gangs, expected=expected)
-    kinds = node_kinds(problem, demand.query)
+    kinds = find_node_kinds(problem, demand.query)
     # First leave out the gangs that no set of nodes could hold, by counting alone: an
     # engine would need a proof for each.
     hopeless = _hopeless_gangs(demand, kinds)
@@ -54,7 +55,7 @@ def answer(problem: Problem, engine: str | None = None) -> Answer:
     )
     # Then count nodes again where the rest asks less: fewer kinds are smaller models.
     if hopeless and hopeful.gangs and hopeful.query != demand.query:
-        kinds = node_kinds(problem, hopeful.query)
+        kinds = find_node_kinds(problem, hopeful.query)
     choice, result = EngineChoice(), EngineResult(status=Status.OPTIMAL)
     if hopeful.gangs:
         choice, result = _decide(hopeful, kinds, problem.parameters, engine)
@@ -142,7 +143,7 @@ def _statistics_of(
 def _hopeless_gangs(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, ...]:
     """Find the gangs that all nodes together cannot hold, by counting."""
     room = [
-        sum(pods_at_most(member, kind.shape) * len(kind.nodes) for kind in kinds)
+        sum(bound_pods(member, kind.shape) * len(kind.nodes) for kind in kinds)
         for member in demand.member_kinds
     ]
     return tuple(

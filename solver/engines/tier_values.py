@@ -12,8 +12,8 @@ from msgspec import structs
 from contracts.ids import DeviceID, NodeName
 from solver.decision import TierValue
 from solver.engines.goals import IN, RANKS, SLACK, EngineResult, goals_of
-from solver.kinds.demand import Demand, LocalAsk, MemberKind
-from solver.kinds.nodes import GroupShape, NodeKind, NodeShape, NodeView
+from solver.kinds.demand import Demand, MemberKind, RequestAlternative
+from solver.kinds.shapes import GroupShape, NodeKind, NodeShape, NodeView
 from solver.kinds.slack import value_of_shape
 from solver.placement import GangPlacement, PodPlacement
 
@@ -82,7 +82,7 @@ def _shape_after(
     view: NodeView, pods: list[tuple[MemberKind, PodPlacement]]
 ) -> NodeShape:
     """Compute a node's shape without what these pods take of it."""
-    shape, uses = view.shape, dict[DeviceID, list[LocalAsk]]()
+    shape, uses = view.shape, dict[DeviceID, list[RequestAlternative]]()
     for member, pod in pods:
         for request, devices in enumerate(pod.devices):
             asks = member.alternatives(request)
@@ -102,7 +102,7 @@ def _shape_after(
     return structs.replace(shape, groups=groups, free=free)
 
 
-def _group_after(group: GroupShape, uses: list[list[LocalAsk]]) -> GroupShape:
+def _group_after(group: GroupShape, uses: list[list[RequestAlternative]]) -> GroupShape:
     """Take the used devices away; `uses[device]` are those of one device."""
     left = group.traits.left
     if left is None:

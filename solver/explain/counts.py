@@ -22,7 +22,7 @@ from solver.devices.gather import Cluster, NodePools
 from solver.explain.node_checks import NodeCheck, room_of
 from solver.kinds.demand import RequestKind
 from solver.kinds.node_cache import NodeCache
-from solver.kinds.traits import targets, with_room
+from solver.kinds.traits import find_targets, find_with_room
 from solver.problem.problem import Problem, SubrequestPart
 
 
@@ -62,7 +62,7 @@ class Rooms(Struct, frozen=True):
     """What is left of that room once nodes must have enough of everything else."""
 
 
-class _Found(Struct, frozen=True):
+class _NodeResult(Struct, frozen=True):
     """What one node has to say to one kind of request."""
 
     devices: int
@@ -72,30 +72,30 @@ class _Found(Struct, frozen=True):
     unusable: tuple[str, ...]
 
 
-_COUNTS: NodeCache[_Found] = NodeCache()
+_COUNTS: NodeCache[_NodeResult] = NodeCache()
 
 
 def count_devices(
     problem: Problem, cluster: Cluster, kind: RequestKind
 ) -> RequestCounts:
     """Count what is left for a kind of request, rule by rule, node by node."""
-    known, devices, nodes = _COUNTS.of(kind), 0, list[NodeCounts]()
+    results, devices, nodes = _COUNTS.of(kind), 0, list[NodeCounts]()
     faults: dict[str, SelectorFault] = {}
     unusable: dict[str, None] = {}
     for name, node in cluster.nodes.items():
-        item = known.get(name)
-        if item is None or item[0] is not node:
-            item = known[name] = (node, _found(problem, node, kind))
-        found = item[1]
-        devices += found.devices
-        faults.update(found.faults)
-        unusable.update(dict.fromkeys(found.unusable))
-        if found.counts is not None:
-            nodes.append(found.counts)
+        entry = results.get(name)
+        if entry is None or entry[0] is not node:
+            entry = results[name] = (node, _count_on_node(problem, node, kind))
+        result = entry[1]
+        devices += result.devices
+        faults.update(result.faults)
+        unusable.update(dict.fromkeys(result.unusable))
+        if result.counts is not None:
+            nodes.append(result.counts)
     return RequestCounts(devices, tuple(nodes), tuple(faults.items()), tuple(unusable))
 
 
-def _found(problem: Problem, node: NodePools, kind: RequestKind) -> _Found:
+def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _NodeResult:
     """Count what is left on one node."""
     features = problem.parameters.features
     devices = chosen = able = available = usable = 0
@@ -108,22 +108,22 @@ def _found(problem: Problem, node: NodePools, kind: RequestKind) -> _Found:
             unusable.append(f"{view.driver}/{view.pool}: {why}")
             continue
         devices += view.reachable.bit_count()
-        found = select_devices(view.part, kind.selectors, problem.selectors)
-        for fault in found.faults:
+        selection = select_devices(view.part, kind.selectors, problem.selectors)
+        for fault in selection.faults:
             if view.targeting >> fault.device & 1:
                 name = view.devices[fault.device].name
                 faults[f"{view.driver}/{view.pool}/{name}"] = fault
-        left = targets(view, found.bits, kind, features)
-        chosen += left.bit_count()
-        left &= find_supported(seen, node.node, features)
-        able += left.bit_count()
-        left &= find_free(seen, features, admin=kind.admin)
-        left = with_room(seen, left, kind, features)
-        available += left.bit_count()
-        left &= find_tolerated(seen, kind.tolerations, features)
-        usable += left.bit_count()
+        remaining = find_targets(view, selection.bits, kind, features)
+        chosen += remaining.bit_count()
+        remaining &= find_supported(seen, node.node, features)
+        able += remaining.bit_count()
+        remaining &= find_free(seen, features, admin=kind.admin)
+        remaining = find_with_room(seen, remaining, kind, features)
+        available += remaining.bit_count()
+        remaining &= find_tolerated(seen, kind.tolerations, features)
+        usable += remaining.bit_count()
     counts = NodeCounts(node.name, chosen, able, available, usable) if chosen else None
-    return _Found(devices, counts, faults, tuple(unusable))
+    return _NodeResult(devices, counts, faults, tuple(unusable))
 
 
 STEPS = (
@@ -151,12 +151,12 @@ def count_rooms(
         check = checks[node.node]
         chosen = node.selected
         pods = 0
-        left = (chosen, chosen, chosen, chosen, node.supported, node.free)
-        for step, amount in enumerate((*left, node.eligible)):
+        amounts = (chosen, chosen, chosen, chosen, node.supported, node.free)
+        for step, amount in enumerate((*amounts, node.eligible)):
             if check.passed < STEPS[step][1]:
                 break
             devices[step] += amount
-            pods = _pods(amount, chosen, request)
+            pods = _count_pods(amount, chosen, request)
             rooms[step] += pods
         else:
             if pods:
@@ -167,7 +167,7 @@ def count_rooms(
     return Rooms(tuple(rooms), totals, otherwise, room)
 
 
-def _pods(devices: int, selected: int, request: SubrequestPart) -> int:
+def _count_pods(devices: int, selected: int, request: SubrequestPart) -> int:
     """Count the pods that so many devices of a node are enough for."""
     if request.all_devices:
         return int(devices == selected > 0)

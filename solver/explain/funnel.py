@@ -25,14 +25,14 @@ from solver.explain.node_checks import (
     PLENTY,
     NodeCheck,
     Scarcity,
-    asked_of_nodes,
     check_nodes,
-    example,
+    explain_scarcity,
+    find_scarcity,
+    name_example,
+    node_demand_of,
     room_of,
-    scarce_reason,
-    scarcity,
 )
-from solver.kinds.demand import RequestKind, request_kind
+from solver.kinds.demand import RequestKind, request_kind_of
 from solver.problem.problem import GangPart, MemberPart, Problem, SubrequestPart
 
 MOST_COUNTED = 4096
@@ -52,7 +52,7 @@ class Funnel:
         self._room_counts: Cache[Hashable, Rooms] = Cache(MOST_COUNTED)
         self._scarcities: Cache[Hashable, Scarcity] = Cache(MOST_COUNTED)
 
-    def reasons(self, gang: GangPart, *, beaten_by: int) -> tuple[Reason, ...]:
+    def explain(self, gang: GangPart, *, beaten_by: int) -> tuple[Reason, ...]:
         """Return why a gang is not in; `beaten_by`: gangs of the batch that are."""
         reasons = [
             reason
@@ -77,11 +77,11 @@ class Funnel:
 
     def counts(self, kind: RequestKind) -> RequestCounts:
         """Count what is left for a kind of request."""
-        known = self._counts.get(kind)
-        if known is None:
-            counts = count_devices(self._problem, self._cluster, kind)
-            known = self._counts.keep(kind, counts)
-        return known
+        counts = self._counts.get(kind)
+        if counts is None:
+            counted = count_devices(self._problem, self._cluster, kind)
+            counts = self._counts.keep(kind, counted)
+        return counts
 
     def _member_reason(self, member: MemberPart) -> Reason | None:
         for claim in member.claims:
@@ -99,12 +99,12 @@ class Funnel:
 
     def _checks(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
         """Check all nodes for what a member asks of them besides devices."""
-        key = asked_of_nodes(member)
-        known = self._node_checks.get(key)
-        if known is None:
+        key = node_demand_of(member)
+        node_checks = self._node_checks.get(key)
+        if node_checks is None:
             checks = check_nodes(member, self._cluster)
-            known = self._node_checks.keep(key, checks)
-        return known
+            node_checks = self._node_checks.keep(key, checks)
+        return node_checks
 
     def _nodes_reason(self, member: MemberPart) -> Reason | None:
         """Return what keeps a member without devices away."""
@@ -113,23 +113,27 @@ class Funnel:
             reached = [check for check in checks.values() if check.passed >= passed]
             if any(check.passed > passed for check in reached):
                 continue
-            message = f"of {len(reached)} nodes 0 {_LET_IN[rule]}{example(reached)}"
+            message = (
+                f"of {len(reached)} nodes 0 {_LET_IN[rule]}{name_example(reached)}"
+            )
             facts = {"nodes": len(reached), "pods": member.count}
             return Reason(rule=rule, subject=member.name, message=message, facts=facts)
-        known = [check for check in checks.values() if check.passed == len(NODE_RULES)]
-        if sum(map(room_of, known)) < member.count:
-            pods = {check.node.name: PLENTY for check in known}
-            return scarce_reason(member, self._scarcity(member, pods, None))
+        willing = [
+            check for check in checks.values() if check.passed == len(NODE_RULES)
+        ]
+        if sum(map(room_of, willing)) < member.count:
+            pods = {check.node.name: PLENTY for check in willing}
+            return explain_scarcity(member, self._scarcity(member, pods, None))
         return None
 
     def _rooms(self, member: MemberPart, request: SubrequestPart) -> Rooms:
-        kind = request_kind(request)
-        key = (kind, request.count, asked_of_nodes(member))
-        known = self._room_counts.get(key)
-        if known is None:
+        kind = request_kind_of(request)
+        key = (kind, request.count, node_demand_of(member))
+        room_counts = self._room_counts.get(key)
+        if room_counts is None:
             rooms = count_rooms(self.counts(kind), self._checks(member), request)
-            known = self._room_counts.keep(key, rooms)
-        return known
+            room_counts = self._room_counts.keep(key, rooms)
+        return room_counts
 
     def _scarcity(
         self,
@@ -137,13 +141,13 @@ class Funnel:
         pods: dict[NodeName, int],
         request: SubrequestPart | None,
     ) -> Scarcity:
-        kind = None if request is None else (request_kind(request), request.count)
-        key = (kind, asked_of_nodes(member))
-        known = self._scarcities.get(key)
-        if known is None:
-            scarce = scarcity(member, pods, self._checks(member))
-            known = self._scarcities.keep(key, scarce)
-        return known
+        kind = None if request is None else (request_kind_of(request), request.count)
+        key = (kind, node_demand_of(member))
+        scarcity = self._scarcities.get(key)
+        if scarcity is None:
+            scarce = find_scarcity(member, pods, self._checks(member))
+            scarcity = self._scarcities.keep(key, scarce)
+        return scarcity
 
     def _request_reason(
         self, member: MemberPart, request: SubrequestPart, subject: str
@@ -154,20 +158,20 @@ class Funnel:
         for rule, room in zip(_RULES, rooms.by_rule, strict=True):
             if room >= member.count:
                 continue
-            counts = self.counts(request_kind(request))
+            counts = self.counts(request_kind_of(request))
             if rule is Rule.NO_CANDIDATE and counts.faults:
-                return _fault_reason(request, subject, counts)
+                return _explain_fault(request, subject, counts)
             where = ""
             if rule in NODE_RULES:
                 checks, passed = self._checks(member), NODE_RULES.index(rule)
-                known = (checks[node.node] for node in counts.nodes)
-                where = example(c for c in known if c.passed == passed)
-            return _count_reason(
+                selected_checks = (checks[node.node] for node in counts.nodes)
+                where = name_example(c for c in selected_checks if c.passed == passed)
+            return _explain_count(
                 (rule, room, where), request, subject, (counts, rooms), member
             )
         if rooms.room < member.count:
-            found = self._scarcity(member, rooms.otherwise, request)
-            return scarce_reason(member, found)
+            scarcity = self._scarcity(member, rooms.otherwise, request)
+            return explain_scarcity(member, scarcity)
         return None
 
     def _constraint_reason(self, member: MemberPart) -> Reason | None:
@@ -187,10 +191,10 @@ class Funnel:
         )
 
 
-def _fault_reason(
+def _explain_fault(
     request: SubrequestPart, subject: str, counts: RequestCounts
 ) -> Reason:
-    device, fault = min(counts.faults, key=lambda item: item[0])
+    device, fault = min(counts.faults, key=lambda pair: pair[0])
     own = fault.selector - request.class_selectors
     if own < 0:
         place = f"class {request.device_class}: selector #{fault.selector}"
@@ -231,21 +235,21 @@ _LEFT = {
 }
 
 
-def _count_reason(
-    failed: tuple[Rule, int, str],
+def _explain_count(
+    failure: tuple[Rule, int, str],
     request: SubrequestPart,
     subject: str,
-    counted: tuple[RequestCounts, Rooms],
+    counts_and_rooms: tuple[RequestCounts, Rooms],
     member: MemberPart,
 ) -> Reason:
-    """Return which rule leaves too little; `failed`: it, the room left, an example."""
-    (rule, room, where), (counts, rooms) = failed, counted
-    left = tuple(rooms.devices.values())[_RULES.index(rule)]
+    """Return which rule leaves too little; `failure`: it, the room left, an example."""
+    (rule, room, where), (counts, rooms) = failure, counts_and_rooms
+    devices_left = tuple(rooms.devices.values())[_RULES.index(rule)]
     each = "all matching devices" if request.all_devices else f"{request.count}"
     message = (
         f"asks for {each} of {request.device_class} on one node for each of "
-        f"{member.count} pods; {left} {_LEFT[rule]}{where}, which is room for {room} "
-        "pods"
+        f"{member.count} pods; {devices_left} {_LEFT[rule]}{where}, which is room for "
+        f"{room} pods"
     )
     if counts.unusable:
         message += f"; {len(counts.unusable)} pools unusable ({counts.unusable[0]})"

@@ -68,26 +68,26 @@ class Scarcity(Struct, frozen=True):
 _CHECKS: NodeCache[NodeCheck] = NodeCache()
 
 
-def asked_of_nodes(member: MemberPart) -> Hashable:
+def node_demand_of(member: MemberPart) -> Hashable:
     """Name all that a member asks of nodes besides devices."""
     return (fit_of(member), tuple(sorted(member.resources.items())))
 
 
 def check_nodes(member: MemberPart, cluster: Cluster) -> dict[NodeName, NodeCheck]:
     """Check all nodes for a member."""
-    fit, known = fit_of(member), _CHECKS.of(asked_of_nodes(member))
+    fit, results = fit_of(member), _CHECKS.of(node_demand_of(member))
     resources = sorted({PODS, *member.resources})
     checks = {}
     for name, node in cluster.nodes.items():
-        item = known.get(name)
-        if item is None or item[0] is not node:
-            check = _check(member, fit, resources, node.node)
-            item = known[name] = (node, check)
-        checks[name] = item[1]
+        entry = results.get(name)
+        if entry is None or entry[0] is not node:
+            check = _check_node(member, fit, resources, node.node)
+            entry = results[name] = (node, check)
+        checks[name] = entry[1]
     return checks
 
 
-def _check(
+def _check_node(
     member: MemberPart, fit: NodeFit, resources: list[str], node: NodePart
 ) -> NodeCheck:
     room = {}
@@ -98,16 +98,18 @@ def _check(
     if node.unavailable:
         return NodeCheck(node, 0, node.unavailable, room)
     if not is_tolerated(fit, node):
-        return NodeCheck(node, 1, _taint(fit, node), room)
+        return NodeCheck(node, 1, _name_taint(fit, node), room)
     if not is_chosen(fit, node):
         return NodeCheck(node, 2, "", room)
     return NodeCheck(node, 3, "", room)
 
 
-def _taint(fit: NodeFit, node: NodePart) -> str:
+def _name_taint(fit: NodeFit, node: NodePart) -> str:
     """Name a taint that is not tolerated."""
     for taint in node.taints:
-        if not any(tolerates_taint(item, taint) for item in fit.tolerations):
+        if not any(
+            tolerates_taint(toleration, taint) for toleration in fit.tolerations
+        ):
             value = f"={taint.value}" if taint.value else ""
             return f"{taint.key}{value}:{taint.effect}"
     return f"unschedulable, {UNSCHEDULABLE.key}:{UNSCHEDULABLE.effect}"
@@ -118,7 +120,7 @@ def room_of(check: NodeCheck) -> int:
     return min(check.room.values(), default=PLENTY)
 
 
-def scarcity(
+def find_scarcity(
     member: MemberPart,
     pods: Mapping[NodeName, int],
     checks: Mapping[NodeName, NodeCheck],
@@ -127,54 +129,56 @@ def scarcity(
 
     `pods`: the nodes that would do otherwise, and how many pods each could take.
     """
-    known = [checks[name] for name in sorted(pods)]
+    considered = [checks[name] for name in sorted(pods)]
     rooms = {
-        name: sum(min(pods[c.node.name], c.room.get(name, PLENTY)) for c in known)
-        for name in sorted({name for check in known for name in check.room})
+        name: sum(min(pods[c.node.name], c.room.get(name, PLENTY)) for c in considered)
+        for name in sorted({name for check in considered for name in check.room})
     }
     scarce = min(rooms, key=lambda name: rooms[name])
-    limited = [check.node for check in known if scarce in check.room]
+    limited = [check.node for check in considered if scarce in check.room]
     best = max(limited, key=lambda node: left_of(node, scarce) or 0)
     return Scarcity(
         resource=scarce,
         need=need_of(member, scarce),
-        nodes=len(known),
+        nodes=len(considered),
         best=best.name,
         left=left_of(best, scarce) or 0,
-        room=sum(min(pods[check.node.name], room_of(check)) for check in known),
+        room=sum(min(pods[check.node.name], room_of(check)) for check in considered),
     )
 
 
-def scarce_reason(member: MemberPart, found: Scarcity) -> Reason:
+def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
     """Return which resource leaves the least room."""
-    asked, left = (shown(found.resource, n) for n in (found.need, found.left))
+    needed, remaining = (
+        format_amount(scarcity.resource, n) for n in (scarcity.need, scarcity.left)
+    )
     message = (
-        f"asks for {asked} on one node for each of {member.count} pods; of "
-        f"{found.nodes} nodes that would do otherwise {found.best} has most left, "
-        f"{left}; there is room for {found.room} pods"
+        f"asks for {needed} on one node for each of {member.count} pods; of "
+        f"{scarcity.nodes} nodes that would do otherwise {scarcity.best} has most "
+        f"left, {remaining}; there is room for {scarcity.room} pods"
     )
     return Reason(
         rule=Rule.NODE_RESOURCES,
         subject=member.name,
-        field=f"node.resources[{found.resource}]",
+        field=f"node.resources[{scarcity.resource}]",
         message=message,
         facts={
-            "asked": found.need,
-            "left": found.left,
-            "nodes": found.nodes,
-            "podsWithRoom": found.room,
+            "asked": scarcity.need,
+            "left": scarcity.left,
+            "nodes": scarcity.nodes,
+            "podsWithRoom": scarcity.room,
             "pods": member.count,
         },
     )
 
 
-def example(refusing: Iterable[NodeCheck]) -> str:
+def name_example(refusing: Iterable[NodeCheck]) -> str:
     """Name one of the nodes that keep a member away, and why."""
-    said = next((check for check in refusing if check.why), None)
-    return f" ({said.node.name}: {said.why})" if said is not None else ""
+    example = next((check for check in refusing if check.why), None)
+    return f" ({example.node.name}: {example.why})" if example is not None else ""
 
 
-def shown(name: str, units: int) -> str:
+def format_amount(name: str, units: int) -> str:
     """Write an amount of a resource as people do: `cpu 1500m`, `memory 64Gi`."""
     if name == CPU:
         return f"{name} {Quantity.of_nano(units * (NANO // 1000))}"

@@ -10,40 +10,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from solver.cache import cached
-from solver.kinds.demand import LocalAsk, LocalConstraint, MemberKind
-from solver.kinds.nodes import GroupShape, NodeShape
+from solver.kinds.demand import LocalConstraint, MemberKind, RequestAlternative
+from solver.kinds.shapes import GroupShape, NodeShape
 
 PLENTY = 1 << 24
 """More pods than any batch has: counting sets no bound."""
 
 
 @cached(bound=65536)
-def pods_at_most(kind: MemberKind, shape: NodeShape) -> int:
+def bound_pods(kind: MemberKind, shape: NodeShape) -> int:
     """Bound the pods of this kind on a node of this shape from above."""
     if not shape.fits >> kind.fit & 1:
         return 0
-    bounds = [PLENTY, *_pods_by_resources(kind, shape)]
-    sole: list[LocalAsk] = []
+    bounds = [PLENTY, *_bound_by_resources(kind, shape)]
+    sole: list[RequestAlternative] = []
     for request in range(kind.requests):
         asks = [kind.asks[i] for i in kind.alternatives(request)]
-        bounds.append(sum(_pods_by_ask(ask, shape) for ask in asks))
+        bounds.append(sum(_bound_by_ask(ask, shape) for ask in asks))
         if len(asks) == 1 and not asks[0].all_devices and not asks[0].admin:
             sole.append(asks[0])
-    bounds.extend(_pods_by_kinds(sole, shape))
+    bounds.extend(_bound_by_kinds(sole, shape))
     for constraint in kind.constraints:
         if min(bounds) == 0:
             return 0
-        bounds.append(_pods_by_constraint(kind, constraint, shape))
+        bounds.append(_bound_by_constraint(kind, constraint, shape))
     return min(bounds)
 
 
-def _pods_by_resources(kind: MemberKind, shape: NodeShape) -> list[int]:
+def _bound_by_resources(kind: MemberKind, shape: NodeShape) -> list[int]:
     """Bound the pods by what each needs of the node's own resources."""
     pairs = zip(kind.needs, shape.free, strict=True)
     return [free // need for need, free in pairs if need and free is not None]
 
 
-def uses_at_most(group: GroupShape, ask: LocalAsk) -> int:
+def bound_uses(group: GroupShape, ask: RequestAlternative) -> int:
     """Bound the uses of a group's devices for one (sub)request."""
     if not group.mask >> ask.kind & 1:
         return 0
@@ -56,8 +56,8 @@ def uses_at_most(group: GroupShape, ask: LocalAsk) -> int:
     return min((PLENTY, *(left // cost for left, cost in pairs if cost)))
 
 
-def _pods_by_ask(ask: LocalAsk, shape: NodeShape) -> int:
-    uses = [uses_at_most(group, ask) for group in shape.groups]
+def _bound_by_ask(ask: RequestAlternative, shape: NodeShape) -> int:
+    uses = [bound_uses(group, ask) for group in shape.groups]
     if not ask.all_devices:
         return min(sum(uses) // ask.count, PLENTY) if ask.count else PLENTY
     if not shape.all_free >> ask.kind & 1:
@@ -69,28 +69,28 @@ def _pods_by_ask(ask: LocalAsk, shape: NodeShape) -> int:
     )
 
 
-def _pods_by_kinds(asks: list[LocalAsk], shape: NodeShape) -> list[int]:
+def _bound_by_kinds(asks: list[RequestAlternative], shape: NodeShape) -> list[int]:
     """Bound by what requests of one kind, and all together, need."""
     needs: dict[int, int] = {}
     for ask in asks:
         needs[ask.kind] = needs.get(ask.kind, 0) + ask.count
     by_kind = {ask.kind: ask for ask in asks}
     bounds = [
-        sum(uses_at_most(group, by_kind[kind]) for group in shape.groups) // count
+        sum(bound_uses(group, by_kind[kind]) for group in shape.groups) // count
         for kind, count in needs.items()
         if count
     ]
     total = sum(needs.values())
     if total:
         room = sum(
-            max(uses_at_most(group, ask) for ask in by_kind.values())
+            max(bound_uses(group, ask) for ask in by_kind.values())
             for group in shape.groups
         )
         bounds.append(room // total)
     return bounds
 
 
-def _pods_by_constraint(
+def _bound_by_constraint(
     kind: MemberKind, constraint: LocalConstraint, shape: NodeShape
 ) -> int:
     """Bound the pods by one constraint: over the values of its attribute."""
@@ -101,7 +101,7 @@ def _pods_by_constraint(
         if len(kind.alternatives(ask.request)) == 1
     ]
     for ask, column in sole:
-        if ask.all_devices and not _all_may_share(ask, column, constraint, shape):
+        if ask.all_devices and not _can_all_share(ask, column, constraint, shape):
             return 0
     counted = [
         (ask, column)
@@ -109,13 +109,15 @@ def _pods_by_constraint(
         if ask.count and not ask.admin and not ask.all_devices
     ]
     if constraint.distinct:
-        return _pods_by_distinct(counted, shape)
+        return _bound_by_distinct(counted, shape)
     if not counted:
         return PLENTY
-    return pods_by_values(counted, shape)
+    return bound_pods_by_values(counted, shape)
 
 
-def pods_by_values(counted: Sequence[tuple[LocalAsk, int]], shape: NodeShape) -> int:
+def bound_pods_by_values(
+    counted: Sequence[tuple[RequestAlternative, int]], shape: NodeShape
+) -> int:
     """Bound the pods of which each has devices of one value for all these requests.
 
     `counted` are requests for a number of devices, each with its column.
@@ -124,7 +126,7 @@ def pods_by_values(counted: Sequence[tuple[LocalAsk, int]], shape: NodeShape) ->
     return sum(
         min(
             sum(
-                uses_at_most(group, ask)
+                bound_uses(group, ask)
                 for group in shape.groups
                 if value in group.values[column]
             )
@@ -135,8 +137,8 @@ def pods_by_values(counted: Sequence[tuple[LocalAsk, int]], shape: NodeShape) ->
     )
 
 
-def _all_may_share(
-    ask: LocalAsk, column: int, constraint: LocalConstraint, shape: NodeShape
+def _can_all_share(
+    ask: RequestAlternative, column: int, constraint: LocalConstraint, shape: NodeShape
 ) -> bool:
     """Whether all devices that a request means may meet a constraint at once."""
     meant = [group for group in shape.groups if group.mask >> ask.kind & 1]
@@ -148,7 +150,9 @@ def _all_may_share(
     return bool(set(lists[0]).intersection(*lists)) if lists else True
 
 
-def _pods_by_distinct(counted: list[tuple[LocalAsk, int]], shape: NodeShape) -> int:
+def _bound_by_distinct(
+    counted: list[tuple[RequestAlternative, int]], shape: NodeShape
+) -> int:
     """One device a value: enough values must offer some device to each request."""
     total = sum(ask.count for ask, _ in counted)
     if not total:
@@ -157,7 +161,7 @@ def _pods_by_distinct(counted: list[tuple[LocalAsk, int]], shape: NodeShape) -> 
         value
         for ask, column in counted
         for group in shape.groups
-        if uses_at_most(group, ask)
+        if bound_uses(group, ask)
         for value in group.values[column]
     }
     return 0 if len(values) < total else PLENTY

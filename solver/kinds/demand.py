@@ -22,13 +22,13 @@ from solver.kinds.node_fit import (
     need_of,
     steps_of,
 )
-from solver.problem.expected import counted
 from solver.problem.problem import (
     ClaimPart,
     ExpectedPart,
     GangPart,
     MemberPart,
     SubrequestPart,
+    keep_countable,
 )
 
 
@@ -72,7 +72,7 @@ class Query(Struct, frozen=True, cache_hash=True):
         return self.is_exact or any(kind.admin for kind in self.requests)
 
 
-class LocalAsk(Struct, frozen=True):
+class RequestAlternative(Struct, frozen=True):
     """One alternative of a request of a member kind."""
 
     claim: int
@@ -98,7 +98,7 @@ class LocalConstraint(Struct, frozen=True):
 class MemberKind(Struct, frozen=True, cache_hash=True):
     """Pods that need the same: the requests of all claims, and their constraints."""
 
-    asks: tuple[LocalAsk, ...]
+    asks: tuple[RequestAlternative, ...]
     constraints: tuple[LocalConstraint, ...]
     claims: tuple[int, ...]
     """Requests of each claim, in order."""
@@ -157,45 +157,27 @@ class Demand:
     ) -> None:
         self.gangs = tuple(gang for gang in gangs if not gang.refused)
         batch = [member for gang in self.gangs for member in gang.members]
-        coming = [(counted(item.member), item) for item in expected]
-        members = [*batch, *(member for member, _ in coming)]
-        claims = [claim for member in members for claim in member.claims]
-        kinds = {
-            request_kind(sub): None
-            for claim in claims
-            for request in claim.requests
-            for sub in request.alternatives
-        }
-        columns = sorted({column for claim in claims for column in _columns(claim)})
-        fits = tuple({fit_of(member): None for member in members})
-        names = {name for member in members for name in (PODS, *member.resources)}
-        resources = tuple(sorted(names))
-        loads = {_load(member, resources) for member in batch}
-        loads |= {_load_of_one(member, resources) for member, _ in coming}
-        self.query = Query(
-            requests=tuple(kinds),
-            columns=tuple(columns),
-            fits=fits,
-            resources=resources,
-            steps=steps_of(loads, len(resources)),
-            is_exact=is_exact,
-        )
+        expected = tuple(expected)
+        countable = [keep_countable(part.member) for part in expected]
+        # First all that some pod asks, so that kinds can be written as indices into it.
+        self.query = _make_query(batch, countable, is_exact=is_exact)
         self._request_index = {kind: i for i, kind in enumerate(self.query.requests)}
-        self._fit_index = {fit: i for i, fit in enumerate(fits)}
-        self._column_index = {column: i for i, column in enumerate(columns)}
-        member_kinds: dict[MemberKind, int] = {}
+        self._fit_index = {fit: i for i, fit in enumerate(self.query.fits)}
+        self._column_index = {column: i for i, column in enumerate(self.query.columns)}
+        # Then the members: those that need the same are one kind, numbered as met.
+        numbers: dict[MemberKind, int] = {}
         self.member_kinds_of = tuple(
             tuple(
-                member_kinds.setdefault(self._member_kind(member), len(member_kinds))
+                numbers.setdefault(self._member_kind(member), len(numbers))
                 for member in gang.members
             )
             for gang in self.gangs
         )
         """Member kind of each member of each gang."""
-        self.member_kinds = tuple(member_kinds)
+        self.member_kinds = tuple(numbers)
         self.expected = tuple(
-            ExpectedKind(self._member_kind(member), item.weight, item.size)
-            for member, item in coming
+            ExpectedKind(self._member_kind(member), part.weight, part.size)
+            for member, part in zip(countable, expected, strict=True)
         )
 
     @property
@@ -226,14 +208,16 @@ class Demand:
         return tuple(counts)
 
     def _member_kind(self, member: MemberPart) -> MemberKind:
-        asks: list[LocalAsk] = []
+        asks: list[RequestAlternative] = []
         constraints: list[LocalConstraint] = []
-        request = 0
-        for number, claim in enumerate(member.claims):
+        request_number = 0
+        for claim_number, claim in enumerate(member.claims):
             first = len(asks)
-            for item in claim.requests:
-                asks.extend(self._asks(number, request, item.alternatives))
-                request += 1
+            for request in claim.requests:
+                asks.extend(
+                    self._asks(claim_number, request_number, request.alternatives)
+                )
+                request_number += 1
             constraints.extend(self._constraints(claim, first))
         return MemberKind(
             asks=tuple(asks),
@@ -245,13 +229,13 @@ class Demand:
 
     def _asks(
         self, claim: int, request: int, alternatives: tuple[SubrequestPart, ...]
-    ) -> Iterator[LocalAsk]:
+    ) -> Iterator[RequestAlternative]:
         for rank, sub in enumerate(alternatives):
-            yield LocalAsk(
+            yield RequestAlternative(
                 claim=claim,
                 request=request,
                 rank=rank,
-                kind=self._request_index[request_kind(sub)],
+                kind=self._request_index[request_kind_of(sub)],
                 count=0 if sub.all_devices else sub.count,
                 all_devices=sub.all_devices,
                 admin=sub.admin_access,
@@ -261,8 +245,8 @@ class Demand:
         for constraint in claim.constraints:
             name = constraint.match_attribute or constraint.distinct_attribute or ""
             scope = tuple(
-                (first + position, self._column_index[_column(sub, name)])
-                for position, (sub, names) in enumerate(_named(claim))
+                (first + position, self._column_index[_column_of(sub, name)])
+                for position, (sub, names) in enumerate(_list_named(claim))
                 if not constraint.requests or names & set(constraint.requests)
             )
             if scope:
@@ -270,7 +254,38 @@ class Demand:
                 yield LocalConstraint(distinct, scope)
 
 
-def request_kind(sub: SubrequestPart) -> RequestKind:
+def _make_query(
+    batch: list[MemberPart], countable: list[MemberPart], *, is_exact: bool
+) -> Query:
+    """Collect what some pod asks of devices and nodes.
+
+    `batch` are the members to be decided, `countable` what is counted of expected ones.
+    """
+    members = [*batch, *countable]
+    claims = [claim for member in members for claim in member.claims]
+    alternatives = (
+        alternative
+        for claim in claims
+        for request in claim.requests
+        for alternative in request.alternatives
+    )
+    names = {name for member in members for name in (PODS, *member.resources)}
+    resources = tuple(sorted(names))
+    loads = {_load_of(member, resources) for member in batch}
+    loads |= {_load_of_expected(member, resources) for member in countable}
+    return Query(
+        requests=tuple(dict.fromkeys(map(request_kind_of, alternatives))),
+        columns=tuple(
+            sorted({column for claim in claims for column in _list_columns(claim)})
+        ),
+        fits=tuple(dict.fromkeys(map(fit_of, members))),
+        resources=resources,
+        steps=steps_of(loads, len(resources)),
+        is_exact=is_exact,
+    )
+
+
+def request_kind_of(sub: SubrequestPart) -> RequestKind:
     """Forget of a (sub)request what does not decide who may serve it."""
     return RequestKind(
         sub.selectors,
@@ -281,41 +296,45 @@ def request_kind(sub: SubrequestPart) -> RequestKind:
     )
 
 
-def _load(member: MemberPart, resources: tuple[str, ...]) -> Load:
+def _load_of(member: MemberPart, resources: tuple[str, ...]) -> Load:
     """Return what a pod takes of its node: devices of its own, and amounts."""
     requests = [request for claim in member.claims for request in claim.requests]
-    devices = sum(min(map(_devices, item.alternatives)) for item in requests)
+    devices = sum(
+        min(map(_count_devices, request.alternatives)) for request in requests
+    )
     return Load(devices, tuple(need_of(member, name) for name in resources))
 
 
-def _load_of_one(member: MemberPart, resources: tuple[str, ...]) -> Load:
+def _load_of_expected(member: MemberPart, resources: tuple[str, ...]) -> Load:
     """Return what an expected pod counts as: its largest request alone."""
     requests = [request for claim in member.claims for request in claim.requests]
-    devices = max((_devices(item.alternatives[0]) for item in requests), default=0)
+    devices = max(
+        (_count_devices(request.alternatives[0]) for request in requests), default=0
+    )
     return Load(devices, tuple(need_of(member, name) for name in resources))
 
 
-def _devices(sub: SubrequestPart) -> int:
+def _count_devices(sub: SubrequestPart) -> int:
     if sub.admin_access:
         return 0
     return 1 if sub.all_devices else sub.count
 
 
-def _named(claim: ClaimPart) -> Iterator[tuple[SubrequestPart, set[str]]]:
+def _list_named(claim: ClaimPart) -> Iterator[tuple[SubrequestPart, set[str]]]:
     """Go through the alternatives of a claim, with the names that may mean them."""
     for request in claim.requests:
         for rank, sub in enumerate(request.alternatives):
             yield sub, {request.name, request.result_name(rank)}
 
 
-def _columns(claim: ClaimPart) -> Iterator[Column]:
+def _list_columns(claim: ClaimPart) -> Iterator[Column]:
     for constraint in claim.constraints:
         name = constraint.match_attribute or constraint.distinct_attribute or ""
-        for sub, _ in _named(claim):
-            yield _column(sub, name)
+        for sub, _ in _list_named(claim):
+            yield _column_of(sub, name)
 
 
-def _column(sub: SubrequestPart, name: str) -> Column:
+def _column_of(sub: SubrequestPart, name: str) -> Column:
     for attribute, expression in sub.derived_attributes:
         if attribute == name:
             return Column(name, expression)

@@ -72,11 +72,11 @@ class NodeViews(Generic[V]):
         return [tuple(views) for views in self._kinds.values()]
 
     def _look(self, name: NodeName, node: NodePools) -> None:
-        known = self._views.get(name)
-        if known is not None:
-            if known[0] is node:
+        entry = self._views.get(name)
+        if entry is not None:
+            if entry[0] is node:
                 return
-            self._drop(known[1])
+            self._drop(entry[1])
         view = self.see(node)
         self._views[name] = (node, view)
         if view is not None:

@@ -77,7 +77,7 @@ def need_of(member: MemberPart, resource: str) -> int:
     return member.resources.get(resource, int(resource == PODS))
 
 
-def fits(fit: NodeFit, node: NodePart) -> bool:
+def is_fit(fit: NodeFit, node: NodePart) -> bool:
     """Whether a node is one that a pod may be on, amounts aside.
 
     Raises:
@@ -118,14 +118,14 @@ def left_of(node: NodePart, resource: str) -> int | None:
 
 def steps_of(loads: Iterable[Load], resources: int) -> tuple[Step, ...]:
     """Find what a batch can tell apart of each resource."""
-    listed = list(loads)
+    all_loads = list(loads)
     return tuple(
-        _step([(load.needs[r], load.devices) for load in listed if load.needs[r]])
+        _step_of([(load.needs[r], load.devices) for load in all_loads if load.needs[r]])
         for r in range(resources)
     )
 
 
-def _step(needs: list[tuple[int, int]]) -> Step:
+def _step_of(needs: list[tuple[int, int]]) -> Step:
     size = gcd(*(need for need, _ in needs))
     if not all(devices for _, devices in needs):
         return Step(size)
@@ -136,7 +136,7 @@ def _step(needs: list[tuple[int, int]]) -> Step:
     return Step(size, (need, devices))
 
 
-def told_apart(left: int | None, step: Step, devices: int | None) -> int | None:
+def round_to_step(left: int | None, step: Step, devices: int | None) -> int | None:
     """Forget of an amount what no answer depends on; None: there is enough of it.
 
     `devices`: how many the node has for pods of their own, None: no limit. Pods with

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from solver.cache import cached
-from solver.kinds.counting import pods_by_values, uses_at_most
+from solver.kinds.counting import bound_pods_by_values, bound_uses
 from solver.kinds.demand import ExpectedKind, MemberKind
-from solver.kinds.nodes import NodeShape
+from solver.kinds.shapes import NodeShape
 
 FIRST, MORE = 1000, 2
 """The thousandths of devices that count more, and by how much."""
@@ -25,7 +25,7 @@ FIRST, MORE = 1000, 2
 
 def value_of_shape(expected: Iterable[ExpectedKind], shape: NodeShape) -> int:
     """Return what the room on a node of this shape is worth."""
-    return sum(value_of_room(kind, room_on(kind.member, shape)) for kind in expected)
+    return sum(value_of_room(kind, count_room(kind.member, shape)) for kind in expected)
 
 
 def value_of_room(kind: ExpectedKind, room: int) -> int:
@@ -34,18 +34,20 @@ def value_of_room(kind: ExpectedKind, room: int) -> int:
     return kind.weight * (thousandths + MORE * min(thousandths, FIRST))
 
 
-def room_on(member: MemberKind, shape: NodeShape) -> int:
+def count_room(member: MemberKind, shape: NodeShape) -> int:
     """Count how many more pods a node would take; 0 where nothing bounds them."""
     if not shape.fits >> member.fit & 1:
         return 0
     bounds = (
-        room_by_devices(member, shape),
-        room_by_resources(member.needs, shape.free),
+        bound_room_by_devices(member, shape),
+        bound_room_by_resources(member.needs, shape.free),
     )
     return min((bound for bound in bounds if bound is not None), default=0)
 
 
-def room_by_resources(needs: Sequence[int], free: Sequence[int | None]) -> int | None:
+def bound_room_by_resources(
+    needs: Sequence[int], free: Sequence[int | None]
+) -> int | None:
     """Bound the pods by what the node itself has left; None: it does not bound them.
 
     Both are by `Query.resources`.
@@ -56,16 +58,16 @@ def room_by_resources(needs: Sequence[int], free: Sequence[int | None]) -> int |
 
 
 @cached(bound=1 << 16)
-def room_by_devices(member: MemberKind, shape: NodeShape) -> int | None:
+def bound_room_by_devices(member: MemberKind, shape: NodeShape) -> int | None:
     """Bound the pods by devices; None: no request bounds them.
 
     `member` is that of an `ExpectedKind`.
     """
     bounds = [
-        sum(uses_at_most(group, ask) for group in shape.groups) // ask.count
+        sum(bound_uses(group, ask) for group in shape.groups) // ask.count
         for ask in member.asks
     ]
     for constraint in member.constraints:
         scope = [(member.asks[a], column) for a, column in constraint.scope]
-        bounds.append(pods_by_values(scope, shape))
+        bounds.append(bound_pods_by_values(scope, shape))
     return min(bounds, default=None)

@@ -57,18 +57,20 @@ class Counters:
         if not view.counters:
             return True
         is_own = bool(pool_of(view.part).node)
-        for item in view.counters:
-            place = (view.driver, view.pool, item.name)
+        for counter_set in view.counters:
+            place = (view.driver, view.pool, counter_set.name)
             self.sets[place] = len(self.allowed)
             self.allowed.append(None)
             self.set_owners.append(() if is_own else place)
-            for name in sorted(item.counters):
-                key = (view.driver, view.pool, item.name, name)
+            for name in sorted(counter_set.counters):
+                key = (view.driver, view.pool, counter_set.name, name)
                 self.keys[key] = len(self.left)
-                self.left.append(item.counters[name].value.nano)
+                self.left.append(counter_set.counters[name].value.nano)
                 self.owners.append(() if is_own else key)
-        start = len(self.left) - sum(len(item.counters) for item in view.counters)
-        for device in _in_use(seen):
+        start = len(self.left) - sum(
+            len(counter_set.counters) for counter_set in view.counters
+        )
+        for device in _list_in_use(seen):
             for consumption in device.consumes_counters:
                 self._charge(seen, consumption)
         return all(amount >= 0 for amount in self.left[start:])
@@ -80,11 +82,11 @@ class Counters:
         for name, counter in consumption.counters.items():
             self.left[self.keys[*place, name]] -= counter.value.nano
         number = self.sets[place]
-        known, mine = self.allowed[number], consumption.compatibility_groups or ()
-        if known is None:
-            self.allowed[number] = tuple(sorted(mine)) or NO_GROUPS
-        elif known != NO_GROUPS and mine:
-            self.allowed[number] = tuple(g for g in known if g in mine)
+        allowed, groups = self.allowed[number], consumption.compatibility_groups or ()
+        if allowed is None:
+            self.allowed[number] = tuple(sorted(groups)) or NO_GROUPS
+        elif allowed != NO_GROUPS and groups:
+            self.allowed[number] = tuple(g for g in allowed if g in groups)
 
     def draws(self, seen: SeenPool, device: Device) -> tuple[tuple[int, int], ...]:
         """List what a device draws."""
@@ -110,10 +112,10 @@ class Counters:
         """List the groups of a device by counter set."""
         return tuple(
             (
-                self.sets[seen.view.driver, seen.view.pool, item.counter_set],
-                tuple(sorted(item.compatibility_groups or ())) or NO_GROUPS,
+                self.sets[seen.view.driver, seen.view.pool, consumption.counter_set],
+                tuple(sorted(consumption.compatibility_groups or ())) or NO_GROUPS,
             )
-            for item in device.consumes_counters
+            for consumption in device.consumes_counters
         )
 
 
@@ -121,7 +123,7 @@ NO_GROUPS = ("",)
 """In place of groups: a device that names none goes only with others like it."""
 
 
-def _in_use(seen: SeenPool) -> list[Device]:
+def _list_in_use(seen: SeenPool) -> list[Device]:
     """List the devices of a pool that somebody has, for itself or in shares."""
     if seen.use is None:
         return []
@@ -157,7 +159,7 @@ def traits_of(
             for name in names
         )
         costs = tuple(
-            _cost(device, names, kind.capacity, features) for kind in query.requests
+            _cost_of(device, names, kind.capacity, features) for kind in query.requests
         )
     if not device.consumes_counters or (left is not None and shares is not None):
         return Traits(left=left, costs=costs)
@@ -169,7 +171,7 @@ def traits_of(
     )
 
 
-def drawing(seen: SeenPool, features: Features) -> int:
+def find_drawing(seen: SeenPool, features: Features) -> int:
     """Find the devices that would draw from counters anew: shared ones already have."""
     shares = sum_shares(seen.use)
     return sum(
@@ -180,7 +182,9 @@ def drawing(seen: SeenPool, features: Features) -> int:
     )
 
 
-def targets(view: PoolView, chosen: int, kind: RequestKind, features: Features) -> int:
+def find_targets(
+    view: PoolView, chosen: int, kind: RequestKind, features: Features
+) -> int:
     """Find the devices that a request means: what `All` must have all of."""
     bits, marks = view.reachable & chosen, marks_of(view.part)
     if not features.device_binding:
@@ -192,7 +196,7 @@ def targets(view: PoolView, chosen: int, kind: RequestKind, features: Features) 
     return bits
 
 
-def with_room(
+def find_with_room(
     seen: SeenPool, chosen: int, kind: RequestKind, features: Features
 ) -> int:
     """Narrow devices to those whose capacity, less what shares consume, is enough."""
@@ -219,7 +223,7 @@ def _is_large_enough(
     )
 
 
-def _cost(
+def _cost_of(
     device: Device,
     names: list[str],
     capacity: tuple[tuple[str, int], ...],
@@ -233,11 +237,11 @@ def costs_of(
     device: Device, capacity: tuple[tuple[str, int], ...], features: Features
 ) -> dict[str, int] | None:
     """Compute what one use consumes of each capacity; None: it cannot be had."""
-    asked = {name: Quantity.of_nano(amount) for name, amount in capacity}
+    requested = {name: Quantity.of_nano(amount) for name, amount in capacity}
     try:
-        found = compute_consumed(
-            device, asked, fractional=features.fractional_capacity_range
+        consumed = compute_consumed(
+            device, requested, fractional=features.fractional_capacity_range
         )
     except AmountError:
         return None
-    return None if found is None else {n: q.nano for n, q in found.items()}
+    return None if consumed is None else {n: q.nano for n, q in consumed.items()}

@@ -1,4 +1,4 @@
-"""From what is believed to what is decided: the Problem of a batch.
+"""From the Snapshot to what is decided: the Problem of a batch.
 
 Resolves the gangs, says which verdicts of selectors are still unknown, and picks from
 the known ones exactly those that the Problem needs, so that equal situations make
@@ -28,21 +28,21 @@ from solver.devices.candidates import (
 from solver.devices.pools import pool_of
 from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
-from solver.problem.expected import counted
 from solver.problem.problem import (
     ExpectedPart,
     GangPart,
     Parameters,
     Problem,
+    keep_countable,
 )
-from solver.problem.resolve import IMPLICIT_RESOURCE, Resolving, resolve
+from solver.problem.resolve import IMPLICIT_RESOURCE, ResolveOptions, resolve
 from solver.selectors.projection import Projection
 from solver.selectors.table import SelectorTable, VerdictRow
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import ClassPart, class_key
 from solver.snapshot.snapshot import Snapshot
 
-Wanted = tuple[str, str, Device]
+MissingVerdict = tuple[str, str, Device]
 """(expression, driver, device) of a verdict that is not known."""
 _ROWS: Slots[tuple[str, ...], frozenset[VerdictRow]] = Slots(MOST_LISTS)
 """Of a page: the rows that it needs, by list of selectors."""
@@ -74,15 +74,18 @@ class SnapshotLookup:
         """
         implicit = resource.removeprefix(IMPLICIT_RESOURCE)
         if implicit != resource:
-            known = self.device_class(DeviceClassName(implicit))
-            return None if known is None else known.name
+            implicit_class = self.device_class(DeviceClassName(implicit))
+            return None if implicit_class is None else implicit_class.name
         serving = [
             value
             for value in self._snapshot.inventory.pages.of("")
             if isinstance(value, ClassPart) and value.extended_resource_name == resource
         ]
-        last = max((item.created for item in serving), default="")
-        return min((c.name for c in serving if c.created == last), default=None)
+        last = max((candidate.created for candidate in serving), default="")
+        return min(
+            (candidate.name for candidate in serving if candidate.created == last),
+            default=None,
+        )
 
 
 def resolve_gangs(
@@ -93,7 +96,9 @@ def resolve_gangs(
     lenient: bool = False,
 ) -> tuple[GangPart, ...]:
     """Make submitted gangs ready to be decided; `lenient` as in `Resolving`."""
-    how = Resolving(lookup=SnapshotLookup(snapshot), features=features, lenient=lenient)
+    how = ResolveOptions(
+        lookup=SnapshotLookup(snapshot), features=features, lenient=lenient
+    )
     return tuple(
         resolve(
             record.uid,
@@ -105,29 +110,29 @@ def resolve_gangs(
     )
 
 
-def wanted_verdicts(
+def find_missing_verdicts(
     snapshot: Snapshot,
     gangs: Iterable[GangPart],
     table: SelectorTable,
     expected: Iterable[ExpectedPart] = (),
-) -> list[Wanted]:
+) -> list[MissingVerdict]:
     """List what must be evaluated next; ask again until the list is empty.
 
     A selector is only asked about devices that passed those before it, so a list may
     be followed by another.
     """
-    found: dict[tuple[str, Projection], Wanted] = {}
-    for selectors in _selectors(gangs, expected):
+    missing_by_row: dict[tuple[str, Projection], MissingVerdict] = {}
+    for selectors in _list_selectors(gangs, expected):
         for page in snapshot.inventory.pages:
             if selectors in _ROWS.of(page.memory):
                 continue
-            for sort, part in find_distinct_pools(page, selectors).items():
+            for pool_projection, part in find_distinct_pools(page, selectors).items():
                 pool = pool_of(part)
-                missing = select_projected(sort, selectors, table).missing
-                for expression, seen, index in missing:
-                    wanted = (expression, pool.driver, pool.devices[index])
-                    found.setdefault((expression, seen), wanted)
-    return list(found.values())
+                missing = select_projected(pool_projection, selectors, table).missing
+                for expression, projection, index in missing:
+                    missing_verdict = (expression, pool.driver, pool.devices[index])
+                    missing_by_row.setdefault((expression, projection), missing_verdict)
+    return list(missing_by_row.values())
 
 
 def assemble(
@@ -140,12 +145,12 @@ def assemble(
     """Make the Problem, with the verdicts that it needs and no others.
 
     Raises:
-        VerdictMissingError: `wanted_verdicts` was not empty.
+        VerdictMissingError: `find_missing_verdicts` was not empty.
     """
     needed: set[frozenset[VerdictRow]] = set()
-    for selectors in _selectors(gangs, expected):
+    for selectors in _list_selectors(gangs, expected):
         for page in snapshot.inventory.pages:
-            rows = _rows(page, selectors, table)
+            rows = _collect_rows(page, selectors, table)
             if rows is None:
                 raise VerdictMissingError(selectors[0])
             needed.add(rows)
@@ -153,13 +158,13 @@ def assemble(
     return Problem(snapshot.inventory.pages, gangs, recorded, parameters, expected)
 
 
-def _selectors(
+def _list_selectors(
     gangs: Iterable[GangPart], expected: Iterable[ExpectedPart]
 ) -> list[tuple[str, ...]]:
     """List the different selector lists of a batch, and its derived attributes."""
     members = [m for gang in gangs if not gang.refused for m in gang.members]
-    members += [counted(item.member) for item in expected]
-    asked = [
+    members += [keep_countable(part.member) for part in expected]
+    alternatives = [
         alternative
         for member in members
         for claim in member.claims
@@ -168,31 +173,31 @@ def _selectors(
     ]
     derived = {
         (DERIVED + expression,)
-        for item in asked
-        for _, expression in item.derived_attributes
+        for alternative in alternatives
+        for _, expression in alternative.derived_attributes
     }
-    return sorted({item.selectors for item in asked} | derived)
+    return sorted({alternative.selectors for alternative in alternatives} | derived)
 
 
-def _rows(
+def _collect_rows(
     page: Page, selectors: tuple[str, ...], table: SelectorTable
 ) -> frozenset[VerdictRow] | None:
     """Collect the rows that a page needs; None: the table lacks some."""
-    known = _ROWS.of(page.memory).get(selectors)
-    if known is None:
-        different = set()
+    rows = _ROWS.of(page.memory).get(selectors)
+    if rows is None:
+        row_sets = set()
         for part in pools_of(page):
-            found = select_devices(part, selectors, table)
-            if found.missing:
+            selection = select_devices(part, selectors, table)
+            if selection.missing:
                 return None
-            different.add(found.rows)
-        known = _ROWS.of(page.memory).keep(selectors, _union(different))
+            row_sets.add(selection.rows)
+        rows = _ROWS.of(page.memory).keep(selectors, _unite(row_sets))
         forget_distinct_pools(page, selectors)
-    return known
+    return rows
 
 
-def _union(different: set[frozenset[VerdictRow]]) -> frozenset[VerdictRow]:
+def _unite(row_sets: set[frozenset[VerdictRow]]) -> frozenset[VerdictRow]:
     """Unite sets; of one, itself, so that equal ones are the same."""
-    if len(different) == 1:
-        return different.pop()
-    return frozenset[VerdictRow]().union(*different)
+    if len(row_sets) == 1:
+        return row_sets.pop()
+    return frozenset[VerdictRow]().union(*row_sets)

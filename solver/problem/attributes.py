@@ -20,21 +20,25 @@ DERIVED = "="
 """What stands before the expression of a derived attribute in the selector table."""
 
 
-def published(device: Device, driver: str, name: str) -> DeviceAttribute | None:
+def find_published(device: Device, driver: str, name: str) -> DeviceAttribute | None:
     """Look an attribute up by its full name; a bare one is of the driver's domain."""
-    found = device.attributes.get(name)
-    if found is None:
+    attribute = device.attributes.get(name)
+    if attribute is None:
         domain, _, identifier = name.partition("/")
         if domain == driver and "/" in name:
-            found = device.attributes.get(identifier)
-    return found
+            attribute = device.attributes.get(identifier)
+    return attribute
 
 
-def derived(
-    asked: SubrequestPart, name: str, device: Device, driver: str, table: SelectorTable
+def find_derived(
+    request: SubrequestPart,
+    name: str,
+    device: Device,
+    driver: str,
+    table: SelectorTable,
 ) -> Verdict | None:
     """Read what a request derives under this name; None: it derives nothing so."""
-    expressions = dict(asked.derived_attributes)
+    expressions = dict(request.derived_attributes)
     if name not in expressions:
         return None
     expression = DERIVED + expressions[name]  # type: ignore[index]  # just found
@@ -43,34 +47,36 @@ def derived(
     ) or Verdict(error="CEL runtime error: not evaluated")
 
 
-def elements(found: DeviceAttribute | None, features: Features) -> frozenset[Element]:
+def elements_of(
+    attribute: DeviceAttribute | None, features: Features
+) -> frozenset[Element]:
     """List what a device's attribute may be equal in; empty: nothing.
 
     While lists are switched off, an attribute with a list has no value.
     """
-    if found is None:
+    if attribute is None:
         return frozenset()
     lists: tuple[tuple[str, tuple[object, ...] | None], ...] = (
-        ("int", found.int_values),
-        ("bool", found.bool_values),
-        ("string", found.string_values),
-        ("version", found.version_values),
+        ("int", attribute.int_values),
+        ("bool", attribute.bool_values),
+        ("string", attribute.string_values),
+        ("version", attribute.version_values),
     )
     for kind, values in lists:
         if values:
             named = ((kind, value) for value in values)
             return frozenset(named) if features.list_type_attributes else frozenset()
-    for kind, value in scalars(found):
+    for kind, value in list_scalars(attribute):
         if value is not None:
             return frozenset({(kind, value)})
     return frozenset()
 
 
-def scalars(found: DeviceAttribute) -> tuple[Element, ...]:
+def list_scalars(attribute: DeviceAttribute) -> tuple[Element, ...]:
     """List the scalar fields of an attribute in upstream's order."""
     return (
-        ("string", found.string_value),
-        ("int", found.int_value),
-        ("bool", found.bool_value),
-        ("version", found.version_value),
+        ("string", attribute.string_value),
+        ("int", attribute.int_value),
+        ("bool", attribute.bool_value),
+        ("version", attribute.version_value),
     )

@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from contracts.allocation import Reason
 from contracts.claim import DeviceConfiguration, DeviceConstraint, DeviceToleration
@@ -143,6 +143,38 @@ class ExpectedPart(Struct, frozen=True, kw_only=True, rename="camel"):
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= MAX_WEIGHT or not 0 <= self.size <= MAX_SIZE:
             raise ExpectedError(self.weight, self.size)
+
+
+def keep_countable(member: MemberPart) -> MemberPart:
+    """Leave of an expected member what room for it is counted by.
+
+    Only first choices that ask for a number of devices of their own: what bounds
+    nothing (all devices, admin access, none) is left out, and so are constraints that
+    devices differ. So room is an estimate by counting, never a promise.
+    """
+    claims = tuple(map(_keep_countable_claim, member.claims))
+    return structs.replace(member, claims=claims)
+
+
+def _keep_countable_claim(claim: ClaimPart) -> ClaimPart:
+    return structs.replace(
+        claim,
+        requests=tuple(
+            structs.replace(request, alternatives=request.alternatives[:1])
+            for request in claim.requests
+            if _is_countable(request)
+        ),
+        constraints=tuple(
+            constraint
+            for constraint in claim.constraints
+            if constraint.match_attribute is not None
+        ),
+    )
+
+
+def _is_countable(request: RequestPart) -> bool:
+    first = request.alternatives[0]
+    return first.count > 0 and not (first.all_devices or first.admin_access)
 
 
 MAX_EXPECTED = 64

@@ -17,7 +17,7 @@ def not_modelled(subject: str, field: str) -> RefusedError:
     return RefusedError(reason, rejected=True)
 
 
-def is_bound_late(subject: str, resource: str, device_class: str) -> RefusedError:
+def not_before_binding(subject: str, resource: str, device_class: str) -> RefusedError:
     """Refuse, for now, what nobody can allocate before a pod is bound (KEP-5004)."""
     message = (
         f"DeviceClass {device_class!r} serves it, whose devices kube-scheduler takes "
@@ -32,13 +32,13 @@ def is_bound_late(subject: str, resource: str, device_class: str) -> RefusedErro
     return RefusedError(reason, rejected=False)
 
 
-def is_invalid(subject: str, field: str, message: str) -> RefusedError:
+def invalid(subject: str, field: str, message: str) -> RefusedError:
     """Refuse what breaks a rule of the API."""
     reason = Reason(rule=Rule.INVALID, subject=subject, field=field, message=message)
     return RefusedError(reason, rejected=True)
 
 
-def is_unknown(rule: Rule, subject: str, name: str) -> RefusedError:
+def unknown(rule: Rule, subject: str, name: str) -> RefusedError:
     """Refuse, for now, what refers to something that does not exist."""
     reason = Reason(rule=rule, subject=subject, message=f"{name!r} does not exist")
     return RefusedError(reason, rejected=False)

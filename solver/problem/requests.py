@@ -33,19 +33,21 @@ class Classes(Protocol):
         """Look up a class."""
 
 
-def requests_of(
+def resolve_requests(
     claim: DeviceClaim, subject: str, classes: Classes, features: Features
 ) -> Iterator[RequestPart]:
     """Make the requests of a claim ready to be decided; `subject`: `claim N`."""
     for request in claim.requests:
         yield RequestPart(
             name=request.name,
-            alternatives=tuple(_alternatives(request, subject, classes, features)),
-            fault=_gate_fault(request, subject, features),
+            alternatives=tuple(
+                _resolve_alternatives(request, subject, classes, features)
+            ),
+            fault=_find_gate_fault(request, subject, features),
         )
 
 
-def constraint_fault(claim: DeviceClaim, subject: str) -> str:
+def find_constraint_fault(claim: DeviceClaim, subject: str) -> str:
     """Name the first constraint that says nothing."""
     for index, constraint in enumerate(claim.constraints):
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
@@ -56,7 +58,7 @@ def constraint_fault(claim: DeviceClaim, subject: str) -> str:
     return ""
 
 
-def _gate_fault(request: DeviceRequest, subject: str, features: Features) -> str:
+def _find_gate_fault(request: DeviceRequest, subject: str, features: Features) -> str:
     if request.first_available and not features.prioritized_list:
         return (
             f"{subject}, request {request.name}: has subrequests, but the "
@@ -73,78 +75,83 @@ def _gate_fault(request: DeviceRequest, subject: str, features: Features) -> str
     return ""
 
 
-def _alternatives(
+def _resolve_alternatives(
     request: DeviceRequest, subject: str, classes: Classes, features: Features
 ) -> Iterator[SubrequestPart]:
     if request.first_available:
         for sub in request.first_available:
             place = f"{subject}, request {sub.name}"
-            yield _subrequest(sub, sub.name, place, classes, features)
+            yield _resolve_subrequest(sub, sub.name, place, classes, features)
         return
     exactly = request.exactly or ExactDeviceRequest()
     place = f"{subject}, request {request.name}"
-    yield _subrequest(exactly, "", place, classes, features)
+    yield _resolve_subrequest(exactly, "", place, classes, features)
 
 
-def _subrequest(
-    asked: ExactDeviceRequest | DeviceSubRequest,
+def _resolve_subrequest(
+    request: ExactDeviceRequest | DeviceSubRequest,
     name: str,
     place: str,
     classes: Classes,
     features: Features,
 ) -> SubrequestPart:
-    found = classes.device_class(asked.device_class_name)
-    of_class = found.selectors if found is not None else ()
-    own = tuple(item.cel.expression if item.cel else "" for item in asked.selectors)
-    admin = asked.admin_access if isinstance(asked, ExactDeviceRequest) else None
-    fault = _fault(asked, found, features)
+    device_class = classes.device_class(request.device_class_name)
+    class_selectors = device_class.selectors if device_class is not None else ()
+    own_selectors = tuple(
+        selector.cel.expression if selector.cel else ""
+        for selector in request.selectors
+    )
+    admin = request.admin_access if isinstance(request, ExactDeviceRequest) else None
+    fault = _find_fault(request, device_class, features)
     return SubrequestPart(
         name=name,
-        device_class=asked.device_class_name,
-        selectors=() if fault else (*of_class, *own),
-        class_selectors=0 if fault else len(of_class),
-        all_devices=asked.allocation_mode == "All",
-        count=asked.count,
-        tolerations=asked.tolerations,
+        device_class=request.device_class_name,
+        selectors=() if fault else (*class_selectors, *own_selectors),
+        class_selectors=0 if fault else len(class_selectors),
+        all_devices=request.allocation_mode == "All",
+        count=request.count,
+        tolerations=request.tolerations,
         admin_access=bool(admin),
-        capacity=asked.capacity.requests if asked.capacity is not None else {},
+        capacity=request.capacity.requests if request.capacity is not None else {},
         derived_attributes=tuple(
-            (FullyQualifiedName(item.name), item.expression)
-            for item in asked.derived_attributes
+            (FullyQualifiedName(attribute.name), attribute.expression)
+            for attribute in request.derived_attributes
         ),
         fault=f"{place}{fault}" if fault else "",
     )
 
 
-def _fault(
-    asked: ExactDeviceRequest | DeviceSubRequest,
-    found: ClassPart | None,
+def _find_fault(
+    request: ExactDeviceRequest | DeviceSubRequest,
+    device_class: ClassPart | None,
     features: Features,
 ) -> str:
     """Find the first fault of a (sub)request: what follows its name."""
-    if asked.derived_attributes and not features.derived_attributes:
+    if request.derived_attributes and not features.derived_attributes:
         return (
             ": cannot handle request with derived attributes, the feature is disabled"
         )
-    for index, selector in enumerate(asked.selectors):
+    for index, selector in enumerate(request.selectors):
         if selector.cel is None:
             return (
                 f", selector #{index}: CEL expression empty "
                 "(unsupported selector type?)"
             )
-    has_admin = isinstance(asked, ExactDeviceRequest) and asked.admin_access is not None
+    has_admin = (
+        isinstance(request, ExactDeviceRequest) and request.admin_access is not None
+    )
     if has_admin and not features.admin_access:
         return ": admin access is requested, but the feature is disabled"
-    name = asked.device_class_name
+    name = request.device_class_name
     if not name:
         return ": missing device class name (unsupported request type?)"
-    if found is None:
+    if device_class is None:
         return (
             f": could not retrieve device class {name}: "
             f'deviceclasses.resource.k8s.io "{name}" not found'
         )
-    if asked.allocation_mode not in ("ExactCount", "All"):
-        return f": unsupported count mode {asked.allocation_mode}"
-    if asked.count > _INT_MAX:
-        return f": exact count {asked.count} is too large"
+    if request.allocation_mode not in ("ExactCount", "All"):
+        return f": unsupported count mode {request.allocation_mode}"
+    if request.count > _INT_MAX:
+        return f": exact count {request.count} is too large"
     return ""

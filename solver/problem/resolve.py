@@ -29,10 +29,10 @@ from contracts.meta import ObjectMeta
 from contracts.quantity import NANO
 from contracts.validate import validate
 from solver.errors import RefusedError
-from solver.problem.node_needs import asked_of_node, required_affinity
+from solver.problem.node_needs import count_node_resources, read_required_affinity
 from solver.problem.problem import ClaimPart, GangPart, MemberPart
-from solver.problem.refusals import is_bound_late, is_invalid, is_unknown, not_modelled
-from solver.problem.requests import constraint_fault, requests_of
+from solver.problem.refusals import invalid, not_before_binding, not_modelled, unknown
+from solver.problem.requests import find_constraint_fault, resolve_requests
 from solver.snapshot.parts import ClassPart
 
 EXTENDED_RESOURCES = "extended-resources"
@@ -57,7 +57,7 @@ class Lookup(Protocol):
         """Find the class that serves an extended resource (KEP-5004)."""
 
 
-class Resolving(Struct, frozen=True, kw_only=True):
+class ResolveOptions(Struct, frozen=True, kw_only=True):
     """How to resolve."""
 
     lookup: Lookup
@@ -70,7 +70,7 @@ class Resolving(Struct, frozen=True, kw_only=True):
     them: it makes the claims of extended resources itself, and only then."""
 
 
-def resolve(uid: GangUID, gang: Gang, how: Resolving) -> GangPart:
+def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
     """Make a gang ready to be decided, or say why it is not tried."""
     members: tuple[MemberPart, ...] = ()
     refused: tuple[Reason, ...] = ()
@@ -79,8 +79,10 @@ def resolve(uid: GangUID, gang: Gang, how: Resolving) -> GangPart:
         if not how.lenient:
             gang = default_gang(gang)
             _validate(gang.metadata.name, gang)
-        _check(gang)
-        members = tuple(_member(gang, member, how) for member in gang.spec.members)
+        _refuse_unmodelled(gang)
+        members = tuple(
+            _resolve_member(gang, member, how) for member in gang.spec.members
+        )
     except RefusedError as error:
         refused, rejected = (error.reason,), error.rejected
     return GangPart(
@@ -88,34 +90,34 @@ def resolve(uid: GangUID, gang: Gang, how: Resolving) -> GangPart:
         namespace=Namespace(gang.metadata.namespace),
         name=gang.metadata.name,
         priority=gang.spec.priority,
-        weight=_weight(gang, members),
+        weight=_weigh(gang, members),
         members=members,
         rejected=rejected,
         refused=refused,
     )
 
 
-def _weight(gang: Gang, members: Iterable[MemberPart]) -> int:
+def _weigh(gang: Gang, members: Iterable[MemberPart]) -> int:
     """Count the devices asked for; a request for all counts as one."""
     if gang.spec.weight is not None:
         return gang.spec.weight
-    asked = sum(
+    devices = sum(
         member.count * (1 if first.all_devices else first.count)
         for member in members
         for claim in member.claims
         for request in claim.requests
         for first in request.alternatives[:1]
     )
-    return max(asked, 1)
+    return max(devices, 1)
 
 
 def _validate(subject: str, value: Gang | ResourceClaim) -> None:
     for violation in validate(value):
         message = f"{violation.rule}: {violation.message}".rstrip(": ")
-        raise is_invalid(subject, violation.field, message)
+        raise invalid(subject, violation.field, message)
 
 
-def _check(gang: Gang) -> None:
+def _refuse_unmodelled(gang: Gang) -> None:
     spec = gang.spec
     if spec.constraints:
         raise not_modelled("", "spec.constraints")
@@ -123,52 +125,54 @@ def _check(gang: Gang) -> None:
         raise not_modelled("", "spec.topology")
 
 
-def _member(gang: Gang, member: Member, how: Resolving) -> MemberPart:
-    extended = _extended(member, how)
-    claims = [_claim(gang, member, claim, how) for claim in member.claims]
+def _resolve_member(gang: Gang, member: Member, how: ResolveOptions) -> MemberPart:
+    extended = _find_extended(member, how)
+    claims = [_resolve_claim(gang, member, claim, how) for claim in member.claims]
     if extended:
-        claims.append(_extended_claim(extended, how))
+        claims.append(_make_extended_claim(extended, how))
     return MemberPart(
         name=member.name,
         count=member.count,
         claims=tuple(claims),
         node_name=member.node.node_name,
         extended_resources=tuple(extended),
-        resources=asked_of_node(member, extended),
+        resources=count_node_resources(member, extended),
         node_selector=member.node.node_selector,
-        affinity=required_affinity(member),
+        affinity=read_required_affinity(member),
         tolerations=member.node.tolerations,
     )
 
 
-def _extended(member: Member, how: Resolving) -> dict[str, ExactDeviceRequest]:
+def _find_extended(
+    member: Member, how: ResolveOptions
+) -> dict[str, ExactDeviceRequest]:
     """Find the resources of a member that classes serve, by name, sorted.
 
     Raises:
         RefusedError: a resource is named after a class that does not exist, or its
             devices cannot be allocated ahead.
     """
-    found: dict[str, ExactDeviceRequest] = {}
+    requests_by_resource: dict[str, ExactDeviceRequest] = {}
     if not how.features.extended_resource:
-        return found
+        return requests_by_resource
     for name in sorted(name for name in member.node.resources if "/" in name):
-        known = how.lookup.class_serving(name)
+        device_class = how.lookup.class_serving(name)
         count = -(-member.node.resources[name].nano // NANO)
-        if known is None and name.startswith(IMPLICIT_RESOURCE):
+        if device_class is None and name.startswith(IMPLICIT_RESOURCE):
             missing = name.removeprefix(IMPLICIT_RESOURCE)
-            raise is_unknown(Rule.UNKNOWN_CLASS, member.name, missing)
-        if known is None or count <= 0:
+            raise unknown(Rule.UNKNOWN_CLASS, member.name, missing)
+        if device_class is None or count <= 0:
             continue
         if how.of_pods:
-            raise is_bound_late(member.name, name, known)
-        found[name] = ExactDeviceRequest(
-            device_class_name=known, allocation_mode="ExactCount", count=count
+            raise not_before_binding(member.name, name, device_class)
+        requests_by_resource[name] = ExactDeviceRequest(
+            device_class_name=device_class, allocation_mode="ExactCount", count=count
         )
-    return found
+    return requests_by_resource
 
 
-def _extended_claim(
-    extended: dict[str, ExactDeviceRequest], how: Resolving
+def _make_extended_claim(
+    extended: dict[str, ExactDeviceRequest], how: ResolveOptions
 ) -> ClaimPart:
     """Make the claim that kube-scheduler makes for extended resources (KEP-5004)."""
     requests = tuple(
@@ -177,15 +181,17 @@ def _extended_claim(
     )
     spec = DeviceClaim(requests=requests)
     subject = f"claim {EXTENDED_RESOURCES}"
-    found = tuple(requests_of(spec, subject, how.lookup, how.features))
-    return ClaimPart(name=EXTENDED_RESOURCES, requests=found)
+    parts = tuple(resolve_requests(spec, subject, how.lookup, how.features))
+    return ClaimPart(name=EXTENDED_RESOURCES, requests=parts)
 
 
-def _claim(gang: Gang, member: Member, claim: MemberClaim, how: Resolving) -> ClaimPart:
+def _resolve_claim(
+    gang: Gang, member: Member, claim: MemberClaim, how: ResolveOptions
+) -> ClaimPart:
     subject = f"{member.name}/{claim.name}"
     if claim.claim_name and member.count > 1:
         raise not_modelled(subject, "spec.members[].claims[].claimName of many pods")
-    spec, claim_uid = _claim_spec(gang, claim, subject, how.lookup)
+    spec, claim_uid = _find_claim_spec(gang, claim, subject, how.lookup)
     if not how.lenient:
         spec = default_claim_spec(spec)
         claim_object = ResourceClaim(metadata=ObjectMeta(name="claim"), spec=spec)
@@ -197,10 +203,10 @@ def _claim(gang: Gang, member: Member, claim: MemberClaim, how: Resolving) -> Cl
         name=claim.name,
         claim_name=claim.claim_name or "",
         claim_uid=claim_uid,
-        requests=tuple(requests_of(spec.devices, place, how.lookup, how.features)),
+        requests=tuple(resolve_requests(spec.devices, place, how.lookup, how.features)),
         constraints=spec.devices.constraints,
         config=spec.devices.config,
-        fault=constraint_fault(spec.devices, place),
+        fault=find_constraint_fault(spec.devices, place),
     )
     if not how.lenient:
         _refuse_faults(part, subject)
@@ -211,49 +217,55 @@ def _claim(gang: Gang, member: Member, claim: MemberClaim, how: Resolving) -> Cl
 def _refuse_faults(claim: ClaimPart, subject: str) -> None:
     for request in claim.requests:
         path = f"{subject}/{request.name}"
-        faults = [request.fault, *(item.fault for item in request.alternatives)]
+        faults = [
+            request.fault,
+            *(alternative.fault for alternative in request.alternatives),
+        ]
         fault = next(filter(None, faults), "")
-        for item in request.alternatives:
-            if "could not retrieve device class" in item.fault == fault:
-                raise is_unknown(Rule.UNKNOWN_CLASS, path, item.device_class)
+        for alternative in request.alternatives:
+            if "could not retrieve device class" in alternative.fault == fault:
+                raise unknown(Rule.UNKNOWN_CLASS, path, alternative.device_class)
         if fault:
-            raise is_invalid(path, "", fault.partition(": ")[2])
+            raise invalid(path, "", fault.partition(": ")[2])
 
 
 def _refuse_many(claim: ClaimPart, subject: str) -> None:
-    asked = sum(
-        min(1 if item.all_devices else item.count for item in request.alternatives)
+    devices = sum(
+        min(
+            1 if alternative.all_devices else alternative.count
+            for alternative in request.alternatives
+        )
         for request in claim.requests
     )
-    if asked > MAX_DEVICES:
-        message = f"asks for {asked} devices; a claim has at most {MAX_DEVICES}"
+    if devices > MAX_DEVICES:
+        message = f"asks for {devices} devices; a claim has at most {MAX_DEVICES}"
         reason = Reason(
             rule=Rule.TOO_MANY_DEVICES,
             subject=subject,
             message=message,
-            facts={"asked": asked, "limit": MAX_DEVICES},
+            facts={"asked": devices, "limit": MAX_DEVICES},
         )
         raise RefusedError(reason, rejected=True)
 
 
-def _claim_spec(
+def _find_claim_spec(
     gang: Gang, claim: MemberClaim, subject: str, lookup: Lookup
 ) -> tuple[ResourceClaimSpec, str]:
     namespace = gang.metadata.namespace
     uid = ""
     if claim.claim_name:
-        known = lookup.claim(object_key(namespace, claim.claim_name))
-        uid = known.metadata.uid if known is not None else ""
-        if known is not None and known.allocation:
+        existing = lookup.claim(object_key(namespace, claim.claim_name))
+        uid = existing.metadata.uid if existing is not None else ""
+        if existing is not None and existing.allocation:
             raise not_modelled(subject, "claimName of an allocated claim")
         if claim.spec is None:
-            if known is None:
-                raise is_unknown(Rule.UNKNOWN_CLAIM, subject, claim.claim_name)
-            return known.spec, uid
+            if existing is None:
+                raise unknown(Rule.UNKNOWN_CLAIM, subject, claim.claim_name)
+            return existing.spec, uid
     if claim.spec is not None:
         return claim.spec, uid
     name = claim.template_name or ""
     template = lookup.template(object_key(namespace, name))
     if template is None:
-        raise is_unknown(Rule.UNKNOWN_TEMPLATE, subject, name)
+        raise unknown(Rule.UNKNOWN_TEMPLATE, subject, name)
     return template.spec.spec, ""

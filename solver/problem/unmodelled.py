@@ -16,15 +16,15 @@ from solver.problem.problem import GangPart, Problem
 FIELD = "devices[].nodeAllocatableResources"
 
 
-def reason_not_modelled(gang: GangPart, problem: Problem) -> Reason | None:
+def find_unmodelled(gang: GangPart, problem: Problem) -> Reason | None:
     """Return why a gang cannot be decided; None: it can."""
     if not problem.parameters.features.node_allocatable_resources:
         return None
     for member in gang.members:
         for claim in member.claims:
             for request in claim.requests:
-                for asked in request.alternatives:
-                    if _may_get_one(asked.selectors, problem):
+                for alternative in request.alternatives:
+                    if _may_get_one(alternative.selectors, problem):
                         return Reason(
                             rule=Rule.NOT_MODELLED,
                             subject=f"{member.name}/{claim.name}/{request.name}",

@@ -24,7 +24,7 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
 from solver.errors import RecordError, WorkerFailedError, WorkerLostError
 from solver.judge.rules import judge
-from solver.problem.assemble import assemble, resolve_gangs, wanted_verdicts
+from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.problem import Parameters, Problem
 from solver.selectors.table import SelectorTable
 from solver.service.config import SolverConfig
@@ -143,7 +143,7 @@ class Decider:
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
     ) -> Problem:
         gangs = resolve_gangs(snapshot, batch, self._parameters.features)
-        while wanted := wanted_verdicts(snapshot, gangs, self._table):
+        while wanted := find_missing_verdicts(snapshot, gangs, self._table):
             verdicts = await asyncio.to_thread(self._evaluator.evaluate, wanted)
             self._table = self._table.with_verdicts(wanted, verdicts)
         problem = assemble(snapshot, gangs, self._table, self._parameters)

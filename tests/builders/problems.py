@@ -29,11 +29,11 @@ from contracts.workload import Node, Pod
 from solver.problem.assemble import (
     SnapshotLookup,
     assemble,
+    find_missing_verdicts,
     resolve_gangs,
-    wanted_verdicts,
 )
 from solver.problem.problem import ExpectedPart, Parameters, Problem
-from solver.problem.resolve import Resolving, resolve
+from solver.problem.resolve import ResolveOptions, resolve
 from solver.selectors.table import SelectorTable, Verdict
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
@@ -126,7 +126,7 @@ def expected_of(
     snapshot: Snapshot, *pods: Member, weight: int = 1, size: int = 1000
 ) -> tuple[ExpectedPart, ...]:
     """Expect pods like these, with what the snapshot knows of classes."""
-    how = Resolving(lookup=SnapshotLookup(snapshot), features=PARAMETERS.features)
+    how = ResolveOptions(lookup=SnapshotLookup(snapshot), features=PARAMETERS.features)
     found = resolve(GangUID("expected"), gang(*pods), how)
     assert not found.refused
     return tuple(
@@ -143,6 +143,6 @@ def problem_of(
     batch = choose_batch(snapshot, BatchLimits(gangs=10_000, pods=1_000_000))
     gangs = resolve_gangs(snapshot, batch, parameters.features)
     table = SelectorTable()
-    while wanted := wanted_verdicts(snapshot, gangs, table, expected):
+    while wanted := find_missing_verdicts(snapshot, gangs, table, expected):
         table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])
     return assemble(snapshot, gangs, table, parameters, expected)

@@ -23,11 +23,11 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import (
     SnapshotLookup,
     assemble,
+    find_missing_verdicts,
     resolve_gangs,
-    wanted_verdicts,
 )
 from solver.problem.problem import ExpectedPart, Parameters, Problem
-from solver.problem.resolve import Resolving, resolve
+from solver.problem.resolve import ResolveOptions, resolve
 from solver.selectors.table import SelectorTable
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot, apply
@@ -103,7 +103,7 @@ def _expected(
     """Expect a few kinds of pods in a third of the cases: with one of its claims."""
     if draw.random() > 1 / 3:
         return ()
-    how = Resolving(lookup=SnapshotLookup(snapshot), features=features)
+    how = ResolveOptions(lookup=SnapshotLookup(snapshot), features=features)
     found = []
     for gang in _gangs(case, draw, 3, fit=draw.random() < 0.3)[:2]:
         known = resolve(GangUID("expected"), _called(gang, names), how)
@@ -146,7 +146,7 @@ def _problem(
     batch = choose_batch(snapshot, BatchLimits())
     gangs = resolve_gangs(snapshot, batch, parameters.features)
     table = SelectorTable()
-    while wanted := wanted_verdicts(snapshot, gangs, table, expected):
+    while wanted := find_missing_verdicts(snapshot, gangs, table, expected):
         table = table.with_verdicts(wanted, evaluator.evaluate(wanted))
     return assemble(snapshot, gangs, table, parameters, expected)
 

@@ -13,8 +13,8 @@ from math import comb, prod
 
 from msgspec import Struct, structs
 
-from solver.kinds.demand import LocalAsk, LocalConstraint, MemberKind
-from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
+from solver.kinds.demand import LocalConstraint, MemberKind, RequestAlternative
+from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import Traits
 
 WAYS = 3_000
@@ -60,7 +60,7 @@ def every_way(member: MemberKind, shape: NodeShape) -> Iterator[tuple[int, NodeS
 
 
 def _options(
-    ask: LocalAsk, shape: NodeShape
+    ask: RequestAlternative, shape: NodeShape
 ) -> tuple[int, Iterator[tuple[Device, ...]]]:
     """Count and list what a (sub)request may get, if nothing else was asked for."""
     devices = [

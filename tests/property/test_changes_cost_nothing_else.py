@@ -17,7 +17,8 @@ from solver.allocate import allocate
 from solver.decision import DECISION
 from solver.devices.gather import Cluster
 from solver.kinds.demand import Demand, Query
-from solver.kinds.nodes import NodeKind, NodeShape, node_kinds, view_of
+from solver.kinds.nodes import find_node_kinds, view_of
+from solver.kinds.shapes import NodeKind, NodeShape
 from solver.problem.problem import Problem
 from solver.record import PartCache
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
@@ -99,7 +100,7 @@ def test_kinds_that_follow_changes_are_those_of_a_fresh_look(
             snapshot = apply(snapshot, message)
         problem = problem_of(snapshot)
         query = Demand(problem.gangs).query
-        assert plain(node_kinds(problem, query)) == looked_at(problem, query)
+        assert plain(find_node_kinds(problem, query)) == looked_at(problem, query)
 
 
 @given(st.lists(st.lists(changes, max_size=3), max_size=5))

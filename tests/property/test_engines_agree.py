@@ -24,7 +24,8 @@ from solver.engines.solve import answer
 from solver.engines.tier_values import tier_values_of
 from solver.errors import TooManyPlacementsError
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import NodeKind, node_kinds
+from solver.kinds.nodes import find_node_kinds
+from solver.kinds.shapes import NodeKind
 from solver.problem.problem import Problem
 from tests.draw.crowds import crowd
 from tests.draw.drawn import drawn
@@ -56,7 +57,7 @@ def drawn_for_patterns(seed: int, evaluator: SelectorEvaluator) -> Problem | Non
 
 def laid_out(problem: Problem) -> tuple[Demand, tuple[NodeKind, ...]]:
     demand = Demand(problem.gangs, expected=problem.expected)
-    return demand, node_kinds(problem, demand.query)
+    return demand, find_node_kinds(problem, demand.query)
 
 
 def goals(tiers: tuple[TierValue, ...]) -> list[TierValue]:

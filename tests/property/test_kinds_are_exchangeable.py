@@ -23,10 +23,11 @@ from solver.devices.gather import Cluster
 from solver.engines.solve import answer
 from solver.judge.rules import judge
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import NodeView, node_kinds
+from solver.kinds.nodes import find_node_kinds
+from solver.kinds.shapes import NodeView
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.problem import Problem
-from solver.problem.unmodelled import reason_not_modelled
+from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 from tests.draw.crowds import ROOT, World, world
 from tests.draw.drawn import drawn
@@ -64,7 +65,7 @@ class Exchange:
         demand = Demand(problem.gangs, expected=problem.expected)
         self._nodes: dict[NodeName, NodeName] = {}
         self._devices: Names = {}
-        for kind in node_kinds(problem, demand.query):
+        for kind in find_node_kinds(problem, demand.query):
             others = draw.sample(kind.nodes, len(kind.nodes))
             for before, after in zip(kind.nodes, others, strict=True):
                 self._exchange(before, after, draw)
@@ -130,7 +131,7 @@ def test_an_exchanged_answer_is_as_good(evaluator: SelectorEvaluator) -> None:
         draw = random.Random(f"exchange {seed}")
         problem, _ = drawn(seed, evaluator, nodes=NODES)
         listed = [gang for gang in problem.gangs if not gang.refused]
-        if not any(reason_not_modelled(gang, problem) for gang in listed):
+        if not any(find_unmodelled(gang, problem) for gang in listed):
             assert not violations(problem, draw), f"seed {seed}"
         assert not violations(small(seed).problem, draw), f"crowd {seed}"
 

@@ -21,7 +21,8 @@ from solver.engines.pattern.states.placing import StateReduction, list_placement
 from solver.engines.pattern.states.pruning import collect_device_demands
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand, MemberKind
-from solver.kinds.nodes import NodeShape, node_kinds
+from solver.kinds.nodes import find_node_kinds
+from solver.kinds.shapes import NodeShape
 from solver.problem.problem import Problem
 from tests.builders import (
     NODE,
@@ -136,7 +137,7 @@ def note(member: MemberKind, state: NodeShape, found: dict[str, int]) -> None:
 def check(problem: Problem, draw: random.Random, context: str) -> None:
     """Compare on each node for each pod, then for another pod after it."""
     demand = Demand(problem.gangs)
-    kinds = node_kinds(problem, demand.query)
+    kinds = find_node_kinds(problem, demand.query)
     if not demand.gangs or choose_engine(demand, kinds).engine != PATTERN:
         SEEN["skipped"] += 1
         return

@@ -7,7 +7,7 @@ from ortools.sat.python import cp_model
 from solver.engines.direct.rules import RULES
 from solver.engines.direct.variables import Placements
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import NodeView
+from solver.kinds.shapes import NodeView
 
 
 def build(demand: Demand, nodes: tuple[NodeView, ...]) -> Placements:

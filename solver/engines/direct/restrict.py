@@ -8,9 +8,9 @@ could do better, so the small one is tried first.
 
 from __future__ import annotations
 
-from solver.kinds.counting import pods_at_most
+from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand, MemberKind
-from solver.kinds.nodes import NodeKind, NodeShape, NodeView
+from solver.kinds.shapes import NodeKind, NodeShape, NodeView
 
 
 def all_needed_nodes(
@@ -21,7 +21,7 @@ def all_needed_nodes(
     return tuple(
         view
         for kind in kinds
-        if any(pods_at_most(member, kind.shape) for member in demand.member_kinds)
+        if any(bound_pods(member, kind.shape) for member in demand.member_kinds)
         for view in kind.nodes[:pods]
     )
 
@@ -47,7 +47,7 @@ def enough_nodes(
             key=lambda index: (_tightness(member, kinds[index].shape), index),
         )
         for index in tightest_first:
-            most = pods_at_most(member, kinds[index].shape)
+            most = bound_pods(member, kinds[index].shape)
             if pods_left <= 0 or most == 0:
                 continue
             available = len(kinds[index].nodes) - chosen[index]
@@ -65,7 +65,7 @@ def count_fewest_nodes(kinds: tuple[NodeKind, ...], demand: Demand) -> int:
     """Bound from below how many nodes the whole batch touches, by counting."""
     bounds = [0]
     for member, pods in zip(demand.member_kinds, demand.pods, strict=True):
-        most = max((pods_at_most(member, kind.shape) for kind in kinds), default=0)
+        most = max((bound_pods(member, kind.shape) for kind in kinds), default=0)
         bounds.append(-(-pods // most) if most else 0)
     return max(bounds)
 
@@ -73,5 +73,5 @@ def count_fewest_nodes(kinds: tuple[NodeKind, ...], demand: Demand) -> int:
 def _tightness(member: MemberKind, shape: NodeShape) -> tuple[int, int]:
     """Rank node shapes for a pod: fewest devices to spare, then fewest devices."""
     size = sum(group.size for group in shape.groups)
-    used = min(pods_at_most(member, shape) * member.asked, size)
+    used = min(bound_pods(member, shape) * member.asked, size)
     return (size - used, size)

@@ -22,7 +22,7 @@ from solver.engines.direct.shared import (
     scaled,
 )
 from solver.engines.direct.variables import Lot, Placements, may_exceed
-from solver.kinds.demand import LocalAsk, LocalConstraint
+from solver.kinds.demand import LocalConstraint, RequestAlternative
 
 
 def gangs_are_whole(placements: Placements) -> None:
@@ -110,7 +110,7 @@ def admin_access_comes_last(placements: Placements) -> None:
         asks = placements.member_of(lot).asks
         if not any(alternative.admin for alternative in asks):
             continue
-        uses_of_group: dict[int, list[tuple[LocalAsk, Term]]] = {}
+        uses_of_group: dict[int, list[tuple[RequestAlternative, Term]]] = {}
         for (ask, group), term in lot.uses.items():
             if not placements.shape_of(lot).groups[group].is_shareable:
                 uses_of_group.setdefault(group, []).append((asks[ask], term))

@@ -29,7 +29,7 @@ from solver.engines.goals import (
     goals_of,
 )
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import NodeKind, NodeView
+from solver.kinds.shapes import NodeKind, NodeView
 from solver.problem.problem import Parameters
 
 SPARES = (1, 4)

@@ -17,8 +17,8 @@ from ortools.sat.python import cp_model
 
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
-from solver.kinds.demand import LocalAsk
-from solver.kinds.nodes import GroupShape
+from solver.kinds.demand import RequestAlternative
+from solver.kinds.shapes import GroupShape
 
 _MAX_SUM = 1 << 62
 Key = tuple[object, ...]
@@ -138,7 +138,7 @@ class LotUse(NamedTuple):
     device: Key
     """Who the devices are: what several nodes see is one, wherever it is used."""
     term: Term
-    ask: LocalAsk
+    ask: RequestAlternative
     group: GroupShape
 
 

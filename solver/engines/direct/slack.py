@@ -15,12 +15,12 @@ from ortools.sat.python import cp_model
 
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Placements
-from solver.kinds.counting import uses_at_most
-from solver.kinds.demand import ExpectedKind, LocalAsk
+from solver.kinds.counting import bound_uses
+from solver.kinds.demand import ExpectedKind, RequestAlternative
 from solver.kinds.slack import (
     FIRST,
     MORE,
-    room_on,
+    count_room,
     value_of_shape,
 )
 
@@ -91,7 +91,7 @@ class _RoomModel:
 
     def _value_terms(self, node: int, number: int, kind: ExpectedKind) -> list[Term]:
         """Weigh the room for a kind on a node."""
-        most = room_on(kind.member, self._placements.nodes[node].shape)
+        most = count_room(kind.member, self._placements.nodes[node].shape)
         if not most or not kind.weight or not kind.size:
             return []
         model, name = self._placements.model, f"{node},{number}"
@@ -130,7 +130,7 @@ class _RoomModel:
             self._at_most(room, 1, ([(part, 1) for part in parts], 0), [])
 
     def _room_with_value(
-        self, node: int, value: int, scope: list[tuple[LocalAsk, int]]
+        self, node: int, value: int, scope: list[tuple[RequestAlternative, int]]
     ) -> cp_model.IntVar:
         """Count the pods whose devices have one value in common."""
         groups, bounds = self._placements.nodes[node].shape.groups, []
@@ -141,7 +141,7 @@ class _RoomModel:
                 for index, group in enumerate(groups)
                 if value in group.values[column]
             ]
-            uses = sum(uses_at_most(groups[index], alternative) for index in having)
+            uses = sum(bound_uses(groups[index], alternative) for index in having)
             bounds.append(uses // alternative.count)
             uses_left = self._uses_left(node, alternative, having)
             sums.append((alternative.count, uses_left))
@@ -153,13 +153,13 @@ class _RoomModel:
         return part
 
     def _uses_left(
-        self, node: int, alternative: LocalAsk, groups: range | list[int]
+        self, node: int, alternative: RequestAlternative, groups: range | list[int]
     ) -> Sum:
         """Count the uses that are left of some groups' devices."""
         terms, constant = list[Term](), 0
         shape = self._placements.nodes[node].shape
         for group in groups:
-            most = uses_at_most(shape.groups[group], alternative)
+            most = bound_uses(shape.groups[group], alternative)
             if not most:
                 continue
             if shape.groups[group].is_shareable:
@@ -172,7 +172,7 @@ class _RoomModel:
         return terms, constant
 
     def _shares_left(
-        self, node: int, group: int, alternative: LocalAsk, most: int
+        self, node: int, group: int, alternative: RequestAlternative, most: int
     ) -> Sum:
         """Count the further shares of a device."""
         key = (node, group, alternative.kind)

@@ -20,9 +20,9 @@ from ortools.sat.python import cp_model
 from contracts.allocation import MAX_DEVICES
 from solver.cache import cached
 from solver.engines.cpsat import Term
-from solver.kinds.counting import pods_at_most, uses_at_most
+from solver.kinds.counting import bound_pods, bound_uses
 from solver.kinds.demand import Demand, GangKind, LocalConstraint, MemberKind
-from solver.kinds.nodes import NodeShape, NodeView
+from solver.kinds.shapes import NodeShape, NodeView
 
 
 class Lot:
@@ -74,7 +74,7 @@ class Placements:
     def _add_lots(
         self, node: int, view: NodeView, kind: int, member: MemberKind
     ) -> None:
-        most = min(pods_at_most(member, view.shape), self.demand.pods[kind])
+        most = min(bound_pods(member, view.shape), self.demand.pods[kind])
         if most == 0:
             return
         divisible = is_divisible(member, view.shape)
@@ -115,7 +115,7 @@ class Placements:
                 per_pod = min(group_shape.size, alternative.count)
                 if group_shape.is_shareable:
                     per_pod = 1
-                most = min(uses_at_most(group_shape, alternative), per_pod * lot.most)
+                most = min(bound_uses(group_shape, alternative), per_pod * lot.most)
                 text = f"uses[{name},{ask},{group}]"
                 lot.uses[ask, group] = (self.model.new_int_var(0, most, text), 1)
 

@@ -16,7 +16,7 @@ from solver.engines.pattern.states.graph import Graph, NodeClass
 from solver.engines.pattern.states.placing import Placement
 from solver.engines.pattern.states.steps import Steps
 from solver.kinds.demand import Demand, MemberKind
-from solver.kinds.nodes import NodeView
+from solver.kinds.shapes import NodeView
 from solver.placement import GangPlacement, PodPlacement
 
 OrderedDevice = tuple[int, DeviceID]

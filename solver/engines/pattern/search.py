@@ -33,7 +33,7 @@ from solver.engines.pattern.columns.objective import (
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.extract import extract
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import NodeKind
+from solver.kinds.shapes import NodeKind
 from solver.problem.problem import Parameters
 
 

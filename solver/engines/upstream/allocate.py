@@ -21,7 +21,7 @@ from solver.devices.pools import SeenPool
 from solver.engines.upstream.search import STEPS, Search
 from solver.engines.upstream.world import World
 from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
-from solver.kinds.node_fit import fit_of, fits, left_of, need_of
+from solver.kinds.node_fit import fit_of, is_fit, left_of, need_of
 from solver.placement import PodPlacement
 from solver.problem.problem import GangPart, MemberPart, Problem
 from solver.results import Results
@@ -138,7 +138,7 @@ class _Scheduler:
             node
             for node in existing
             if not node.node.unavailable
-            and fits(fit, node.node)
+            and is_fit(fit, node.node)
             and self._suffices(node.node, member)
         ]
 

@@ -13,7 +13,13 @@ from contracts.claim import DeviceConstraint
 from contracts.device import DeviceAttribute
 from solver.engines.upstream.world import RequestData, World
 from solver.errors import FatalError
-from solver.problem.attributes import Element, derived, elements, published, scalars
+from solver.problem.attributes import (
+    Element,
+    elements_of,
+    find_derived,
+    find_published,
+    list_scalars,
+)
 
 
 class Constraint:
@@ -63,9 +69,9 @@ class Constraint:
         """
         device, name = self._world.devices[index], self._world.devices[index].name
         part, table = request.part, self._world.table
-        verdict = derived(part, self.name, device.device, name.driver, table)
+        verdict = find_derived(part, self.name, device.device, name.driver, table)
         if verdict is None:
-            return published(device.device, name.driver, self.name)
+            return find_published(device.device, name.driver, self.name)
         if verdict.error.startswith("CEL compile error"):
             raise FatalError(
                 f"compile derived attribute {self.name} failed: {verdict.error}"
@@ -80,7 +86,7 @@ class Constraint:
     def _add_set(self, attribute: DeviceAttribute) -> bool:
         """Add a device by all of its values: one in common, or none twice."""
         features = self._world.features
-        values = elements(attribute, features)
+        values = elements_of(attribute, features)
         if not values:
             return False
         if self._match:
@@ -88,7 +94,7 @@ class Constraint:
             if not common:
                 return False
             self._common.append(common)
-        elif any(values & elements(other, features) for other in self._added):
+        elif any(values & elements_of(other, features) for other in self._added):
             return False
         self._added.append(attribute)
         return True
@@ -102,8 +108,8 @@ class Constraint:
         return True
 
     def _goes_with(self, attribute: DeviceAttribute, other: DeviceAttribute) -> bool:
-        values_of_other = dict(scalars(other))
-        for kind, value in scalars(attribute):
+        values_of_other = dict(list_scalars(other))
+        for kind, value in list_scalars(attribute):
             if value is not None:
                 return (values_of_other[kind] == value) == self._match
         return False

@@ -20,7 +20,7 @@ from solver.engines.upstream.world import RequestData, Requests, World
 from solver.errors import FatalError, StepsSpentError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import view_of
-from solver.problem.attributes import elements
+from solver.problem.attributes import elements_of
 from solver.problem.problem import GangPart, MemberPart, Problem
 
 WORK = 60.0
@@ -58,7 +58,7 @@ def _may_fail(
             world.amounts_of(request, index)
             for constraint in constraints:
                 attribute = constraint.attribute_of(request, index)
-                if attribute is not None and not elements(attribute, features):
+                if attribute is not None and not elements_of(attribute, features):
                     return True  # lists while they are off: the order matters
     except FatalError:
         return True

@@ -16,7 +16,7 @@ from functools import cached_property
 from solver.engines.upstream.state import State
 from solver.engines.upstream.world import RequestData, Requests, World
 from solver.errors import FatalError
-from solver.problem.attributes import elements
+from solver.problem.attributes import elements_of
 
 Values = tuple[tuple[object, ...], ...]
 
@@ -114,7 +114,7 @@ class Symmetry:
             except FatalError as error:
                 values_by_column.append((str(error), str(error)))
                 continue
-            values = elements(attribute, self._world.features)
+            values = elements_of(attribute, self._world.features)
             if attribute is not None and not values:
                 values_by_column.append((repr(attribute), repr(attribute)))
             else:

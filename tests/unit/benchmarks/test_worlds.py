@@ -7,7 +7,7 @@ from benchmarks.worlds.demand import MOST_PODS
 from benchmarks.worlds.objects import NUMA_NODE, PCIE_ROOT
 from contracts.messages import SubmitGang
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import node_kinds
+from solver.kinds.nodes import find_node_kinds
 from solver.snapshot.parts import PoolPart, UsePart
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders.problems import problem_of
@@ -36,7 +36,7 @@ def test_nodes_of_few_kinds_stay_of_few_kinds() -> None:
     problem = problem_of(snapshot)
     demand = Demand(problem.gangs)
     assert len(demand.member_kinds) == 7
-    assert 10 <= len(node_kinds(problem, demand.query)) <= 15
+    assert 10 <= len(find_node_kinds(problem, demand.query)) <= 15
 
 
 def test_every_gpu_has_an_id_and_a_root_of_its_own() -> None:

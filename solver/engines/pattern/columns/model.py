@@ -10,7 +10,7 @@ from solver.engines.pattern.columns.pricing import Prices, Pricing
 from solver.engines.pattern.columns.slack_value import compute_slack_values
 from solver.engines.pattern.states.graph import Graph
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import NodeKind
+from solver.kinds.shapes import NodeKind
 
 CLUSTERS = 64
 """Groups of node classes that the master tells apart at most."""

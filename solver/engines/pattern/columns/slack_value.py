@@ -8,7 +8,7 @@ from solver.engines.pattern.columns.grid import Grid
 from solver.engines.pattern.states.graph import Graph
 from solver.engines.pattern.states.steps import Integers
 from solver.kinds.demand import Demand, ExpectedKind
-from solver.kinds.slack import room_by_devices, value_of_room
+from solver.kinds.slack import bound_room_by_devices, value_of_room
 
 UNBOUNDED = 1 << 40
 
@@ -42,5 +42,5 @@ def _count_room(kind: ExpectedKind, graph: Graph, state: int) -> int:
     shape = graph.states[state]
     if not shape.fits >> kind.member.fit & 1:
         return 0
-    room = room_by_devices(kind.member, shape)
+    room = bound_room_by_devices(kind.member, shape)
     return UNBOUNDED if room is None else room

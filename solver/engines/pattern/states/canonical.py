@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, structs
 
 from solver.cache import cached
-from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
+from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import Traits
 
 Name = tuple[object, ...]

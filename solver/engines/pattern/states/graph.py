@@ -21,7 +21,7 @@ from solver.engines.pattern.states.placing import (
 from solver.engines.pattern.states.pruning import collect_device_demands
 from solver.errors import GraphTooLargeError
 from solver.kinds.demand import Demand, MemberKind
-from solver.kinds.nodes import NodeKind, NodeShape
+from solver.kinds.shapes import NodeKind, NodeShape
 
 MAX_STATES = 20_000
 MAX_EDGES = 600_000

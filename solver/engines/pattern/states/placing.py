@@ -23,7 +23,7 @@ from solver.engines.pattern.states.pruning import (
 from solver.engines.pattern.states.transitions import PartialState, Transitions
 from solver.errors import TooManyPlacementsError
 from solver.kinds.demand import MemberKind
-from solver.kinds.nodes import NodeShape
+from solver.kinds.shapes import NodeShape
 
 MAX_PARTIALS = 4096
 """Partial placements of one pod on one state that are looked at."""

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from solver.cache import cached
-from solver.kinds.demand import LocalAsk, MemberKind
-from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
+from solver.kinds.demand import MemberKind, RequestAlternative
+from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 
 
 class DeviceDemand(Struct, frozen=True):
     """One way in which some pod of the batch demands devices of a request kind."""
 
-    alternative: LocalAsk
+    alternative: RequestAlternative
     """Without claim, request and rank, which do not matter here."""
     partners: tuple[tuple[tuple[int, int, int], ...], ...]
     """For each matchAttribute over it: (kind, count, column) of all that must share."""

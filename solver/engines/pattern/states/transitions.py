@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from solver.engines.pattern.states.canonical import canonicalize
 from solver.kinds.demand import MemberKind
-from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
+from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import Traits
 
 SHARED_ALREADY = 1

@@ -16,7 +16,7 @@ from solver.engines.pattern.states.resources import ResourceLevels
 from solver.engines.pattern.states.steps import Steps
 from solver.errors import TooManyStepsError
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import node_kinds
+from solver.kinds.nodes import find_node_kinds
 from tests.builders import (
     DRIVER,
     constraint,
@@ -70,7 +70,9 @@ def test_a_free_share_beside_a_device_is_one_for_patterns() -> None:
     asked = [gang(member(claim, count=2))]
     problem = problem_of(snapshot_of({"n": [pool(nic, *gpus, name="n")]}, asked))
     demand = Demand(problem.gangs)
-    assert choose_engine(demand, node_kinds(problem, demand.query)).engine == PATTERN
+    assert (
+        choose_engine(demand, find_node_kinds(problem, demand.query)).engine == PATTERN
+    )
     assert reached(allocate(problem)) == (4, 4)
 
 
@@ -188,7 +190,7 @@ def test_steps_of_many_kinds_of_pod_are_counted_before_they_are_made() -> None:
     snapshot = snapshot_of(nodes, [gang(member(count=2))])
     problem = problem_of(snapshot)
     demand = Demand(problem.gangs)
-    graph = Graph(demand, node_kinds(problem, demand.query))
+    graph = Graph(demand, find_node_kinds(problem, demand.query))
     graph.edges = graph.edges * 2_000_000
     nothing = ResourceLevels(((),), ((),), ())
     with pytest.raises(TooManyStepsError):

@@ -15,8 +15,8 @@ from contracts.workload import Node, NodeTaint
 from solver.allocate import allocate
 from solver.decision import Decision
 from solver.kinds.demand import Demand
-from solver.kinds.node_fit import Load, steps_of, told_apart
-from solver.kinds.nodes import node_kinds
+from solver.kinds.node_fit import Load, round_to_step, steps_of
+from solver.kinds.nodes import find_node_kinds
 from tests.builders import devices, gang, member, member_claim, node, pod, pool, request
 from tests.builders.problems import observe_core, problem_of, snapshot_of
 
@@ -276,7 +276,7 @@ def test_amounts_that_no_answer_depends_on_make_no_kinds() -> None:
     asking = wanted(member(member_claim(request()), resources={"cpu": 4}))
     pools = {str(item.name): [pool(*devices(4), name=item.name)] for item in items}
     problem = problem_of(observe_core(snapshot_of(pools, [asking]), *items))
-    (kind,) = node_kinds(problem, Demand(problem.gangs).query)
+    (kind,) = find_node_kinds(problem, Demand(problem.gangs).query)
     assert kind.shape.free == (None, None)
 
 
@@ -294,7 +294,7 @@ def test_what_is_forgotten_of_an_amount_changes_no_answer(
 ) -> None:
     """Any pods that the node has devices for fit before exactly when they fit after."""
     (step,) = steps_of(loads, 1)
-    known = told_apart(left, step, have)
+    known = round_to_step(left, step, have)
     most = 8
     for counts in _counts(len(loads), most):
         used = sum(n * load.devices for n, load in zip(counts, loads, strict=True))

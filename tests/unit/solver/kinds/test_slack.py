@@ -13,8 +13,8 @@ from solver.allocate import allocate
 from solver.decision import TierValue
 from solver.errors import ExpectedError
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import node_kinds
-from solver.kinds.slack import room_on, value_of_shape
+from solver.kinds.nodes import find_node_kinds
+from solver.kinds.slack import count_room, value_of_shape
 from solver.problem.problem import ExpectedPart, MemberPart, Problem
 from solver.record import PartCache
 from tests.builders import (
@@ -64,8 +64,8 @@ def rooms(made: Problem) -> list[int]:
     """Count the room on each kind of node."""
     demand = Demand(made.gangs, expected=made.expected)
     (coming,) = demand.expected
-    kinds = node_kinds(made, demand.query)
-    return [room_on(coming.member, kind.shape) for kind in kinds]
+    kinds = find_node_kinds(made, demand.query)
+    return [count_room(coming.member, kind.shape) for kind in kinds]
 
 
 def later(made: Problem) -> list[TierValue]:
@@ -146,7 +146,7 @@ def test_what_nothing_bounds_has_no_room() -> None:
 def test_the_first_device_of_room_on_a_node_counts_three_times() -> None:
     made = problem(EIGHT, coming=member(member_claim(request(count=2))), weight=3)
     demand = Demand(made.gangs, expected=made.expected)
-    (kind,) = node_kinds(made, demand.query)
+    (kind,) = find_node_kinds(made, demand.query)
     assert value_of_shape(demand.expected, kind.shape) == 3 * (4 * 1000 + 2 * 1000)
 
 

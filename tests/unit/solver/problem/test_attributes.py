@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.features import Features
-from solver.problem.attributes import Element, elements, published
+from solver.problem.attributes import Element, elements_of, find_published
 from tests.builders import DRIVER, Value, Version, attribute, device
 
 ON = Features(list_type_attributes=True)
@@ -27,22 +27,22 @@ def test_a_value_is_compared_with_its_kind(
     value: Value, expected: set[Element]
 ) -> None:
     """So that 1, "1" and true differ; a list is the set of its elements."""
-    assert elements(attribute(value), ON) == expected
+    assert elements_of(attribute(value), ON) == expected
 
 
 def test_while_lists_are_off_a_list_is_no_value() -> None:
     """As upstream has it: the attribute is there, and equal in nothing."""
     off = Features(list_type_attributes=False)
-    assert elements(attribute([1]), off) == frozenset()
-    assert elements(attribute(1), off) == {("int", 1)}
-    assert elements(None, ON) == frozenset()
+    assert elements_of(attribute([1]), off) == frozenset()
+    assert elements_of(attribute(1), off) == {("int", 1)}
+    assert elements_of(None, ON) == frozenset()
 
 
 def test_a_bare_name_is_of_the_drivers_own_domain() -> None:
     """The full name wins; another domain has no bare names."""
     bare = device(attributes={"x": 1})
     both = device(attributes={"x": 1, f"{DRIVER}/x": 2})
-    assert published(bare, DRIVER, f"{DRIVER}/x") == attribute(1)
-    assert published(both, DRIVER, f"{DRIVER}/x") == attribute(2)
-    assert published(bare, DRIVER, "other.io/x") is None
-    assert published(bare, DRIVER, "x") == attribute(1)
+    assert find_published(bare, DRIVER, f"{DRIVER}/x") == attribute(1)
+    assert find_published(both, DRIVER, f"{DRIVER}/x") == attribute(2)
+    assert find_published(bare, DRIVER, "other.io/x") is None
+    assert find_published(bare, DRIVER, "x") == attribute(1)

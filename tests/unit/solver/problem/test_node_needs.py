@@ -10,21 +10,21 @@ from contracts.allocation import Rule
 from contracts.gang import Member
 from contracts.pods.node_affinity import REQUIRED
 from solver.errors import RefusedError
-from solver.problem.node_needs import asked_of_node, required_affinity
+from solver.problem.node_needs import count_node_resources, read_required_affinity
 from tests.builders import member
 
 
 def test_resources_of_claims_and_the_one_pod_are_not_asked() -> None:
     """What claims serve is counted as devices; one pod is not worth saying."""
     pod = member(resources={"cpu": "1500m", "example.com/gpu": 1, "pods": 1})
-    assert asked_of_node(pod, {"example.com/gpu"}) == {"cpu": 1500}
-    assert asked_of_node(member(resources={"pods": 2}), ()) == {"pods": 2}
+    assert count_node_resources(pod, {"example.com/gpu"}) == {"cpu": 1500}
+    assert count_node_resources(member(resources={"pods": 2}), ()) == {"pods": 2}
 
 
 def refusal_of(pod: Member) -> tuple[Rule, str, bool]:
     """Say by which rule and field a member is refused, and whether for good."""
     with pytest.raises(RefusedError) as raised:
-        required_affinity(pod)
+        read_required_affinity(pod)
     reason = raised.value.reason
     return reason.rule, reason.field.rpartition(".affinity.")[2], raised.value.rejected
 
@@ -50,9 +50,9 @@ def test_an_affinity_that_cannot_be_decided_is_refused_by_its_field(
 def test_a_negative_amount_is_invalid() -> None:
     """Nobody gives a node something back by asking for less than nothing."""
     with pytest.raises(RefusedError, match=r"resources\[cpu\].*negative"):
-        asked_of_node(member(resources={"cpu": -1}), ())
+        count_node_resources(member(resources={"cpu": -1}), ())
 
 
 def test_an_affinity_without_requirements_takes_any_node() -> None:
     """Preferences are ignored."""
-    assert required_affinity(member()) is None
+    assert read_required_affinity(member()) is None

@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 
 from solver.engines.pattern.states.canonical import canonicalize
-from solver.kinds.nodes import CounterShape, GroupShape, NodeShape
+from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import PLAIN, Traits
 
 ATTRIBUTES = (0, 1)

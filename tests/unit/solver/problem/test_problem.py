@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from contracts.gang import Member
-from solver.problem.expected import counted
-from solver.problem.problem import ClaimPart
+from solver.problem.problem import ClaimPart, keep_countable
 from tests.builders import (
     DRIVER,
     constraint,
@@ -23,7 +22,7 @@ from tests.builders.problems import expected_of, snapshot_of
 def counted_claim(pod: Member) -> ClaimPart:
     """Leave of a pod's one claim what is counted."""
     (part,) = expected_of(snapshot_of({}), pod)
-    (claim,) = counted(part.member).claims
+    (claim,) = keep_countable(part.member).claims
     return claim
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from solver.kinds.numbering import Numbered, numbered
+from solver.kinds.grouping import AlikeDevices, number_values
 
 
-def groups(*values: object, profile: tuple[int, int] = (1, 1)) -> list[Numbered]:
+def groups(*values: object, profile: tuple[int, int] = (1, 1)) -> list[AlikeDevices]:
     """Make groups of one device each with one value in one column."""
-    return [Numbered((frozenset({("int", v)}),), profile) for v in values]
+    return [AlikeDevices((frozenset({("int", v)}),), profile) for v in values]
 
 
 def test_nodes_that_differ_in_the_values_alone_get_equal_numbers() -> None:
     """Unique ids do not split kinds of node."""
-    one = numbered(["id"], groups(7, 7, 9))
-    other = numbered(["id"], groups("x", "x", "a"))
+    one = number_values(["id"], groups(7, 7, 9))
+    other = number_values(["id"], groups("x", "x", "a"))
     assert one == other
     assert one[0] == one[1] != one[2]
 
@@ -21,20 +21,20 @@ def test_nodes_that_differ_in_the_values_alone_get_equal_numbers() -> None:
 def test_values_of_one_attribute_are_numbered_together() -> None:
     """Two columns of one attribute give an equal value an equal number."""
     value = frozenset({("int", 1)})
-    made = [Numbered((value, value), (1, 1))]
-    ((first, second),) = numbered(["id", "id"], made)
+    made = [AlikeDevices((value, value), (1, 1))]
+    ((first, second),) = number_values(["id", "id"], made)
     assert first == second
 
 
 def test_a_device_without_the_attribute_has_no_number() -> None:
     """No value is equal to nothing, not to another device that lacks it."""
-    made = [Numbered((frozenset(),), (1, 1)), *groups(3)]
-    assert numbered(["id"], made) == [((),), ((1,),)]
+    made = [AlikeDevices((frozenset(),), (1, 1)), *groups(3)]
+    assert number_values(["id"], made) == [((),), ((1,),)]
 
 
 def test_a_list_has_the_numbers_of_its_elements_ascending() -> None:
     """So that two lists are compared element by element."""
-    both = Numbered((frozenset({("int", 1), ("int", 2)}),), (2, 1))
-    (list_numbers,), *_ = numbered(["id"], [both, *groups(2)])
+    both = AlikeDevices((frozenset({("int", 1), ("int", 2)}),), (2, 1))
+    (list_numbers,), *_ = number_values(["id"], [both, *groups(2)])
     assert list_numbers == tuple(sorted(list_numbers))
     assert len(list_numbers) == 2

@@ -15,6 +15,7 @@ from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName, DriverName, NodeName, PoolID
 from contracts.kubernetes.decode import decode_object
+from contracts.messages import MAX_REASON
 from contracts.meta import ObjectMeta
 from contracts.workload import Node
 from publisher.device_status.writer import Claims, DeviceStatusWriter
@@ -111,7 +112,9 @@ class DevicePublisher:
                 self._apply(change)
             except ContractsError as error:
                 name = f"{change.kind} {change.key}"
-                log.warning("object.refused", object=name, reason=str(error)[:500])
+                log.warning(
+                    "object.refused", object=name, reason=str(error)[:MAX_REASON]
+                )
 
     def _apply(self, change: Change) -> None:
         """Note one change.

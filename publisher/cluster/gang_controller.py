@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName
-from contracts.messages import GatesOpened
+from contracts.messages import MAX_REASON, GatesOpened
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
@@ -44,7 +44,6 @@ _PAUSE_S = 1.0
 _FORGET_S = 60.0
 _CHECKED = 5
 """So many pods of a gang that lost devices are read anew before that is acted upon."""
-_SHOWN = 500
 
 log = get_logger(__name__)
 
@@ -112,7 +111,9 @@ class GangController:
                 self._delay(group, error)
             except (ContractsError, ValueError) as error:
                 # What one author wrote must not end the service for everybody.
-                log.error("gang.refused", gang=str(group), reason=str(error)[:_SHOWN])  # noqa: TRY400 # the reason is the whole story
+                log.error(
+                    "gang.refused", gang=str(group), reason=str(error)[:MAX_REASON]
+                )  # noqa: TRY400 # the reason is the whole story
             await self._queue.done(group, again=again)
         await stop.wait()
 

@@ -13,13 +13,12 @@ from contracts.claim import ResourceClaim
 from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.kubernetes.decode import decode_object
+from contracts.messages import MAX_REASON
 from contracts.workload import Pod
 from publisher.gangs.view import GroupKey, View
 from publisher.kube.changes import ChangePage
 from publisher.kube.kinds import GANG, NODE, POD, Kind
 from runtime.log import get_logger
-
-_SHOWN = 500
 
 log = get_logger(__name__)
 
@@ -72,7 +71,9 @@ class Observer:
         try:
             value = None if raw is None else decode_object(raw).value
         except ContractsError as error:
-            log.error("object.refused", kind=kind, key=key, reason=str(error)[:_SHOWN])  # noqa: TRY400 # the reason is the whole story
+            log.error(
+                "object.refused", kind=kind, key=key, reason=str(error)[:MAX_REASON]
+            )  # noqa: TRY400 # the reason is the whole story
             return frozenset()
         match kind:
             case "Pod" if value is None or isinstance(value, Pod):

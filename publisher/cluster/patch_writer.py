@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any
 
 from contracts.ids import GangUID, object_key
+from contracts.messages import MAX_REASON
 from contracts.workload import Pod
 from publisher.cluster.observer import Observer
 from publisher.cluster.state_publisher import StatePublisher
@@ -31,8 +32,6 @@ from publisher.kube.changes import Change, ChangePage
 from publisher.kube.kinds import POD, Kind
 from runtime.log import get_logger
 from runtime.waits import together
-
-_SHOWN = 500
 
 log = get_logger(__name__)
 
@@ -172,7 +171,7 @@ class PatchWriter:
 
     def _refuse(self, patch: Patch, error: InvalidError) -> None:
         """Remember that an attempt, or this one write, is not taken as it is."""
-        reason = str(error)[:_SHOWN]
+        reason = str(error)[:MAX_REASON]
         log.error(
             "write.refused",
             purpose=patch.purpose,

@@ -12,7 +12,7 @@ from collections import Counter
 
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName
-from contracts.messages import ObjectGone, ObjectObserved
+from contracts.messages import MAX_REASON, ObjectGone, ObjectObserved
 from contracts.topics import STATE
 from publisher.cluster.compact import compact
 from publisher.cluster.outbox import Outbox
@@ -27,7 +27,6 @@ from runtime.wire import Outgoing
 _BATCH = 1000
 _PAUSE_S = 1.0
 _LOOK_S = 2.0
-_SHOWN = 500
 
 log = get_logger(__name__)
 
@@ -112,7 +111,7 @@ class StatePublisher:
         except ContractsError as error:
             self.counts["refused"] += 1
             name = f"{change.kind} {change.key}"
-            log.error("object.refused", object=name, reason=str(error)[:_SHOWN])  # noqa: TRY400 # the reason is the whole story
+            log.error("object.refused", object=name, reason=str(error)[:MAX_REASON])  # noqa: TRY400 # the reason is the whole story
             body = None
         data = None
         if body is not None:

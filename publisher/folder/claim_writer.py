@@ -15,6 +15,7 @@ from contracts.claim import ResourceClaim
 from contracts.ids import GangUID
 from contracts.lifecycle import GangRecord
 from contracts.messages import (
+    MAX_REASON,
     AllocationRefused,
     AllocationWritten,
     ClaimsReleased,
@@ -40,7 +41,6 @@ from runtime.waits import first_of
 from runtime.wire import Outgoing
 
 _PAUSE_S = 1.0
-_SHOWN = 500
 
 log = get_logger(__name__)
 
@@ -206,7 +206,7 @@ class ClaimWriter:
             "allocation.refused",
             gang_uid=decision.uid,
             attempt=decision.attempt,
-            reason=reason[:_SHOWN],
+            reason=reason[:MAX_REASON],
         )
         await self._confirm(
             AllocationRefused(
@@ -214,7 +214,7 @@ class ClaimWriter:
                 namespace=decision.namespace,
                 uid=decision.uid,
                 attempt=decision.attempt,
-                reason=reason[:_SHOWN],
+                reason=reason[:MAX_REASON],
             )
         )
 

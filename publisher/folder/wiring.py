@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from contracts.messages import MAX_REASON
 from publisher.config import PublisherConfig
 from publisher.errors import FolderError
 from publisher.folder.claim_writer import ClaimWriter
@@ -83,7 +84,7 @@ def folder_tasks(
 
 def _log_contents(folder: str, contents: Contents) -> None:
     for damaged in contents.damaged:
-        log.error("file.damaged", path=damaged.path, reason=damaged.reason[:500])
+        log.error("file.damaged", path=damaged.path, reason=damaged.reason[:MAX_REASON])
     log.info(
         "folder.opened",
         folder=folder,

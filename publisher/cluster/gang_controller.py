@@ -113,7 +113,7 @@ class GangController:
                 # What one author wrote must not end the service for everybody.
                 log.error(
                     "gang.refused", gang=str(group), reason=str(error)[:MAX_REASON]
-                )  # noqa: TRY400 # the reason is the whole story
+                )  # the reason is the whole story
             await self._queue.done(group, again=again)
         await stop.wait()
 

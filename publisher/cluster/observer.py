@@ -73,7 +73,7 @@ class Observer:
         except ContractsError as error:
             log.error(
                 "object.refused", kind=kind, key=key, reason=str(error)[:MAX_REASON]
-            )  # noqa: TRY400 # the reason is the whole story
+            )  # the reason is the whole story
             return frozenset()
         match kind:
             case "Pod" if value is None or isinstance(value, Pod):

@@ -111,9 +111,8 @@ class GangController:
                 self._delay(group, error)
             except (ContractsError, ValueError) as error:
                 # What one author wrote must not end the service for everybody.
-                log.error(
-                    "gang.refused", gang=str(group), reason=str(error)[:MAX_REASON]
-                )  # the reason is the whole story
+                reason = str(error)[:MAX_REASON]
+                log.error("gang.refused", gang=str(group), reason=reason)  # noqa: TRY400 # the reason is the whole story
             await self._queue.done(group, again=again)
         await stop.wait()
 

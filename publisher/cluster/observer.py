@@ -71,9 +71,8 @@ class Observer:
         try:
             value = None if raw is None else decode_object(raw).value
         except ContractsError as error:
-            log.error(
-                "object.refused", kind=kind, key=key, reason=str(error)[:MAX_REASON]
-            )  # the reason is the whole story
+            reason = str(error)[:MAX_REASON]
+            log.error("object.refused", kind=kind, key=key, reason=reason)  # noqa: TRY400 # the reason is the whole story
             return frozenset()
         match kind:
             case "Pod" if value is None or isinstance(value, Pod):

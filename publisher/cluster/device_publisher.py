@@ -59,12 +59,12 @@ class DevicePublisher:
         """Node agents speak of `cluster` on `bus`; `api` is where we write."""
         self._ownership = ownership
         self._publish_slices = publish_slices
-        self._known = KnownSlices()
+        self._slices = KnownSlices()
         self._announced = AnnouncedPools(self._is_tainted)
-        sink = ClusterSliceSink(api, served.resource_slice, self._known)
-        self._slices = SliceReconciler(sink, self._announced, now)
+        sink = ClusterSliceSink(api, served.resource_slice, self._slices)
+        self._reconciler = SliceReconciler(sink, self._announced, now)
         self._rules = TaintRuleWriter(
-            api, served.device_taint_rule, ownership, self._known, self._announced
+            api, served.device_taint_rule, ownership, self._slices, self._announced
         )
         self._conditions = DeviceStatusWriter(
             api, served.resource_claim, claims, self._announced, now
@@ -73,7 +73,7 @@ class DevicePublisher:
             cluster,
             bus,
             self._announced,
-            self._slices.hear,
+            self._reconciler.hear,
             self._conditions.hear,
             self._hear,
         )
@@ -97,7 +97,7 @@ class DevicePublisher:
         async with asyncio.TaskGroup() as writers:
             # ResourceSlices of the pools that node agents announce.
             if self._publish_slices:
-                writers.create_task(self._slices.publish(stop), name="slices")
+                writers.create_task(self._reconciler.publish(stop), name="slices")
             # DeviceTaintRules that keep kube-scheduler from owned devices of others.
             writers.create_task(self._rules.write(stop), name="taint-rules")
             # Health of allocated devices, in the status of their claims.
@@ -128,8 +128,8 @@ class DevicePublisher:
                 self._apply_slice(key, raw)
             case "Node":
                 name, node = NodeName(key), None if raw is None else _read_node(raw)
-                if self._known.apply_node(name, node):
-                    self._slices.look_at(self._announced.of_node(name))
+                if self._slices.apply_node(name, node):
+                    self._reconciler.look_at(self._announced.of_node(name))
                     self._rules.look_again()
             case "DeviceTaintRule":
                 value = None if raw is None else decode_object(raw).value
@@ -146,11 +146,13 @@ class DevicePublisher:
         Raises:
             ContractsError: it cannot be read.
         """
-        if raw is not None and self._known.is_known(name, raw):
+        if raw is not None and self._slices.is_known(name, raw):
             return
-        pools = self._known.apply_slice(name, None if raw is None else _read_slice(raw))
+        pools = self._slices.apply_slice(
+            name, None if raw is None else _read_slice(raw)
+        )
         if pools:
-            self._slices.look_at(pools)
+            self._reconciler.look_at(pools)
             self._rules.look_again()
 
     def _hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
@@ -161,13 +163,13 @@ class DevicePublisher:
         """Whether our own slices carry the taint of owned devices."""
         if not self._ownership.taints_driver(driver):
             return False
-        return self._ownership.owns_node(self._known.labels_of(node))
+        return self._ownership.owns_node(self._slices.labels_of(node))
 
     async def _retry_fields(self, stop: asyncio.Event) -> None:
         """Send now and then what the API server did not keep."""
         while not stop.is_set():
             await first_of(stop, within_s=_FEATURES_S)
-            self._slices.look_at(self._known.forget_dropped())
+            self._reconciler.look_at(self._slices.forget_dropped())
 
 
 def _read_node(raw: dict[str, Any]) -> Node:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Protocol
 
 from contracts.claim import ResourceClaim
@@ -39,7 +40,7 @@ class Claims(Protocol):
 
 
 class DeviceStatusWriter:
-    """The claims to look at."""
+    """The claims to look at, and the way to write what their devices are like."""
 
     def __init__(
         self,
@@ -55,7 +56,9 @@ class DeviceStatusWriter:
         self._announced = announced
         self._now = now
         self._due: dict[str, None] = {}
+        """Keys of claims, oldest first."""
         self._due_pools: set[PoolID] = set()
+        """Of which all claims are to be looked at."""
         self._outage = Outage("write status.devices of claims")
         self._wake = asyncio.Event()
 
@@ -81,9 +84,8 @@ class DeviceStatusWriter:
         while not stop.is_set():
             self._wake.clear()
             self._find_due()
-            chunk = [
-                key for key, _ in zip(list(self._due), range(_CHUNK), strict=False)
-            ]
+            # Some at a time; what changes meanwhile is due once more.
+            chunk = list(islice(self._due, _CHUNK))
             for key in chunk:
                 del self._due[key]
             errors = await asyncio.gather(*map(self._update, chunk))

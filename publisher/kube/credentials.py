@@ -38,7 +38,7 @@ class Credentials:
         Raises:
             ClusterError: it cannot be used.
         """
-        return cls(kubeconfig, context, await _configuration(kubeconfig, context))
+        return cls(kubeconfig, context, await _load(kubeconfig, context))
 
     @property
     def server(self) -> str:
@@ -63,7 +63,7 @@ class Credentials:
             if settings.cert_file:
                 context.load_cert_chain(settings.cert_file, settings.key_file)
         except OSError as error:
-            raise ClusterError(_named(self._kubeconfig), str(error)) from error
+            raise ClusterError(_describe(self._kubeconfig), str(error)) from error
         # Strict since Python 3.13; authorities that Kubernetes' own tools make do not
         # say all that it asks for, and no other client of Kubernetes asks.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
@@ -89,7 +89,7 @@ class Credentials:
         """
         if self._refused and self._kubeconfig:
             self._refused = False
-            self._configuration = await _configuration(self._kubeconfig, self._context)
+            self._configuration = await _load(self._kubeconfig, self._context)
         return await self._configuration.get_api_key_with_prefix("BearerToken")
 
     def note_refusal(self) -> None:
@@ -97,7 +97,7 @@ class Credentials:
         self._refused = True
 
 
-async def _configuration(kubeconfig: str, context: str) -> Configuration:
+async def _load(kubeconfig: str, context: str) -> Configuration:
     configuration = Configuration(api_key={})
     try:
         if kubeconfig:
@@ -112,9 +112,9 @@ async def _configuration(kubeconfig: str, context: str) -> Configuration:
                 client_configuration=configuration
             )
     except (ConfigException, OSError, ValueError) as error:
-        raise ClusterError(_named(kubeconfig), str(error)) from error
+        raise ClusterError(_describe(kubeconfig), str(error)) from error
     return configuration
 
 
-def _named(kubeconfig: str) -> str:
+def _describe(kubeconfig: str) -> str:
     return f"kubeconfig {kubeconfig}" if kubeconfig else "service account of this pod"

@@ -41,13 +41,13 @@ class TaintRuleWriter:
         api: KubernetesApi,
         kind: Kind | None,
         ownership: Ownership,
-        known: KnownSlices,
+        slices: KnownSlices,
         announced: AnnouncedPools,
     ) -> None:
         self._api = api
         self._kind = kind
         self._ownership = ownership
-        self._known = known
+        self._slices = slices
         self._announced = announced
         self._rules: ObjectCache[DeviceTaintRule] = ObjectCache()
         self._undone: Pauses[str] = Pauses(UNDONE)
@@ -86,7 +86,7 @@ class TaintRuleWriter:
         Raises:
             ApiError: part of it may be carried out.
         """
-        foreign = self._known.foreign()
+        foreign = self._slices.foreign()
         if self._kind is None:
             self._log_unserved({other.pool.driver for other in foreign})
             return
@@ -94,7 +94,7 @@ class TaintRuleWriter:
             self._ownership,
             foreign,
             self._announced.pools(),
-            self._known.nodes,
+            self._slices.nodes,
             self._rules,
         )
         now_s = monotonic()

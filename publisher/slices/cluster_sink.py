@@ -37,24 +37,24 @@ log = get_logger(__name__)
 class ClusterSliceSink:
     """What is known of the slices, and the way to change them."""
 
-    def __init__(self, api: KubernetesApi, kind: Kind, known: KnownSlices) -> None:
+    def __init__(self, api: KubernetesApi, kind: Kind, slices: KnownSlices) -> None:
         self._api = api
         self._kind = kind
-        self._known = known
+        self._slices = slices
         self._dropped: set[tuple[str, ...]] = set()
         """Fields of which it was logged that they are not kept."""
 
     def pools(self) -> Iterable[PoolID]:
         """Name the pools of which slices of ours are there."""
-        return self._known.pools()
+        return self._slices.pools()
 
     def slices(self, pool: PoolID) -> tuple[ResourceSlice, ...]:
         """Return our slices of a pool."""
-        return self._known.slices(pool)
+        return self._slices.slices(pool)
 
     def owner_of(self, layout: PoolLayout) -> OwnerReference | str:
         """Refer to the Node of a pool, or say why no slices may be written."""
-        return self._known.owner_of(layout)
+        return self._slices.owner_of(layout)
 
     async def carry_out(
         self, plans: Mapping[PoolID, SlicePlan]
@@ -77,9 +77,9 @@ class ClusterSliceSink:
     async def _write(self, step: Step[ResourceSlice]) -> None:
         kept = await carry_out(self._api, self._kind, step)
         if kept is None:
-            self._known.note_deleted(step.object)
+            self._slices.note_deleted(step.object)
             return
-        dropped = self._known.note_written(step.object, kept)
+        dropped = self._slices.note_written(step.object, kept)
         if dropped and dropped not in self._dropped:
             self._dropped.add(dropped)
             log.error(
@@ -93,8 +93,8 @@ class ClusterSliceSink:
         try:
             observed = decode_as(ResourceSlice, await self._api.get(self._kind, name))
         except NotFoundError:
-            self._known.apply_slice(name, None)
+            self._slices.apply_slice(name, None)
         except ApiError:
             return  # the watch will say
         else:
-            self._known.apply_slice(name, observed)
+            self._slices.apply_slice(name, observed)

@@ -93,9 +93,9 @@ def lay_out(
     )
 
 
-def name_slice(index: int, pool: PoolLayout) -> str:
+def name_slice(index: int, layout: PoolLayout) -> str:
     """Name a slice: its place first, because allocation goes in the order of names."""
-    return _name(index, PoolID(pool.driver, pool.name), pool.node)
+    return _name(index, PoolID(layout.driver, layout.name), layout.node)
 
 
 def is_our_name(name: str, spec: ResourceSliceSpec) -> bool:
@@ -157,12 +157,12 @@ def _name(index: int, pool: PoolID, node: NodeName) -> str:
 
 def _with_taints(device: Device, taints: Taints, *, owned: bool) -> Device:
     """Add the taints of health and ownership that the device does not have yet."""
-    extra = (*taints.get(device.name, ()), *((OWNED_TAINT,) if owned else ()))
-    if not extra:
+    added = (*taints.get(device.name, ()), *((OWNED_TAINT,) if owned else ()))
+    if not added:
         return device
-    merged = {(taint.key, taint.value, taint.effect): taint for taint in extra}
-    own = {(taint.key, taint.value, taint.effect): taint for taint in device.taints}
-    return replace(device, taints=tuple((merged | own).values()))
+    ours = {(taint.key, taint.value, taint.effect): taint for taint in added}
+    its_own = {(taint.key, taint.value, taint.effect): taint for taint in device.taints}
+    return replace(device, taints=tuple((ours | its_own).values()))
 
 
 def _split(values: Sequence[T], size: int) -> list[tuple[T, ...]]:

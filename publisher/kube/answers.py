@@ -13,6 +13,7 @@ import re
 import msgspec
 from msgspec import Struct
 
+from contracts.messages import MAX_REASON
 from publisher.errors import (
     AlreadyExistsError,
     ApiError,
@@ -26,7 +27,6 @@ from publisher.errors import (
 )
 
 _DEFAULT_THROTTLE_S = 1.0
-_REASON_LENGTH = 500
 _STRICT = "strict decoding error"
 _OF_RBAC = re.compile(
     r"cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]*)\" in API group "
@@ -70,7 +70,7 @@ def error_of(
     try:
         status = _API_STATUS.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        text = " ".join(body[:_REASON_LENGTH].decode(errors="replace").split())
+        text = " ".join(body[:MAX_REASON].decode(errors="replace").split())
         status = ApiStatus(message=text)
     return error_of_status(what, status, code=code, retry_after=retry_after)
 
@@ -110,7 +110,7 @@ def _reason(status: ApiStatus, code: int) -> str:
     """Return the server's words; a strict decoder's come behind the whole object."""
     words = status.message or f"status {code}"
     start = max(words.find(_STRICT), 0)
-    return words[start : start + _REASON_LENGTH]
+    return words[start : start + MAX_REASON]
 
 
 def _of_forbidden(what: str, reason: str) -> ApiError:

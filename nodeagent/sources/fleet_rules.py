@@ -43,7 +43,7 @@ _VERSION = re.compile(
 )
 _UUID_PREFIX = re.compile(r"[A-Za-z0-9-]{1,24}", re.ASCII)
 
-Violation = tuple[str, str]
+BrokenRule = tuple[str, str]
 """Field and rule."""
 
 
@@ -67,7 +67,7 @@ def is_label_value(text: str) -> bool:
     return _LABEL_VALUE.fullmatch(text) is not None
 
 
-def _check_fleet(fleet: Fleet) -> Iterator[Violation]:
+def _check_fleet(fleet: Fleet) -> Iterator[BrokenRule]:
     if fleet.api_version != names.API_VERSION:
         yield "apiVersion", f"must be {names.API_VERSION}"
     if fleet.kind != "Fleet":
@@ -88,14 +88,14 @@ def _check_fleet(fleet: Fleet) -> Iterator[Violation]:
         yield from _check_shape(f"nodes[{index}]", shape)
 
 
-def _check_topology(at: str, rule: TopologyRule) -> Iterator[Violation]:
+def _check_topology(at: str, rule: TopologyRule) -> Iterator[BrokenRule]:
     yield from _check_label_key(f"{at}.label", rule.label)
     yield from _check_placeholders(f"{at}.value", rule.value, {"index"})
     if (rule.nodes > 0) == (rule.groups > 0):
         yield at, "must have exactly one of nodes and groups, above 0"
 
 
-def _check_shape(at: str, shape: NodeShapeSpec) -> Iterator[Violation]:
+def _check_shape(at: str, shape: NodeShapeSpec) -> Iterator[BrokenRule]:
     if not is_subdomain(shape.shape):
         yield f"{at}.shape", "must be a lowercase DNS name"
     if shape.count < 1:
@@ -113,7 +113,7 @@ def _check_shape(at: str, shape: NodeShapeSpec) -> Iterator[Violation]:
         yield from _check_devices(f"{at}.devices[{index}]", spec)
 
 
-def _check_devices(at: str, spec: DeviceSpec) -> Iterator[Violation]:
+def _check_devices(at: str, spec: DeviceSpec) -> Iterator[BrokenRule]:
     if not is_subdomain(spec.driver) or len(spec.driver) > 63:
         yield f"{at}.driver", "must be a lowercase DNS name of at most 63 characters"
     if not 1 <= spec.count <= MAX_DEVICES:
@@ -135,7 +135,7 @@ def _check_devices(at: str, spec: DeviceSpec) -> Iterator[Violation]:
     yield from _check_qualified(at, spec)
 
 
-def _check_qualified(at: str, spec: DeviceSpec) -> Iterator[Violation]:
+def _check_qualified(at: str, spec: DeviceSpec) -> Iterator[BrokenRule]:
     if len(spec.attributes) + len(spec.capacity) + _BUILT_IN > MAX_QUALIFIED:
         yield (
             at,
@@ -160,7 +160,7 @@ def _check_qualified(at: str, spec: DeviceSpec) -> Iterator[Violation]:
 
 def _check_qualified_name(
     path: str, name: str, spec: DeviceSpec
-) -> Iterator[Violation]:
+) -> Iterator[BrokenRule]:
     domain, slash, identifier = name.rpartition("/")
     if not _IDENTIFIER.fullmatch(identifier):
         yield path, "must be an identifier, or domain/identifier"
@@ -180,14 +180,14 @@ def list_built_in_attributes(spec: DeviceSpec) -> Mapping[str, int]:
     }
 
 
-def _check_label_key(field: str, key: str) -> Iterator[Violation]:
+def _check_label_key(field: str, key: str) -> Iterator[BrokenRule]:
     if not _LABEL_KEY.fullmatch(key):
         yield field, "must be the key of a label"
 
 
 def _check_placeholders(
     field: str, text: str, allowed: Collection[str]
-) -> Iterator[Violation]:
+) -> Iterator[BrokenRule]:
     for placeholder in find_unknown_placeholders(text, allowed):
         listed = ", ".join(f"{{{name}}}" for name in sorted(allowed))
         yield field, f"has {placeholder!r}; only {listed} can be filled in"

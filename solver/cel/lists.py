@@ -15,10 +15,15 @@ from typing import Any
 from cel_expr_python import cel
 
 from solver.cel.messages import (
+    BOOL,
     CIDR_TYPE,
+    DOUBLE,
+    DYN,
+    INT,
     IP_TYPE,
     QUANTITY_TYPE,
     SEMVER_TYPE,
+    STRING,
     InputError,
     function,
     method,
@@ -27,11 +32,11 @@ from solver.cel.messages import (
 MAX_INCLUDED = 48
 """Elements that `includes` looks at (DRA: values of all attributes of a device)."""
 _SCALARS = {
-    "int": cel.Type.INT,
+    "int": INT,
     "uint": cel.Type.UINT,
-    "double": cel.Type.DOUBLE,
-    "bool": cel.Type.BOOL,
-    "string": cel.Type.STRING,
+    "double": DOUBLE,
+    "bool": BOOL,
+    "string": STRING,
     "bytes": cel.Type.BYTES,
     "timestamp": cel.Type.TIMESTAMP,
     "duration": cel.Type.DURATION,
@@ -44,17 +49,16 @@ _MESSAGES = {
 }
 _RETURNABLE = (int, float, bool, str, bytes)
 """Of these a Python function may give any; of durations and messages it may not."""
-_DYN_LIST = cel.Type.List(cel.Type.DYN)
+_DYN_LIST = cel.Type.List(DYN)
 
 
 def declare_functions() -> list[Any]:
     """Declare the functions of lists."""
-    t = cel.Type
     return [
-        function("isSorted", method("list_sorted", t.BOOL, _DYN_LIST, impl=_is_sorted)),
-        function("sum", method("list_sum", t.DYN, _DYN_LIST, impl=_sum)),
-        function("min", method("list_min", t.DYN, _DYN_LIST, impl=_min)),
-        function("max", method("list_max", t.DYN, _DYN_LIST, impl=_max)),
+        function("isSorted", method("list_sorted", BOOL, _DYN_LIST, impl=_is_sorted)),
+        function("sum", method("list_sum", DYN, _DYN_LIST, impl=_sum)),
+        function("min", method("list_min", DYN, _DYN_LIST, impl=_min)),
+        function("max", method("list_max", DYN, _DYN_LIST, impl=_max)),
         function("includes", *_includes()),
         _position("indexOf", last=False),
         _position("lastIndexOf", last=True),
@@ -67,19 +71,15 @@ def _includes() -> list[Any]:
     for name, kind in _SCALARS.items():
         impl: Any = _is_included
         many = cel.Type.List(kind)
-        overloads.append(
-            method(f"includes_{name}", cel.Type.BOOL, many, kind, impl=impl)
-        )
-        overloads.append(
-            method(f"same_{name}", cel.Type.BOOL, kind, kind, impl=_is_same)
-        )
+        overloads.append(method(f"includes_{name}", BOOL, many, kind, impl=impl))
+        overloads.append(method(f"same_{name}", BOOL, kind, kind, impl=_is_same))
     # Messages are one kind to the engine: the first overload's code serves all.
     for number, (name, kind) in enumerate(_MESSAGES.items()):
         first = number == 0
         overloads.append(
             method(
                 f"includes_{name}",
-                cel.Type.BOOL,
+                BOOL,
                 cel.Type.List(kind),
                 kind,
                 impl=_is_included if first else None,
@@ -88,7 +88,7 @@ def _includes() -> list[Any]:
         overloads.append(
             method(
                 f"same_{name}",
-                cel.Type.BOOL,
+                BOOL,
                 kind,
                 kind,
                 impl=_is_same if first else None,
@@ -99,7 +99,6 @@ def _includes() -> list[Any]:
 
 def _position(name: str, *, last: bool) -> Any:
     """Declare a search in lists and in strings, under the name we rewrite it to."""
-    t = cel.Type
 
     def in_list(elements: list[Any], sought: Any) -> int:
         places = [i for i, each in enumerate(elements) if _is_same(each, sought)]
@@ -115,13 +114,12 @@ def _position(name: str, *, last: bool) -> Any:
             return text.rfind(sought, 0, start + len(sought))
         return text.find(sought, start)
 
-    s = t.STRING
     return function(
         f"{name}__",
-        method(f"string_{name}", t.INT, s, s, impl=in_text),
-        method(f"string_{name}_from", t.INT, s, s, t.INT, impl=in_text_from),
+        method(f"string_{name}", INT, STRING, STRING, impl=in_text),
+        method(f"string_{name}_from", INT, STRING, STRING, INT, impl=in_text_from),
         *(
-            method(f"list_{name}_{kind}", t.INT, t.List(of), of, impl=in_list)
+            method(f"list_{name}_{kind}", INT, cel.Type.List(of), of, impl=in_list)
             for kind, of in _SCALARS.items()
         ),
     )

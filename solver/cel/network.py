@@ -21,10 +21,13 @@ import re2
 from cel_expr_python import cel
 
 from solver.cel.messages import (
+    BOOL,
     CIDR,
     CIDR_TYPE,
+    INT,
     IP,
     IP_TYPE,
+    STRING,
     URL,
     URL_TYPE,
     InputError,
@@ -42,22 +45,21 @@ _SCHEME = re2.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 def declare_functions() -> list[Any]:
     """Declare the functions of URLs, addresses and networks."""
-    t = cel.Type
-    return [*_urls(t), *_addresses(t), *_networks(t)]
+    return [*_urls(), *_addresses(), *_networks()]
 
 
-def _urls(t: Any) -> list[Any]:
-    u, s = URL_TYPE, t.STRING
+def _urls() -> list[Any]:
+    """Declare `url`, `isURL` and the parts of a URL."""
 
     def part(name: str, read: Callable[[SplitResult], str]) -> Any:
         def impl(value: Any) -> str:
             return read(_split_url(text_of(value, URL)))
 
-        return function(name, method(f"url_{name}", s, u, impl=impl))
+        return function(name, method(f"url_{name}", STRING, URL_TYPE, impl=impl))
 
     return [
-        function("url", call("string_url", u, s, impl=_url)),
-        function("isURL", call("is_url", t.BOOL, s, impl=is_uri)),
+        function("url", call("string_url", URL_TYPE, STRING, impl=_url)),
+        function("isURL", call("is_url", BOOL, STRING, impl=is_uri)),
         part("getScheme", lambda url: url.scheme.lower()),
         part("getHost", _host),
         part("getHostname", _hostname),
@@ -67,8 +69,8 @@ def _urls(t: Any) -> list[Any]:
             "getQuery",
             method(
                 "url_getQuery",
-                t.Map(s, t.List(s)),
-                u,
+                cel.Type.Map(STRING, cel.Type.List(STRING)),
+                URL_TYPE,
                 impl=lambda value: parse_qs(
                     _split_url(text_of(value, URL)).query, keep_blank_values=True
                 ),
@@ -77,37 +79,46 @@ def _urls(t: Any) -> list[Any]:
     ]
 
 
-def _addresses(t: Any) -> list[Any]:
-    s = t.STRING
+def _addresses() -> list[Any]:
+    """Declare `ip`, `isIP` and what can be asked of an address."""
 
     def test(name: str, predicate: Callable[[Address], bool]) -> Any:
         def impl(value: Any) -> bool:
             return predicate(ip_address(text_of(value, IP)))
 
-        return function(name, method(f"ip_{name}", t.BOOL, IP_TYPE, impl=impl))
+        return function(name, method(f"ip_{name}", BOOL, IP_TYPE, impl=impl))
 
     return [
         function(
             "ip",
             call(
-                "string_ip", IP_TYPE, s, impl=lambda x: IP(value=str(_parse_address(x)))
+                "string_ip",
+                IP_TYPE,
+                STRING,
+                impl=lambda text: IP(value=str(_parse_address(text))),
             ),
             method("cidr_ip", IP_TYPE, CIDR_TYPE, impl=_address_of),
         ),
         function(
-            "isIP", call("is_ip", t.BOOL, s, impl=lambda x: _parses(_parse_address, x))
+            "isIP",
+            call(
+                "is_ip", BOOL, STRING, impl=lambda text: _parses(_parse_address, text)
+            ),
         ),
         function(
             "ip.isCanonical",
             call(
-                "ip_is_canonical", t.BOOL, s, impl=lambda x: str(_parse_address(x)) == x
+                "ip_is_canonical",
+                BOOL,
+                STRING,
+                impl=lambda text: str(_parse_address(text)) == text,
             ),
         ),
         function(
             "family",
             method(
                 "ip_family",
-                t.INT,
+                INT,
                 IP_TYPE,
                 impl=lambda value: ip_address(text_of(value, IP)).version,
             ),
@@ -120,8 +131,8 @@ def _addresses(t: Any) -> list[Any]:
     ]
 
 
-def _networks(t: Any) -> list[Any]:
-    s, c = t.STRING, CIDR_TYPE
+def _networks() -> list[Any]:
+    """Declare `cidr`, `isCIDR` and what can be asked of a network."""
 
     def contains_text(value: Any, text: str) -> bool:
         return _parse_address(text) in _network_of(value)
@@ -136,27 +147,42 @@ def _networks(t: Any) -> list[Any]:
         return _is_inside(_network_of(other), _network_of(value))
 
     return [
-        function("cidr", call("string_cidr", c, s, impl=_cidr_value)),
+        function("cidr", call("string_cidr", CIDR_TYPE, STRING, impl=_cidr_value)),
         function(
-            "isCIDR", call("is_cidr", t.BOOL, s, impl=lambda x: _parses(_parse_cidr, x))
+            "isCIDR",
+            call("is_cidr", BOOL, STRING, impl=lambda text: _parses(_parse_cidr, text)),
         ),
         function(
             "containsIP",
-            method("cidr_contains_ip_string", t.BOOL, c, s, impl=contains_text),
-            method("cidr_contains_ip", t.BOOL, c, IP_TYPE, impl=contains),
+            method(
+                "cidr_contains_ip_string", BOOL, CIDR_TYPE, STRING, impl=contains_text
+            ),
+            method("cidr_contains_ip", BOOL, CIDR_TYPE, IP_TYPE, impl=contains),
         ),
         function(
             "containsCIDR",
-            method("cidr_contains_cidr_string", t.BOOL, c, s, impl=covers_text),
-            method("cidr_contains_cidr", t.BOOL, c, c, impl=covers),
+            method(
+                "cidr_contains_cidr_string", BOOL, CIDR_TYPE, STRING, impl=covers_text
+            ),
+            method("cidr_contains_cidr", BOOL, CIDR_TYPE, CIDR_TYPE, impl=covers),
         ),
         function(
             "masked",
-            method("cidr_masked", c, c, impl=lambda v: CIDR(value=str(_network_of(v)))),
+            method(
+                "cidr_masked",
+                CIDR_TYPE,
+                CIDR_TYPE,
+                impl=lambda cidr: CIDR(value=str(_network_of(cidr))),
+            ),
         ),
         function(
             "prefixLength",
-            method("cidr_length", t.INT, c, impl=lambda v: _network_of(v).prefixlen),
+            method(
+                "cidr_length",
+                INT,
+                CIDR_TYPE,
+                impl=lambda cidr: _network_of(cidr).prefixlen,
+            ),
         ),
     ]
 

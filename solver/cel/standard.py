@@ -13,7 +13,19 @@ from typing import Any
 
 from cel_expr_python import cel
 
-from solver.cel.messages import CIDR, CIDR_TYPE, IP, IP_TYPE, InputError, call, function
+from solver.cel.messages import (
+    BOOL,
+    CIDR,
+    CIDR_TYPE,
+    DOUBLE,
+    INT,
+    IP,
+    IP_TYPE,
+    STRING,
+    InputError,
+    call,
+    function,
+)
 
 _COMPARISONS = {
     "_<_": "less",
@@ -23,14 +35,14 @@ _COMPARISONS = {
 }
 REDECLARED = (*_COMPARISONS, "string")
 _NUMBERS = {
-    "int64": cel.Type.INT,
+    "int64": INT,
     "uint64": cel.Type.UINT,
-    "double": cel.Type.DOUBLE,
+    "double": DOUBLE,
 }
 _ORDERED = {
     **_NUMBERS,
-    "bool": cel.Type.BOOL,
-    "string": cel.Type.STRING,
+    "bool": BOOL,
+    "string": STRING,
     "bytes": cel.Type.BYTES,
     "timestamp": cel.Type.TIMESTAMP,
     "duration": cel.Type.DURATION,
@@ -43,11 +55,9 @@ def declare_functions() -> list[Any]:
 
 
 def _comparison(operator: str, name: str) -> Any:
-    same = [
-        call(f"{name}_{kind}", cel.Type.BOOL, of, of) for kind, of in _ORDERED.items()
-    ]
+    same = [call(f"{name}_{kind}", BOOL, of, of) for kind, of in _ORDERED.items()]
     mixed = [
-        call(f"{name}_{left}_{right}", cel.Type.BOOL, _NUMBERS[left], _NUMBERS[right])
+        call(f"{name}_{left}_{right}", BOOL, _NUMBERS[left], _NUMBERS[right])
         for left in _NUMBERS
         for right in _NUMBERS
         if left != right
@@ -56,12 +66,11 @@ def _comparison(operator: str, name: str) -> Any:
 
 
 def _string() -> Any:
-    s = cel.Type.STRING
     return function(
         "string",
-        *(call(f"{kind}_to_string", s, of) for kind, of in _ORDERED.items()),
-        call("ip_to_string", s, IP_TYPE, impl=_text),
-        call("cidr_to_string", s, CIDR_TYPE),
+        *(call(f"{kind}_to_string", STRING, of) for kind, of in _ORDERED.items()),
+        call("ip_to_string", STRING, IP_TYPE, impl=_text),
+        call("cidr_to_string", STRING, CIDR_TYPE),
     )
 
 

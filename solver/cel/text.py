@@ -18,8 +18,10 @@ import re2
 from cel_expr_python import cel
 
 from solver.cel.messages import (
+    INT,
     NAMED_FORMAT,
     NAMED_FORMAT_TYPE,
+    STRING,
     InputError,
     call,
     function,
@@ -37,37 +39,38 @@ _DATE_TIME = r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{
 
 def declare_functions() -> list[Any]:
     """Declare `find`, `findAll` and the named formats."""
-    t, named = cel.Type, NAMED_FORMAT_TYPE
-    texts = t.List(t.STRING)
+    texts = cel.Type.List(STRING)
     return [
-        function(
-            "find", method("string_find", t.STRING, t.STRING, t.STRING, impl=_find)
-        ),
+        function("find", method("string_find", STRING, STRING, STRING, impl=_find)),
         function(
             "findAll",
-            method("string_find_all", texts, t.STRING, t.STRING, impl=_find_all),
-            method(
-                "string_find_all_int", texts, t.STRING, t.STRING, t.INT, impl=_find_all
-            ),
+            method("string_find_all", texts, STRING, STRING, impl=_find_all),
+            method("string_find_all_int", texts, STRING, STRING, INT, impl=_find_all),
         ),
         # Both give an optional in Kubernetes; see rewrite.OPTIONAL_RESULTS.
         function(
             "format.named__",
-            call("format_named", t.Map(t.STRING, named), t.STRING, impl=_find_format),
+            call(
+                "format_named",
+                cel.Type.Map(STRING, NAMED_FORMAT_TYPE),
+                STRING,
+                impl=_find_format,
+            ),
         ),
         function(
             "validate__",
             method(
                 "format_validate",
-                t.Map(t.STRING, texts),
-                named,
-                t.STRING,
+                cel.Type.Map(STRING, texts),
+                NAMED_FORMAT_TYPE,
+                STRING,
                 impl=_validate,
             ),
         ),
         *(
             function(
-                f"format.{name}", call(f"format_{name}", named, impl=_make_format(name))
+                f"format.{name}",
+                call(f"format_{name}", NAMED_FORMAT_TYPE, impl=_make_format(name)),
             )
             for name in _FORMATS
         ),

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cel_expr_python import cel
-
 from contracts.quantity import NANO, Quantity, QuantityError
 from solver.cel.messages import (
+    BOOL,
+    DOUBLE,
+    INT,
     QUANTITY,
     QUANTITY_TYPE,
     SEMVER,
     SEMVER_TYPE,
+    STRING,
     InputError,
     call,
     function,
@@ -52,50 +54,64 @@ def exact_semver_value(text: str) -> Any:
 
 def declare_functions() -> list[Any]:
     """Declare all functions and methods over quantities and versions."""
-    q, v, t = QUANTITY_TYPE, SEMVER_TYPE, cel.Type
     return [
         function(
-            "quantity", call("string_quantity", q, t.STRING, impl=_parse_quantity)
+            "quantity",
+            call("string_quantity", QUANTITY_TYPE, STRING, impl=_parse_quantity),
+        ),
+        function("isQuantity", call("is_quantity", BOOL, STRING, impl=_is_quantity)),
+        function("sign", call("quantity_sign", INT, QUANTITY_TYPE, impl=_sign)),
+        function(
+            "isInteger",
+            method("quantity_is_int", BOOL, QUANTITY_TYPE, impl=_is_integer),
         ),
         function(
-            "isQuantity", call("is_quantity", t.BOOL, t.STRING, impl=_is_quantity)
+            "asInteger", method("quantity_as_int", INT, QUANTITY_TYPE, impl=_as_integer)
         ),
-        function("sign", call("quantity_sign", t.INT, q, impl=_sign)),
-        function("isInteger", method("quantity_is_int", t.BOOL, q, impl=_is_integer)),
-        function("asInteger", method("quantity_as_int", t.INT, q, impl=_as_integer)),
         function(
             "asApproximateFloat",
-            method("quantity_float", t.DOUBLE, q, impl=lambda a: _nano(a) / NANO),
+            method(
+                "quantity_float",
+                DOUBLE,
+                QUANTITY_TYPE,
+                impl=lambda value: _nano(value) / NANO,
+            ),
         ),
         _sum("add", 1),
         _sum("sub", -1),
-        _comparison("compareTo", t.INT, lambda order: order),
-        _comparison("isLessThan", t.BOOL, lambda order: order < 0),
-        _comparison("isGreaterThan", t.BOOL, lambda order: order > 0),
+        _comparison("compareTo", INT, lambda order: order),
+        _comparison("isLessThan", BOOL, lambda order: order < 0),
+        _comparison("isGreaterThan", BOOL, lambda order: order > 0),
         function(
             "semver",
-            call("string_semver", v, t.STRING, impl=semver_value),
+            call("string_semver", SEMVER_TYPE, STRING, impl=semver_value),
             call(
                 "string_bool_semver",
-                v,
-                t.STRING,
-                t.BOOL,
-                impl=lambda s, mend: semver_value(normalize_version(s) if mend else s),
+                SEMVER_TYPE,
+                STRING,
+                BOOL,
+                impl=lambda text, mend: semver_value(
+                    normalize_version(text) if mend else text
+                ),
             ),
         ),
         function(
             "isSemver",
-            call("string_is_semver", t.BOOL, t.STRING, impl=is_semver),
+            call("string_is_semver", BOOL, STRING, impl=is_semver),
             call(
                 "string_bool_is_semver",
-                t.BOOL,
-                t.STRING,
-                t.BOOL,
-                impl=lambda s, mend: is_semver(normalize_version(s) if mend else s),
+                BOOL,
+                STRING,
+                BOOL,
+                impl=lambda text, mend: is_semver(
+                    normalize_version(text) if mend else text
+                ),
             ),
         ),
         *(
-            function(name, method(f"semver_{name}", t.INT, v, impl=_part(index)))
+            function(
+                name, method(f"semver_{name}", INT, SEMVER_TYPE, impl=_part(index))
+            )
             for index, name in enumerate(("major", "minor", "patch"))
         ),
     ]
@@ -103,11 +119,16 @@ def declare_functions() -> list[Any]:
 
 def _comparison(name: str, result: Any, say: Callable[[int], int]) -> Any:
     """Declare a method of quantities and versions with one implementation."""
-    q, v = QUANTITY_TYPE, SEMVER_TYPE
     return function(
         name,
-        method(f"quantity_{name}", result, q, q, impl=lambda a, b: say(_compare(a, b))),
-        method(f"semver_{name}", result, v, v),
+        method(
+            f"quantity_{name}",
+            result,
+            QUANTITY_TYPE,
+            QUANTITY_TYPE,
+            impl=lambda left, right: say(_compare(left, right)),
+        ),
+        method(f"semver_{name}", result, SEMVER_TYPE, SEMVER_TYPE),
     )
 
 
@@ -116,11 +137,12 @@ def _sum(name: str, sign: int) -> Any:
         amount = right * NANO if isinstance(right, int) else _nano(right)
         return quantity_value(_nano(left) + sign * amount)
 
-    q = QUANTITY_TYPE
     return function(
         name,
-        method(f"quantity_{name}", q, q, q, impl=impl),
-        method(f"quantity_{name}_int", q, q, cel.Type.INT, impl=impl),
+        method(
+            f"quantity_{name}", QUANTITY_TYPE, QUANTITY_TYPE, QUANTITY_TYPE, impl=impl
+        ),
+        method(f"quantity_{name}_int", QUANTITY_TYPE, QUANTITY_TYPE, INT, impl=impl),
     )
 
 

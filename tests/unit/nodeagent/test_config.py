@@ -1,0 +1,30 @@
+"""What the variables of a node agent mean together."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeagent.config import NodeAgentConfig
+from runtime.config import read_config
+from runtime.errors import ConfigError
+
+NEEDED = {"NODEAGENT_CLUSTER": "lab", "NODEAGENT_FLEET": "lab.yaml"}
+
+
+def read(**variables: str) -> NodeAgentConfig:
+    """Read a configuration of a fleet with these variables."""
+    named = {f"NODEAGENT_{name.upper()}": text for name, text in variables.items()}
+    return read_config(NodeAgentConfig, "NODEAGENT_", {**NEEDED, **named})
+
+
+def test_a_heartbeat_lasts_until_the_next_one() -> None:
+    """A node whose heartbeat ends before the next would seem away in between."""
+    assert read(heartbeat_s="5", heartbeat_ttl_s="6").heartbeat_ttl_s == 6
+    with pytest.raises(ConfigError, match="heartbeat_ttl_s"):
+        read(heartbeat_s="5", heartbeat_ttl_s="5")
+
+
+def test_evidence_is_as_the_variables_say() -> None:
+    """Each threshold of health is a variable of its own."""
+    policy = read(bad_readings="7", good_readings="9", recovery_s="1.5").health_policy
+    assert (policy.bad_readings, policy.good_readings, policy.recovery_s) == (7, 9, 1.5)

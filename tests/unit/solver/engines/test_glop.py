@@ -1,0 +1,37 @@
+"""A linear program that grows by columns, and the prices of its rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from solver.engines.glop import Program
+
+
+def test_prices_pay_for_what_is_scarce() -> None:
+    """One row is full, the other has room: only the first one has a price."""
+    program = Program([(None, 4.0), (None, 100.0)])
+    program.add(3.0, [(0, 1.0), (1, 1.0)], None)
+    solution = program.solve()
+    assert solution is not None
+    values, prices = solution
+    assert values == pytest.approx([4.0])
+    assert prices == pytest.approx([3.0, 0.0])
+    assert program.value(values) == pytest.approx(12.0)
+
+
+def test_a_column_that_is_added_later_is_used_if_it_earns_more() -> None:
+    """The next solve begins at the last one and goes on."""
+    program = Program([(None, 4.0)])
+    program.add(1.0, [(0, 1.0)], None)
+    program.solve()
+    program.add(5.0, [(0, 1.0)], 3.0)
+    solution = program.solve()
+    assert solution is not None
+    assert solution[0] == pytest.approx([1.0, 3.0])
+
+
+def test_what_cannot_be_met_has_no_solution() -> None:
+    """None, as for numerical trouble: whoever asks goes on without it."""
+    program = Program([(5.0, None)])
+    program.add(1.0, [(0, 1.0)], 1.0)
+    assert program.solve() is None

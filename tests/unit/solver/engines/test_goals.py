@@ -1,0 +1,48 @@
+"""The goals of a batch, in the order in which they are pursued."""
+
+from __future__ import annotations
+
+from solver.engines.goals import IN, RANKS, SLACK, TOUCHED, goals_of
+from solver.kinds.demand import Demand
+from tests.builders import gang, member, member_claim, pool, request, sub_request
+from tests.builders.problems import (
+    PARAMETERS,
+    expected_of,
+    problem_of,
+    snapshot_of,
+)
+
+EITHER = member(
+    member_claim(request(first_available=[sub_request("a"), sub_request("b")]))
+)
+
+
+def demand_of(*, expects: bool = False, either: bool = False) -> Demand:
+    """Ask for gangs of two priorities."""
+    gangs = [
+        gang(
+            *((EITHER,) if either else ()),
+            name=f"g{priority}",
+            uid=f"00000000-0000-4000-8000-{priority:012}",
+            priority=priority,
+        )
+        for priority in (1, 7)
+    ]
+    snapshot = snapshot_of({"n": [pool(name="n")]}, gangs)
+    coming = expected_of(snapshot, member()) if expects else ()
+    problem = problem_of(snapshot, PARAMETERS, coming)
+    return Demand(problem.gangs, expected=problem.expected)
+
+
+def test_higher_priorities_come_first_and_nodes_touched_last() -> None:
+    """What the batch has nothing of is no goal."""
+    assert goals_of(demand_of(), 5) == [(IN, 7), (IN, 1), (TOUCHED, None)]
+    everything = goals_of(demand_of(expects=True, either=True), 5)
+    assert [tier for tier, _ in everything] == [IN, IN, RANKS, SLACK, TOUCHED]
+
+
+def test_goals_past_the_last_tier_are_not_pursued() -> None:
+    """The tiers of a Problem say how far an answer goes."""
+    asked = demand_of(expects=True, either=True)
+    assert goals_of(asked, RANKS)[-1] == (RANKS, None)
+    assert goals_of(asked, IN) == [(IN, 7), (IN, 1)]

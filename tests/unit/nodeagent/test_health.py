@@ -58,27 +58,33 @@ def status(state: HealthState) -> HealthStatus:
 
 
 def test_one_bad_reading_changes_no_status() -> None:
+    """Too little evidence is none."""
     assert status(after("bb")) is HealthStatus.HEALTHY
 
 
 def test_bad_readings_in_a_row_make_a_device_unhealthy() -> None:
+    """As many as the policy asks for, and no more."""
     assert status(after("bbb")) is HealthStatus.UNHEALTHY
 
 
 def test_a_good_reading_between_starts_the_row_again() -> None:
+    """Bad readings count only while no good one comes between."""
     assert status(after("bbgbb")) is HealthStatus.HEALTHY
 
 
 def test_silence_does_not_end_a_row_of_bad_readings() -> None:
+    """A device that says nothing has not recovered."""
     assert status(after("bbsb")) is HealthStatus.UNHEALTHY
 
 
 def test_recovery_needs_readings_over_a_minimum_time() -> None:
+    """Enough good readings are not enough if they come too quickly."""
     assert status(after("bbb" + "ggggg")) is HealthStatus.UNHEALTHY
     assert status(after("bbb" + "gggggg")) is HealthStatus.HEALTHY
 
 
 def test_recovery_needs_enough_readings_however_long_it_took() -> None:
+    """Enough time is not enough without readings."""
     state = after("bbb")
     for second, expected in (
         (100, HealthStatus.UNHEALTHY),
@@ -89,27 +95,33 @@ def test_recovery_needs_enough_readings_however_long_it_took() -> None:
 
 
 def test_a_bad_reading_starts_recovery_again() -> None:
+    """Good readings before it count for nothing."""
     assert status(after("bbb" + "ggggg" + "b" + "ggggg")) is HealthStatus.UNHEALTHY
 
 
 def test_long_silence_makes_a_healthy_device_unknown() -> None:
+    """Not at once, but after the time that the policy allows."""
     assert status(after("s" * 10)) is HealthStatus.HEALTHY
     assert status(after("s" * 11)) is HealthStatus.UNKNOWN
 
 
 def test_silence_does_not_excuse_an_unhealthy_device() -> None:
+    """A device does not become better by saying nothing."""
     assert status(after("bbb" + "s" * 20)) is HealthStatus.UNHEALTHY
 
 
 def test_an_unknown_device_turns_unhealthy_by_bad_readings() -> None:
+    """Evidence wins over the lack of it."""
     assert status(after("s" * 11 + "bbb")) is HealthStatus.UNHEALTHY
 
 
 def test_a_healthy_device_costs_no_memory() -> None:
+    """Nothing is kept of a device about which there is nothing to say."""
     assert after("bbb" + "gggggg") == {}
 
 
 def test_a_change_is_told_once() -> None:
+    """The reading that changes the status is told, those after it are not."""
     state = after("bb")
     reading = Reading(DEVICE, Symptom.BAD, "hot")
     state, changes = judge(POLICY, state, [reading], moment(2))
@@ -120,6 +132,7 @@ def test_a_change_is_told_once() -> None:
 
 
 def test_taints_say_when_the_status_was_given() -> None:
+    """The time of the change stays, however many readings follow."""
     (item,) = to_message(POLICY, CLUSTER, NODE, after("bbbbb")).devices
     (taint,) = item.taints
     assert (taint.key, taint.value) == (names.UNHEALTHY, "Unhealthy")
@@ -128,6 +141,7 @@ def test_taints_say_when_the_status_was_given() -> None:
 
 
 def test_effects_follow_the_policy() -> None:
+    """Each status has the effect that the policy names."""
     policy = HealthPolicy(unhealthy_effect=TaintEffect.NO_SCHEDULE)
     for state, effect in (
         (after("bbb"), "NoSchedule"),
@@ -140,16 +154,19 @@ def test_effects_follow_the_policy() -> None:
 
 
 def test_suspicion_is_no_news() -> None:
+    """What has not changed the status does not show in the message."""
     assert to_message(POLICY, CLUSTER, NODE, after("bb")).devices == ()
 
 
 def test_what_was_said_before_a_restart_is_said_again() -> None:
+    """Restoring a message and saying it again gives the same message."""
     for looks in ("bbb", "s" * 11):
         message = to_message(POLICY, CLUSTER, NODE, after(looks))
         assert to_message(POLICY, CLUSTER, NODE, restore(message, {})) == message
 
 
 def test_restored_devices_recover_as_all_others() -> None:
+    """The time before the restart counts for nothing in recovery."""
     restored = restore(to_message(POLICY, CLUSTER, NODE, after("bbb")), {})
     assert status(after("gggggg", restored, start_s=50)) is HealthStatus.HEALTHY
 
@@ -161,10 +178,12 @@ def test_suspicion_does_not_clear_what_was_said() -> None:
 
 
 def test_a_new_status_wins_over_what_was_said() -> None:
+    """What was judged after the start is newer than the message."""
     message = to_message(POLICY, CLUSTER, NODE, after("s" * 11))
     assert status(restore(message, after("bbb"))) is HealthStatus.UNHEALTHY
 
 
 def test_devices_that_are_gone_are_forgotten() -> None:
+    """Records are kept of the devices that are still there alone."""
     state = {**after("bbb"), OTHER: DeviceRecord(status=HealthStatus.UNKNOWN)}
     assert keep_devices(state, {OTHER}).keys() == {OTHER}

@@ -39,6 +39,7 @@ def generations(announced: AnnouncedNode) -> dict[PoolID, int]:
 
 
 def test_a_first_announcement_is_all_difference() -> None:
+    """Everything is new, with the first generation."""
     message, announced = announce(CLUSTER, found(a=devices(2)), None)
     assert [pool.generation for pool in message.pools] == [1]
     change = find_change(None, announced)
@@ -47,6 +48,7 @@ def test_a_first_announcement_is_all_difference() -> None:
 
 
 def test_an_equal_inventory_is_no_difference() -> None:
+    """Equal devices get no new generation, and are no news."""
     _, first = announce(CLUSTER, found(a=devices(2)), None)
     _, second = announce(CLUSTER, found(a=devices(2)), first)
     assert find_change(first, second) is None
@@ -54,6 +56,7 @@ def test_an_equal_inventory_is_no_difference() -> None:
 
 
 def test_only_the_changed_pool_gets_a_new_generation() -> None:
+    """Pools beside it stay as they were announced."""
     _, first = announce(CLUSTER, found(a=devices(2), b=devices(2)), None)
     changed = (device("gpu-0", attributes={"model": "x"}), device("gpu-1"))
     _, second = announce(CLUSTER, found(a=devices(2), b=changed), first)
@@ -64,6 +67,7 @@ def test_only_the_changed_pool_gets_a_new_generation() -> None:
 
 
 def test_labels_alone_are_a_difference_without_a_generation() -> None:
+    """Generations are of devices; labels are of the node."""
     _, first = announce(CLUSTER, found(a=devices(1)), None)
     _, second = announce(CLUSTER, found({"rack": "r1"}, a=devices(1)), first)
     assert generations(second) == {A: 1}
@@ -73,6 +77,7 @@ def test_labels_alone_are_a_difference_without_a_generation() -> None:
 
 
 def test_a_pool_that_returns_goes_on_counting() -> None:
+    """A generation is never given twice, even where the pool was away."""
     _, first = announce(CLUSTER, found(a=devices(1)), None)
     message, without = announce(CLUSTER, found(), first)
     assert message.pools == ()
@@ -84,6 +89,7 @@ def test_a_pool_that_returns_goes_on_counting() -> None:
 
 
 def test_the_order_in_which_pools_are_found_does_not_matter() -> None:
+    """Equal content is one message."""
     one, _ = announce(CLUSTER, found(a=devices(1), b=devices(1)), None)
     other, _ = announce(CLUSTER, found(b=devices(1), a=devices(1)), None)
     assert one == other

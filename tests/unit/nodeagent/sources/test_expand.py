@@ -39,6 +39,7 @@ def nodes() -> Nodes:
 
 
 def test_names_follow_their_patterns() -> None:
+    """Index and position are filled in, padded as the pattern says."""
     assert list(nodes().by_name) == [
         "plain-0",
         *(f"gpu00{i}-{i + 1}" for i in range(4)),
@@ -46,21 +47,25 @@ def test_names_follow_their_patterns() -> None:
 
 
 def test_nodes_without_devices_have_no_pools() -> None:
+    """A node for CPUs alone announces nothing but itself."""
     assert nodes().make_devices(NodeName("plain-0")).pools == ()
 
 
 def test_topology_groups_neighbours_or_deals_in_turn() -> None:
+    """`nodes` makes blocks of neighbours, `groups` deals one by one."""
     labels = [nodes().make_devices(node).labels for node in nodes().by_name]
     assert [item["power"] for item in labels] == ["p0", "p1", "p0", "p1", "p0"]
     assert labels[0]["rack"] == "r00"
 
 
 def test_a_shapes_own_label_wins_over_topology() -> None:
+    """What a shape says of itself is more special."""
     labels = nodes().make_devices(NodeName("gpu002-3")).labels
     assert labels == {"rack": "mine", "power": "p1", "slot": "s2"}
 
 
 def test_devices_are_split_into_groups_in_order() -> None:
+    """Groups are of equal size as far as they can be."""
     (pool,) = nodes().make_devices(NodeName("gpu000-1")).pools
     slots = [device.attributes["slot"].string_value for device in pool.devices]
     assert slots == ["0-00-0", "0-00-1", "0-01-2", "1-01-3", "1-02-4", "1-02-5"]
@@ -72,6 +77,8 @@ def test_devices_are_split_into_groups_in_order() -> None:
 
 
 def test_uuids_are_unique_and_the_same_in_every_run() -> None:
+    """They follow from the names, so a restart changes none."""
+
     def uuids() -> list[str | None]:
         made = nodes()
         return [
@@ -87,6 +94,7 @@ def test_uuids_are_unique_and_the_same_in_every_run() -> None:
 
 
 def test_ids_agree_with_the_devices_made() -> None:
+    """Ids are listed without making devices, and are the same ids."""
     made = nodes()
     for node in made.by_name:
         assert made.list_device_ids(node) == made.make_devices(node).device_ids

@@ -37,18 +37,21 @@ def plan(fault: str, seed: int = 3) -> tuple[FaultSpan, ...]:
 
 
 def test_a_fault_comes_and_goes() -> None:
+    """It begins at its time and has ended when its duration is over."""
     spans = plan("{node: n-0, device: gpu-1, verdict: Unhealthy, at: 20s, for: 30s}")
     for elapsed_s, active in ((19.9, False), (20, True), (49.9, True), (50, False)):
         assert bool(find_faults(spans, elapsed_s).readings) is active
 
 
 def test_a_fault_without_an_end_stays() -> None:
+    """An empty duration is for good."""
     spans = plan("{node: n-0, device: gpu-1, verdict: Unhealthy}")
     assert find_faults(spans, 0).readings.keys() == {N0}
     assert find_faults(spans, 1e9) == find_faults(spans, 0)
 
 
 def test_globs_find_nodes_and_devices() -> None:
+    """A pattern means every node and device that it matches."""
     spans = plan('{node: "*", device: "nic-*", verdict: Unhealthy}')
     readings = find_faults(spans, 0).readings
     assert sorted(readings) == ["n-0", "n-1", "n-2", "n-3"]
@@ -56,6 +59,7 @@ def test_globs_find_nodes_and_devices() -> None:
 
 
 def test_verdicts_become_symptoms() -> None:
+    """Unhealthy is a bad reading, Unknown is silence."""
     bad, silent = (
         find_faults(plan(f"{{node: n-0, device: gpu-0, verdict: {verdict}}}"), 0)
         for verdict in ("Unhealthy", "Unknown")
@@ -65,6 +69,7 @@ def test_verdicts_become_symptoms() -> None:
 
 
 def test_bad_readings_hide_silence_in_either_order() -> None:
+    """Of two faults of one device the worse one shows."""
     one = plan("{node: n-0, device: gpu-0, verdict: Unhealthy}")
     other = plan("{node: n-0, device: gpu-0, verdict: Unknown}")
     for spans in (one + other, other + one):
@@ -73,6 +78,7 @@ def test_bad_readings_hide_silence_in_either_order() -> None:
 
 
 def test_a_removed_device_is_not_read() -> None:
+    """A device that is not there has no symptoms."""
     spans = plan("{node: n-0, device: gpu-0, verdict: Removed}") + plan(
         '{node: n-0, device: "gpu-[01]", verdict: Unhealthy}'
     )
@@ -82,12 +88,14 @@ def test_a_removed_device_is_not_read() -> None:
 
 
 def test_a_node_without_devices_can_be_away() -> None:
+    """Being away is about the node."""
     assert find_faults(plan("{node: cpu-0, verdict: Away}"), 0) == FaultState(
         away=frozenset({NodeName("cpu-0")})
     )
 
 
 def test_jitter_spreads_nodes_by_the_seed() -> None:
+    """Each node's fault starts at its own time, the same in every run."""
     fault = '{node: "n-*", device: gpu-0, verdict: Unhealthy, at: 5s, jitter: 10s}'
     starts = [span.start_s for span in plan(fault)]
     assert len(set(starts)) == 4
@@ -114,6 +122,7 @@ def test_jitter_spreads_nodes_by_the_seed() -> None:
 def test_a_broken_rule_is_named_with_its_field(
     fault: str, field: str, rule: str
 ) -> None:
+    """Whoever writes a faults file is told where it is wrong."""
     with pytest.raises(FleetError) as caught:
         plan(fault)
     assert caught.value.field == field
@@ -124,5 +133,6 @@ def test_a_broken_rule_is_named_with_its_field(
     ("text", "seconds"), [("500ms", 0.5), ("20s", 20), ("1.5m", 90), ("2h", 7200)]
 )
 def test_durations_are_read_in_their_unit(text: str, seconds: float) -> None:
+    """Milliseconds, seconds, minutes and hours, whole or not."""
     (span,) = plan(f"{{node: n-0, verdict: Away, at: {text}}}")
     assert span.start_s == seconds

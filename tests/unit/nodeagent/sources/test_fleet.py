@@ -50,6 +50,7 @@ def shipped(name: str) -> Nodes:
 
 
 def test_a_good_fleet_is_accepted() -> None:
+    """The file that the other tests break is right as it stands."""
     assert list(load(GOOD).by_name) == ["gpu-0", "gpu-1", "gpu-2"]
 
 
@@ -92,6 +93,7 @@ def test_a_good_fleet_is_accepted() -> None:
 def test_a_broken_rule_is_named_with_its_field(
     old: str, new: str, field: str, rule: str
 ) -> None:
+    """File, field and rule are told, whatever is wrong."""
     assert old in GOOD
     with pytest.raises(FleetError) as caught:
         load(GOOD.replace(old, new, 1))
@@ -101,18 +103,21 @@ def test_a_broken_rule_is_named_with_its_field(
 
 
 def test_nodes_of_two_shapes_must_not_share_names() -> None:
+    """A name means one node of the whole fleet."""
     other = "- {shape: other, count: 1, name: gpu-1}\n"
     with pytest.raises(FleetError, match=r"nodes\[1\].name: makes 'gpu-1' a second"):
         load(GOOD + other)
 
 
 def test_devices_of_one_pool_must_not_share_names() -> None:
+    """A name means one device of its pool."""
     other = '  - {driver: gpu.example.com, count: 1, name: "gpu-3"}\n'
     with pytest.raises(FleetError, match="two devices of one driver, pool and name"):
         load(GOOD + other)
 
 
 def test_too_many_attributes_are_refused() -> None:
+    """DRA allows 32 together with those that the fleet sets itself."""
     many = ", ".join(f"a{index}: 1" for index in range(28))
     with pytest.raises(FleetError, match="at most 28 attributes and capacities"):
         load(GOOD.replace("model: A", many))
@@ -120,11 +125,13 @@ def test_too_many_attributes_are_refused() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "a: &a [*a]", "\x00", "kind: Fleet"])
 def test_what_is_no_fleet_at_all_is_refused(text: str) -> None:
+    """With an error of ours, whatever the parser raises."""
     with pytest.raises(FleetError):
         load(text)
 
 
 def test_what_the_document_shows_is_accepted() -> None:
+    """The examples of docs/fleet.md are fleet and faults files."""
     fleet, faults = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     nodes = load(fleet)
     assert len(nodes.by_name) == 32
@@ -132,6 +139,7 @@ def test_what_the_document_shows_is_accepted() -> None:
 
 
 def test_an_empty_faults_file_has_no_faults() -> None:
+    """Emptying the file ends all faults."""
     assert read_faults("", "faults.yaml") == ()
     assert read_faults("faults: []", "faults.yaml") == ()
 
@@ -165,6 +173,7 @@ def test_openb_has_the_nodes_and_gpus_of_the_trace() -> None:
 
 @pytest.mark.parametrize("name", ["small", "faulty"])
 def test_small_fleets_have_pairs_of_gpu_and_nic(name: str) -> None:
+    """Each GPU shares PCIe root and rail with the NIC of its number."""
     nodes = shipped(name)
     assert len(nodes.by_name) == 8
     racks = Counter(

@@ -39,12 +39,14 @@ def inject(folder: Path, text: str) -> None:
 
 
 async def test_time_runs_from_the_first_reading(tmp_path: Path) -> None:
+    """Faults are due by the time since then, not by the clock."""
     source = opened(tmp_path)
     seen = [bool((await source.read(START_S + t)).symptoms) for t in (0, 4, 6, 11)]
     assert seen == [False, False, True, False]
 
 
 async def test_injected_faults_run_from_when_they_are_read(tmp_path: Path) -> None:
+    """Their times count from the reading that found the file."""
     source = opened(tmp_path)
     await source.read(START_S)
     inject(tmp_path, "faults: [{node: n-0, verdict: Unhealthy, at: 2s, for: 2s}]")
@@ -53,6 +55,7 @@ async def test_injected_faults_run_from_when_they_are_read(tmp_path: Path) -> No
 
 
 async def test_faults_end_with_their_file(tmp_path: Path) -> None:
+    """Without the file there are no injected faults."""
     source = opened(tmp_path)
     inject(tmp_path, '{"faults": [{"node": "n-0", "verdict": "Away"}]}')
     assert (await source.read(START_S)).away == {N0}
@@ -61,6 +64,7 @@ async def test_faults_end_with_their_file(tmp_path: Path) -> None:
 
 
 async def test_a_refused_faults_file_changes_nothing(tmp_path: Path) -> None:
+    """What was in force stays until a file can be read again."""
     source = opened(tmp_path)
     inject(tmp_path, "faults: [{node: n-0, verdict: Away}]")
     assert (await source.read(START_S)).away == {N0}
@@ -71,6 +75,7 @@ async def test_a_refused_faults_file_changes_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_removed_device_leaves_and_returns(tmp_path: Path) -> None:
+    """Each change of the inventory is told once."""
     source = opened(tmp_path)
     await source.read(START_S)
     inject(tmp_path, "faults: [{node: n-0, device: gpu-1, verdict: Removed}]")
@@ -84,6 +89,7 @@ async def test_a_removed_device_leaves_and_returns(tmp_path: Path) -> None:
 
 
 async def test_one_node_of_a_fleet_has_its_own_faults_alone(tmp_path: Path) -> None:
+    """An agent of one node reads nothing of the others."""
     source = opened(tmp_path, N1)
     assert source.nodes == (N1,)
     inject(tmp_path, 'faults: [{node: "*", verdict: Unhealthy}]')
@@ -91,15 +97,18 @@ async def test_one_node_of_a_fleet_has_its_own_faults_alone(tmp_path: Path) -> N
 
 
 def test_a_node_that_the_fleet_has_not_is_refused(tmp_path: Path) -> None:
+    """At the start, before anything is announced."""
     with pytest.raises(FleetError, match="no node is named 'n-9'"):
         opened(tmp_path, NodeName("n-9"))
 
 
 async def test_discovering_a_stranger_is_refused(tmp_path: Path) -> None:
+    """A source answers for its own nodes alone."""
     with pytest.raises(SourceError, match="no node is named 'n-9'"):
         await opened(tmp_path).discover(NodeName("n-9"))
 
 
 def test_a_missing_fleet_file_is_named(tmp_path: Path) -> None:
+    """The error says which file cannot be read."""
     with pytest.raises(FleetError, match="cannot be read"):
         open_simulated(tmp_path / "none.yaml", None, None)

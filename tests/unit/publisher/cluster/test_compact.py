@@ -50,6 +50,8 @@ def node_of(item: Json) -> str | None:
 
 
 def test_heartbeats_of_a_node_change_nothing() -> None:
+    """What no allocator decides by is left out, so it makes no message."""
+
     def node(beat: str, version: str) -> Json:
         condition = {"type": "Ready", "status": "True", "lastHeartbeatTime": beat}
         return raw(
@@ -101,10 +103,12 @@ def test_heartbeats_of_a_node_change_nothing() -> None:
 def test_a_pod_uses_the_node_that_it_is_on_or_that_we_pinned_it_to(
     item: Json, node: str | None
 ) -> None:
+    """Pods that are over, or go anywhere, use none."""
     assert node_of(item) == node
 
 
 def test_of_a_pod_only_what_it_uses_is_kept() -> None:
+    """Node, overhead and requests; the rest decides nothing."""
     found = compact(pod("node-1", overhead={"cpu": "100m"}, hostNetwork=True))
     assert found == {
         "apiVersion": "v1",
@@ -119,6 +123,7 @@ def test_of_a_pod_only_what_it_uses_is_kept() -> None:
 
 
 def test_a_claim_matters_while_it_holds_devices() -> None:
+    """Without an allocation it is not on the bus."""
     allocation: Json = {"devices": {"results": []}}
     status = {"allocation": allocation, "reservedFor": [{"uid": "p"}]}
     claim = of_resource("ResourceClaim", spec={"devices": {}})
@@ -134,6 +139,7 @@ def test_a_claim_matters_while_it_holds_devices() -> None:
 
 @pytest.mark.parametrize("kind", ["Namespace", "Gang"])
 def test_what_the_solver_does_not_follow_is_not_said(kind: str) -> None:
+    """Other kinds never reach the bus."""
     assert compact(raw(kind, spec={})) is None
 
 
@@ -142,6 +148,7 @@ def test_what_the_solver_does_not_follow_is_not_said(kind: str) -> None:
     ["ResourceSlice", "DeviceClass", "DeviceTaintRule", "ResourceClaimTemplate"],
 )
 def test_of_devices_and_classes_the_spec_is_kept(kind: str) -> None:
+    """Status and bookkeeping are left out."""
     found = compact(of_resource(kind, spec={"x": 1}, status={"y": 2}))
     assert found is not None
     assert found["spec"] == {"x": 1}

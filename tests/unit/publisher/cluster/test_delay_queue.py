@@ -22,6 +22,7 @@ def test_the_earliest_comes_first_and_each_key_once() -> None:
 
 
 def test_what_is_wanted_by_then_may_come_sooner() -> None:
+    """The earliest of several times for one key counts."""
     agenda: DelayQueue[str] = DelayQueue()
     agenda.put_by("a", 5.0)
     agenda.put_by("b", 4.0)
@@ -32,6 +33,7 @@ def test_what_is_wanted_by_then_may_come_sooner() -> None:
 
 
 def test_nothing_is_left_of_what_was_cleared() -> None:
+    """An emptied queue has no next time."""
     agenda: DelayQueue[str] = DelayQueue()
     agenda.put("a", 1.0)
     agenda.clear()

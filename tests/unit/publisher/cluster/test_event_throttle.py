@@ -25,6 +25,7 @@ def due(said: EventThrottle, note: Note, now_s: float) -> bool:
 
 
 def test_a_reason_is_told_once_and_again_before_it_is_forgotten() -> None:
+    """Kubernetes forgets events, so what holds is repeated in time."""
     said = EventThrottle()
     assert due(said, WAITS, 0)
     said.remember(WAITS, 0)
@@ -33,6 +34,7 @@ def test_a_reason_is_told_once_and_again_before_it_is_forgotten() -> None:
 
 
 def test_words_that_change_all_the_time_are_told_seldom() -> None:
+    """New words for the same reason wait their time."""
     said = EventThrottle()
     said.remember(WAITS, 0)
     assert said.due_in_s(CHANGED, 1) == CHANGED_S - 1
@@ -40,6 +42,7 @@ def test_words_that_change_all_the_time_are_told_seldom() -> None:
 
 
 def test_another_reason_or_object_is_news() -> None:
+    """Only the same reason of the same object is held back."""
     said = EventThrottle()
     said.remember(WAITS, 0)
     assert due(said, OTHER, 0)
@@ -49,6 +52,7 @@ def test_another_reason_or_object_is_news() -> None:
 
 
 def test_what_is_usually_over_soon_is_told_when_it_stays_the_same() -> None:
+    """It must last before anybody hears of it."""
     said, one, two = (
         EventThrottle(),
         replace(WAITS, lasting=True),

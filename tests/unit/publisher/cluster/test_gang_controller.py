@@ -118,6 +118,7 @@ async def test_a_step_that_changes_nothing_is_not_repeated_at_once() -> None:
 async def test_what_admission_refused_is_tried_again_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Not in a hot loop, and not never."""
     async with working(InvalidError("patch", "not here")) as server:
         for _ in range(MANY):
             await asyncio.sleep(0)

@@ -30,6 +30,7 @@ def published(outbox: Outbox, bus: dict[str, bytes], most: int = 100) -> int:
 def test_the_bus_holds_what_is_wanted_and_nothing_is_said_twice(
     bus: dict[str, bytes], puts: list[tuple[str, bytes | None]]
 ) -> None:
+    """Exactly what differs is published, whatever the bus held before."""
     outbox, wanted = Outbox(), dict[str, bytes]()
     for subject, data in puts:
         outbox.put(subject, data)
@@ -48,6 +49,7 @@ def test_the_bus_holds_what_is_wanted_and_nothing_is_said_twice(
 def test_an_older_version_never_replaces_a_newer(
     versions: list[int], begun_after: int
 ) -> None:
+    """In whatever order versions come, the newest one is on the bus."""
     outbox, bus = Outbox(), dict[str, bytes]()
     for number, version in enumerate(versions):
         if number == begun_after:
@@ -60,6 +62,7 @@ def test_an_older_version_never_replaces_a_newer(
 
 
 def test_what_changes_while_it_is_published_stays_due() -> None:
+    """An answer to the old value does not settle the new one."""
     outbox = Outbox()
     outbox.begin({})
     outbox.put("a", b"1", 1)
@@ -70,6 +73,7 @@ def test_what_changes_while_it_is_published_stays_due() -> None:
 
 
 def test_a_new_object_of_an_old_name_is_news_whatever_its_version() -> None:
+    """Versions of two objects are not compared."""
     outbox = Outbox()
     outbox.begin({})
     outbox.put("a", b"1", 9)
@@ -79,6 +83,7 @@ def test_a_new_object_of_an_old_name_is_news_whatever_its_version() -> None:
 
 
 def test_who_does_not_lead_has_nothing_due() -> None:
+    """A standby publishes nothing and waits for nothing."""
     outbox = Outbox()
     outbox.begin({"a": b"1"})
     outbox.end()
@@ -109,6 +114,7 @@ def test_a_change_is_said_once_everything_before_it_is(
 
 
 def test_later_changes_of_others_are_not_waited_for() -> None:
+    """Whoever waits for a change waits for those before it alone."""
     outbox = Outbox()
     outbox.begin({})
     outbox.put("a", b"1")

@@ -55,6 +55,7 @@ def conditions(entries: tuple[Entry, ...] | None) -> list[tuple[Any, ...]]:
 
 
 def test_only_devices_that_are_not_healthy_get_a_condition() -> None:
+    """A healthy claim is not written to."""
     claim = holding("gpu-0", "gpu-1", "gpu-2")
     assert plan_device_status(claim, sick(), NOW) is None
     found = plan_device_status(claim, sick(gpu_1="Unhealthy", gpu_2="Unknown"), NOW)
@@ -65,6 +66,7 @@ def test_only_devices_that_are_not_healthy_get_a_condition() -> None:
 
 
 def test_conditions_change_only_with_health_and_keep_their_time() -> None:
+    """A condition that holds on keeps the time of its change."""
     said = plan_device_status(holding("gpu-0"), sick(gpu_0="Unhealthy"), NOW)
     assert said is not None
     told = holding("gpu-0", "gpu-1", status=said)
@@ -94,6 +96,7 @@ def test_what_others_say_stays_unless_the_device_fails() -> None:
 
 
 def test_devices_of_other_drivers_and_unallocated_claims_are_left_alone() -> None:
+    """We speak of devices of our agents alone."""
     foreign = builders.result("gpu-0", driver="gpu.nvidia.com")
     status = ResourceClaimStatus(allocation=builders.allocation(foreign))
     claim = replace(builders.claim(), status=status)
@@ -102,5 +105,6 @@ def test_devices_of_other_drivers_and_unallocated_claims_are_left_alone() -> Non
 
 
 def test_device_of_several_requests_has_one_entry() -> None:
+    """Status is of devices, not of requests."""
     said = plan_device_status(holding("gpu-0", "gpu-0"), sick(gpu_0="Unhealthy"), NOW)
     assert conditions(said) == [("gpu-0", "False", "Unhealthy", NOW)]

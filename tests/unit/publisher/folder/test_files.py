@@ -23,6 +23,7 @@ def read(root: Path) -> Contents:
 
 
 def test_written_objects_are_read_back(tmp_path: Path) -> None:
+    """Each in a file under its kind and name."""
     objects = (CLAIM, builders.resource_slice(name="00000-slice"))
     Folder(tmp_path).carry_out([Create(item) for item in objects])
     assert read(tmp_path).objects == objects
@@ -32,6 +33,7 @@ def test_written_objects_are_read_back(tmp_path: Path) -> None:
 
 
 def test_update_replaces_and_delete_removes(tmp_path: Path) -> None:
+    """Deleting twice is deleting once."""
     folder = Folder(tmp_path)
     changed = builders.claim(builders.request(count=2))
     folder.carry_out([Create(CLAIM)])
@@ -43,6 +45,7 @@ def test_update_replaces_and_delete_removes(tmp_path: Path) -> None:
 
 
 def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
+    """A temporary file is never taken for an object."""
     Folder(tmp_path).carry_out([Create(CLAIM)])
     leftover = (tmp_path / FILE).with_name(".3.tmp")
     leftover.write_text("{")
@@ -70,6 +73,7 @@ def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
 def test_damaged_file_is_named_set_aside_and_written_anew(
     tmp_path: Path, content: bytes
 ) -> None:
+    """Nothing is lost of it, and nothing is believed of it."""
     folder = Folder(tmp_path)
     folder.carry_out([Create(CLAIM)])
     (tmp_path / FILE).write_bytes(content)
@@ -85,6 +89,7 @@ def test_damaged_file_is_named_set_aside_and_written_anew(
     "name", ["..", "../up", "/etc/passwd", "a/b", "A", ".a", "a\0"]
 )
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    """A name that is no safe file name is refused before anything is written."""
     folder = Folder(tmp_path / "folder")
     for claim in (builders.claim(name=name), builders.claim(namespace=name)):
         with pytest.raises(FolderError, match="no safe file name"):
@@ -93,6 +98,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
 
 
 def test_longest_names_have_files_of_their_own(tmp_path: Path) -> None:
+    """Two names that differ only at their end do not share a file."""
     claims = [builders.claim(name="a" * 252 + end) for end in "bc"]
     Folder(tmp_path).carry_out([Create(claim) for claim in claims])
     found = sorted(read(tmp_path).objects, key=lambda item: item.metadata.name)
@@ -100,6 +106,7 @@ def test_longest_names_have_files_of_their_own(tmp_path: Path) -> None:
 
 
 def test_failed_write_changes_nothing_and_names_the_file(tmp_path: Path) -> None:
+    """Steps that cannot all be carried out leave what was there."""
     folder = Folder(tmp_path)
     folder.carry_out([Create(CLAIM)])
     blocked = builders.claim(namespace="blocked")
@@ -110,6 +117,7 @@ def test_failed_write_changes_nothing_and_names_the_file(tmp_path: Path) -> None
 
 
 def test_folder_has_one_publisher(tmp_path: Path) -> None:
+    """A second one is told so, and takes nothing."""
     with (
         Folder(tmp_path).open(),
         pytest.raises(FolderError, match="another publisher"),

@@ -40,6 +40,7 @@ def claims(decision: GangAllocated, **gang: object) -> tuple[ResourceClaim, ...]
 
 
 def test_claim_says_whose_it_is_and_by_which_decision() -> None:
+    """Gang, member, index and attempt can be read from the claim."""
     (claim,) = claims(decisions.gang_allocated(attempt=3))
     annotations = claim.metadata.annotations
     assert claim.metadata.labels == {GANG: "train"}
@@ -51,12 +52,14 @@ def test_claim_says_whose_it_is_and_by_which_decision() -> None:
 
 
 def test_derived_uid_is_an_annotation_and_no_uid() -> None:
+    """Only Kubernetes gives uids."""
     (claim,) = claims(decisions.gang_allocated())
     assert claim.metadata.uid == ""
     assert claim.metadata.annotations[CLAIM_UID] == decisions.DERIVED_UID
 
 
 def test_uid_of_kubernetes_stays_a_uid() -> None:
+    """A claim that exists keeps its own."""
     uid = str(uuid4())
     member = decisions.member_allocated(uid=uid)
     (claim,) = claims(decisions.gang_allocated(member))
@@ -65,6 +68,7 @@ def test_uid_of_kubernetes_stays_a_uid() -> None:
 
 
 def test_document_is_valid_and_reads_back() -> None:
+    """The API server would take what we write."""
     for claim in claims(decisions.gang_allocated(pods=8)):
         body = to_document(claim)
         assert body["status"]["allocation"]["allocationTimestamp"] == NOW
@@ -76,6 +80,7 @@ def test_document_is_valid_and_reads_back() -> None:
 
 
 def test_template_gives_the_spec_where_it_is_known() -> None:
+    """And the claim says which template it is from."""
     member = builders.member(builders.member_claim(template="gpus"))
     submission = decisions.submission(builders.gang(member))
     (key,) = find_references(submission)
@@ -89,6 +94,7 @@ def test_template_gives_the_spec_where_it_is_known() -> None:
 
 
 def test_unknown_template_leaves_the_spec_out_and_says_so() -> None:
+    """Nothing is made up."""
     member = builders.member(builders.member_claim(template="gpus"))
     (claim,) = claims(decisions.gang_allocated(), member=member)
     body = to_document(claim)
@@ -98,6 +104,7 @@ def test_unknown_template_leaves_the_spec_out_and_says_so() -> None:
 
 
 def test_name_too_long_for_a_label_is_no_label() -> None:
+    """The annotation still has it whole."""
     member = decisions.member_allocated(name="claim")
     (claim,) = claims(decisions.gang_allocated(member, name="a" * 64))
     assert claim.metadata.labels == {}
@@ -113,12 +120,14 @@ def test_name_too_long_for_a_label_is_no_label() -> None:
     ],
 )
 def test_decision_that_does_not_fit_is_refused(member: object, reason: str) -> None:
+    """A decision about members or claims that were not asked for is not written."""
     with pytest.raises(DecisionError, match=reason) as caught:
         claims(decisions.gang_allocated(member))  # type: ignore[arg-type] # a MemberAllocated
     assert caught.value.gang == GangUID(builders.UID)
 
 
 def test_one_claim_with_two_allocations_is_refused() -> None:
+    """A shared claim has one allocation."""
     members = (
         decisions.member_allocated(name="shared"),
         decisions.member_allocated(name="shared", index=1),

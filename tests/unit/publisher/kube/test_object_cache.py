@@ -17,6 +17,7 @@ def version(number: int, uid: str = "uid-1") -> ResourceSlice:
 
 
 def test_watch_that_lags_behind_our_writes_is_not_believed() -> None:
+    """An older version does not replace the answer to our write."""
     known: ObjectCache[ResourceSlice] = ObjectCache()
     assert known.put(version(9))
     assert known.put(version(10))
@@ -27,6 +28,7 @@ def test_watch_that_lags_behind_our_writes_is_not_believed() -> None:
 
 
 def test_what_we_deleted_does_not_come_back_from_the_watch() -> None:
+    """Only a new object of the name does."""
     known: ObjectCache[ResourceSlice] = ObjectCache()
     known.put(version(1))
     known.note_deleted(version(1))
@@ -39,6 +41,7 @@ def test_what_we_deleted_does_not_come_back_from_the_watch() -> None:
 
 
 def test_what_others_delete_is_news_once() -> None:
+    """The second time there is nothing to forget."""
     known: ObjectCache[ResourceSlice] = ObjectCache()
     known.put(version(1))
     assert known.remove("s") == version(1)

@@ -16,6 +16,7 @@ LABELS = {"pool": "training", "zone": "a"}
 
 
 def test_nothing_named_means_everything_is_decided_here() -> None:
+    """Ownership is taken away only by naming what is owned."""
     spec = builders.resource_slice().spec
     everything = Ownership()
     assert everything.owns_driver(GPU)
@@ -26,6 +27,7 @@ def test_nothing_named_means_everything_is_decided_here() -> None:
 
 
 def test_claim_without_any_owned_class_is_left_alone() -> None:
+    """One owned class makes a claim ours, none does not."""
     owned = Ownership.of((), ("gpu",), ())
     gpu, nic = (builders.request(name, device_class=name) for name in ("gpu", "nic"))
     assert owned.owns_claim(builders.claim(gpu, nic).spec)
@@ -46,6 +48,7 @@ def test_claim_without_any_owned_class_is_left_alone() -> None:
 def test_only_what_is_named_is_kept_from_kube_scheduler(
     owned: Ownership, taints: bool
 ) -> None:
+    """Whoever names nothing keeps nobody out."""
     assert owned.taints_driver(GPU) is taints
 
 
@@ -62,6 +65,7 @@ def test_only_what_is_named_is_kept_from_kube_scheduler(
 def test_slice_is_owned_with_its_driver_and_its_one_node(
     spec: dict[str, object], labels: dict[str, str] | None, is_owned: bool
 ) -> None:
+    """Both must be owned; a slice of no one node has no labels."""
     owned = Ownership.of((GPU,), (), ("pool=training", "zone=a"))
     made = builders.resource_slice(**{"driver": GPU, **spec})  # type: ignore[arg-type] # fields of the builder
     assert owned.owns_slice(made.spec, labels) is is_owned

@@ -57,6 +57,7 @@ def with_time(rule: DeviceTaintRule) -> DeviceTaintRule:
 
 
 def test_owned_foreign_driver_gets_one_rule_that_selects_it_alone() -> None:
+    """And no second one while that holds."""
     (rule,) = rules(plan_taint_rules(ONE, seen(GPU), (), {}, ()))
     assert rule.metadata.name == "moorings-owned-gpu.nvidia.com"
     assert rule.spec.device_selector == DeviceTaintSelector(driver=GPU)
@@ -68,18 +69,21 @@ def test_owned_foreign_driver_gets_one_rule_that_selects_it_alone() -> None:
 
 
 def test_driver_whose_slices_we_write_needs_no_rule_unless_it_writes_some_too() -> None:
+    """Our own slices carry the taint themselves."""
     assert plan_taint_rules(ONE, (), (POOL,), {}, ()) == ()
     elsewhere = seen(GPU, name="node-2")
     assert len(plan_taint_rules(ONE, elsewhere, (POOL,), {}, ())) == 1
 
 
 def test_named_driver_is_kept_before_it_has_slices_and_while_it_restarts() -> None:
+    """There is no moment in which kube-scheduler gets in between."""
     (rule,) = rules(plan_taint_rules(ONE, (), (), {}, ()))
     assert plan_taint_rules(ONE, seen(GPU), (), {}, (rule,)) == ()
     assert plan_taint_rules(ONE, (), (), {}, (rule,)) == ()
 
 
 def test_rule_goes_when_its_driver_is_not_owned_and_only_if_it_is_ours() -> None:
+    """A rule without our label is somebody else's."""
     (rule,) = rules(plan_taint_rules(ONE, seen(GPU), (), {}, ()))
     foreign = replace(rule, metadata=replace(rule.metadata, labels={}))
     other = Ownership.of((NIC,), (), ())
@@ -100,6 +104,7 @@ def test_rule_goes_when_its_driver_is_not_owned_and_only_if_it_is_ours() -> None
 def test_edited_rule_is_repaired_and_keeps_what_is_not_ours(
     edit: DeviceTaintSelector | None,
 ) -> None:
+    """Labels of others stay."""
     (rule,) = rules(plan_taint_rules(ONE, seen(GPU), (), {}, ()))
     spec: DeviceTaintRuleSpec = replace(rule.spec, device_selector=edit)
     metadata: ObjectMeta = replace(rule.metadata, labels={"team": "a"})
@@ -111,6 +116,7 @@ def test_edited_rule_is_repaired_and_keeps_what_is_not_ours(
 
 
 def test_owned_nodes_get_a_rule_for_each_pool_that_goes_with_the_node() -> None:
+    """The rule is owned by the Node, so it goes with it."""
     owned = Ownership.of((), (), ("pool=training",))
     nodes = {NODE: node(), NodeName("node-2"): node("node-2", "uid-2", pool="test")}
     fabric = ForeignPool(PoolID(NIC, PoolName("fabric")))
@@ -131,6 +137,7 @@ def test_owned_nodes_get_a_rule_for_each_pool_that_goes_with_the_node() -> None:
 
 
 def test_rules_of_drivers_become_rules_of_pools_without_a_gap() -> None:
+    """New rules are made before old ones go."""
     before = rules(plan_taint_rules(ONE, seen(GPU), (), {}, ()))
     owned = Ownership.of((), (), ("pool=training",))
     steps = plan_taint_rules(owned, seen(GPU), (), {NODE: node()}, before)

@@ -37,6 +37,7 @@ def offered(known: StateFilter, *changes: Change) -> list[tuple[str, Any]]:
 
 
 def test_our_slices_and_rules_are_not_told() -> None:
+    """The solver hears of announced pools by the agents themselves."""
     known = StateFilter(Ownership())
     wanted = lay_out(builders.pool(), NodeName("node-1"), {}, owned=True)
     (step,) = plan_slices(wanted, (), now="now")
@@ -58,6 +59,7 @@ def test_our_slices_and_rules_are_not_told() -> None:
 
 
 def test_slices_of_drivers_that_are_not_owned_are_not_told() -> None:
+    """They are told as gone, whatever they hold."""
     known = StateFilter(Ownership.of((OTHER,), (), ()))
     other = builders.resource_slice(driver=OTHER)
     told = offered(known, change(THEIRS), change(other))
@@ -65,6 +67,7 @@ def test_slices_of_drivers_that_are_not_owned_are_not_told() -> None:
 
 
 def test_slices_are_told_again_when_their_node_changes_hands() -> None:
+    """Ownership by labels of nodes reaches their slices."""
     known, name = StateFilter(Ownership.of((), (), TRAINING)), THEIRS.metadata.name
     assert offered(known, change(THEIRS)) == [(name, False)]
     assert offered(known, node(pool="training")) == [("node-1", True), (name, True)]
@@ -78,6 +81,7 @@ def test_slices_are_told_again_when_their_node_changes_hands() -> None:
 
 
 def test_devices_of_no_one_node_are_owned_only_where_all_nodes_are() -> None:
+    """Nobody owns a part of a fabric."""
     fabric = change(builders.resource_slice(all_nodes=True))
     assert offered(StateFilter(Ownership()), fabric)[0][1]
     assert not offered(StateFilter(Ownership.of((), (), TRAINING)), fabric)[0][1]

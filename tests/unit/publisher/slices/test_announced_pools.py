@@ -36,6 +36,7 @@ def tainted(wanted: object) -> list[str]:
 
 
 def test_pool_is_wanted_until_its_node_leaves_it_out() -> None:
+    """An equal announcement is no news."""
     state = AnnouncedPools(lambda *_: False)
     assert state.layout_of(POOL_ID) is None
     assert state.apply_inventory(NODE, announced(POOL)) == {POOL_ID}
@@ -46,6 +47,7 @@ def test_pool_is_wanted_until_its_node_leaves_it_out() -> None:
 
 
 def test_health_comes_and_goes_before_or_after_the_inventory() -> None:
+    """Whichever comes first, the taints are right in the end."""
     state = AnnouncedPools(lambda *_: False)
     assert state.apply_health(NODE, unhealthy("gpu-1")) == {POOL_ID}
     state.apply_inventory(NODE, announced(POOL))
@@ -56,6 +58,7 @@ def test_health_comes_and_goes_before_or_after_the_inventory() -> None:
 
 
 def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
+    """While it is in doubt nothing is published anew."""
     state = AnnouncedPools(lambda *_: False)
     state.apply_inventory(NODE, announced(POOL))
     state.apply_inventory(OTHER, announced(POOL, node=OTHER))
@@ -67,6 +70,7 @@ def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
 
 
 def test_what_the_bus_forgets_takes_nothing_from_its_node() -> None:
+    """Silence of the bus is no announcement."""
     state = AnnouncedPools(lambda *_: False)
     state.apply_inventory(NODE, announced(POOL))
     assert state.has_heard(NODE)
@@ -75,6 +79,7 @@ def test_what_the_bus_forgets_takes_nothing_from_its_node() -> None:
 
 
 def test_pool_that_kubernetes_would_refuse_says_why() -> None:
+    """The field that breaks the rule is named."""
     state = AnnouncedPools(lambda *_: False)
     twice = builders.pool(builders.device(), builders.device())
     state.apply_inventory(NODE, announced(twice))

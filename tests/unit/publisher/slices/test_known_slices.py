@@ -45,6 +45,7 @@ def without_taints(item: ResourceSlice) -> ResourceSlice:
 
 
 def test_fields_that_are_not_kept_are_named_and_not_sent_again() -> None:
+    """Until they are forgotten, as after an upgrade of the API server."""
     known, pool = KnownSlices(), wanted(owned=True)
     item = sent(pool)
     kept = without_taints(stored(item))
@@ -56,6 +57,7 @@ def test_fields_that_are_not_kept_are_named_and_not_sent_again() -> None:
 
 
 def test_edit_of_a_slice_whose_fields_were_not_kept_is_still_seen() -> None:
+    """Only what was dropped is overlooked."""
     known, pool = KnownSlices(), wanted(owned=True)
     item = sent(pool)
     kept = without_taints(stored(item))
@@ -67,6 +69,7 @@ def test_edit_of_a_slice_whose_fields_were_not_kept_is_still_seen() -> None:
 
 
 def test_kept_slices_are_no_news_when_the_watch_shows_them() -> None:
+    """What we wrote is known before the watch says so."""
     known = KnownSlices()
     item = stored(sent(wanted()))
     assert known.note_written(sent(wanted()), item) == ()
@@ -77,6 +80,7 @@ def test_kept_slices_are_no_news_when_the_watch_shows_them() -> None:
 
 
 def test_pool_is_published_where_its_node_is_and_nobody_else_publishes_it() -> None:
+    """Without a Node, or beside a foreign slice, it waits and says why."""
     known = KnownSlices()
     assert known.owner_of(wanted()) == "there is no Node node-1"
     assert known.apply_node(NODE, OBJECT)
@@ -93,6 +97,7 @@ def test_pool_is_published_where_its_node_is_and_nobody_else_publishes_it() -> N
 
 
 def test_only_what_slices_depend_on_is_news_of_a_node() -> None:
+    """Annotations change no slice, labels may."""
     known = KnownSlices()
     known.apply_node(NODE, OBJECT)
     metadata: ObjectMeta = replace(OBJECT.metadata, annotations={"seen": "now"})
@@ -103,6 +108,7 @@ def test_only_what_slices_depend_on_is_news_of_a_node() -> None:
 
 
 def test_slice_of_another_pool_under_a_known_name_is_of_that_pool() -> None:
+    """Both pools hear of the change."""
     known = KnownSlices()
     first = builders.resource_slice(name="s", pool="a")
     known.apply_slice("s", first)
@@ -113,6 +119,7 @@ def test_slice_of_another_pool_under_a_known_name_is_of_that_pool() -> None:
 
 
 def test_taint_added_behind_our_back_is_taken_away() -> None:
+    """The slice becomes what we announced."""
     known, pool = KnownSlices(), wanted()
     item = stored(sent(pool))
     known.note_written(sent(pool), item)

@@ -47,6 +47,7 @@ def moment(second: float) -> Moment:
 
 
 def test_at_first_every_node_is_dirty() -> None:
+    """An agent that starts says everything of every node once."""
     assert agent_state(NODE, OTHER).take_dirty(9) == {
         NODE: EVERYTHING,
         OTHER: EVERYTHING,
@@ -54,6 +55,7 @@ def test_at_first_every_node_is_dirty() -> None:
 
 
 def test_dirty_nodes_come_in_turn_and_once() -> None:
+    """Whoever waits longest comes first, and nobody is taken twice."""
     agent = agent_state(NODE, OTHER)
     assert list(agent.take_dirty(1)) == [NODE]
     agent.mark_dirty(NODE, HEALTH)
@@ -62,12 +64,14 @@ def test_dirty_nodes_come_in_turn_and_once() -> None:
 
 
 def test_what_was_sent_is_not_sent_again() -> None:
+    """Equal content is not sent while nothing must be repeated."""
     agent = announced_state()
     assert agent.make_inventory(node_devices(2), DEVICES) is None
     assert agent.make_health(NODE, HEALTH) is None
 
 
 def test_what_must_be_repeated_is_sent_again_but_is_not_changed() -> None:
+    """A repetition is sent whole, and counts as no change."""
     agent = announced_state()
     inventory, health = (
         agent.make_inventory(node_devices(2), RESEND),
@@ -80,6 +84,7 @@ def test_what_must_be_repeated_is_sent_again_but_is_not_changed() -> None:
 
 
 def test_a_change_of_health_is_dirty_and_changed() -> None:
+    """Only the health of that node is sent, with the one device."""
     agent = announced_state()
     agent.judge_readings(BAD, moment(1))
     assert agent.take_dirty(9) == {NODE: HEALTH}
@@ -101,6 +106,7 @@ def test_a_failed_announcement_uses_its_generation_up() -> None:
 
 
 def test_a_removed_device_takes_its_taint_along() -> None:
+    """Health speaks of no device that the inventory does not have."""
     agent = announced_state()
     agent.judge_readings(BAD, moment(1))
     agent.make_health(NODE, HEALTH)
@@ -111,12 +117,14 @@ def test_a_removed_device_takes_its_taint_along() -> None:
 
 
 def test_a_source_that_fails_makes_all_its_devices_unknown() -> None:
+    """What cannot be read is not healthy, and not unhealthy either."""
     agent = announced_state()
     changes = agent.judge_silence(moment(1), "the source is stuck")
     assert [change.after.value for change in changes] == ["Unknown", "Unknown"]
 
 
 def test_after_a_restart_nothing_is_sent_that_was_sent() -> None:
+    """What the bus still holds is restored and not sent once more."""
     before = announced_state()
     before.judge_readings(BAD, moment(1))
     inventory = before.make_inventory(node_devices(2), RESEND)
@@ -132,6 +140,7 @@ def test_after_a_restart_nothing_is_sent_that_was_sent() -> None:
 
 
 def test_what_is_read_now_wins_over_what_was_sent() -> None:
+    """A reading after the start is newer than any message before it."""
     before = announced_state()
     sent = before.make_health(NODE, RESEND)
     assert sent is not None
@@ -145,6 +154,7 @@ def test_what_is_read_now_wins_over_what_was_sent() -> None:
 
 
 def test_messages_about_others_are_not_restored() -> None:
+    """An agent takes nothing from what is said of nodes that are not its own."""
     agent, stranger = agent_state(OTHER), announced_state()
     sent = stranger.make_inventory(node_devices(2), RESEND)
     assert sent is not None

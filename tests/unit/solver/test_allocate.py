@@ -114,6 +114,7 @@ ANY_SIZE = member_claim(
 
 
 def test_two_pods_share_a_gpu_that_each_would_rather_have_whole() -> None:
+    """Everybody in comes before first choices."""
     found = decided(partitions(), asked(ANY_SIZE, pods=2))
     assert verdicts(found) == ["allocated"]
     assert sorted(item.device for item in results(found)) == ["half-a", "half-b"]
@@ -122,12 +123,14 @@ def test_two_pods_share_a_gpu_that_each_would_rather_have_whole() -> None:
 
 
 def test_the_first_alternative_is_taken_where_nothing_is_lost_by_it() -> None:
+    """Alternatives are in the user's order."""
     found = decided(partitions(), asked(ANY_SIZE))
     assert [(r.request, r.device) for r in results(found)] == [("gpu/whole", "whole")]
     assert [(t.tier, t.value) for t in found.objective] == [(1, 1), (2, 0), (5, 1)]
 
 
 def test_counters_bound_partitions() -> None:
+    """Whole and halves draw from one counter."""
     halves = member_claim(
         request(count=2, select=(HALF,)), request("one", select=(WHOLE,))
     )
@@ -140,6 +143,7 @@ def test_counters_bound_partitions() -> None:
 
 
 def test_partitions_need_their_gate() -> None:
+    """While it is off such devices are not there."""
     half = asked(member_claim(request(select=(HALF,))))
     off = Features(partitionable_devices=False)
     refused = decided(partitions(), half, features=off)
@@ -154,6 +158,7 @@ def shareable(memory: str = "10Gi", default: str = "1Gi") -> Device:
 
 
 def test_pods_share_a_device_as_far_as_its_capacity_goes() -> None:
+    """And no further."""
     nodes = {"n": [pool(shareable(), name="n")]}
     four = member_claim(request(capacity={"memory": "4Gi"}))
     assert verdicts(decided(nodes, asked(four, pods=3))) == ["none"]
@@ -168,6 +173,7 @@ def test_pods_share_a_device_as_far_as_its_capacity_goes() -> None:
 
 
 def test_one_request_has_a_shared_device_once() -> None:
+    """Two requests may have it both."""
     nodes = {"n": [pool(shareable(), name="n")]}
     assert verdicts(decided(nodes, asked(member_claim(request(count=2))))) == ["none"]
     twice = member_claim(request("one"), request("two"))
@@ -175,6 +181,7 @@ def test_one_request_has_a_shared_device_once() -> None:
 
 
 def test_admin_access_sees_devices_that_others_hold() -> None:
+    """And takes them from nobody."""
     held = [DeviceID(DriverName(DRIVER), PoolName("n"), DeviceName("gpu-0"))]
     nodes = {"n": [pool(*devices(1), name="n")]}
     admin = asked(member_claim(request(admin_access=True)), pods=2)
@@ -184,6 +191,7 @@ def test_admin_access_sees_devices_that_others_hold() -> None:
 
 
 def test_nobody_has_a_device_after_admin_access_in_the_same_pod() -> None:
+    """As kube-scheduler's order of claims has it."""
     nodes = {"n": [pool(*devices(1), name="n")]}
     admin = member_claim(request(admin_access=True), name="watch")
     work = member_claim(request(), name="work")
@@ -192,6 +200,7 @@ def test_nobody_has_a_device_after_admin_access_in_the_same_pod() -> None:
 
 
 def test_a_device_that_many_nodes_see_is_given_once() -> None:
+    """Whichever node it is used from."""
     fabric = resource_slice(device("link"), name="f", pool="fabric", all_nodes=True)
     nodes = {n: [pool(device(attributes={"size": "half"}), name=n)] for n in "ab"}
     both = member_claim(request("gpu", select=(HALF,)), request("link", count=1))
@@ -201,6 +210,8 @@ def test_a_device_that_many_nodes_see_is_given_once() -> None:
 
 
 def test_lists_match_in_one_common_element() -> None:
+    """Not in equal lists."""
+
     def linked(name: str, *links: int) -> Device:
         item = device(name)
         return structs.replace(
@@ -222,6 +233,8 @@ def test_lists_match_in_one_common_element() -> None:
 
 
 def test_groups_keep_devices_of_one_counter_set_apart() -> None:
+    """Devices of one set must share a compatibility group."""
+
     def grouped(name: str, *names: str) -> Device:
         consumption = DeviceCounterConsumption(
             counter_set="gpu", compatibility_groups=names
@@ -238,6 +251,7 @@ def test_groups_keep_devices_of_one_counter_set_apart() -> None:
 
 
 def test_all_devices_of_a_claim_stay_within_its_limit() -> None:
+    """A claim holds 32 devices at most."""
     nodes = {"n": [pool(*devices(33), name="n")]}
     assert verdicts(decided(nodes, asked(member_claim(request(mode="All"))))) == [
         "none"
@@ -245,6 +259,7 @@ def test_all_devices_of_a_claim_stay_within_its_limit() -> None:
 
 
 def test_extended_resources_are_devices_where_the_node_offers_none_itself() -> None:
+    """A device plugin on the node comes first."""
     resources = {f"deviceclass.resource.kubernetes.io/{DEVICE_CLASS}": 2}
     pod = member(resources=resources)
     wanted = gang(
@@ -279,6 +294,7 @@ def test_extended_resources_of_waiting_pods_are_refused_while_a_class_is_there()
 
 
 def test_a_pod_may_be_pinned_to_a_node() -> None:
+    """By name, whatever other nodes have."""
     nodes = {n: [pool(*devices(1), name=n)] for n in ("a", "b")}
     pod = member(member_claim(), node_name=NodeName("b"))
     found = decided(nodes, gang(pod, uid="00000000-0000-4000-8000-000000000001"))
@@ -286,6 +302,7 @@ def test_a_pod_may_be_pinned_to_a_node() -> None:
 
 
 def test_a_missing_gate_is_named() -> None:
+    """The user reads which feature is off."""
     off = Features(prioritized_list=False)
     found = decided(partitions(), asked(ANY_SIZE), features=off)
     assert found.gangs[0].reasons[0].rule is Rule.INVALID
@@ -293,6 +310,7 @@ def test_a_missing_gate_is_named() -> None:
 
 
 def test_devices_that_need_node_fit_are_refused_while_their_gate_is_on() -> None:
+    """This version cannot decide them."""
     needy = structs.replace(device(), node_allocatable_resources={"cpu": {}})
     nodes = {"n": [pool(needy, name="n")]}
     assert verdicts(decided(nodes, asked())) == ["allocated"]
@@ -302,6 +320,7 @@ def test_devices_that_need_node_fit_are_refused_while_their_gate_is_on() -> None
 
 
 def test_a_selected_node_pins_nothing_more_than_the_slice_does() -> None:
+    """A device of all nodes leaves the allocation free of any node."""
     item = resource_slice(device("link"), name="f", pool="fabric", all_nodes=True)
     found = decided({}, asked(), slices=(item,))
     assert verdicts(found) == ["none"]

@@ -65,6 +65,7 @@ def test_gangs_are_whole() -> None:
 
 
 def test_a_member_stays_on_one_node() -> None:
+    """A pod cannot have devices of two."""
     nodes = {n: [pool(*devices(2), name=n)] for n in ("a", "b")}
     three = member_claim(request(count=3))
     assert verdicts(decided(nodes, asked(three))) == ["none"]
@@ -73,6 +74,7 @@ def test_a_member_stays_on_one_node() -> None:
 
 
 def test_devices_are_exclusive() -> None:
+    """Two requests, two gangs: never one device for both."""
     nodes = {"n": [pool(*devices(2), name="n")]}
     both = member_claim(request("one"), request("two"))
     assert verdicts(decided(nodes, asked(both))) == ["allocated"]
@@ -82,6 +84,7 @@ def test_devices_are_exclusive() -> None:
 
 
 def test_attributes_match() -> None:
+    """Devices of one claim have one value, or the gang waits."""
     pair = member_claim(request(count=2), constraints=[constraint(ROOT)])
     assert verdicts(decided({"n": rooted("a", "b", "b")}, asked(pair))) == ["allocated"]
     refused = decided({"n": rooted("a", "b", "c")}, asked(pair))
@@ -90,12 +93,14 @@ def test_attributes_match() -> None:
 
 
 def test_a_device_without_the_attribute_matches_nothing() -> None:
+    """Not even alone."""
     nodes = {"n": [pool(*devices(2), name="n")]}
     alone = member_claim(request(), constraints=[constraint(ROOT)])
     assert verdicts(decided(nodes, asked(alone))) == ["none"]
 
 
 def test_pods_may_choose_different_values() -> None:
+    """A constraint is of one claim, and each pod has its own."""
     pair = member_claim(request(count=2), constraints=[constraint(ROOT)])
     nodes = {"n": rooted("a", "a", "b", "b")}
     assert verdicts(decided(nodes, asked(pair, pods=2))) == ["allocated"]
@@ -104,6 +109,7 @@ def test_pods_may_choose_different_values() -> None:
 
 
 def test_attributes_are_distinct() -> None:
+    """No two devices of the claim have one value."""
     spread = member_claim(request(count=2), constraints=[constraint(distinct=INDEX)])
     nodes = {"n": rooted("a", "a", "a", "a")}
     assert verdicts(decided(nodes, asked(spread, pods=2))) == ["allocated"]
@@ -112,6 +118,7 @@ def test_attributes_are_distinct() -> None:
 
 
 def test_two_constraints_hold_at_once() -> None:
+    """Neither is given up for the other."""
     both = [constraint(ROOT), constraint(distinct=INDEX)]
     pair = member_claim(request(count=2), constraints=both)
     assert verdicts(decided({"n": rooted("a", "a")}, asked(pair))) == ["allocated"]
@@ -120,6 +127,7 @@ def test_two_constraints_hold_at_once() -> None:
 
 
 def test_all_devices_are_taken_or_none() -> None:
+    """A request for all devices is not met by most."""
     nodes = {"n": [pool(*devices(3), name="n")]}
     everything = member_claim(request(mode="All"))
     found = decided(nodes, asked(everything))
@@ -133,6 +141,7 @@ def test_all_devices_are_taken_or_none() -> None:
 
 
 def test_taints_keep_those_away_who_do_not_tolerate_them() -> None:
+    """And the reason says so."""
     nodes = {"n": [pool(device(taints=(taint(),)), name="n")]}
     refused = decided(nodes, asked())
     assert verdicts(refused) == ["none"]
@@ -145,6 +154,7 @@ def test_taints_keep_those_away_who_do_not_tolerate_them() -> None:
 
 
 def test_selectors_choose() -> None:
+    """Only devices that pass are given."""
     content = [device("a", attributes={"model": "small"})]
     wanted = asked(member_claim(request(select=(BIG,))))
     assert verdicts(decided({"n": [pool(*content, name="n")]}, wanted)) == ["none"]
@@ -154,6 +164,7 @@ def test_selectors_choose() -> None:
 
 
 def test_a_failing_selector_is_an_error_only_when_it_matters() -> None:
+    """Where another device serves, one that fails is passed by."""
     bare, big = device("a"), device("b", attributes={"model": "big"})
     wanted = asked(member_claim(request(select=(BIG,))))
     assert verdicts(decided({"n": [pool(bare, big, name="n")]}, wanted)) == [
@@ -183,6 +194,7 @@ def test_higher_priority_is_strictly_first() -> None:
 
 
 def test_weight_decides_among_equals_of_priority() -> None:
+    """More weight in comes before more gangs in."""
     nodes = {"n": [pool(*devices(4), name="n")]}
     four = asked(member_claim(request(count=4)), number=1)
     light = asked(number=2)
@@ -192,12 +204,14 @@ def test_weight_decides_among_equals_of_priority() -> None:
 
 
 def test_age_decides_among_gangs_that_ask_for_the_same() -> None:
+    """First come, first served."""
     nodes = {"n": [pool(*devices(1), name="n")]}
     found = decided(nodes, asked(number=1), asked(number=2))
     assert verdicts(found) == ["allocated", "none"]
 
 
 def test_a_node_that_is_away_serves_nobody() -> None:
+    """Its devices are not candidates."""
     nodes = {"n": [pool(*devices(1), name="n")]}
     refused = decided(nodes, asked(), away=["n"])
     assert verdicts(refused) == ["none"]

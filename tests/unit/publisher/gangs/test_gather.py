@@ -24,6 +24,7 @@ def assembled(*pods: Pod) -> ReadyGang | NotReady:
 
 @pytest.mark.parametrize("size", ["9" * 5000, "0", "-1", "5001", "four", "1e3", "²"])
 def test_a_size_that_is_none_is_told(size: str) -> None:
+    """The gang waits, and its owner reads why in a short line."""
     told = assembled(waiting("a", size))
     assert isinstance(told, NotReady)
     assert told.reason == "GangSizeInvalid"
@@ -32,6 +33,7 @@ def test_a_size_that_is_none_is_told(size: str) -> None:
 
 @pytest.mark.parametrize("name", ["x_Y", "-a"])
 def test_a_label_that_names_no_gang_is_told(name: str) -> None:
+    """In the words in which the API server refuses a label."""
     told = assembled(waiting_pod("a", gang=name, size=1))
     assert isinstance(told, NotReady)
     assert told.reason == "GangNameInvalid"
@@ -50,6 +52,7 @@ def test_a_lone_pod_may_have_the_longest_name() -> None:
 
 
 def test_members_have_names_of_their_own_whatever_labels_say() -> None:
+    """Pods that differ are two members, even under one label."""
     pods = (
         waiting("a", member="worker", cpu=1),
         waiting("b", member="worker", cpu=2),
@@ -63,6 +66,7 @@ def test_members_have_names_of_their_own_whatever_labels_say() -> None:
 
 
 def test_more_pods_than_a_gang_may_have_are_told_so() -> None:
+    """A gang beyond the limit is not even submitted."""
     told = assembled(*(waiting(f"p{number}") for number in range(5001)))
     assert isinstance(told, NotReady)
     assert told.reason == "PodsTooMany"

@@ -61,6 +61,7 @@ def submitted(*pods: Pod) -> list[int]:
 
 
 def test_a_pod_that_replaces_another_is_asked_for_alone() -> None:
+    """The others run on; a pod of a failed run waits for all of them."""
     again = of_job(waits("c"), "one")
     assert submitted(of_job(ran("a", "Running"), "one"), again) == [1]
     assert submitted(of_job(ran("a", "Succeeded"), "one"), again) == [1]
@@ -69,6 +70,7 @@ def test_a_pod_that_replaces_another_is_asked_for_alone() -> None:
 
 
 def test_the_next_job_of_a_cron_job_is_a_whole_gang_again() -> None:
+    """Pods of the last run do not count for the next one."""
     before = [of_job(ran(name, "Succeeded"), "red-1") for name in ("a", "b")]
     first, second = (of_job(waits(name), "red-2") for name in ("c", "d"))
     assert submitted(*before, first) == []

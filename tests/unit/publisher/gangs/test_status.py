@@ -50,4 +50,5 @@ def deleted(pod: Pod) -> Pod:
 def test_pods_are_counted_as_they_are(
     pods: tuple[Pod, ...], status: tuple[str, str]
 ) -> None:
+    """By what each pod shows of itself, and by nothing that we remember."""
     assert shown(*pods) == status

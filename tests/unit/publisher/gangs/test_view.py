@@ -34,6 +34,7 @@ def names(pods: tuple[Pod, ...]) -> list[str]:
 
 
 def test_pods_of_a_gang_come_in_the_order_of_their_numbers() -> None:
+    """Number 10 comes after number 2."""
     view = View()
     for name in ("train-10", "train-2", "train-1-0"):
         view.apply_pod(f"{NS}/{name}", waiting_pod(name, gang="train"))
@@ -44,6 +45,7 @@ def test_pods_of_a_gang_come_in_the_order_of_their_numbers() -> None:
 
 
 def test_pods_that_never_waited_for_us_are_not_kept() -> None:
+    """Only a gate of ours, or our mark that it was opened, makes a pod ours."""
     view = View()
     other = builders.pod("other", uid="uid-other")
     assert view.apply_pod(f"{NS}/other", other) == frozenset()
@@ -53,6 +55,7 @@ def test_pods_that_never_waited_for_us_are_not_kept() -> None:
 
 
 def test_pod_moves_with_its_gang_label() -> None:
+    """Both gangs hear of it."""
     view = View()
     view.apply_pod(f"{NS}/a", waiting_pod("a", gang="train"))
     other = GroupKey(NS, "other")
@@ -63,6 +66,7 @@ def test_pod_moves_with_its_gang_label() -> None:
 
 
 def test_an_older_version_changes_nothing_and_the_same_one_is_told_again() -> None:
+    """A watch may lag behind what we know already."""
     view = View()
     newer = waiting_pod("a", version=10)
     view.apply_pod(f"{NS}/a", newer)
@@ -72,6 +76,7 @@ def test_an_older_version_changes_nothing_and_the_same_one_is_told_again() -> No
 
 
 def test_a_late_answer_does_not_bring_an_object_back() -> None:
+    """What was deleted stays so, whatever comes late."""
     view = View()
     view.apply_pod(f"{NS}/a", waiting_pod("a"))
     assert view.apply_pod(f"{NS}/a", None) == {lone("a")}
@@ -98,6 +103,7 @@ def test_what_was_read_under_the_name_of_what_is_gone_stays() -> None:
 
 
 def test_claims_say_who_uses_them_and_who_holds_a_device() -> None:
+    """A change of a claim is news to all who use it."""
     view = View()
     view.apply_pod(f"{NS}/a", waiting_pod("a", shared={"gpus": "c"}))
     view.apply_pod(f"{NS}/b", waiting_pod("b", shared={"gpus": "c"}))
@@ -120,6 +126,7 @@ def test_who_shares_a_claim_with_a_pod_hears_of_it() -> None:
 
 
 def test_shared_and_admin_devices_are_held_by_nobody_alone() -> None:
+    """Others may have them as well."""
     view = View()
     for name, fields in (("c", {"share_id": "one"}), ("d", {"admin_access": True})):
         held = builders.allocation(builders.result(**fields))
@@ -128,6 +135,7 @@ def test_shared_and_admin_devices_are_held_by_nobody_alone() -> None:
 
 
 def test_generated_claims_are_known_once_the_status_names_them() -> None:
+    """Their names are Kubernetes' to give."""
     view = View()
     pod = waiting_pod("a", templates=["gpus"])
     unnamed = replace(pod, status=replace(pod.status, resource_claim_statuses=()))
@@ -138,6 +146,7 @@ def test_generated_claims_are_known_once_the_status_names_them() -> None:
 
 
 def test_a_gang_object_is_a_group_before_its_pods_are_there() -> None:
+    """And none any more once it is gone."""
     view = View()
     gang = Gang(metadata=ObjectMeta(name="train", namespace=NS, uid="g"))
     assert view.apply_gang(f"{NS}/train", gang) == {TRAIN}

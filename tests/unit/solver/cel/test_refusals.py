@@ -20,10 +20,12 @@ from solver.cel.refusals import MAX_TEXT, compile_error, runtime_error
     ],
 )
 def test_a_failure_is_told_in_upstreams_words(said: str, meant: str) -> None:
+    """People search for the words that kube-scheduler would use."""
     assert runtime_error(said).error == f"CEL runtime error: {meant}"
 
 
 def test_a_compile_error_loses_its_code_and_its_drawing() -> None:
+    """One line is left, with what is wrong."""
     said = (
         "INVALID_ARGUMENT: ERROR: <input>:1:1: undeclared reference to 'x' "
         "(in container '')\n | x\n | ^ [INVALID_ARGUMENT]"
@@ -42,9 +44,11 @@ def test_a_compile_error_loses_its_code_and_its_drawing() -> None:
     ],
 )
 def test_our_own_limits_are_owned_up_to(said: str) -> None:
+    """What upstream would allow is not blamed on the expression."""
     assert "a limit of this allocator" in runtime_error(said).error
 
 
 def test_a_long_complaint_is_cut() -> None:
+    """No expression makes a message of any length."""
     assert len(runtime_error("x" * 10_000).error) <= MAX_TEXT + 30
     assert len(runtime_error(f'Key not found in map : "{"x" * 9999}"').error) < 600

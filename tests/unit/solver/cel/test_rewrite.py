@@ -34,6 +34,7 @@ A = "device.attributes"
 def test_what_the_engine_lacks_is_written_another_way(
     written: str, expected: str
 ) -> None:
+    """The meaning is the same, only the engine can read it."""
     assert rewrite(written) == expected
 
 
@@ -55,4 +56,5 @@ def test_what_the_engine_lacks_is_written_another_way(
     ],
 )
 def test_the_rest_stays_as_it_is(written: str) -> None:
+    """Texts, comments and other names are not touched."""
     assert rewrite(written) == written

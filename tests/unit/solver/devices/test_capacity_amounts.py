@@ -62,10 +62,12 @@ def amount(
 def test_amounts_follow_the_policy(
     rule: CapacityRequestPolicy | None, asked: str | None, consumed: str | None
 ) -> None:
+    """Defaults, steps and valid values are those of the device."""
     assert amount(rule, asked) == consumed
 
 
 def test_whole_units_round_up_without_fractional_ranges() -> None:
+    """As upstream does while that gate is off."""
     assert amount(EVEN, "2500m", fractional=False) == "4"
 
 
@@ -81,9 +83,11 @@ def test_whole_units_round_up_without_fractional_ranges() -> None:
 def test_what_cannot_be_computed_is_an_error(
     rule: CapacityRequestPolicy | None, asked: str
 ) -> None:
+    """A malformed policy is never taken for a no."""
     with pytest.raises(AmountError, match="capacity"):
         amount(rule, asked)
 
 
 def test_a_capacity_that_the_device_lacks_is_not_had() -> None:
+    """Then the device serves no such request."""
     assert compute_consumed(device(), {"m": Q("1")}, fractional=True) is None

@@ -55,43 +55,51 @@ def seen(found: PoolView | None) -> list[str]:
 
 
 def test_slices_stand_by_name_and_devices_as_written() -> None:
+    """As kube-scheduler takes them."""
     two = slices_of("y", "b", name="s2", count=2)
     one = slices_of("z", "x", name="s1", count=2)
     assert seen(view(two, one)) == ["z", "x", "y", "b"]
 
 
 def test_a_pool_of_another_node_does_not_exist() -> None:
+    """Nobody sees what is local elsewhere."""
     assert view(slices_of("x", node="b")) is None
 
 
 def test_a_pool_that_lacks_slices_is_incomplete() -> None:
+    """It is there, and nothing is allocated by counting all of it."""
     found = view(slices_of("x", count=2))
     assert found is not None
     assert found.incomplete
 
 
 def test_too_many_slices_are_as_bad_as_too_few() -> None:
+    """Their number must be the one that they say."""
     found = view(slices_of("x"), slices_of("y"))
     assert found is not None
     assert found.incomplete
 
 
 def test_the_newest_generation_that_is_meant_for_the_node_counts() -> None:
+    """Slices of older ones are leftovers."""
     old = slices_of("x", generation=1)
     assert seen(view(old, slices_of("y", generation=2))) == ["y"]
 
 
 def test_a_complete_old_generation_is_used_while_the_pool_moves_away() -> None:
+    """Until the node's own slices are gone."""
     moved = slices_of("y", node="b", generation=2)
     assert seen(view(slices_of("x", generation=1), moved)) == ["x"]
 
 
 def test_an_incomplete_old_generation_is_ignored_once_there_is_a_newer() -> None:
+    """What is left of it serves nobody."""
     moved = slices_of("y", node="b", generation=2)
     assert view(slices_of("x", generation=1, count=2), moved) is None
 
 
 def test_slices_of_other_nodes_complete_a_pool_without_offering_devices() -> None:
+    """They count as slices, their devices are elsewhere."""
     found = view(slices_of("x", count=2), slices_of("y", node="b", count=2))
     assert seen(found) == ["x"]
     assert found is not None
@@ -99,18 +107,21 @@ def test_slices_of_other_nodes_complete_a_pool_without_offering_devices() -> Non
 
 
 def test_a_device_name_used_twice_makes_a_pool_invalid() -> None:
+    """Nobody could say which of the two is meant."""
     found = view(slices_of("x", name="s", count=2), slices_of("x", name="t", count=2))
     assert found is not None
     assert found.invalid == "duplicate device name x"
 
 
 def test_slices_without_any_node_selection_are_ignored() -> None:
+    """They are meant for no node."""
     item = slices_of("x")
     spec = structs.replace(item.spec, node_name=None)
     assert view(structs.replace(item, spec=spec)) is None
 
 
 def test_each_device_may_say_where_it_is() -> None:
+    """Only those that mean this node are offered to it."""
     content = (
         device("here", node_name=NodeName("a")),
         device("there", node_name=NodeName("b")),
@@ -139,6 +150,7 @@ def counters(**fields: Any) -> ResourceSlice:
 
 
 def test_counters_lie_in_slices_of_their_own() -> None:
+    """And are found by the devices that draw from them."""
     devices = resource_slice(*COUNTED, name="d", node="a", pool="p", slice_count=2)
     found = view(devices, counters())
     assert seen(found) == ["half", "plain"]
@@ -154,6 +166,7 @@ def test_counters_lie_in_slices_of_their_own() -> None:
     ],
 )
 def test_unknown_counters_make_a_pool_invalid(consumes: Any, why: str) -> None:
+    """What a device draws from must be there."""
     content = device("x", consumes=consumes)
     item = resource_slice(content, name="d", node="a", pool="p", slice_count=2)
     found = view(item, counters())
@@ -162,6 +175,7 @@ def test_unknown_counters_make_a_pool_invalid(consumes: Any, why: str) -> None:
 
 
 def test_compatibility_groups_hide_a_slice_while_their_gate_is_off() -> None:
+    """As upstream does, with all of its devices."""
     consumption = DeviceCounterConsumption(
         counter_set="gpu", compatibility_groups=("one",)
     )
@@ -174,6 +188,7 @@ def test_compatibility_groups_hide_a_slice_while_their_gate_is_off() -> None:
 
 
 def test_one_binding_device_marks_the_pool_even_with_an_empty_list() -> None:
+    """Such pools come last, as upstream has it."""
     item = resource_slice(device("x", binding_conditions=()), node="a", pool="p")
     found = view(item)
     assert found is not None
@@ -208,6 +223,7 @@ def required(key: str, operator: str, *values: str) -> NodeSelector:
 def test_a_slice_may_select_nodes(
     selector: NodeSelector, matches: bool
 ) -> None:  # a parameter of the table
+    """By labels, as kube-scheduler reads them."""
     item = resource_slice(device("x"), pool="p", node_selector=selector)
     assert (view(item) is not None) == matches
 
@@ -223,6 +239,7 @@ def test_a_slice_may_select_nodes(
     ],
 )
 def test_a_selector_that_cannot_be_read_is_an_error(selector: NodeSelector) -> None:
+    """It is an error of the node, in upstream's words."""
     item = resource_slice(device("x"), pool="p", node_selector=selector)
     with pytest.raises(GatherError, match="gather pool information"):
         view(item)

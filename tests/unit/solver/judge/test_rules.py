@@ -196,6 +196,7 @@ MUTATIONS: dict[str, Callable[[Decision], Decision]] = {
 
 
 def test_an_untouched_decision_is_right() -> None:
+    """The decision that the other tests break has no violation."""
     problem = pairs_and_all()
     decision = allocate(problem)
     assert all(item.members for item in decision.gangs)
@@ -204,12 +205,14 @@ def test_an_untouched_decision_is_right() -> None:
 
 @pytest.mark.parametrize("rule", MUTATIONS)
 def test_a_broken_rule_is_named(rule: str) -> None:
+    """Each change breaks the rule that it is listed under."""
     problem = pairs_and_all()
     broken = MUTATIONS[rule](allocate(problem))
     assert rule in {violation.partition(":")[0] for violation in judge(problem, broken)}
 
 
 def test_a_bound_below_the_value_is_a_lie() -> None:
+    """Nothing exceeds its own bound."""
     problem = pairs_and_all()
     decision = allocate(problem)
     tier = structs.replace(decision.objective[0], bound=0)
@@ -218,6 +221,7 @@ def test_a_bound_below_the_value_is_a_lie() -> None:
 
 
 def test_members_and_reasons_exclude_each_other() -> None:
+    """A gang is in, or it is told why not."""
     problem = pairs_and_all()
     decision = allocate(problem)
     both = structs.replace(decision.gangs[0], reasons=(Reason(rule=Rule.JOINT),))

@@ -65,6 +65,7 @@ def tier(decision: Decision, number: int) -> TierValue:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_an_honest_value_passes(shared: bool) -> None:  # a parameter
+    """The judge counts what the engine counted."""
     asked = problem(shared=shared)
     assert judge(asked, allocate(asked)) == ()
 
@@ -85,6 +86,7 @@ def test_shares_cost_room_for_as_many_as_they_consume() -> None:
 @pytest.mark.parametrize("number", [LEFT, TOUCHED])
 @pytest.mark.parametrize("change", [-1, 1])
 def test_a_later_value_that_is_not_true_is_named(number: int, change: int) -> None:
+    """Slack value and nodes touched are counted anew."""
     asked = problem()
     decision = allocate(asked)
     lie = changed(decision, number, value=tier(decision, number).value + change)
@@ -93,6 +95,7 @@ def test_a_later_value_that_is_not_true_is_named(number: int, change: int) -> No
 
 @pytest.mark.parametrize("number", [LEFT, TOUCHED])
 def test_a_later_tier_that_is_missing_is_named(number: int) -> None:
+    """Every tier that the Problem asks for is answered."""
     asked = problem()
     decision = allocate(asked)
     rest = tuple(item for item in decision.objective if item.tier != number)
@@ -102,6 +105,7 @@ def test_a_later_tier_that_is_missing_is_named(number: int) -> None:
 
 @pytest.mark.parametrize("number", [LEFT, TOUCHED])
 def test_a_bound_above_what_was_lost_is_named(number: int) -> None:
+    """Nobody can prove that more is lost than was."""
     asked = problem()
     decision = allocate(asked)
     lie = changed(decision, number, bound=tier(decision, number).value + 1)

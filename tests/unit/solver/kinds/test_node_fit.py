@@ -120,6 +120,7 @@ def test_a_cordoned_node_takes_only_pods_that_tolerate_it() -> None:
 
 
 def test_a_node_that_is_not_ready_takes_nobody() -> None:
+    """Whatever taints a pod tolerates."""
     tolerant = (NodeToleration(operator="Exists"),)
     assert rule_of(one(node("n", ready=False), tolerations=tolerant)) is Rule.NODE
 
@@ -147,11 +148,13 @@ def test_a_pod_gets_no_more_of_a_resource_than_the_node_has(
 
 
 def test_a_resource_that_the_node_does_not_have_is_not_there() -> None:
+    """It is none, not any amount."""
     item = node("n", allocatable={"cpu": 2})
     assert rule_of(one(item, resources={"memory": "1"})) is Rule.NODE_RESOURCES
 
 
 def test_pods_on_a_node_share_what_it_has() -> None:
+    """Equal pods add up."""
     item = node("n", allocatable={"cpu": 4, "pods": 10})
     three = wanted(member(count=3, resources={"cpu": "1500m"}))
     assert rule_of(decided([item], three)) is Rule.NODE_RESOURCES
@@ -172,6 +175,7 @@ def test_different_pods_on_a_node_share_what_it_has() -> None:
 
 
 def test_the_number_of_pods_of_a_node_is_limited() -> None:
+    """And the reason names the resource `pods`."""
     item = node("n", allocatable={"pods": 2})
     assert rule_of(decided([item], wanted(member(count=2)))) is None
     found = decided([item], wanted(member(count=3)))
@@ -179,6 +183,7 @@ def test_the_number_of_pods_of_a_node_is_limited() -> None:
 
 
 def test_bound_pods_leave_less() -> None:
+    """Those that are over leave nothing behind."""
     item = node("n", allocatable={"cpu": 4, "pods": 10})
     other = pod("other", requests={"cpu": "3"}, node_name=NodeName("n"))
     asking = wanted(member(resources={"cpu": 2}))
@@ -195,6 +200,7 @@ def test_a_pod_that_asks_for_nothing_fits_on_an_overbooked_node() -> None:
 
 
 def test_pods_without_claims_are_placed_by_what_nodes_have() -> None:
+    """Devices are not all that keeps a pod away."""
     bare = member(count=3, resources={"cpu": 2})
     bare = Member(name=bare.name, count=3, node=bare.node)
     items = [node(name, allocatable={"cpu": 5}) for name in ("a", "b")]
@@ -206,6 +212,7 @@ def test_pods_without_claims_are_placed_by_what_nodes_have() -> None:
 
 
 def test_nodes_of_which_nothing_is_said_have_enough() -> None:
+    """Without a Node object nothing limits."""
     snapshot = snapshot_of(
         {"n": [pool(*devices(1), name="n")]}, [wanted(member(resources={"cpu": 99}))]
     )
@@ -213,6 +220,7 @@ def test_nodes_of_which_nothing_is_said_have_enough() -> None:
 
 
 def test_the_reason_names_resource_node_and_numbers() -> None:
+    """Of the node that comes closest."""
     items = [
         node("a", allocatable={"cpu": 4, "memory": "64Gi"}),
         node("b", allocatable={"cpu": "6500m", "memory": "64Gi"}),
@@ -227,6 +235,7 @@ def test_the_reason_names_resource_node_and_numbers() -> None:
 
 
 def test_the_reason_names_a_taint() -> None:
+    """As people write taints."""
     (reason,) = one(node("n", taints=(HARD,))).gangs[0].reasons
     assert "(n: gpu=yes:NoSchedule)" in reason.message
 
@@ -247,6 +256,7 @@ def test_the_reason_names_a_taint() -> None:
 def test_what_cannot_be_read_is_refused_by_field(
     node_asks: dict[str, Any], field: str
 ) -> None:
+    """A malformed requirement is invalid, never ignored."""
     found = one(node("n"), **node_asks)
     (reason,) = found.gangs[0].reasons
     assert reason.rule is Rule.INVALID
@@ -255,6 +265,7 @@ def test_what_cannot_be_read_is_refused_by_field(
 
 
 def test_what_requires_other_pods_is_refused_and_preferences_are_ignored() -> None:
+    """Only what is required decides."""
     term = {"topologyKey": "zone"}
     field = "requiredDuringSchedulingIgnoredDuringExecution"
     hard = {"podAntiAffinity": {field: [term]}}
@@ -327,6 +338,7 @@ def test_the_room_of_a_node_is_what_devices_and_amounts_both_allow() -> None:
 
 
 def test_without_enough_devices_they_are_the_reason_not_the_node() -> None:
+    """Devices are looked at first."""
     item = node("n", allocatable={"cpu": 64})
     asking = wanted(member(member_claim(request(count=5)), resources={"cpu": 2}))
     assert rule_of(decided([item], asking)) is Rule.NO_CANDIDATE

@@ -82,26 +82,31 @@ def on_numa(*sizes: int) -> dict[str, Any]:
 
 
 def test_room_is_what_is_free_by_what_is_asked() -> None:
+    """Eight devices hold two pods of three."""
     made = problem(EIGHT, coming=member(member_claim(request(count=3))))
     assert rooms(made) == [2]
 
 
 def test_requests_do_not_compete_for_room() -> None:
+    """Each request alone: it is an estimate."""
     two = member(member_claim(request(name="a", count=2), request(name="b")))
     assert rooms(problem(EIGHT, coming=two)) == [4]
 
 
 def test_room_is_counted_by_first_choices() -> None:
+    """What would be taken otherwise does not count."""
     either = request(first_available=(sub_request("four", count=4), sub_request("one")))
     assert rooms(problem(EIGHT, coming=member(member_claim(either)))) == [2]
 
 
 def test_room_is_counted_by_shared_values() -> None:
+    """Devices that may not be had together make no room."""
     pair = member_claim(request(count=2), constraints=(constraint(match=NUMA),))
     assert rooms(problem(on_numa(3, 3, 1), coming=member(pair))) == [2]
 
 
 def test_a_device_of_several_values_is_counted_once() -> None:
+    """It cannot serve two pods."""
     links = {"links": (1, 2, 3)}
     content = [device(f"d{i}", attributes=links) for i in range(2)]
     one = member_claim(request(), constraints=(constraint(f"{DRIVER}/links"),))
@@ -113,11 +118,13 @@ def test_a_device_of_several_values_is_counted_once() -> None:
 
 
 def test_different_values_bound_no_room() -> None:
+    """Constraints that devices differ are left out of the estimate."""
     pair = member_claim(request(count=2), constraints=(constraint(distinct=NUMA),))
     assert rooms(problem(on_numa(4), coming=member(pair))) == [2]
 
 
 def test_room_is_bounded_by_the_node() -> None:
+    """Devices without CPU are no room."""
     small = node("n", allocatable={"cpu": 9, "pods": 100})
     coming = member(member_claim(request()), resources={"cpu": 4})
     assert rooms(problem(EIGHT, coming=coming, known=[small])) == [2]
@@ -133,17 +140,20 @@ def test_amounts_bound_room_for_requests_that_share_their_devices() -> None:
 
 
 def test_there_is_no_room_where_a_pod_may_not_be() -> None:
+    """Room is counted on nodes that the pod could be on."""
     coming = member(member_claim(request()), node_selector={"zone": "east"})
     west = node("n", labels={"zone": "west"})
     assert rooms(problem(EIGHT, asked(ONE), coming=coming, known=[west])) == [0]
 
 
 def test_what_nothing_bounds_has_no_room() -> None:
+    """Admin access takes nothing, so it loses nothing."""
     admin = member(member_claim(request(admin_access=True)))
     assert rooms(problem(EIGHT, asked(ONE), coming=admin)) == [0]
 
 
 def test_the_first_device_of_room_on_a_node_counts_three_times() -> None:
+    """A node that keeps some room is worth more."""
     made = problem(EIGHT, coming=member(member_claim(request(count=2))), weight=3)
     demand = Demand(made.gangs, expected=made.expected)
     (kind,) = find_node_kinds(made, demand.query)
@@ -151,6 +161,7 @@ def test_the_first_device_of_room_on_a_node_counts_three_times() -> None:
 
 
 def test_lost_is_what_room_was_worth_before() -> None:
+    """Less what it is worth afterwards, on the nodes touched."""
     pair = member(member_claim(request(count=2)))
     made = problem(EIGHT, asked(ONE), coming=pair, size=2000, weight=3)
     lost, nodes = later(made)
@@ -159,6 +170,7 @@ def test_lost_is_what_room_was_worth_before() -> None:
 
 
 def test_lost_includes_what_the_pods_need_of_the_node() -> None:
+    """CPU that is gone is room that is gone."""
     known = node("n", allocatable={"cpu": 8, "pods": 100})
     pod = member(member_claim(request()), resources={"cpu": 5})
     coming = member(member_claim(request()), resources={"cpu": 1})
@@ -167,11 +179,13 @@ def test_lost_includes_what_the_pods_need_of_the_node() -> None:
 
 
 def test_nothing_is_lost_where_nothing_fits() -> None:
+    """And that is proven without a model."""
     made = problem(EIGHT, asked(member(member_claim(request(count=9)))), coming=ONE)
     assert [(t.tier, t.value, t.bound) for t in later(made)] == [(3, 0, 0), (5, 0, 0)]
 
 
 def test_tiers_past_the_last_one_are_not_reported() -> None:
+    """The Problem says how far an answer goes."""
     made = problem(EIGHT, asked(ONE), coming=ONE)
     for last, tiers in {1: [1], 2: [1], 3: [1, 3], 4: [1, 3], 5: [1, 3, 5]}.items():
         limited = structs.replace(made.parameters, tiers=last)
@@ -180,6 +194,7 @@ def test_tiers_past_the_last_one_are_not_reported() -> None:
 
 
 def test_what_is_expected_is_recorded_only_where_there_is_some() -> None:
+    """So that older records keep their bytes."""
     made = problem(EIGHT, asked(ONE), coming=ONE)
     cache = PartCache()
     again = cache.problem(made.data, {page.sha: page.data for page in made.pages})
@@ -191,5 +206,6 @@ def test_what_is_expected_is_recorded_only_where_there_is_some() -> None:
 
 @pytest.mark.parametrize(("weight", "size"), [(-1, 1000), (1, -1), (10_001, 1)])
 def test_numbers_out_of_range_are_no_expected_kind(weight: int, size: int) -> None:
+    """Sums of them must fit 64 bits."""
     with pytest.raises(ExpectedError):
         ExpectedPart(member=MemberPart(name="m"), weight=weight, size=size)

@@ -32,6 +32,7 @@ C = 'device.capacity["d.io"]'
     ],
 )
 def test_a_named_attribute_is_all_that_is_read(expression: str) -> None:
+    """Whatever else the device has does not matter."""
     assert footprint_of(expression) == Footprint(attributes=(("d.io", "x"),))
 
 
@@ -52,6 +53,7 @@ def test_a_named_attribute_is_all_that_is_read(expression: str) -> None:
     ],
 )
 def test_a_domain_as_a_whole_is_read_as_a_whole(expression: str) -> None:
+    """Where no attribute is named, all of the domain may be."""
     assert ("d.io", "") in footprint_of(expression).attributes
     assert not footprint_of(expression).everything
 
@@ -80,6 +82,7 @@ def test_a_domain_as_a_whole_is_read_as_a_whole(expression: str) -> None:
     ],
 )
 def test_what_is_not_understood_reads_everything(expression: str) -> None:
+    """A footprint may be too large, never too small."""
     assert footprint_of(expression) in (
         EVERYTHING,
         Footprint(attributes=(("d.io", ""),)),
@@ -87,12 +90,14 @@ def test_what_is_not_understood_reads_everything(expression: str) -> None:
 
 
 def test_capacity_driver_and_sharing_are_told_apart() -> None:
+    """Each is read only by who names it."""
     assert footprint_of(f"{C}.x.isInteger()") == Footprint(capacity=(("d.io", "x"),))
     assert footprint_of("device.driver == 'a'") == NOTHING
     assert footprint_of("device.allowMultipleAllocations") == Footprint(multiple=True)
 
 
 def test_words_in_texts_and_comments_are_not_read() -> None:
+    """A text about a device reads none."""
     assert footprint_of(f"'{C}.x' == '' // {C}.y") == NOTHING
     assert (
         footprint_of("'''device''' == \"\"\"device\"\"\" || b'device' == b''")
@@ -101,6 +106,7 @@ def test_words_in_texts_and_comments_are_not_read() -> None:
 
 
 def test_names_are_sorted_and_counted_once() -> None:
+    """Equal footprints are equal."""
     assert footprint_of(f"{A}.b == {A}.a && {A}.b == 1").attributes == (
         ("d.io", "a"),
         ("d.io", "b"),

@@ -20,6 +20,7 @@ def seen(expression: str, found: Device, driver: str = DRIVER) -> Projection:
 
 
 def test_an_unread_attribute_does_not_show() -> None:
+    """Devices that differ in it alone have one projection."""
     first = device("gpu-0", attributes={"x": 1, "uuid": "a"}, capacity={"m": 1})
     second = device("gpu-1", attributes={"x": 1, "uuid": "b"}, capacity={"m": 2})
     assert seen(X, first) == seen(X, second)
@@ -56,11 +57,13 @@ def test_values_of_different_types_look_different(expression: str) -> None:
 
 
 def test_an_empty_list_is_not_an_absent_attribute() -> None:
+    """An expression can tell them apart."""
     empty = Device(name=device().name, attributes={"x": DeviceAttribute(int_values=())})
     assert seen(X, empty) != seen(X, device())
 
 
 def test_a_bare_name_belongs_to_the_drivers_domain() -> None:
+    """As an expression would read it."""
     bare = device(attributes={"x": 1})
     full = device(attributes={f"{DRIVER}/x": 1})
     other = device(attributes={"other.io/x": 1})
@@ -69,11 +72,13 @@ def test_a_bare_name_belongs_to_the_drivers_domain() -> None:
 
 
 def test_the_full_name_wins_over_a_bare_one() -> None:
+    """As upstream has it."""
     both = device(attributes={"x": 2, f"{DRIVER}/x": 1})
     assert seen(X, both) == seen(X, device(attributes={f"{DRIVER}/x": 1}))
 
 
 def test_capacity_shows_by_value_not_by_spelling() -> None:
+    """Equal amounts are one projection, however they are written."""
     expression = f'device.capacity["{DRIVER}"].m.isInteger()'
     looks = {
         seen(expression, device(capacity={"m": amount}))
@@ -84,6 +89,7 @@ def test_capacity_shows_by_value_not_by_spelling() -> None:
 
 
 def test_sharing_shows_only_to_those_who_ask() -> None:
+    """Others share one verdict."""
     shared, plain = device(allow_multiple_allocations=True), device()
     asked = "device.allowMultipleAllocations"
     assert seen(asked, shared) != seen(asked, plain)
@@ -105,6 +111,7 @@ def test_sharing_shows_only_to_those_who_ask() -> None:
 def test_an_invalid_attribute_shows_to_every_expression(
     faulty: DeviceAttribute,
 ) -> None:
+    """The device fails whoever looks at it."""
     broken = Device(name=device().name, attributes={"zzz": faulty})
     assert "attribute zzz: unsupported attribute value" in seen("true", broken)
     assert seen("true", broken) == seen(X, broken)
@@ -112,6 +119,7 @@ def test_an_invalid_attribute_shows_to_every_expression(
 
 
 def test_a_table_survives_recording() -> None:
+    """What is read back has the same verdicts."""
     rows = [(X, DRIVER, device(attributes={"x": value})) for value in (1, 2, "a")]
     verdicts = [Verdict(value=True), Verdict(value=False), Verdict(error="no")]
     table = SelectorTable().with_verdicts(rows, verdicts)
@@ -125,6 +133,7 @@ def test_a_table_survives_recording() -> None:
 
 
 def test_a_table_of_rows_holds_these_rows_alone() -> None:
+    """Nothing is added on the way."""
     kept = (X, seen(X, device(attributes={"x": 1})))
     table = SelectorTable.of([(*kept, Verdict(value=True))])
     assert len(table) == 1

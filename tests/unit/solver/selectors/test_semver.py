@@ -25,6 +25,7 @@ ASCENDING = [
 
 
 def test_precedence_follows_the_specification() -> None:
+    """The order of semver.org, pre-releases included."""
     ranks = [precedence_of(text) for text in ASCENDING]
     assert all(rank is not None for rank in ranks)
     assert sorted(ranks, key=lambda rank: rank or ()) == ranks
@@ -32,6 +33,7 @@ def test_precedence_follows_the_specification() -> None:
 
 
 def test_build_metadata_does_not_count() -> None:
+    """Two builds of one version are equal."""
     assert precedence_of("1.0.0+a.b") == precedence_of("1.0.0")
 
 
@@ -40,10 +42,12 @@ def test_build_metadata_does_not_count() -> None:
     ["", "1", "1.2", "01.0.0", "1.0.0-01", "v1.0.0", "1.0.0-", "1.0.0+", "1.0.0\n"],
 )
 def test_a_malformed_version_is_none(text: str) -> None:
+    """To the letter of the specification."""
     assert not is_semver(text)
 
 
 def test_numbers_fit_64_bits() -> None:
+    """As in the library that upstream uses."""
     assert is_semver(f"{2**64 - 1}.0.0")
     assert not is_semver(f"{2**64}.0.0")
 
@@ -59,9 +63,11 @@ def test_numbers_fit_64_bits() -> None:
     ],
 )
 def test_normalising_mends_what_is_common(text: str, expected: str) -> None:
+    """A leading v, and missing parts."""
     assert normalize_version(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "v", "a", "1.2.3.4", "1..2", ".1"])
 def test_normalising_mends_no_nonsense(text: str) -> None:
+    """What it cannot mend stays no version."""
     assert not is_semver(normalize_version(text))

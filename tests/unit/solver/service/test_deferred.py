@@ -14,6 +14,7 @@ def opened(state: int, attempt: int = 1) -> GatesOpened:
 
 
 def test_gates_wait_until_the_state_was_read() -> None:
+    """A confirmation is applied when STATE says what it speaks of."""
     openings = DeferredConfirmations()
     assert openings.defer(opened(7), 3)
     assert openings.release(6) == []
@@ -35,6 +36,7 @@ def test_the_last_word_on_a_gang_counts() -> None:
 
 
 def test_a_stream_made_anew_says_nothing_of_the_old_one() -> None:
+    """Its numbers begin again, so they are not compared."""
     openings = DeferredConfirmations()
     assert openings.release(100) == []
     assert openings.release(1) == []

@@ -26,6 +26,7 @@ def _collection_as_before() -> Iterator[None]:
 
 
 def test_a_cycle_stays_until_a_large_batch_ends() -> None:
+    """No collection falls into a solve."""
     collect_between_batches()
     known = weakref.ref(Cycle())
     made: list[list[int]] = [[] for _ in range(2 * MANY)]
@@ -36,6 +37,7 @@ def test_a_cycle_stays_until_a_large_batch_ends() -> None:
 
 
 def test_a_small_batch_is_not_worth_a_collection() -> None:
+    """It costs more than it frees."""
     collect_between_batches()
     known = weakref.ref(Cycle())
     after_batch()

@@ -54,6 +54,7 @@ def test_a_message_that_contradicts_its_subject_is_refused() -> None:
 
 
 def test_nothing_is_left_of_an_agent_that_is_silent_for_long() -> None:
+    """When its messages have expired it was never there."""
     own = pool(*devices(1), name="a")
     sick = DeviceHealth(
         device=DeviceID(own.driver, own.name, own.devices[0].name), verdict="Unknown"

@@ -22,6 +22,7 @@ from tests.builders.problems import CLUSTER
 
 
 def test_an_unchanged_reason_is_not_repeated() -> None:
+    """Whoever waits is told once why."""
     reasons = (Reason(rule=Rule.TAKEN, message="x"),)
     uid = GangUID("u")
     said = GangPending(
@@ -43,6 +44,7 @@ def test_an_unchanged_reason_is_not_repeated() -> None:
 
 
 def test_a_decision_that_the_bus_cannot_take_waits_and_says_why() -> None:
+    """Too many bytes are a reason like any other."""
     config = DeviceAllocationConfiguration(
         source="FromClaim", opaque={"parameters": "x" * 10_000}
     )

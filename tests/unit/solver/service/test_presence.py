@@ -31,6 +31,7 @@ def test_a_node_is_away_after_the_grace_while_connected(
     now: float,
     changes: list[tuple[NodeName, bool]],
 ) -> None:
+    """While we are not connected nobody is judged by silence."""
     found = find_presence_changes(
         seen, {A: away}, connected_since=connected, now=now, grace_s=30.0
     )

@@ -31,17 +31,20 @@ def names(records: tuple[GangRecord, ...]) -> list[str]:
 
 
 def test_a_batch_is_by_priority_then_age() -> None:
+    """Higher first, and of equals the older."""
     batch = choose_batch(gangs(0, 5, 0, 5), BatchLimits())
     assert names(batch) == ["g1", "g3", "g0", "g2"]
 
 
 def test_a_batch_has_limits_but_takes_one_gang_of_any_size() -> None:
+    """A gang beyond the limit is decided alone."""
     assert len(choose_batch(gangs(*[0] * 5), BatchLimits(gangs=3))) == 3
     assert len(choose_batch(gangs(*[0] * 5, pods=4), BatchLimits(pods=8))) == 2
     assert len(choose_batch(gangs(0, pods=100), BatchLimits(pods=8))) == 1
 
 
 def test_a_gang_is_tried_again_only_after_something_grew() -> None:
+    """Asking again without news gives the same answer."""
     snapshot = gangs(0)
     (record,) = choose_batch(snapshot, BatchLimits())
     tried = GangTried(uid=record.uid, growth=snapshot.growth)
@@ -56,5 +59,6 @@ def test_a_gang_is_tried_again_only_after_something_grew() -> None:
 
 
 def test_a_resting_gang_is_left_out() -> None:
+    """Whoever rests is passed by, whatever its priority."""
     (record,) = choose_batch(gangs(0), BatchLimits())
     assert choose_batch(gangs(0), BatchLimits(), resting={record.uid}) == ()

@@ -116,6 +116,7 @@ def asking(pods: int = 1, **node: Any) -> Gang:
 
 
 def test_what_others_hold_of_a_foreign_driver_is_taken() -> None:
+    """Claims that nobody of us wrote count as well."""
     world = (CLASS, node("a"), node("b"), slice_of("a"), slice_of("b"))
     taken = seen(*world, claim_of("x", "a", "gpu-0", "gpu-1"), claim_of("y", "b"))
     assert placed(taken, asking(2)) == [("b", ["gpu-0"]), ("b", ["gpu-1"])]
@@ -144,6 +145,7 @@ def test_what_others_hold_of_a_foreign_driver_is_taken() -> None:
     ],
 )
 def test_a_node_that_takes_no_pods_is_passed_by(away: Raw) -> None:
+    """Not ready, cordoned or tainted."""
     snapshot = seen(CLASS, away, node("b"), slice_of("a"), slice_of("b"))
     assert [on for on, _ in placed(snapshot, asking(2))] == ["b", "b"]
 

@@ -89,6 +89,7 @@ def bound(name: str, on: str = "a", cpu: str = "2", **metadata: Any) -> Any:
 
 
 def test_a_decided_gang_uses_its_nodes_until_it_is_released() -> None:
+    """From the decision on, before any pod is there."""
     snapshot = apply(world(GANG), placed("a", "a"), sequence=1)
     assert free(snapshot) == {"cpu": 4000, "pods": 8}
     assert free(snapshot, "b") == {"cpu": 8000, "pods": 10}
@@ -116,6 +117,7 @@ def test_the_order_of_messages_does_not_matter() -> None:
 
 
 def test_a_pod_uses_its_node_while_it_runs_there() -> None:
+    """One that is over uses nothing."""
     snapshot = observe_core(world(), bound("p"))
     assert free(snapshot) == {"cpu": 6000, "pods": 9}
     ended = structs.replace(
@@ -129,11 +131,13 @@ def test_a_pod_uses_its_node_while_it_runs_there() -> None:
 
 
 def test_a_pod_without_a_node_uses_none() -> None:
+    """It waits."""
     snapshot = observe_core(world(), pod("p", requests={"cpu": 2}))
     assert free(snapshot) == {"cpu": 8000, "pods": 10}
 
 
 def test_pods_of_a_decided_gang_are_not_counted_beside_it() -> None:
+    """The gang counts for them already."""
     snapshot = apply(world(GANG), placed("a", "b"), sequence=1)
     snapshot = observe_core(snapshot, bound("w-0", **of_gang()))
     assert free(snapshot) == {"cpu": 6000, "pods": 9}
@@ -142,6 +146,7 @@ def test_pods_of_a_decided_gang_are_not_counted_beside_it() -> None:
 
 
 def test_of_a_gang_and_its_pods_whichever_is_more_counts() -> None:
+    """Pods may use more than was decided."""
     snapshot = apply(world(GANG), placed("a", "b"), sequence=1)
     snapshot = observe_core(snapshot, bound("w-0", cpu="5", **of_gang()))
     assert free(snapshot) == {"cpu": 3000, "pods": 9}
@@ -192,6 +197,7 @@ def pin(*nodes: str) -> dict[str, Any]:
 def test_an_unbound_pod_of_a_gang_uses_the_node_it_is_pinned_to(
     change: dict[str, Any], uses: bool
 ) -> None:
+    """It cannot go anywhere else."""
     waiting = pod("p", requests={"cpu": 2}, namespace="team", **of_gang(), **change)
     left = free(observe_core(world(), waiting))
     assert left == {"cpu": 8000 - 2000 * uses, "pods": 10 - uses}
@@ -202,12 +208,14 @@ def test_an_unbound_pod_of_a_gang_uses_the_node_it_is_pinned_to(
 
 
 def test_what_is_used_twice_is_believed_once() -> None:
+    """The same pod again changes nothing."""
     snapshot = observe_core(world(), bound("p"))
     again = observe_core(snapshot, bound("p"))
     assert again.inventory.pages is snapshot.inventory.pages
 
 
 def test_less_left_is_no_growth_and_touches_one_page() -> None:
+    """Nobody is tried again because there is less."""
     before = world()
     after = observe_core(before, bound("p"))
     assert after.growth == before.growth
@@ -216,11 +224,13 @@ def test_less_left_is_no_growth_and_touches_one_page() -> None:
 
 
 def test_an_overbooked_node_has_less_than_nothing() -> None:
+    """And serves nobody who asks for anything."""
     snapshot = observe_core(world(), bound("p", cpu="9"))
     assert free(snapshot) == {"cpu": -1000, "pods": 9}
 
 
 def test_an_agent_says_what_its_node_has_where_no_node_object_does() -> None:
+    """A Node says it better, so it wins."""
     announced = DevicesAnnounced(
         cluster=ClusterName("test"),
         node=NodeName("a"),

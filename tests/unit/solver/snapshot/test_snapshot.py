@@ -80,12 +80,14 @@ def announced(node: str, *pools: object) -> DevicesAnnounced:
 
 
 def test_a_message_applied_twice_changes_nothing() -> None:
+    """The very snapshot comes back."""
     snapshot = snapshot_of({"a": [pool(*devices(2), name="a")]})
     again = apply(snapshot, announced("a", pool(*devices(2), name="a")))
     assert again is snapshot
 
 
 def test_a_changed_node_changes_one_page() -> None:
+    """All other pages are the same objects."""
     nodes = {f"n{i}": [pool(*devices(2), name=f"n{i}")] for i in range(50)}
     before = snapshot_of(nodes)
     after = apply(before, announced("n7", pool(*devices(1), name="n7")))
@@ -94,6 +96,7 @@ def test_a_changed_node_changes_one_page() -> None:
 
 
 def test_an_announcement_replaces_all_that_was_said_before() -> None:
+    """What it does not name is gone."""
     snapshot = snapshot_of({"a": [pool(name="a-0"), pool(name="a-1")]})
     snapshot = apply(snapshot, announced("a", pool(name="a-1")))
     assert part_of(snapshot, "a", "a-0") is None
@@ -101,6 +104,7 @@ def test_an_announcement_replaces_all_that_was_said_before() -> None:
 
 
 def test_a_pool_of_two_agents_is_out_until_one_stops() -> None:
+    """Nobody can say whose devices they are."""
     snapshot = snapshot_of({"a": [pool(name="p")], "b": [pool(name="p")]})
     part = part_of(snapshot, "", "p")
     assert part is not None
@@ -113,6 +117,7 @@ def test_a_pool_of_two_agents_is_out_until_one_stops() -> None:
 
 
 def test_an_agent_comes_before_slices() -> None:
+    """Of two who speak of one pool the agent is nearer."""
     snapshot = observe(Snapshot(), "s", resource_slice(*devices(3), node="a", pool="p"))
     assert len(getattr(part_of(snapshot, "a", "p"), "devices", ())) == 3
     snapshot = apply(snapshot, announced("a", pool(name="p")))
@@ -122,6 +127,7 @@ def test_an_agent_comes_before_slices() -> None:
 
 
 def test_a_pool_keeps_every_slice_of_every_generation_by_name() -> None:
+    """Which of them count depends on the node that looks."""
     new = resource_slice(device("y"), name="s2", node="a", pool="p", generation=2)
     old = resource_slice(device("x"), name="s1", node="a", pool="p", generation=1)
     part = part_of(observe(observe(Snapshot(), "k", new), "l", old), "a", "p")
@@ -131,6 +137,8 @@ def test_a_pool_keeps_every_slice_of_every_generation_by_name() -> None:
 
 
 def test_shares_of_a_device_are_added_up_once_each() -> None:
+    """A decision and its claim hold one share together."""
+
     def holder(name: str, share_id: str) -> ResourceClaim:
         held = result(
             "gpu-0", pool="a", share_id=share_id, consumed_capacity={"m": gibibytes(2)}
@@ -155,6 +163,7 @@ def gibibytes(amount: int) -> Quantity:
 
 
 def test_taken_devices_are_given_back() -> None:
+    """When the claim loses its allocation."""
     name = DeviceID(DriverName(DRIVER), PoolName("a"), DeviceName("gpu-1"))
     nodes = {"a": [pool(*devices(2), name="a")]}
     snapshot = snapshot_of(nodes, taken=[name])
@@ -167,6 +176,7 @@ def test_taken_devices_are_given_back() -> None:
 
 
 def test_a_claim_before_its_pool_still_takes_its_devices() -> None:
+    """In whatever order messages come."""
     name = DeviceID(DriverName(DRIVER), PoolName("a"), DeviceName("gpu-0"))
     snapshot = snapshot_of({}, taken=[name])
     snapshot = apply(snapshot, announced("a", pool(*devices(2), name="a")))
@@ -174,6 +184,7 @@ def test_a_claim_before_its_pool_still_takes_its_devices() -> None:
 
 
 def test_taint_rules_taint_what_they_select() -> None:
+    """And nothing beside it."""
     snapshot = snapshot_of({"a": [pool(*devices(2), name="a")]})
     rule = taint_rule(driver=DRIVER, pool="a", device="gpu-1")
     snapshot = observe(snapshot, "r", rule)
@@ -181,6 +192,7 @@ def test_taint_rules_taint_what_they_select() -> None:
 
 
 def test_health_taints_and_heals() -> None:
+    """A device is tainted as long as its agent says so."""
     name = DeviceID(DriverName(DRIVER), PoolName("a"), DeviceName("gpu-0"))
     nodes = {"a": [pool(*devices(2), name="a")]}
     sick = snapshot_of(nodes, taints={name: taint()})
@@ -193,6 +205,7 @@ def test_health_taints_and_heals() -> None:
 
 
 def test_presence_makes_a_node_unavailable_and_back() -> None:
+    """Its devices stay known meanwhile."""
     snapshot = snapshot_of({"a": [pool(name="a")]}, away=["a"])
     away = snapshot.inventory.pages.get("a", "node/a")
     assert getattr(away, "unavailable", None) == "away"
@@ -230,6 +243,7 @@ def test_a_node_is_gone_with_the_last_that_speaks_of_it() -> None:
     ],
 )
 def test_a_node_says_whether_it_may_be_used(item: Node, why: str) -> None:
+    """Readiness decides; nothing said is no objection."""
     snapshot = snapshot_of({"a": [pool(name="a")]})
     inventory = with_node(snapshot.inventory, NodeName("a"), item)
     part = inventory.pages.get("a", "node/a")

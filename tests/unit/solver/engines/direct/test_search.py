@@ -49,6 +49,7 @@ def test_what_is_left_over_comes_before_nodes_touched() -> None:
 
 
 def test_pods_stay_together_where_nothing_is_expected() -> None:
+    """Then only the nodes touched count."""
     found = decided(
         {"a": 1, "b": 1, "c": 2, "d": 1}, member(member_claim(request()), count=2)
     )
@@ -57,6 +58,7 @@ def test_pods_stay_together_where_nothing_is_expected() -> None:
 
 
 def test_as_few_nodes_as_counting_allows_are_proven_without_a_complete_model() -> None:
+    """The first small model is enough."""
     sizes = {f"n{number:03}": 8 - number % 3 for number in range(200)}
     found = decided(sizes, member(member_claim(request(count=4)), count=1))
     assert later(found) == [TierValue(tier=5, value=1, bound=1)]

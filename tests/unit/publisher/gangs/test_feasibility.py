@@ -1,0 +1,82 @@
+"""A gang whose pods or claims have changed is of no use, and it is said why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contracts.claim import ResourceClaim
+from contracts.names import VOID
+from contracts.workload import Pod
+from publisher.gangs.feasibility import find_fault, pinned_node_of
+from publisher.gangs.patches import narrow_affinity
+from tests import builders
+from tests.builders.plans import context_of, gang_of, record_of, submission_of, view_of
+from tests.builders.pods import real_claim, waiting_pod
+
+A = waiting_pod("a", gang="train", templates=["gpus"])
+B = waiting_pod("b", gang="train", templates=["gpus"])
+
+
+def fault(pods: Iterable[Pod], claims: Iterable[ResourceClaim]) -> str:
+    """Find what speaks against a gang of A and B, of which these are there."""
+    pods = tuple(pods)
+    record = record_of(submission_of((A, B)))
+    context = context_of(view_of(pods, claims), record)
+    return find_fault(context, gang_of(record, *pods), ())
+
+
+def test_nothing_has_changed() -> None:
+    assert fault((A, B), (real_claim("a-gpus"), real_claim("b-gpus"))) == ""
+
+
+def test_a_pod_is_gone() -> None:
+    claims = (real_claim("a-gpus"), real_claim("b-gpus"))
+    assert fault((A,), claims) == "1 of 2 pods are gone"
+    ended = waiting_pod("b", gang="train", templates=["gpus"], phase="Failed")
+    assert fault((A, ended), claims) == "1 of 2 pods are gone"
+
+
+def test_a_pod_was_withdrawn() -> None:
+    marks = {VOID: record_of(submission_of((A, B))).uid}
+    marked = waiting_pod("b", gang="train", templates=["gpus"], annotations=marks)
+    claims = (real_claim("a-gpus"), real_claim("b-gpus"))
+    assert fault((A, marked), claims) == "it was given up"
+
+
+def test_a_claim_is_gone_or_going() -> None:
+    text = f"ResourceClaim {builders.NAMESPACE}/b-gpus is"
+    assert fault((A, B), (real_claim("a-gpus"),)) == f"{text} gone"
+    going = (real_claim("a-gpus"), real_claim("b-gpus", deleting=True))
+    assert fault((A, B), going) == f"{text} being deleted"
+
+
+def test_a_claim_holds_what_nobody_decided() -> None:
+    """What we wrote for the waiting pods ourselves is taken back, and no fault."""
+    held = builders.allocation()
+    free = real_claim("a-gpus")
+    theirs = real_claim("b-gpus", allocated=held, reserved=["other"])
+    assert "was allocated by somebody else" in fault((A, B), (free, theirs))
+    ours = real_claim("b-gpus", allocated=held, reserved=["b"])
+    assert fault((A, B), (free, ours)) == ""
+
+
+def test_a_claim_was_made_anew_with_another_spec() -> None:
+    spec = builders.claim_spec(builders.request("gpu", count=2))
+    again = real_claim("b-gpus", spec=spec)
+    assert "asks for something else" in fault((A, B), (real_claim("a-gpus"), again))
+
+
+def test_a_claim_that_had_its_devices_has_lost_them() -> None:
+    """It was not submitted, so nobody decides it: its pods cannot run."""
+    more = waiting_pod("b", gang="train", templates=["gpus"], shared={"nic": "nic"})
+    claims = (real_claim("a-gpus"), real_claim("b-gpus"), real_claim("nic"))
+    assert "holds nothing any more" in fault((A, more), claims)
+    held = real_claim("nic", allocated=builders.allocation(), reserved=["b"])
+    assert fault((A, more), (*claims[:2], held)) == ""
+
+
+def test_a_pin_is_read_where_it_can_be() -> None:
+    selector = builders.node_name_selector("node-7")
+    pinned = waiting_pod("a", affinity=narrow_affinity({}, selector))
+    assert pinned_node_of(pinned) == "node-7"
+    assert pinned_node_of(A) == ""

@@ -1,0 +1,88 @@
+"""What is put right beside all gangs: finalizers, endless loops, orphans."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from contracts.claim import ResourceClaim
+from contracts.meta import OwnerReference
+from contracts.workload import Pod
+from publisher.gangs.context import GroupPlan
+from publisher.gangs.patches import Purpose
+from publisher.gangs.plan_repairs import FINISHED, HELD_TWICE, plan_repairs, plan_sweep
+from publisher.gangs.view import ENDLESS, View
+from tests import builders
+from tests.builders.plans import view_of
+from tests.builders.pods import real_claim, waiting_pod
+
+HELD = builders.allocation()
+
+
+def runner(name: str, phase: str = "Running", claim: str = "one") -> Pod:
+    return waiting_pod(
+        name, shared={"gpus": claim}, opened_by="g", node=builders.NODE, phase=phase
+    )
+
+
+def repaired(view: View, *pods: Pod) -> GroupPlan:
+    plan = GroupPlan()
+    plan_repairs(pods, view, plan)
+    return plan
+
+
+def without_finalizer(claim: ResourceClaim) -> ResourceClaim:
+    return replace(claim, metadata=replace(claim.metadata, finalizers=()))
+
+
+def test_a_claim_in_use_gets_its_finalizer_back() -> None:
+    pod = runner("a")
+    claim = without_finalizer(real_claim("one", allocated=HELD, reserved=["a"]))
+    (patch,) = repaired(view_of([pod], [claim]), pod).patches
+    assert (patch.purpose, patch.name) == (Purpose.PREPARE, "one")
+    free = without_finalizer(real_claim("one"))
+    assert not repaired(view_of([pod], [free]), pod).patches
+
+
+def test_a_device_of_two_claims_is_told() -> None:
+    pod = runner("a")
+    claims = [
+        real_claim(name, allocated=HELD, reserved=["a"]) for name in ("one", "two")
+    ]
+    (report,) = repaired(view_of([pod], claims), pod).reports
+    assert report.reason == HELD_TWICE
+    assert report.message.endswith(f"to ResourceClaim {builders.NAMESPACE}/two as well")
+    assert not repaired(view_of([pod], claims[:1]), pod).reports
+
+
+def test_a_pod_that_makes_the_controller_write_without_end_goes_or_is_told() -> None:
+    """Its owner must have counted it: a Job does, and a person may not."""
+    ended = runner("a", "Succeeded")
+    view = view_of([ended, runner("b")])
+    versions = [
+        real_claim("one", allocated=HELD, reserved=users, version=number)
+        for number in range(1, ENDLESS + 2)
+        for users in (["b"] if number % 2 else ["a", "b"],)
+    ]
+    for claim in versions:
+        view.apply_claim(f"{builders.NAMESPACE}/one", claim)
+    plan = repaired(view, ended)
+    assert [report.reason for report in plan.reports] == [FINISHED]
+    assert not plan.removals
+    job = OwnerReference(
+        api_version="batch/v1", kind="Job", name="j", uid="j", controller=True
+    )
+    of_job = replace(ended, metadata=replace(ended.metadata, owner_references=(job,)))
+    assert repaired(view, of_job).removals == [of_job]
+
+
+def test_only_what_we_allocated_for_nobody_is_freed() -> None:
+    pod = runner("a", claim="used")
+    claims = [
+        real_claim("orphan", allocated=HELD),
+        real_claim("used", allocated=HELD),
+        real_claim("reserved", allocated=HELD, reserved=["other"]),
+        real_claim("theirs", allocated=HELD, managed=False),
+        real_claim("free"),
+    ]
+    freed = [patch.name for patch in plan_sweep(view_of([pod], claims))]
+    assert freed == ["orphan"]

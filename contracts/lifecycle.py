@@ -115,11 +115,11 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         )
 
     def _outweighs(self, message: CommandMessage, sequence: int) -> bool:
-        """Whether the command that is known counts, and not this one."""
+        """Whether the command that is kept counts, and not this one."""
         if self.command is None:
             return False
-        known = (not is_by_publisher(self.command), self.command_sequence)
-        return known > (not is_by_publisher(message), sequence)
+        kept = (not is_by_publisher(self.command), self.command_sequence)
+        return kept > (not is_by_publisher(message), sequence)
 
     # --- where it is ----------------------------------------------------------------
 

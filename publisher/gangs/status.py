@@ -60,22 +60,22 @@ class Note(Struct, frozen=True, kw_only=True):
 
 def make_gang_status(
     gang: Gang,
-    told: Sequence[StatusReport],
+    reports: Sequence[StatusReport],
     pods: Sequence[Pod],
-    known: Mapping[str, Any],
+    present: Mapping[str, Any],
     now: str,
 ) -> dict[str, Any]:
-    """Give the status of a Gang object; `known` is the one that it has.
+    """Make the status of a Gang object; `present` is the one that it has.
 
     `now` is RFC 3339, whole seconds, UTC.
     """
-    chief = _chief(told, pods)
+    chief = _choose_chief(reports, pods)
     size = sum(member.count for member in gang.spec.members)
     opened = sum(not is_gated(pod) and _counts(pod) for pod in pods)
-    lost = next((t for t in told if t.reason == PLACEMENT_LOST), None)
+    lost = next((r for r in reports if r.reason == PLACEMENT_LOST), None)
     allocated = chief.phase in _ALLOCATED_IN and lost is None
     conditions = [_condition(ALLOCATED, allocated, chief)]
-    if lost is not None or _condition_of(known, PLACEMENT_LOST):
+    if lost is not None or _condition_of(present, PLACEMENT_LOST):
         conditions.append(_condition(PLACEMENT_LOST, lost is not None, lost or chief))
     generation = gang.metadata.generation
     status: dict[str, Any] = {
@@ -85,8 +85,8 @@ def make_gang_status(
         "message": chief.message,
         "observedGeneration": generation,
         "conditions": [
-            _dated(item | {"observedGeneration": generation}, known, now)
-            for item in conditions
+            _date(condition | {"observedGeneration": generation}, present, now)
+            for condition in conditions
         ],
     }
     if chief.decision is not None:
@@ -95,29 +95,29 @@ def make_gang_status(
     return status
 
 
-def is_past(pods: Sequence[Pod], known: Mapping[str, Any]) -> bool:
+def is_past(pods: Sequence[Pod], present: Mapping[str, Any]) -> bool:
     """Whether a Gang object has had its pods, and keeps the status that it has."""
-    return not pods and known.get("phase") == GangPhase.COMPLETED
+    return not pods and present.get("phase") == GangPhase.COMPLETED
 
 
-def list_notes(told: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
-    """Say what to tell: every pod why it waits, the Gang what became of it."""
-    for item in told:
-        if gang is not None and item.phase == GangPhase.RUNNING and item.decision:
-            yield _allocated(gang, item.decision)
-        if not item.reason:
+def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
+    """List what to tell: every pod why it waits, the Gang what became of it."""
+    for report in reports:
+        if gang is not None and report.phase == GangPhase.RUNNING and report.decision:
+            yield _note_allocation(gang, report.decision)
+        if not report.reason:
             continue
-        text = f"{item.message} (waits at scheduling gate {GATE})"
-        for pod in item.pods:
-            said = text if is_gated(pod) else item.message
-            yield _note("Pod", pod.metadata, item, said)
+        at_gate = f"{report.message} (waits at scheduling gate {GATE})"
+        for pod in report.pods:
+            message = at_gate if is_gated(pod) else report.message
+            yield _note("Pod", pod.metadata, report, message)
         if gang is not None:
-            yield _note(GANG, gang.metadata, item, item.message)
+            yield _note(GANG, gang.metadata, report, report.message)
 
 
-def _allocated(gang: Gang, decision: GangAllocated) -> Note:
+def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
     """Say where pods of a gang went, and which solve to replay."""
-    pods, nodes = len(decision.members), {item.node for item in decision.members}
+    pods, nodes = len(decision.members), {m.node for m in decision.members}
     return Note(
         kind=GANG,
         about=gang.metadata,
@@ -129,9 +129,9 @@ def _allocated(gang: Gang, decision: GangAllocated) -> Note:
     )
 
 
-def _chief(told: Sequence[StatusReport], pods: Sequence[Pod]) -> StatusReport:
-    if told:
-        return min(told, key=lambda t: (_ORDER.index(t.phase), not t.reason))
+def _choose_chief(reports: Sequence[StatusReport], pods: Sequence[Pod]) -> StatusReport:
+    if reports:
+        return min(reports, key=lambda r: (_ORDER.index(r.phase), not r.reason))
     if pods and all(is_over(pod) for pod in pods):
         return StatusReport(phase=GangPhase.COMPLETED)
     if any(not is_gated(pod) and not is_over(pod) for pod in pods):
@@ -145,36 +145,38 @@ def _counts(pod: Pod) -> bool:
     return meta.deletion_timestamp is None and phase != "Failed"
 
 
-def _condition(kind: str, holds: bool, told: StatusReport) -> dict[str, Any]:
+def _condition(kind: str, holds: bool, report: StatusReport) -> dict[str, Any]:
     return {
         "type": kind,
         "status": "True" if holds else "False",
-        "reason": told.reason or str(told.phase),
-        "message": told.message,
+        "reason": report.reason or str(report.phase),
+        "message": report.message,
     }
 
 
-def _condition_of(known: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
-    found: Iterable[Mapping[str, Any]] = known.get("conditions") or ()
-    return next((item for item in found if item.get("type") == kind), None)
+def _condition_of(present: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+    conditions: Iterable[Mapping[str, Any]] = present.get("conditions") or ()
+    return next((c for c in conditions if c.get("type") == kind), None)
 
 
-def _dated(
-    condition: dict[str, Any], known: Mapping[str, Any], now: str
+def _date(
+    condition: dict[str, Any], present: Mapping[str, Any], now: str
 ) -> dict[str, Any]:
-    before = _condition_of(known, condition["type"])
-    same = before is not None and before.get("status") == condition["status"]
-    since = before.get("lastTransitionTime") if same and before is not None else None
+    last = _condition_of(present, condition["type"])
+    is_same = last is not None and last.get("status") == condition["status"]
+    since = last.get("lastTransitionTime") if is_same and last is not None else None
     return {**condition, "lastTransitionTime": since or now}
 
 
-def _note(kind: str, about: ObjectMeta, told: StatusReport, message: str) -> Note:
-    alarming = told.phase == GangPhase.REJECTED or told.reason in _ALARMING
+def _note(kind: str, about: ObjectMeta, report: StatusReport, message: str) -> Note:
+    alarming = report.phase == GangPhase.REJECTED or report.reason in _ALARMING
     return Note(
         kind=kind,
         about=about,
         type="Warning" if alarming else "Normal",
-        reason=told.reason if kind == GANG else f"Gang{told.reason.removeprefix(GANG)}",
+        reason=report.reason
+        if kind == GANG
+        else f"Gang{report.reason.removeprefix(GANG)}",
         message=message[:_MESSAGE],
-        lasting=told.reason in _FLEETING,
+        lasting=report.reason in _FLEETING,
     )

@@ -317,8 +317,8 @@ def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Sn
 def _with_pod(snapshot: Snapshot, key: str, pod: Pod | None) -> Snapshot:
     """Follow a pod: once its node is settled, less of it is left for others."""
     pods = snapshot.pod_nodes
-    known, uses = pods.get(key), uses_of_pod(pod)
-    before = () if known is None else (known,)
+    last_node, uses = pods.get(key), uses_of_pod(pod)
+    before = () if last_node is None else (last_node,)
     inventory = with_node_uses(snapshot.inventory, f"pod/{key}", before, uses)
     pods = pods.without(key)
     for node in uses:

@@ -93,22 +93,22 @@ class Game:
             return
         key, pod = pods[one % len(pods)]
         made = _generated(pod)
-        for item in _claims(pod):
-            if self._is_missing(pod, item):
-                name = f"{pod['metadata']['name']}-{item['name']}-{self._made}"
+        for claim in _claims(pod):
+            if self._is_missing(pod, claim):
+                name = f"{pod['metadata']['name']}-{claim['name']}-{self._made}"
                 self._make_claim(name, owner=uid_of(pod))
-                made[item["name"]] = name
+                made[claim["name"]] = name
         statuses = [
             {"name": name, "resourceClaimName": claim} for name, claim in made.items()
         ]
         body = {"status": {"resourceClaimStatuses": statuses}}
         self.world.change("Pod", key, body)
 
-    def _is_missing(self, pod: Json, item: Json) -> bool:
+    def _is_missing(self, pod: Json, claim: Json) -> bool:
         """Whether a claim of a pod is to be made, for the first time or again."""
-        name = _generated(pod).get(item["name"])
+        name = _generated(pod).get(claim["name"])
         made = name and self.world.get("ResourceClaim", f"{NS}/{name}") is not None
-        return "resourceClaimTemplateName" in item and not made
+        return "resourceClaimTemplateName" in claim and not made
 
     def _make_claim(self, name: str, owner: str = "", held: Json | None = None) -> None:
         self._made += 1
@@ -205,9 +205,9 @@ class Game:
 
     def cancel(self, one: int, two: int) -> None:
         """Let somebody give a gang up."""
-        known = [message for _, message in self.bus.streams["SUBMIT"]]
-        if known:
-            uid = known[one % len(known)].uid
+        submitted = [message for _, message in self.bus.streams["SUBMIT"]]
+        if submitted:
+            uid = submitted[one % len(submitted)].uid
             kind = ReleaseGang if two % 3 == 0 else CancelGang
             self.bus.publish(kind(cluster=CLUSTER, namespace=Namespace(NS), uid=uid))
 
@@ -232,8 +232,8 @@ class Game:
             count=len(slots) + (two % 5 == 1),
         )
         self._made += 1
-        known = self.world.get("Gang", key)
-        uid = f"gang-{self._made}" if known is None else uid_of(known)
+        there = self.world.get("Gang", key)
+        uid = f"gang-{self._made}" if there is None else uid_of(there)
         recovery = "Recreate" if one % 4 == 3 else "Report"
         gang = builders.gang(
             member, name=name, uid=uid, hold=two % 5 == 2, recovery=recovery
@@ -393,5 +393,5 @@ def _claims(pod: Json) -> list[Json]:
 
 
 def _generated(pod: Json) -> dict[str, str]:
-    items = pod["status"].get("resourceClaimStatuses") or ()
-    return {item["name"]: item["resourceClaimName"] for item in items}
+    statuses = pod["status"].get("resourceClaimStatuses") or ()
+    return {status["name"]: status["resourceClaimName"] for status in statuses}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from contracts.codec import to_builtins
 from contracts.ids import GangUID
-from contracts.lifecycle import is_by_publisher
+from contracts.lifecycle import LifecycleMessage, is_by_publisher
 from contracts.messages import (
     AllocationWritten,
     CancelGang,
@@ -23,7 +23,7 @@ from contracts.names import ATTEMPT, GANG_UID, INDEX, VOID
 from contracts.pods.node_affinity import read_pinned_node
 from publisher.gangs.patches import Purpose
 from tests import builders
-from tests.simulation.players import Bus, Said, Solver
+from tests.simulation.players import Bus, Solver
 from tests.simulation.publisher import Publisher
 from tests.simulation.world import (
     THEIRS,
@@ -113,13 +113,13 @@ class Laws:
         assert held, f"{key} holds nothing"
         if decided is not None:
             assert held == devices_of({"status": {"allocation": decided}}), key
-        users = {item["uid"] for item in claim["status"].get("reservedFor") or ()}
+        users = {user["uid"] for user in claim["status"].get("reservedFor") or ()}
         assert uid_of(pod) in users, f"{key} is not reserved for its pod"
 
     def _device_is_mine(self, key: str, claim: Json) -> None:
-        for other, found in self._world.all("ResourceClaim"):
+        for other, other_claim in self._world.all("ResourceClaim"):
             if other != key and not self._is_news(other):
-                assert not devices_of(claim) & devices_of(found), (
+                assert not devices_of(claim) & devices_of(other_claim), (
                     f"{other} holds it too"
                 )
 
@@ -184,7 +184,9 @@ class Laws:
             waits = is_gated(pod) and not is_over(pod)
             assert not waits or uid in _void(pod), "a gate was not opened"
 
-    def _nobody_gave_it_up(self, uid: GangUID, before: list[tuple[int, Said]]) -> None:
+    def _nobody_gave_it_up(
+        self, uid: GangUID, before: list[tuple[int, LifecycleMessage]]
+    ) -> None:
         """Pods of a gang that others gave up are left alone while all of them wait."""
         asked = {uid_of(pod) for pod in self._named(uid)}
         for _, message in before:
@@ -270,7 +272,7 @@ class Laws:
             claim = self._world.get("ResourceClaim", name)
             if claim is None or not devices_of(claim) or name in self._world.damaged:
                 continue
-            users = {item["uid"] for item in claim["status"].get("reservedFor") or ()}
+            users = {user["uid"] for user in claim["status"].get("reservedFor") or ()}
             assert users - {uid_of(pod)}, f"{name} still holds devices for {key}"
 
     def check_nothing_left(self, publisher: Publisher) -> None:
@@ -282,8 +284,8 @@ class Laws:
         assert list(publisher.view.groups()) == []
 
 
-def _notes(item: Json) -> dict[str, str]:
-    return dict(item["metadata"].get("annotations") or {})
+def _notes(raw: Json) -> dict[str, str]:
+    return dict(raw["metadata"].get("annotations") or {})
 
 
 def _void(pod: Json) -> list[str]:
@@ -292,5 +294,5 @@ def _void(pod: Json) -> list[str]:
 
 
 def _made(pod: Json) -> dict[str, str]:
-    items = pod["status"].get("resourceClaimStatuses") or ()
-    return {item["name"]: item["resourceClaimName"] for item in items}
+    statuses = pod["status"].get("resourceClaimStatuses") or ()
+    return {status["name"]: status["resourceClaimName"] for status in statuses}

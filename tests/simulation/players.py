@@ -37,7 +37,6 @@ from tests import builders
 from tests.simulation.world import World, devices_of
 
 CLUSTER = ClusterName("east")
-Said = LifecycleMessage
 STREAMS = ("SUBMIT", "CMD", "DEC", "CONF")
 
 
@@ -45,15 +44,17 @@ class Bus:
     """Four streams; SUBMIT takes one message a gang, CONF only the next one."""
 
     def __init__(self) -> None:
-        self.streams: dict[str, list[tuple[int, Said]]] = {s: [] for s in STREAMS}
+        self.streams: dict[str, list[tuple[int, LifecycleMessage]]] = {
+            s: [] for s in STREAMS
+        }
         self.last: dict[GangUID, int] = {}
         """The sequence of the last confirmation of each gang."""
 
-    def publish(self, message: Said, expected: int | None = None) -> int:
+    def publish(self, message: LifecycleMessage, expected: int | None = None) -> int:
         """Store a message; 0: it was refused."""
         stream = self.streams[stream_of(message)]
         taken = isinstance(message, SubmitGang) and any(
-            known.uid == message.uid for _, known in stream
+            other.uid == message.uid for _, other in stream
         )
         if taken or expected not in (None, self.last.get(message.uid, 0)):
             return 0
@@ -64,12 +65,12 @@ class Bus:
         return sequence
 
     def commands(self, uid: GangUID) -> list[CommandMessage]:
-        """Give the commands about a gang, in their order."""
-        found = (message for _, message in self.streams["CMD"] if message.uid == uid)
-        return [item for item in found if isinstance(item, CommandMessage)]
+        """Return the commands about a gang, in their order."""
+        about = (message for _, message in self.streams["CMD"] if message.uid == uid)
+        return [message for message in about if isinstance(message, CommandMessage)]
 
 
-def stream_of(message: Said) -> str:
+def stream_of(message: LifecycleMessage) -> str:
     """Name the stream of a message."""
     if isinstance(message, SubmitGang):
         return "SUBMIT"
@@ -105,7 +106,7 @@ class Solver:
         return False
 
     def say(self, message: DecisionMessage) -> None:
-        """Publish a decision and believe it."""
+        """Publish a decision and apply it."""
         self._bus.publish(message)
         if isinstance(message, GangAllocated):
             self.allocated[message.uid, message.attempt] = message
@@ -145,15 +146,15 @@ class Solver:
     def _hear(self) -> None:
         for stream in STREAMS:
             for sequence, message in self._bus.streams[stream][self._heard[stream] :]:
-                self._believe(message, sequence)
+                self._apply(message, sequence)
             self._heard[stream] = len(self._bus.streams[stream])
 
-    def _believe(self, message: Said, sequence: int) -> None:
+    def _apply(self, message: LifecycleMessage, sequence: int) -> None:
         record = self.records.get(message.uid) or GangRecord.of(message)
         self.records[message.uid] = record.apply(message, sequence)
 
     def free(self) -> dict[str, list[str]]:
-        """Give the devices that nothing holds, by node."""
+        """Return the devices that nothing holds, by node."""
         taken: set[tuple[str, str]] = set()
         for _, claim in self._world.all("ResourceClaim"):
             taken |= devices_of(claim)
@@ -162,7 +163,7 @@ class Solver:
             for member in decision.members if decision is not None else ():
                 for given in member.claims:
                     results = given.allocation.devices.results
-                    taken |= {(str(item.pool), str(item.device)) for item in results}
+                    taken |= {(str(r.pool), str(r.device)) for r in results}
         return {
             node: [name for name in names if (node, name) not in taken]
             for node, names in self._devices.items()
@@ -171,14 +172,14 @@ class Solver:
 
     def _place(self, submission: SubmitGang) -> tuple[MemberAllocated, ...] | None:
         free = self.free()
-        found: list[MemberAllocated] = []
+        allocated: list[MemberAllocated] = []
         for member in submission.gang.spec.members:
             for index in range(member.count):
                 node = _node_for(member, free)
                 if node is None:
                     return None
-                found.append(_allocated(member, index, node, free[node]))
-        return tuple(found)
+                allocated.append(_allocate(member, index, node, free[node]))
+        return tuple(allocated)
 
 
 def _node_for(member: Member, free: Mapping[str, list[str]]) -> str | None:
@@ -189,7 +190,7 @@ def _node_for(member: Member, free: Mapping[str, list[str]]) -> str | None:
     return None
 
 
-def _allocated(
+def _allocate(
     member: Member, index: int, node: str, free: list[str]
 ) -> MemberAllocated:
     claims = []

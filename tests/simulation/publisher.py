@@ -35,7 +35,7 @@ NOW = "2026-11-20T12:00:00Z"
 class Round(Struct):
     """What a publisher has planned for a group and not carried out yet."""
 
-    situation: PlanContext
+    context: PlanContext
     patches: list[Patch]
     messages: list[PublisherMessage]
     heard: int
@@ -63,7 +63,7 @@ class Publisher:
         self._touched: dict[GroupKey, None] = {}
         self._heard = dict.fromkeys(STREAMS, 0)
         for kind, key in sorted(self._world.objects):
-            self._believe(kind, key, self._world.values[kind, key], "")
+            self._apply(kind, key, self._world.values[kind, key], "")
         self.heard = len(self._world.changes)
         for stream in STREAMS:
             self.hear_bus(stream, len(self._bus.streams[stream]))
@@ -80,7 +80,7 @@ class Publisher:
     def hear_api(self, count: int) -> None:
         """Hear of the next changes."""
         for change in self._world.changes[self.heard : self.heard + count]:
-            self.touch(self._believe(change.kind, change.key, change.value, change.uid))
+            self.touch(self._apply(change.kind, change.key, change.value, change.uid))
         self.heard = min(self.heard + count, len(self._world.changes))
 
     def hear_bus(self, stream: str, count: int) -> None:
@@ -95,9 +95,7 @@ class Publisher:
         """Look at these groups, soon."""
         self._touched |= dict.fromkeys(groups)
 
-    def _believe(
-        self, kind: str, key: str, value: Any, uid: str
-    ) -> frozenset[GroupKey]:
+    def _apply(self, kind: str, key: str, value: Any, uid: str) -> frozenset[GroupKey]:
         if kind == "Node":
             return self.view.apply_node(key, is_there=value is not None)
         if kind == "Pod":
@@ -128,15 +126,15 @@ class Publisher:
         if self.informed:
             for stream in STREAMS:
                 self.hear_bus(stream, len(self._bus.streams[stream]))
-        situation = self._situation(group)
-        plan = plan_gang(situation)
+        context = self._context(group)
+        plan = plan_gang(context)
         self.records.forget(plan.forget)
-        self.told = plan.reports
+        self.reports = plan.reports
         for pod in plan.removals:
             self._remove(pod)
         if plan.patches or plan.messages:
             messages = [] if plan.patches else plan.messages
-            self.rounds[group] = Round(situation, plan.patches, messages, self.heard)
+            self.rounds[group] = Round(context, plan.patches, messages, self.heard)
         return group
 
     def carry_out(self, group: GroupKey) -> None:
@@ -146,12 +144,12 @@ class Publisher:
             self._world.planned = planned.heard
             self._write(planned.patches.pop(0))
         elif planned.messages:
-            self._say(planned.messages.pop(0), planned.situation)
+            self._say(planned.messages.pop(0), planned.context)
         if not planned.patches and not planned.messages:
             del self.rounds[group]
             self.touch((group,))
 
-    def _situation(self, group: GroupKey) -> PlanContext:
+    def _context(self, group: GroupKey) -> PlanContext:
         return PlanContext(
             cluster=CLUSTER,
             group=group,
@@ -165,18 +163,18 @@ class Publisher:
 
     def tell_all(self) -> dict[str, tuple[StatusReport, DecisionMessage | None]]:
         """Say of each pod why it waits, and what was last decided of it."""
-        found: dict[str, tuple[StatusReport, DecisionMessage | None]] = {}
+        reports: dict[str, tuple[StatusReport, DecisionMessage | None]] = {}
         for group in {*self.view.groups(), *self.records.groups()}:
-            known = sorted(self.records.of_group(group), key=lambda s: s.age)
-            for told in plan_gang(self._situation(group)).reports:
-                for pod in told.pods:
+            records = sorted(self.records.of_group(group), key=lambda r: r.age)
+            for report in plan_gang(self._context(group)).reports:
+                for pod in report.pods:
                     uid = pod.metadata.uid
-                    said = [s.decision for s in known if uid in s.pods or not s.pods]
-                    waits = [item for item in said if isinstance(item, GangPending)]
-                    held = [item for item in said if isinstance(item, GangAllocated)]
+                    said = [r.decision for r in records if uid in r.pods or not r.pods]
+                    waits = [d for d in said if isinstance(d, GangPending)]
+                    held = [d for d in said if isinstance(d, GangAllocated)]
                     last = (waits or held or said or [None])[-1]
-                    found[uid] = told, told.decision or last
-        return found
+                    reports[uid] = report, report.decision or last
+        return reports
 
     def _write(self, patch: Patch) -> None:
         try:
@@ -184,13 +182,13 @@ class Publisher:
         except Refused as refused:
             if refused.why == "invalid" and patch.gang:
                 self._refused[GangUID(patch.gang), patch.attempt] = str(refused)
-        found = self._world.values.get((patch.kind, patch.key))
-        self._believe(patch.kind, patch.key, found, patch.uid)
+        answer = self._world.values.get((patch.kind, patch.key))
+        self._apply(patch.kind, patch.key, answer, patch.uid)
 
     def _remove(self, pod: Pod) -> None:
         key = f"{pod.metadata.namespace}/{pod.metadata.name}"
-        known = self._world.get("Pod", key)
-        if known is not None and known["metadata"]["uid"] == pod.metadata.uid:
+        there = self._world.get("Pod", key)
+        if there is not None and there["metadata"]["uid"] == pod.metadata.uid:
             self._world.terminate_pod(key)
 
     def _refuse_or_take(self, patch: Patch) -> None:
@@ -199,16 +197,20 @@ class Publisher:
             raise Refused("invalid", "as the test wants it")
         self._world.patch(patch)
 
-    def _say(self, message: PublisherMessage, situation: PlanContext) -> None:
+    def _say(self, message: PublisherMessage, context: PlanContext) -> None:
         expected = None
         if isinstance(message, ConfirmationMessage):
-            known = (s for s in situation.records if s.uid == message.uid)
-            expected = next((s.confirmation_sequence for s in known), 0)
+            confirmed = (
+                record.confirmation_sequence
+                for record in context.records
+                if record.uid == message.uid
+            )
+            expected = next(confirmed, 0)
         sequence = self._bus.publish(message, expected)
         if sequence or not isinstance(message, ConfirmationMessage):
             self.records.apply(message, sequence)
             return
         stream = self._bus.streams["CONF"]
         last = self._bus.last.get(message.uid, 0)
-        found: Any = stream[last - 1][1] if last else None
-        self.records.correct(message.uid, found, last)
+        confirmation: Any = stream[last - 1][1] if last else None
+        self.records.correct(message.uid, confirmation, last)

@@ -80,16 +80,16 @@ class World:
 
     def all(self, kind: str) -> Iterator[tuple[str, Json]]:
         """Go through the objects of a kind, by key."""
-        found = sorted(key for known, key in self.objects if known == kind)
-        return ((key, self.objects[kind, key]) for key in found)
+        keys = sorted(key for its_kind, key in self.objects if its_kind == kind)
+        return ((key, self.objects[kind, key]) for key in keys)
 
-    def put(self, kind: str, key: str, item: Json) -> Json:
+    def put(self, kind: str, key: str, raw: Json) -> Json:
         """Store a new version of an object."""
         self._version += 1
         if (kind, key) not in self.objects:
             self.made[kind, key] = len(self.changes) + 1
         version = {"resourceVersion": str(self._version)}
-        stored = {**item, "kind": kind, "metadata": {**item["metadata"], **version}}
+        stored = {**raw, "kind": kind, "metadata": {**raw["metadata"], **version}}
         self.objects[kind, key] = stored
         self.values[kind, key] = decode_object(stored).value
         uid = str(stored["metadata"]["uid"])
@@ -104,7 +104,7 @@ class World:
 
     def change(self, kind: str, key: str, body: Json) -> Json:
         """Change an object without preconditions, as its owner does."""
-        return self.put(kind, key, merged(self.objects[kind, key], body))
+        return self.put(kind, key, merge_patch(self.objects[kind, key], body))
 
     # --- writes of publishers -------------------------------------------------------
 
@@ -117,7 +117,7 @@ class World:
         for field in ("uid", "resourceVersion"):
             if wanted[field] != meta[field]:
                 raise Refused("conflict", f"{patch.key}: {field}")
-        after = merged(before, patch.body)
+        after = merge_patch(before, patch.body)
         if patch.subresource == "status":
             after = {**before, "status": after["status"]}
         elif "status" in before:
@@ -177,7 +177,7 @@ class World:
     def _control_claim(self, key: str, claim: Json) -> None:
         meta, status = claim["metadata"], claim.get("status") or {}
         reserved = status.get("reservedFor") or []
-        kept = [item for item in reserved if self._may_keep(key, item)]
+        kept = [user for user in reserved if self._may_keep(key, user)]
         managed = FINALIZER in (meta.get("finalizers") or ())
         if kept != reserved:
             body: Json = {"reservedFor": kept or None}
@@ -228,9 +228,9 @@ class World:
         user = {"resource": "pods", "name": pod["metadata"]["name"]}
         user["uid"] = pod["metadata"]["uid"]
         for name, claim in claims.items():
-            known = (claim or {})["status"].get("reservedFor") or []
-            if user["uid"] not in {item["uid"] for item in known}:
-                body = {"status": {"reservedFor": [*known, user]}}
+            users = (claim or {})["status"].get("reservedFor") or []
+            if user["uid"] not in {other["uid"] for other in users}:
+                body = {"status": {"reservedFor": [*users, user]}}
                 self.change("ResourceClaim", name, body)
         self.change("Pod", key, {"spec": {"nodeName": node}})
 
@@ -245,29 +245,29 @@ class World:
         self.change("ResourceClaim", key, body)
 
 
-def merged(target: Any, patch: Any) -> Any:
+def merge_patch(target: Any, patch: Any) -> Any:
     """Apply a merge patch (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
-    found = dict(target) if isinstance(target, dict) else {}
+    result = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
         if value is None:
-            found.pop(name, None)
+            result.pop(name, None)
         else:
-            found[name] = merged(found.get(name), value)
-    return found
+            result[name] = merge_patch(result.get(name), value)
+    return result
 
 
 def claims_of(key: str, pod: Json) -> list[str]:
     """Name the claims of a pod that are made, by `namespace/name`."""
     namespace = key.partition("/")[0]
-    items = pod["status"].get("resourceClaimStatuses") or ()
-    made = {item["name"]: item.get("resourceClaimName") for item in items}
-    found = []
-    for item in pod["spec"].get("resourceClaims") or ():
-        name = item.get("resourceClaimName") or made.get(item["name"])
-        found.append(f"{namespace}/{name}")
-    return found
+    statuses = pod["status"].get("resourceClaimStatuses") or ()
+    made = {status["name"]: status.get("resourceClaimName") for status in statuses}
+    keys = []
+    for claim in pod["spec"].get("resourceClaims") or ():
+        name = claim.get("resourceClaimName") or made.get(claim["name"])
+        keys.append(f"{namespace}/{name}")
+    return keys
 
 
 def nodes_of(allocation: Json) -> set[str]:
@@ -277,10 +277,10 @@ def nodes_of(allocation: Json) -> set[str]:
 
 
 def devices_of(claim: Json) -> set[tuple[str, str]]:
-    """Give the pool and name of each device that a claim holds."""
+    """Return the pool and name of each device that a claim holds."""
     held = (claim.get("status") or {}).get("allocation") or {}
     results = (held.get("devices") or {}).get("results") or ()
-    return {(item["pool"], item["device"]) for item in results}
+    return {(result["pool"], result["device"]) for result in results}
 
 
 def is_gated(pod: Json) -> bool:
@@ -300,9 +300,9 @@ def is_theirs(claim: Json) -> bool:
     return f"-{THEIRS}" in claim["metadata"]["name"]
 
 
-def uid_of(item: Json) -> str:
+def uid_of(raw: Json) -> str:
     """Give the uid of an object."""
-    return str(item["metadata"]["uid"])
+    return str(raw["metadata"]["uid"])
 
 
 def is_opening(written: Written) -> bool:
@@ -325,8 +325,8 @@ def _validate(before: Json, after: Json) -> None:
         raise Refused("invalid", "status.reservedFor: may not be specified")
     if len(reserved) > MOST_RESERVED:
         raise Refused("invalid", "status.reservedFor: Too many")
-    known = set(before["metadata"].get("finalizers") or ())
-    added = set(after["metadata"].get("finalizers") or ()) - known
+    old_finalizers = set(before["metadata"].get("finalizers") or ())
+    added = set(after["metadata"].get("finalizers") or ()) - old_finalizers
     if before["metadata"].get("deletionTimestamp") and added:
         raise Refused("invalid", "metadata.finalizers: no new finalizers")
 

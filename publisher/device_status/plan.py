@@ -40,13 +40,15 @@ def plan_device_status(
     status = claim.status
     if status is None or status.allocation is None:
         return None
-    there = {_key(entry): entry for entry in status.devices if isinstance(entry, dict)}
+    entries_by_key = {
+        _key(entry): entry for entry in status.devices if isinstance(entry, dict)
+    }
     ours: dict[tuple[Any, ...], Entry] = {}
     news = False
     for result in status.allocation.devices.results:
         identity = _identity(result)
         key = _key(identity)
-        old = _condition_of(there.get(key))
+        old = _condition_of(entries_by_key.get(key))
         new = _build_condition(result, unhealthy_of, old, now)
         if new is not None:
             news = news or new != old

@@ -44,12 +44,12 @@ def plan_claims(
     `observed` holds at least the gang's claims and those of the decided names. Nothing
     decided: whatever the gang has is given up.
     """
-    there = {key_of(claim): claim for claim in observed}
+    claims_by_key = {key_of(claim): claim for claim in observed}
     steps: list[Step[ResourceClaim]] = []
     refusals: list[str] = []
     # First every claim that was decided; one refusal stops the whole gang.
     for claim in decided:
-        step = _step(claim, there.pop(key_of(claim), None), gang)
+        step = _step(claim, claims_by_key.pop(key_of(claim), None), gang)
         if isinstance(step, str):
             refusals.append(step)
         elif step is not None:
@@ -57,22 +57,28 @@ def plan_claims(
     if refusals:
         return ClaimSteps(refusals=tuple(refusals))
     # Then what the gang has beyond that, which is given up before.
-    surplus = [there[key] for key in sorted(there) if _owner_of(there[key]) == gang]
+    surplus = [
+        claims_by_key[key]
+        for key in sorted(claims_by_key)
+        if _owner_of(claims_by_key[key]) == gang
+    ]
     return ClaimSteps(steps=(*map(_give_up, surplus), *steps))
 
 
 def is_written(decision: GangAllocated, observed: Iterable[ResourceClaim]) -> bool:
     """Whether exactly what was decided is there; `observed` is the gang's claims."""
-    there = {key_of(claim): claim for claim in observed}
+    claims_by_key = {key_of(claim): claim for claim in observed}
     decided = {
-        ObjectKey("ResourceClaim", one.ref.namespace, one.ref.name): one.allocation
+        ObjectKey(
+            "ResourceClaim", claim.ref.namespace, claim.ref.name
+        ): claim.allocation
         for member in decision.members
-        for one in member.claims
+        for claim in member.claims
     }
-    return there.keys() == decided.keys() and all(
+    return claims_by_key.keys() == decided.keys() and all(
         claim.metadata.annotations.get(ATTEMPT) == str(decision.attempt)
         and _is_same(claim.allocation, decided[key])
-        for key, claim in there.items()
+        for key, claim in claims_by_key.items()
     )
 
 

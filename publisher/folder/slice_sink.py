@@ -47,7 +47,7 @@ class FolderSliceSink:
         except FolderError as error:
             return dict.fromkeys(plans, error)
         for pool, plan in plans.items():
-            old = {key_of(one): one for one in self._slices.pop(pool, ())}
+            old = {key_of(slice_): slice_ for slice_ in self._slices.pop(pool, ())}
             if new := tuple(apply_steps(old, plan).values()):
                 self._slices[pool] = new
         return {}

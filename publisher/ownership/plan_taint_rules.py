@@ -47,8 +47,8 @@ def plan_taint_rules(
     `announced` are the pools whose slices we write. Rules that are not ours are never
     touched; ours come before any is removed, so that nothing is untainted in between.
     """
-    there = {rule.metadata.name: rule for rule in observed}
-    ours = [rule for rule in there.values() if is_ownership_rule(rule)]
+    rules_by_name = {rule.metadata.name: rule for rule in observed}
+    ours = [rule for rule in rules_by_name.values() if is_ownership_rule(rule)]
     # First the rules that should be there. What we write ourselves needs none: our
     # slices carry the taint.
     written = set(announced) - {other.pool for other in foreign}
@@ -58,15 +58,19 @@ def plan_taint_rules(
         of_others = {other.pool.driver for other in foreign}
         of_us = {pool.driver for pool in written} - of_others
         due = map(_rule_of_driver, ownership.drivers - of_us)
-    rules = {rule.metadata.name: rule for rule in due}
+    due_by_name = {rule.metadata.name: rule for rule in due}
     # Then the steps from what is there: ours come before any is removed.
-    steps = (_step(rules[name], there.get(name)) for name in sorted(rules))
+    steps = (
+        _step(due_by_name[name], rules_by_name.get(name))
+        for name in sorted(due_by_name)
+    )
     return (
         *(step for step in steps if step is not None),
         *(
             Delete(rule)
             for rule in ours
-            if rule.metadata.name not in rules and not rule.metadata.deletion_timestamp
+            if rule.metadata.name not in due_by_name
+            and not rule.metadata.deletion_timestamp
         ),
     )
 
@@ -129,24 +133,24 @@ def _rule_of_pool(pool: PoolID, node: Node) -> DeviceTaintRule:
 
 
 def _step(
-    rule: DeviceTaintRule, there: DeviceTaintRule | None
+    rule: DeviceTaintRule, current: DeviceTaintRule | None
 ) -> Step[DeviceTaintRule] | None:
     """Create or repair one rule; the time of its taint is the API server's."""
-    if there is None:
+    if current is None:
         return Create(rule)
-    if there.metadata.deletion_timestamp:
+    if current.metadata.deletion_timestamp:
         return None
-    time_added = there.spec.taint.time_added
+    time_added = current.spec.taint.time_added
     taint: DeviceTaint = replace(rule.spec.taint, time_added=time_added)
     repaired = DeviceTaintRule(
         metadata=replace(
-            there.metadata,
-            labels=there.metadata.labels | rule.metadata.labels,
+            current.metadata,
+            labels=current.metadata.labels | rule.metadata.labels,
             owner_references=rule.metadata.owner_references,
         ),
         spec=replace(rule.spec, taint=taint),
     )
-    return None if repaired == there else Update(repaired)
+    return None if repaired == current else Update(repaired)
 
 
 def _selector(rule: DeviceTaintRule) -> DeviceTaintSelector:

@@ -81,8 +81,8 @@ class KnownSlices:
 
     def labels_of(self, name: NodeName) -> Mapping[str, str]:
         """Return the labels of a Node; none when it is not known."""
-        there = self._nodes.get(name)
-        return {} if there is None else there.metadata.labels
+        node = self._nodes.get(name)
+        return {} if node is None else node.metadata.labels
 
     def foreign(self) -> frozenset[ForeignPool]:
         """Name the pools with slices that are not ours."""

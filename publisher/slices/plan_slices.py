@@ -32,16 +32,16 @@ def plan_slices(
 
     `now` is RFC 3339; `owner` is the Node where it has a uid.
     """
-    there = sorted(observed, key=lambda one: one.metadata.name)
+    slices = sorted(observed, key=lambda slice_: slice_.metadata.name)
     if layout is None:
-        return tuple(Delete(one) for one in there)
+        return tuple(Delete(slice_) for slice_ in slices)
     # First match what is there to the places of the layout ...
-    generation = max((one.spec.pool.generation for one in there), default=0)
-    current = _match(layout, there)
-    kept = {one.metadata.name for one in current.values()}
-    obsolete = [one for one in there if one.metadata.name not in kept]
+    generation = max((slice_.spec.pool.generation for slice_ in slices), default=0)
+    current = _match(layout, slices)
+    kept = {slice_.metadata.name for slice_ in current.values()}
+    obsolete = [slice_ for slice_ in slices if slice_.metadata.name not in kept]
     # ... then say what each place should hold, in the generation that is there.
-    times = _taint_times(there)
+    times = _taint_times(slices)
     desired = [
         _date(
             _build_slice(layout, index, current.get(index), generation, owner),
@@ -50,32 +50,38 @@ def plan_slices(
         )
         for index in range(len(layout.slices))
     ]
-    changed = [index for index, one in enumerate(desired) if current.get(index) != one]
+    changed = [
+        index for index, slice_ in enumerate(desired) if current.get(index) != slice_
+    ]
     if len(kept) == len(desired) and not obsolete and len(changed) <= 1:
         return tuple(Update(desired[index]) for index in changed)
     # More than one write: readers must not take half of them for the whole pool.
     generation = max(generation + 1, layout.generation)
-    desired = [_with_generation(one, generation) for one in desired]
+    desired = [_with_generation(slice_, generation) for slice_ in desired]
     return (
-        *(Delete(one) for one in obsolete),
-        *(Update(one) for index, one in enumerate(desired) if index in current),
-        *(Create(one) for index, one in enumerate(desired) if index not in current),
+        *(Delete(slice_) for slice_ in obsolete),
+        *(Update(slice_) for index, slice_ in enumerate(desired) if index in current),
+        *(
+            Create(slice_)
+            for index, slice_ in enumerate(desired)
+            if index not in current
+        ),
     )
 
 
 def _match(
-    layout: PoolLayout, there: Sequence[ResourceSlice]
+    layout: PoolLayout, slices: Sequence[ResourceSlice]
 ) -> dict[int, ResourceSlice]:
     """Match slices to places; the newest wins, immutable fields must be right."""
     current: dict[int, ResourceSlice] = {}
-    for one in sorted(there, key=lambda one: -one.spec.pool.generation):
-        index = index_of(one.metadata.name)
+    for slice_ in sorted(slices, key=lambda slice_: -slice_.spec.pool.generation):
+        index = index_of(slice_.metadata.name)
         if index is None or index >= len(layout.slices) or index in current:
             continue
-        spec = one.spec
+        spec = slice_.spec
         identity = (spec.driver, spec.pool.name, spec.node_name)
         if identity == (layout.driver, layout.name, layout.node):
-            current[index] = one
+            current[index] = slice_
     return current
 
 
@@ -101,28 +107,28 @@ def _build_slice(
     )
 
 
-def _with_generation(one: ResourceSlice, generation: int) -> ResourceSlice:
-    pool = replace(one.spec.pool, generation=generation)
-    spec: ResourceSliceSpec = replace(one.spec, pool=pool)
-    return replace(one, spec=spec)
+def _with_generation(slice_: ResourceSlice, generation: int) -> ResourceSlice:
+    pool = replace(slice_.spec.pool, generation=generation)
+    spec: ResourceSliceSpec = replace(slice_.spec, pool=pool)
+    return replace(slice_, spec=spec)
 
 
 def _taint_times(slices: Iterable[ResourceSlice]) -> _Times:
     """When each taint was first seen, wherever in the pool its device stood."""
     return {
         _taint_key(device, taint): taint.time_added
-        for one in slices
-        for device in one.spec.devices
+        for slice_ in slices
+        for device in slice_.spec.devices
         for taint in device.taints
         if taint.time_added is not None
     }
 
 
-def _date(one: ResourceSlice, times: _Times, now: str) -> ResourceSlice:
+def _date(slice_: ResourceSlice, times: _Times, now: str) -> ResourceSlice:
     """Give each taint the time at which it was first seen: now, if it is new."""
-    devices = tuple(_date_device(device, times, now) for device in one.spec.devices)
-    spec: ResourceSliceSpec = replace(one.spec, devices=devices)
-    return replace(one, spec=spec)
+    devices = tuple(_date_device(device, times, now) for device in slice_.spec.devices)
+    spec: ResourceSliceSpec = replace(slice_.spec, devices=devices)
+    return replace(slice_, spec=spec)
 
 
 def _date_device(device: Device, times: _Times, now: str) -> Device:

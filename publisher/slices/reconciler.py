@@ -152,7 +152,7 @@ class SliceReconciler:
     def _plan_removal(self, pool: PoolID, now: str) -> SlicePlan:
         """Give up a pool that nobody announces, once its node has said so."""
         observed = self._sink.slices(pool)
-        nodes = {one.spec.node_name for one in observed}
+        nodes = {slice_.spec.node_name for slice_ in observed}
         unheard = [node for node in nodes if not self._announced.has_heard(node)]
         for node in unheard:
             self._unheard.setdefault(node, set()).add(pool)

@@ -94,6 +94,7 @@ def read_anew(problem: Problem) -> Problem:
 def test_kinds_that_follow_changes_are_those_of_a_fresh_look(
     steps: list[list[Change]],
 ) -> None:
+    """What is kept of pages never shows in the kinds."""
     snapshot = start()
     for step in [[], *steps]:
         for message in step:
@@ -107,6 +108,7 @@ def test_kinds_that_follow_changes_are_those_of_a_fresh_look(
 def test_a_worker_that_was_sent_changes_answers_like_a_fresh_one(
     steps: list[list[Change]],
 ) -> None:
+    """Byte for byte, whatever it was sent before."""
     snapshot, cache, sent = start(), PartCache(), set[str]()
     problems, answers = list[Problem](), list[bytes]()
     for step in [[], *steps]:
@@ -125,6 +127,7 @@ def test_a_worker_that_was_sent_changes_answers_like_a_fresh_one(
 
 
 def test_a_change_leaves_the_neighbours_of_a_node_as_they_were() -> None:
+    """The parts of all other nodes are the very same objects."""
     many = [NodeName(f"m{number}") for number in range(600)]
     snapshot = snapshot_of({name: [pool(name=f"{name}-0")] for name in many})
     before = {o: n for page in snapshot.inventory.pages for o, n in page.nodes.items()}

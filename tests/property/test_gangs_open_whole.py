@@ -76,6 +76,7 @@ def play(setting: Setting, drawn: list[Move]) -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(worlds(), moves(*POD_MOVES, *TROUBLE, *PLAYERS, *WHOLE))
 def test_one_publisher_in_any_trouble(setting: Setting, drawn: list[Move]) -> None:
+    """No gate opens for a part of a gang, whatever fails meanwhile."""
     play(setting, drawn)
 
 
@@ -84,6 +85,7 @@ def test_one_publisher_in_any_trouble(setting: Setting, drawn: list[Move]) -> No
 def test_gang_objects_and_gangs_before_their_pods(
     setting: Setting, drawn: list[Move]
 ) -> None:
+    """The same law for gangs that are there before their pods."""
     play(setting, drawn)
 
 
@@ -95,4 +97,5 @@ def test_gang_objects_and_gangs_before_their_pods(
 def test_two_publishers_of_which_one_knows_old_things(
     setting: Setting, drawn: list[Move]
 ) -> None:
+    """The same law while a deposed one still writes."""
     play(setting, drawn)

@@ -139,6 +139,7 @@ def interleavings(history: History) -> Iterator[list[Delivery]]:
 
 @given(histories(most=2))
 def test_streams_may_be_read_in_any_order_between_them(history: History) -> None:
+    """The record is a function of the messages of each stream."""
     expected = read(one_by_one(history))
     for order in islice(interleavings(history), MOST_ORDERS):
         assert read(order) == expected
@@ -182,6 +183,7 @@ def test_a_restart_finds_what_was_known(history: History) -> None:
 
 @given(histories())
 def test_what_holds_in_every_phase(history: History) -> None:
+    """Phase and what is allocated never contradict each other."""
     record = read(one_by_one(history))
     # A decision that counts is the last one, and holds devices or is left to them.
     assert (record.allocated is not None) == record.phase.holds_devices
@@ -207,6 +209,7 @@ def test_what_holds_in_every_phase(history: History) -> None:
 def test_only_what_was_confirmed_of_the_decided_attempt_moves_the_phase(
     history: History,
 ) -> None:
+    """A confirmation of another attempt changes nothing."""
     record = read(one_by_one(history))
     unconfirmed = record.with_confirmation(None, 0)
     if getattr(record.confirmation, "attempt", None) != record.attempt:

@@ -69,6 +69,7 @@ def _device(index: int, featured: bool, counted: bool) -> Device:
 
 @given(st.lists(st.none() | pools(), min_size=1, max_size=4))
 def test_slices_settle_in_one_plan(history: Sequence[ResourcePool | None]) -> None:
+    """Carried out, the same plan again has nothing to do."""
     there: dict[ObjectKey, ResourceSlice] = {}
     for time, pool in enumerate(history):
         wanted = None if pool is None else lay_out(pool, NODE, {}, owned=False)
@@ -187,6 +188,7 @@ def _nodes(labelled: set[str]) -> dict[NodeName, Node]:
 def test_taint_rules_settle_and_never_taint_what_is_not_owned(
     history: Sequence[tuple[Ownership, list[ForeignPool], set[str]]],
 ) -> None:
+    """And rules of others are not touched."""
     theirs = DeviceTaintRule(
         metadata=ObjectMeta(name="moorings-owned-theirs"),
         spec=DeviceTaintRuleSpec(taint=builders.taint()),
@@ -240,6 +242,7 @@ def attempts() -> SearchStrategy[GangAllocated]:
 
 @given(st.lists(st.none() | attempts(), min_size=1, max_size=5))
 def test_claims_settle_in_one_plan(history: Sequence[GangAllocated | None]) -> None:
+    """Claims that others made stand in the way and stay."""
     gang = GangUID(builders.UID)
     submission = decisions.submission(builders.gang(builders.member(count=8)))
     sources = find_sources(submission, {})

@@ -47,6 +47,7 @@ def play(history: list[tuple[int, list[Reading]]]) -> tuple[HealthState, float]:
 def test_the_same_look_twice_changes_nothing(
     history: list[tuple[int, list[Reading]]],
 ) -> None:
+    """At the same moment, the same readings say nothing new."""
     state, now_s = play(history)
     again, changes = judge(POLICY, state, history[-1][1], Moment(now_s, ""))
     assert again == state
@@ -92,6 +93,7 @@ def test_only_evidence_changes_a_status(
 def test_good_readings_heal_in_the_end(
     history: list[tuple[int, list[Reading]]],
 ) -> None:
+    """Whatever went before, enough of them leave nothing behind."""
     state, now_s = play(history)
     for _ in range(3):
         now_s += 1.0

@@ -82,6 +82,7 @@ CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
 @FEW
 @given(data=st.data())
 def test_every_struct_survives_json(kind: type[Struct], data: st.DataObject) -> None:
+    """Encoding and decoding gives an equal value."""
     codec: Codec[Struct] = Codec(kind, kind.__name__)
     value = data.draw(strategies.of(kind))
 
@@ -93,6 +94,7 @@ def test_every_struct_survives_json(kind: type[Struct], data: st.DataObject) -> 
 @FEW
 @given(data=st.data())
 def test_every_message_survives_its_subject(channel: str, data: st.DataObject) -> None:
+    """Every message can be read by whoever follows its subject."""
     codec, kinds = CHANNELS[channel]
     value = data.draw(st.one_of([strategies.of(kind) for kind in kinds]))
 
@@ -100,6 +102,7 @@ def test_every_message_survives_its_subject(channel: str, data: st.DataObject) -
 
 
 def test_every_message_type_has_a_channel() -> None:
+    """No message can be made that nobody could send."""
     sent = {kind for _, kinds in CHANNELS.values() for kind in kinds}
     known = {kind for kind in STRUCTS if issubclass(kind, messages.Message)}
 
@@ -116,6 +119,7 @@ def test_every_message_type_has_a_channel() -> None:
 def test_every_version_of_kubernetes_holds_the_same_object(
     version: str, value: Any
 ) -> None:
+    """Written in any version it reads back whole."""
     written = to_kubernetes(value, version)
     read = decode_object(written)
 
@@ -128,6 +132,7 @@ def test_every_version_of_kubernetes_holds_the_same_object(
 @FEW
 @given(value=strategies.request_lists().map(lambda r: builders.claim_template(*r)))
 def test_templates_survive_every_version(value: Any) -> None:
+    """Written in any version they read back whole."""
     for version in (V1, V1BETA2, V1BETA1):
         assert decode_object(to_kubernetes(value, version)).value == value
 
@@ -135,4 +140,5 @@ def test_templates_survive_every_version(value: Any) -> None:
 @FEW
 @given(value=strategies.gangs())
 def test_gangs_survive_kubernetes(value: gang.Gang) -> None:
+    """A Gang object reads back whole."""
     assert decode_object(to_kubernetes(value)).value == value

@@ -19,12 +19,14 @@ SOME = settings(max_examples=40, deadline=None)
 def test_valid_slices_and_classes_are_accepted(
     value: ResourceSlice | DeviceClass,
 ) -> None:
+    """What the strategies promise to be valid has no violation."""
     assert validate(value) == ()
 
 
 @SOME
 @given(value=strategies.claims())
 def test_valid_claims_are_accepted_and_have_all_defaults(value: ResourceClaim) -> None:
+    """Filling in defaults changes nothing of them."""
     assert validate(value) == ()
     assert default_claim(value) == value
 
@@ -32,6 +34,7 @@ def test_valid_claims_are_accepted_and_have_all_defaults(value: ResourceClaim) -
 @SOME
 @given(value=strategies.gangs())
 def test_valid_gangs_are_accepted_and_have_all_defaults(value: Gang) -> None:
+    """Filling in defaults changes nothing of them."""
     assert validate(value) == ()
     assert default_gang(value) == value
 
@@ -39,6 +42,7 @@ def test_valid_gangs_are_accepted_and_have_all_defaults(value: Gang) -> None:
 @SOME
 @given(value=strategies.of(ResourceSlice))
 def test_any_slice_can_be_judged(value: ResourceSlice) -> None:
+    """Whatever decodes is judged, and nothing is raised."""
     for violation in validate(value):
         assert str(violation).startswith(f"{violation.field}: {violation.rule}")
 
@@ -46,6 +50,7 @@ def test_any_slice_can_be_judged(value: ResourceSlice) -> None:
 @SOME
 @given(value=strategies.of(ResourceClaim))
 def test_any_claim_can_be_judged(value: ResourceClaim) -> None:
+    """Whatever decodes is judged, and nothing is raised."""
     for violation in validate(value):
         assert str(violation).startswith(f"{violation.field}: {violation.rule}")
 
@@ -53,5 +58,6 @@ def test_any_claim_can_be_judged(value: ResourceClaim) -> None:
 @SOME
 @given(value=strategies.of(Gang))
 def test_any_gang_can_be_judged(value: Gang) -> None:
+    """Whatever decodes is judged, and nothing is raised."""
     for violation in validate(value):
         assert str(violation).startswith(f"{violation.field}: {violation.rule}")

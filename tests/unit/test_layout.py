@@ -13,11 +13,6 @@ MIRRORED = (*PACKAGES, "benchmarks")
 MOST_LINES = 400
 SUPPORT = ("tests.lab", "tests.oracles", "tests.draw", "tests.builders")
 """What benchmarks need as much as tests do."""
-SHARED_NAMES = {
-    "ClaimPlan",
-    "GangPlan",
-}
-"""Names of classes that still mean two things."""
 
 
 def modules(*folders: str) -> Iterator[Path]:
@@ -76,8 +71,7 @@ def test_a_name_of_a_class_means_one_thing() -> None:
         for statement in ast.parse((ROOT / path).read_text()).body:
             if isinstance(statement, ast.ClassDef):
                 places[statement.name].append(str(path))
-    shared = {name: paths for name, paths in places.items() if len(paths) > 1}
-    assert {n: paths for n, paths in shared.items() if n not in SHARED_NAMES} == {}
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
 def test_benchmarks_share_with_tests_only_what_is_made_for_both() -> None:

@@ -36,6 +36,7 @@ def trace(*pods: TracePod, nodes: tuple[TraceNode, ...] = (node(), node())) -> T
 
 
 def test_trace_is_that_of_the_published_runs() -> None:
+    """Nodes, GPUs and pods are those of the paper."""
     found = read_trace()
     assert len(found.nodes) == 1213
     assert found.capacity_milli == 6_212_000
@@ -45,6 +46,7 @@ def test_trace_is_that_of_the_published_runs() -> None:
 
 
 def test_arrivals_hold_every_pod_of_the_trace_and_end_at_the_load() -> None:
+    """The next pod would ask for more than the load."""
     found = read_trace()
     pods = arrivals(found, seed=3)
     count = Counter(pods)
@@ -54,12 +56,14 @@ def test_arrivals_hold_every_pod_of_the_trace_and_end_at_the_load() -> None:
 
 
 def test_arrivals_repeat_with_their_seed_and_differ_between_seeds() -> None:
+    """All policies see the same arrivals."""
     found = read_trace().part(20)
     assert arrivals(found, seed=1) == arrivals(found, seed=1)
     assert arrivals(found, seed=1) != arrivals(found, seed=2)
 
 
 def test_a_mark_counts_the_pod_that_reaches_it() -> None:
+    """Whoever reaches the mark has come before it is measured."""
     pods = [pod(500), pod(500), pod(0, 0), pod(1000)]
     assert arrived(pods, 1000) == 2
     assert arrived(pods, 1001) == 4
@@ -78,11 +82,13 @@ def test_a_mark_counts_the_pod_that_reaches_it() -> None:
 def test_referee_refuses_what_breaks_a_rule(
     asked: TracePod, gpus: tuple[int, ...]
 ) -> None:
+    """A wrong proposal ends the run."""
     with pytest.raises(ValueError, match="does not fit"):
         Fleet(trace()).take(asked, Placement(0, gpus))
 
 
 def test_referee_refuses_more_than_a_gpu_has() -> None:
+    """Parts of a GPU add up."""
     fleet = Fleet(trace())
     fleet.take(pod(600), Placement(0, (0,)))
     assert list(fleet.fitting(pod(gpus=2))) == [1]
@@ -92,6 +98,7 @@ def test_referee_refuses_more_than_a_gpu_has() -> None:
 
 @pytest.mark.parametrize("ties", [None, random.Random(1)])
 def test_best_fit_fills_the_fullest_node_and_gpu(ties: random.Random | None) -> None:
+    """What is whole stays whole as long as it can."""
     fleet = Fleet(trace())
     fleet.take(pod(300), Placement(1, (1,)))
     assert BestFit(ties).place(fleet, pod(300)) == Placement(1, (1,))
@@ -99,16 +106,19 @@ def test_best_fit_fills_the_fullest_node_and_gpu(ties: random.Random | None) -> 
 
 
 def test_best_fit_breaks_ties_by_name() -> None:
+    """As in the simulator of the published figures."""
     assert BestFit().place(Fleet(trace()), pod(300)) == Placement(0, (0,))
 
 
 def test_random_fit_reaches_every_place_that_fits() -> None:
+    """And no other one."""
     fleet, policy = Fleet(trace()), RandomFit(seed=1)
     found = {policy.place(fleet, pod(300)) for _ in range(100)}
     assert len(found) == 4
 
 
 def test_gradient_keeps_whole_gpus_for_those_that_need_them() -> None:
+    """A part goes where a part was taken already."""
     wanted = trace(pod(), pod(500))
     fleet = Fleet(wanted)
     policy = FragmentationGradient(wanted, fleet)
@@ -117,6 +127,7 @@ def test_gradient_keeps_whole_gpus_for_those_that_need_them() -> None:
 
 
 def test_gradient_uses_the_nodes_whose_gpus_nobody_could_use() -> None:
+    """What is fragmented already costs nothing."""
     wanted = trace(pod(cpu=5000), nodes=(node(), node(cpu=6000)))
     fleet = Fleet(wanted)
     policy = FragmentationGradient(wanted, fleet)
@@ -125,6 +136,7 @@ def test_gradient_uses_the_nodes_whose_gpus_nobody_could_use() -> None:
 
 
 def test_gradient_remembers_no_score_of_a_node_that_changed() -> None:
+    """Kept scores are those that would be computed anew."""
     whole = read_trace().part(40)
     fleet = Fleet(whole)
     policy = FragmentationGradient(whole, fleet)
@@ -137,12 +149,14 @@ def test_gradient_remembers_no_score_of_a_node_that_changed() -> None:
 
 @pytest.mark.parametrize("policy", [RandomFit(1), BestFit()])
 def test_pods_that_fit_nowhere_are_refused(policy: Peer) -> None:
+    """By size and by model, whatever the policy."""
     fleet = Fleet(trace())
     assert policy.place(fleet, pod(gpus=3)) is None
     assert policy.place(fleet, pod(spec="G2")) is None
 
 
 def test_a_run_counts_what_came_until_each_mark() -> None:
+    """Free GPUs are measured when the load is reached."""
     wanted = trace(nodes=(node(gpus=1),))
     fleet = Fleet(wanted)
     pods = [pod(700), pod(400), pod(200)]
@@ -152,6 +166,7 @@ def test_a_run_counts_what_came_until_each_mark() -> None:
 
 
 def test_a_batch_ends_where_it_is_measured() -> None:
+    """No policy knows pods that have not come yet."""
     wanted, seen = trace(nodes=(node(),)), []
 
     def place(batch: Sequence[TracePod]) -> list[Placement | None]:
@@ -164,6 +179,7 @@ def test_a_batch_ends_where_it_is_measured() -> None:
 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_moorings_shares_gpus_and_keeps_models_and_whole_gpus(batch: int) -> None:
+    """Whatever the size of a batch."""
     wanted = trace(nodes=(node(cpu=0), node(gpus=1, model="G2", cpu=0))).devices_only()
     pods = [pod(600), pod(spec="A10|G2"), pod(400), pod(500), pod(500), pod()]
     with SelectorEvaluator() as evaluator:

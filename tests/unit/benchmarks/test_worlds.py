@@ -30,6 +30,7 @@ def pods(gangs: list[SubmitGang]) -> list[int]:
 
 
 def test_nodes_of_few_kinds_stay_of_few_kinds() -> None:
+    """However many nodes there are."""
     snapshot, _ = same_kinds.cluster(NODES, 1)
     for age, message in enumerate(same_kinds.full_demand(1000, 1), start=1):
         snapshot = apply(snapshot, message, sequence=age)
@@ -40,6 +41,7 @@ def test_nodes_of_few_kinds_stay_of_few_kinds() -> None:
 
 
 def test_every_gpu_has_an_id_and_a_root_of_its_own() -> None:
+    """As real drivers publish."""
     found = [d for pool in pools(same_kinds.cluster(20, 1)[0]) for d in pool.devices]
     assert len(found) == 20 * same_kinds.GPUS
     for name in ("uuid", PCIE_ROOT):
@@ -48,18 +50,21 @@ def test_every_gpu_has_an_id_and_a_root_of_its_own() -> None:
 
 
 def test_what_is_free_is_what_nobody_holds() -> None:
+    """The count that is promised is the count that is made."""
     snapshot, free = same_kinds.cluster(NODES, 1)
     assert free == NODES * same_kinds.GPUS - taken(snapshot)
     assert 0.6 < free / (NODES * same_kinds.GPUS) < 0.69
 
 
 def test_a_full_cluster_has_nothing_free() -> None:
+    """Every device is held."""
     snapshot, free = same_kinds.cluster(20, 1, free=0.0)
     assert free == 0
     assert taken(snapshot) == 20 * same_kinds.GPUS
 
 
 def test_gangs_ask_for_more_than_there_is() -> None:
+    """So that somebody has to wait."""
     gangs = list(same_kinds.full_demand(1000, 1))
     asked = [
         member.count * request.exactly.count
@@ -75,6 +80,7 @@ def test_gangs_ask_for_more_than_there_is() -> None:
 
 
 def test_one_seed_makes_one_cluster() -> None:
+    """Byte for byte, gangs included."""
     first, second = (mixed_nodes.cluster(20, 7)[0] for _ in range(2))
     assert [p.data for p in first.inventory.pages] == [
         p.data for p in second.inventory.pages
@@ -83,6 +89,7 @@ def test_one_seed_makes_one_cluster() -> None:
 
 
 def test_mixed_nodes_have_eight_shapes_and_parts_that_draw_from_counters() -> None:
+    """As their module promises."""
     snapshot, _ = mixed_nodes.cluster(NODES, 1)
     gpus = [pool for pool in pools(snapshot) if pool.driver == mixed_nodes.GPU]
     shapes = {
@@ -104,6 +111,7 @@ def test_mixed_nodes_have_eight_shapes_and_parts_that_draw_from_counters() -> No
 
 
 def test_mixed_pods_are_of_thirty_kinds() -> None:
+    """No two of them ask for the same."""
     kinds = mixed_pods.pod_kinds()
     assert len(kinds) == 30
     different = {(kind.claims, str(kind.node.resources)) for kind in kinds}

@@ -29,6 +29,7 @@ CAPACITY: Codec[DeviceCapacity] = Codec(DeviceCapacity, "capacity")
     ],
 )
 def test_errors_say_what_and_where(data: bytes, field: str, reason: str) -> None:
+    """The message by name, the field by path."""
     with pytest.raises(DecodeError) as raised:
         META.decode(data)
 
@@ -38,6 +39,7 @@ def test_errors_say_what_and_where(data: bytes, field: str, reason: str) -> None
 
 
 def test_a_key_that_is_no_text_is_named() -> None:
+    """By the map that it stands in."""
     with pytest.raises(DecodeError) as raised:
         convert({"labels": {1: "a"}}, ObjectMeta, "metadata")
 
@@ -47,16 +49,19 @@ def test_a_key_that_is_no_text_is_named() -> None:
 
 @pytest.mark.parametrize("value", [b'"x"', b"true", b"[]"])
 def test_a_capacity_that_is_no_quantity_is_refused(value: bytes) -> None:
+    """Nothing but a quantity is read as one."""
     with pytest.raises(DecodeError, match="value"):
         CAPACITY.decode(b'{"value": %s}' % value)
 
 
 @pytest.mark.parametrize(("data", "text"), [(b"5", "5"), (b"0.5", "500m")])
 def test_numbers_are_quantities_too(data: bytes, text: str) -> None:
+    """As the API server accepts them."""
     assert CAPACITY.decode(b'{"value": %s}' % data).value == quantity(text)
 
 
 def test_a_message_of_another_subject_is_refused() -> None:
+    """The codec of a subject reads its own messages alone."""
     with pytest.raises(DecodeError, match="decision"):
         topics.DECISIONS.codec.decode(
             b'{"type": "NodeSeen", "cluster": "c", "node": "n"}'
@@ -75,6 +80,7 @@ def test_a_message_of_another_subject_is_refused() -> None:
 def test_a_submission_that_is_not_well_formed_is_refused(
     change: dict[str, object],
 ) -> None:
+    """Before anybody acts on it."""
     body = {"type": "SubmitGang", "cluster": "c", "uid": "u", "gang": gang()}
     assert topics.SUBMISSIONS.codec.decode(encode(body)).gang == gang()
 
@@ -83,6 +89,7 @@ def test_a_submission_that_is_not_well_formed_is_refused(
 
 
 def test_equal_values_have_equal_bytes() -> None:
+    """Whatever order their maps were made in."""
     one = device(attributes={"a": 1, "b": 2}, capacity={"m": "1Gi"})
     two = device(attributes={"b": 2, "a": 1}, capacity={"m": "1Gi"})
 
@@ -90,6 +97,7 @@ def test_equal_values_have_equal_bytes() -> None:
 
 
 def test_builtins_are_lists_and_texts() -> None:
+    """What any JSON or YAML writer takes."""
     raw = to_builtins(device(capacity={"m": "1Gi"}, taints=()))
 
     assert raw == {"name": "gpu-0", "capacity": {"m": {"value": "1Gi"}}}

@@ -8,10 +8,12 @@ from contracts.features import FeatureError, Features, features_of, read_gates
 
 
 def test_the_defaults_are_those_of_the_newest_release() -> None:
+    """With or without a leading v."""
     assert features_of("1.37") == features_of("v1.37") == Features()
 
 
 def test_older_releases_can_do_less() -> None:
+    """A feature has the default of its release."""
     old, newer = features_of("1.35"), features_of("1.36")
     assert (old.partitionable_devices, newer.partitionable_devices) == (False, True)
     assert not newer.fractional_capacity_range
@@ -19,6 +21,7 @@ def test_older_releases_can_do_less() -> None:
 
 
 def test_binding_needs_both_of_its_gates() -> None:
+    """One of them alone changes nothing."""
     changed = features_of("1.37", {"DRAResourceClaimDeviceStatus": False})
     assert not changed.device_binding
 
@@ -33,11 +36,13 @@ def test_binding_needs_both_of_its_gates() -> None:
 def test_unknown_names_are_refused(
     version: str, gates: dict[str, bool], what: str
 ) -> None:
+    """A misspelt gate would silently do nothing."""
     with pytest.raises(FeatureError, match=what):
         features_of(version, gates)
 
 
 def test_gates_are_read_as_kubernetes_writes_them() -> None:
+    """`Name=true`, and nothing else."""
     assert read_gates(["DRAAdminAccess=false"]) == {"DRAAdminAccess": False}
     with pytest.raises(FeatureError, match="'DRAAdminAccess' is not Name=true"):
         read_gates(["DRAAdminAccess"])

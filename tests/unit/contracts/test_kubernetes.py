@@ -34,6 +34,7 @@ def objects() -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 
 def test_every_published_object_is_read_without_unknown_fields() -> None:
+    """And the claims, slices and classes among them are valid."""
     if not EXAMPLES.is_dir():
         pytest.skip("no examples: set MOORINGS_DRA_DATA to a folder of manifests")
     kinds = set()

@@ -140,6 +140,7 @@ def record_of(*messages: LifecycleMessage) -> GangRecord:
 def test_phase_follows_from_the_messages(
     messages: tuple[LifecycleMessage, ...], phase: GangPhase
 ) -> None:
+    """From the last of each stream, and nothing else."""
     assert record_of(*messages).phase is phase
 
 
@@ -152,12 +153,14 @@ def test_what_was_confirmed_of_another_attempt_says_nothing() -> None:
 
 
 def test_a_message_that_comes_again_changes_nothing() -> None:
+    """Streams may be read twice."""
     record = record_of(SUBMIT, allocated(1), allocated(2), written(1), written(2))
     for sequence, message in ((1, SUBMIT), (2, allocated(1)), (4, written(1))):
         assert record.apply(message, sequence) == record
 
 
 def test_a_submission_that_was_not_stored_gives_way_to_the_one_that_is_read() -> None:
+    """The bus is right."""
     theirs = SubmitGang(
         cluster=CLUSTER,
         uid=GANG_UID,
@@ -183,6 +186,7 @@ def test_a_submission_that_was_not_stored_gives_way_to_the_one_that_is_read() ->
 def test_of_commands_the_last_counts_and_never_the_publishers_own_before_others(
     commands: tuple[CancelGang | ReleaseGang, ...], counts: CancelGang | ReleaseGang
 ) -> None:
+    """A user's command goes before ours."""
     record = record_of(*commands)
     assert record.command == counts
     assert not record.is_ended_by_publisher
@@ -205,6 +209,7 @@ def test_of_commands_the_last_counts_and_never_the_publishers_own_before_others(
 def test_a_command_says_how_a_gang_ends(
     messages: tuple[LifecycleMessage, ...], outcome: ReleaseOutcome | None
 ) -> None:
+    """And nothing of it is in force any more."""
     record = record_of(*messages)
     assert record.ending is outcome
     assert record.is_ending
@@ -212,6 +217,7 @@ def test_a_command_says_how_a_gang_ends(
 
 
 def test_a_released_gang_is_finished_once_its_claims_are_gone() -> None:
+    """Being over and being cleared up are two things."""
     record = record_of(SUBMIT, allocated(1), written(1), RELEASE)
     record = record.apply(released(ReleaseOutcome.COMPLETED), 5)
     assert record.is_over
@@ -221,5 +227,6 @@ def test_a_released_gang_is_finished_once_its_claims_are_gone() -> None:
 
 
 def test_the_names_of_pods_are_not_kept() -> None:
+    """They would make every record as large as its gang."""
     named = written(1).naming((PodWritten(member="worker", index=0, pod="worker-0"),))
     assert record_of(named).confirmation == written(1)

@@ -19,6 +19,7 @@ WRITTEN = AllocationWritten(
 
 @pytest.mark.parametrize(("length", "named"), [(40, True), (200, False)])
 def test_pods_are_named_unless_that_takes_too_much(length: int, named: bool) -> None:
+    """A message fits the bus, with the names or without."""
     pods = tuple(
         PodWritten(member="w", index=i, pod="p" * length, claims={"gpus": "c" * 40})
         for i in range(5000)

@@ -30,6 +30,7 @@ DIGITS = st.from_regex(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}", fullmatch=T
 def test_parsing_is_exact_and_rounds_away_from_zero(
     sign: str, digits: str, suffix: str
 ) -> None:
+    """Held against exact fractions."""
     text = f"{sign}{digits}{suffix}"
     whole, _, fraction = digits.partition(".")
     value = Fraction(int((whole + fraction) or "0"), 10 ** len(fraction))
@@ -44,6 +45,7 @@ def test_parsing_is_exact_and_rounds_away_from_zero(
 @settings(deadline=None)
 @given(st.integers(-(10**12), 10**12), st.integers(-(10**12), 10**12))
 def test_quantities_order_like_numbers(a: int, b: int) -> None:
+    """Whatever they are written in."""
     left, right = Quantity.of(a), Quantity.parse(f"{b}000m")
 
     assert (left < right) == (a < b)
@@ -63,6 +65,7 @@ def test_quantities_order_like_numbers(a: int, b: int) -> None:
     ],
 )
 def test_notation_does_not_matter(left: str, right: str) -> None:
+    """Equal amounts are equal quantities."""
     assert Quantity.parse(left) == Quantity.parse(right)
 
 
@@ -86,10 +89,12 @@ def test_notation_does_not_matter(left: str, right: str) -> None:
     ],
 )
 def test_what_is_no_quantity_is_refused(text: str) -> None:
+    """With an error that shows the text."""
     with pytest.raises(QuantityError, match="is no quantity"):
         Quantity.parse(text)
 
 
 def test_a_quantity_cannot_be_changed() -> None:
+    """It is a value, and is shared as one."""
     with pytest.raises(AttributeError):
         Quantity.of(1).nano = 2

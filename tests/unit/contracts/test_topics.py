@@ -19,6 +19,7 @@ from contracts.messages import NodeSeen
 @example("node-1.example.com")
 @example("a_b=2E c*>")
 def test_every_name_comes_back_from_its_token(name: str) -> None:
+    """And a token has no character that NATS gives a meaning."""
     token = topics.token(name)
 
     assert topics.untoken(token) == name
@@ -28,10 +29,12 @@ def test_every_name_comes_back_from_its_token(name: str) -> None:
 @settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=8, unique=True))
 def test_different_names_have_different_tokens(names: list[str]) -> None:
+    """No two objects share a subject."""
     assert len({topics.token(name) for name in names}) == len(names)
 
 
 def test_the_longest_kubernetes_name_fits_and_longer_ones_do_not() -> None:
+    """An empty name is none."""
     assert topics.token("a" * 253)
     with pytest.raises(SubjectError):
         topics.token("é" * 254)

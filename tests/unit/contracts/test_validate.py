@@ -31,6 +31,7 @@ from tests.builders.violations import texts
 
 
 def test_violations_read_like_the_api_server() -> None:
+    """Field, rule and message in its words."""
     many = resource_slice(*devices(129))
     twice = resource_slice(device("a"), device("a"))
     effect = resource_slice(device(taints=(taint(effect="Never"),)))
@@ -75,4 +76,5 @@ def test_violations_read_like_the_api_server() -> None:
     ],
 )
 def test_what_is_at_the_limit_is_accepted(value: Validated) -> None:
+    """Each limit includes its last value."""
     assert texts(value) == []

@@ -78,6 +78,7 @@ def test_fields_and_defaults_are_those_of_the_contract() -> None:
 
 
 def test_group_version_and_closed_sets_are_those_of_the_contract() -> None:
+    """The schema allows what we can read."""
     definition = _definition()["spec"]
     version = definition["versions"][0]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]

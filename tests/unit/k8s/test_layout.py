@@ -8,6 +8,7 @@ from tests.lab.manifests import BASE, KUSTOMIZATION, base
 
 
 def test_files_are_named_after_their_objects() -> None:
+    """Whoever looks for an object finds its file."""
     names = {
         f"{thing['metadata']['name'].partition('.')[0]}-{thing['kind'].lower()}.yaml"
         for thing in base()
@@ -17,6 +18,7 @@ def test_files_are_named_after_their_objects() -> None:
 
 
 def test_every_file_is_applied() -> None:
+    """A file that kustomize does not name would do nothing."""
     kustomization = yaml.safe_load((BASE / KUSTOMIZATION).read_text())
     files = {path.name for path in BASE.glob("*.yaml")} - {KUSTOMIZATION}
 

@@ -11,6 +11,7 @@ from runtime.waits import together
 
 
 async def test_all_is_done_at_the_end() -> None:
+    """Nothing is still running when the wait is over."""
     done: list[int] = []
 
     async def work(number: int) -> None:
@@ -22,6 +23,7 @@ async def test_all_is_done_at_the_end() -> None:
 
 
 async def test_the_first_error_comes_as_it_is_and_ends_the_rest() -> None:
+    """No group of errors hides its type."""
     ended: list[str] = []
 
     async def lost() -> None:

@@ -82,6 +82,7 @@ def template_of(version: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("of", [slice_of, claim_of, template_of])
 def test_all_versions_of_one_object_are_equal(of: Any) -> None:
+    """One object is one value, whatever version it was served in."""
     v1, v1beta2, v1beta1 = (decode_object(of(v)) for v in (V1, V1BETA2, V1BETA1))
 
     assert v1.value == v1beta2.value == v1beta1.value
@@ -91,12 +92,14 @@ def test_all_versions_of_one_object_are_equal(of: Any) -> None:
 @pytest.mark.parametrize("of", [slice_of, claim_of, template_of])
 @pytest.mark.parametrize("version", [V1, V1BETA2, V1BETA1])
 def test_what_is_written_is_what_was_read(of: Any, version: str) -> None:
+    """Nothing is added and nothing is lost."""
     raw = of(version)
 
     assert to_kubernetes(decode_object(raw).value, version) == raw  # type: ignore[arg-type] # all three can be written
 
 
 def test_reading_leaves_the_input_alone() -> None:
+    """Whoever hands JSON in still has it as it was."""
     raw = slice_of(V1BETA1, nodeName="", allNodes=True)
     before = copy.deepcopy(raw)
 
@@ -106,6 +109,7 @@ def test_reading_leaves_the_input_alone() -> None:
 
 
 def test_v1beta1_says_empty_and_false_for_unset() -> None:
+    """In v1 the same values are kept, to be judged."""
     slice_v1beta1 = decode_object(slice_of(V1BETA1, nodeName="", allNodes=False)).value
     slice_v1 = decode_object(slice_of(V1, nodeName="", allNodes=False)).value
 
@@ -132,6 +136,7 @@ def test_v1beta1_says_empty_and_false_for_unset() -> None:
 def test_v1beta1_request_is_exact_if_any_flat_field_is_set(
     flat: dict[str, Any], has_exactly: bool
 ) -> None:
+    """As Go's conversion has it."""
     raw = claim_of(V1BETA1)
     raw["spec"]["devices"]["requests"] = [{"name": "gpu", **flat}]
 
@@ -142,6 +147,7 @@ def test_v1beta1_request_is_exact_if_any_flat_field_is_set(
 
 
 def test_a_v1beta1_device_without_body_has_no_attributes() -> None:
+    """It is a device all the same."""
     value = decode_object(slice_of(V1BETA1, devices=[{"name": "gpu-0"}])).value
 
     assert isinstance(value, ResourceSlice)
@@ -149,6 +155,7 @@ def test_a_v1beta1_device_without_body_has_no_attributes() -> None:
 
 
 def test_invalid_values_are_kept() -> None:
+    """Reading judges nothing: validation does."""
     request = {"name": "gpu", "exactly": {}, "firstAvailable": [{}, {}]}
     raw = claim_of(V1)
     raw["spec"]["devices"]["requests"] = [request, request]
@@ -169,6 +176,7 @@ def test_invalid_values_are_kept() -> None:
 
 
 def test_the_field_that_1_37_replaced_is_dropped() -> None:
+    """It is known, so it is not reported either."""
     old = {"nodeAllocatableResourceMappings": {"cpu": {"capacityKey": "cores"}}}
 
     v1 = decode_object(slice_of(V1, devices=[{"name": "gpu-0", **old}]))
@@ -181,6 +189,7 @@ def test_the_field_that_1_37_replaced_is_dropped() -> None:
 
 
 def test_unknown_fields_are_named_as_written() -> None:
+    """By the path in the version that was read."""
     v1 = claim_of(V1)
     v1["spec"]["devices"]["requests"][0]["deviceClassName"] = "gpu.example.com"
     v1beta1 = claim_of(V1BETA1)
@@ -206,6 +215,7 @@ def test_unknown_fields_are_named_as_written() -> None:
 
 
 def test_unknown_fields_are_found_in_lists_and_maps() -> None:
+    """But not where only excerpts are read."""
     raw = slice_of(V1)
     raw["spec"]["devices"][0]["attributes"] = {"model": {"string": "a", "float": 1.5}}
     raw["metadata"] |= {"managedFields": [], "selfLink": "x"}
@@ -215,6 +225,7 @@ def test_unknown_fields_are_found_in_lists_and_maps() -> None:
 
 
 def test_nulls_are_absent() -> None:
+    """As Go reads them."""
     raw = slice_of(V1, sharedCounters=None, allNodes=None)
     raw["metadata"] |= {"labels": {"a": None}, "creationTimestamp": None}
 
@@ -246,6 +257,7 @@ def test_nulls_are_absent() -> None:
 def test_errors_name_the_object_and_the_field(
     version: str, change: dict[str, Any], message: str
 ) -> None:
+    """Whoever wrote it can find the place."""
     with pytest.raises(DecodeError) as raised:
         decode_object(slice_of(version, **change))
 
@@ -254,6 +266,7 @@ def test_errors_name_the_object_and_the_field(
 
 @pytest.mark.parametrize("raw", [None, [], "text", 4])
 def test_what_is_no_object_is_refused(raw: Any) -> None:
+    """With an error of ours."""
     with pytest.raises(DecodeError):
         decode_object(raw)
 
@@ -269,12 +282,14 @@ def test_what_is_no_object_is_refused(raw: Any) -> None:
     ],
 )
 def test_unknown_kinds_and_versions_are_refused(raw: dict[str, Any]) -> None:
+    """Nothing is guessed."""
     with pytest.raises(UnknownKindError):
         decode_object(raw)
 
 
 @pytest.mark.parametrize("version", [V1ALPHA3, V1BETA2, V1])
 def test_taint_rules_are_read_in_every_version(version: str) -> None:
+    """They are served in versions of their own."""
     value = builders.taint_rule(driver="gpu.example.com")
 
     decoded = decode_object(to_kubernetes(value, version))
@@ -284,11 +299,13 @@ def test_taint_rules_are_read_in_every_version(version: str) -> None:
 
 
 def test_a_version_without_the_kind_is_not_written() -> None:
+    """The error names the version."""
     with pytest.raises(UnknownKindError, match="v1beta1"):
         to_kubernetes(builders.taint_rule(), V1BETA1)
 
 
 def test_a_gang_keeps_its_own_version() -> None:
+    """It is no object of resource.k8s.io."""
     raw = to_kubernetes(builders.gang(), V1BETA1)
 
     assert raw["apiVersion"] == "moorings.dev/v1alpha1"
@@ -296,6 +313,7 @@ def test_a_gang_keeps_its_own_version() -> None:
 
 
 def test_fields_that_the_api_requires_are_written_at_zero() -> None:
+    """Left out they would be refused."""
     raw = to_kubernetes(builders.resource_slice(generation=0, slice_count=0))
 
     pool = {"name": "node-1", "generation": 0, "resourceSliceCount": 0}
@@ -303,6 +321,7 @@ def test_fields_that_the_api_requires_are_written_at_zero() -> None:
 
 
 def test_lists_are_flattened_and_their_items_typed() -> None:
+    """Items of a typed list need not say what they are."""
     claim = claim_of(V1)
     untyped = {key: claim[key] for key in ("metadata", "spec")}
     typed = {"apiVersion": V1, "kind": "ResourceClaimList", "items": [untyped]}
@@ -317,11 +336,13 @@ def test_lists_are_flattened_and_their_items_typed() -> None:
 
 @pytest.mark.parametrize("items", ["x", {"a": 1}, [1], [None]])
 def test_lists_of_no_objects_are_refused(items: Any) -> None:
+    """The error names the items."""
     with pytest.raises(DecodeError, match="items"):
         list(flatten({"kind": "List", "items": items}))
 
 
 def test_nodes_and_pods_are_read_as_far_as_needed() -> None:
+    """The rest is neither read nor reported."""
     node = decode_object(
         {
             "apiVersion": "v1",

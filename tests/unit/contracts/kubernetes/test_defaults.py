@@ -31,6 +31,7 @@ FULL = request("gpu")
 
 
 def test_an_empty_mode_means_one_device() -> None:
+    """As the API server fills in."""
     bare = DeviceRequest(name="gpu", exactly=BARE)
     spec = claim(FULL).spec
 
@@ -41,6 +42,7 @@ def test_an_empty_mode_means_one_device() -> None:
 
 
 def test_alternatives_get_defaults_too() -> None:
+    """Each subrequest as if it stood alone."""
     bare = DeviceSubRequest(name="one", device_class_name=BARE.device_class_name)
     listed = request(first_available=[bare])
 
@@ -50,18 +52,21 @@ def test_alternatives_get_defaults_too() -> None:
 
 
 def test_what_is_said_stays() -> None:
+    """A default never replaces a value."""
     said = claim(request(count=3), request("all", mode="All"))
 
     assert default_claim(said) == said
 
 
 def test_all_devices_have_no_count_and_a_wrong_mode_stays_wrong() -> None:
+    """Defaults mend no mistakes."""
     wrong = DeviceRequest(name="gpu", exactly=replace(BARE, allocation_mode="Some"))
 
     assert default_claim(claim(wrong)) == claim(wrong)
 
 
 def test_tolerations_compare_unless_they_say_otherwise() -> None:
+    """The operator is Equal."""
     silent = DeviceToleration(key="a", value="b")
 
     defaulted = default_claim(claim(request(tolerations=(silent,))))
@@ -72,6 +77,7 @@ def test_tolerations_compare_unless_they_say_otherwise() -> None:
 
 
 def test_claims_by_name_are_left_alone() -> None:
+    """What they ask for is said elsewhere."""
     named = gang(member(member_claim(claim="c"), member_claim(name="n", template="t")))
 
     assert default_gang(named) == named

@@ -61,6 +61,7 @@ def test_pods_that_share_by_way_of_others_are_one_member() -> None:
 
 
 def test_joining_is_transitive_whatever_the_order() -> None:
+    """Groups stand in the order of their first members."""
     marks = {1: "ab", 2: "c", 3: "d", 4: "bc", 5: "e", 6: "", 7: ""}
     for order in (list(marks), list(reversed(marks)), [2, 1, 5, 4, 6, 3, 7]):
         groups = group_connected(order, lambda number: marks[number])
@@ -106,12 +107,14 @@ def test_a_member_of_many_pods_asks_for_all_of_them() -> None:
     ],
 )
 def test_what_cannot_be_decided_is_named(field: str, pods: list[MemberPod]) -> None:
+    """By pod and by field."""
     reason = refusal_of(pods)
     assert isinstance(reason, Reason)
     assert (reason.subject, reason.field) == (pods[-1].name, field)
 
 
 def test_ports_of_the_node_are_not_decided() -> None:
+    """Of containers, init containers and sidecars."""
     ports = (ContainerPort(container_port=80, host_port=80),)
     sidecar = Container(name="c", ports=ports, restart_policy="Always")
     for spec in (PodSpec(containers=(sidecar,)), PodSpec(init_containers=(sidecar,))):

@@ -28,11 +28,13 @@ def asked(**spec: Any) -> dict[str, int]:
 
 
 def test_containers_add_up() -> None:
+    """They run at one time."""
     both = [container(cpu="500m", memory="1Gi"), container(cpu="1")]
     assert asked(containers=both) == {"cpu": 1500, "memory": GIB}
 
 
 def test_init_containers_run_alone_so_the_largest_counts() -> None:
+    """Unless all others together need more."""
     init = [container(cpu="3"), container(cpu="2", memory="2Gi")]
     main = [container(cpu="1", memory="1Gi")]
     assert asked(initContainers=init, containers=main) == {
@@ -60,17 +62,20 @@ def test_what_is_said_of_the_pod_wins_over_its_containers() -> None:
 
 
 def test_a_limit_of_the_pod_counts_where_no_container_asks() -> None:
+    """As Kubernetes defaults its request."""
     main = [container(cpu="1")]
     whole = {"limits": {"cpu": "4", "memory": "1Gi"}}
     assert asked(containers=main, resources=whole) == {"cpu": 1000, "memory": GIB}
 
 
 def test_limits_stand_for_requests_that_are_not_said() -> None:
+    """As Kubernetes defaults them."""
     main = [{"resources": {"limits": {"cpu": "2"}}}]
     assert asked(containers=main) == {"cpu": 2000}
 
 
 def test_overhead_comes_on_top() -> None:
+    """Of whatever the containers need."""
     main = [container(cpu="1")]
     assert asked(containers=main, overhead={"cpu": "250m"}) == {"cpu": 1250}
 
@@ -94,6 +99,7 @@ def test_a_pod_that_asks_for_nothing_asks_for_nothing() -> None:
 def test_needs_are_rounded_up_and_offers_down(
     name: str, text: str, up: int, down: int
 ) -> None:
+    """So that rounding never makes a pod fit."""
     amounts = {name: Quantity.parse(text)}
     assert count_requested(amounts) == {name: up}
     assert count_allocatable(amounts) == {name: down}

@@ -52,6 +52,7 @@ def counts(workload: Workload) -> list[tuple[str, int]]:
 def test_one_template_counts_its_pods(
     kind: str, spec: dict[str, Any], count: int
 ) -> None:
+    """Those that run at one time."""
     workload = decode(kind, {**spec, "template": TEMPLATE})
 
     assert counts(workload) == [("", count)]
@@ -61,6 +62,7 @@ def test_one_template_counts_its_pods(
 
 
 def test_replica_specs_are_named_by_their_key() -> None:
+    """In lower case, as the role of the pods."""
     launcher: dict[str, Any] = {"replicas": 1, "template": TEMPLATE}
     worker: dict[str, Any] = {"replicas": 8, "template": TEMPLATE}
     spec = {"mpiReplicaSpecs": {"Launcher": launcher, "Worker": worker}}
@@ -71,6 +73,7 @@ def test_replica_specs_are_named_by_their_key() -> None:
 
 
 def test_replicated_jobs_multiply() -> None:
+    """Replicas by the pods of each."""
     job = {"parallelism": 4, "completions": 4, "template": TEMPLATE}
     jobs = [
         {"name": "driver", "template": {"spec": {**job, "parallelism": 1}}},
@@ -84,17 +87,20 @@ def test_replicated_jobs_multiply() -> None:
 
 @pytest.mark.parametrize("kind", ["DaemonSet", "PodTemplate"])
 def test_what_does_not_say_how_many_is_refused(kind: str) -> None:
+    """A number is not guessed."""
     with pytest.raises(UnknownKindError):
         decode(kind, {"template": TEMPLATE})
 
 
 @pytest.mark.parametrize("replicas", [-1, "3", True, 1.5])
 def test_replicas_that_are_no_count_are_refused(replicas: Any) -> None:
+    """The error names workload and field."""
     with pytest.raises(DecodeError, match=r"Deployment team-a/w: spec\.replicas"):
         decode("Deployment", {"replicas": replicas, "template": TEMPLATE})
 
 
 def test_errors_inside_a_template_have_the_whole_path() -> None:
+    """From the workload down to the field."""
     broken = {"spec": {"containers": [{"name": 1}]}}
 
     with pytest.raises(DecodeError) as raised:

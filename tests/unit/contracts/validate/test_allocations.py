@@ -24,6 +24,7 @@ from tests.builders.violations import assert_broken
 
 
 def test_an_allocation_is_whole() -> None:
+    """Every result names request, driver, pool and device."""
     broken = result("X", request="", driver="", pool="", share_id=UID.upper())
     config = DeviceAllocationConfiguration(source="Nowhere")
     whole = DeviceAllocationResult(results=(broken,), config=(config,))
@@ -43,6 +44,7 @@ def test_an_allocation_is_whole() -> None:
 
 
 def test_an_allocation_answers_the_requests_of_its_claim() -> None:
+    """A request that the claim lacks is refused."""
     path = "status.allocation.devices.results[0].request"
 
     assert_broken(claim(allocated=allocation()))
@@ -50,6 +52,7 @@ def test_an_allocation_answers_the_requests_of_its_claim() -> None:
 
 
 def test_reservations_need_an_allocation_and_whole_references() -> None:
+    """And there are 256 of them at most."""
     pod = ResourceClaimConsumerReference(resource="pods", name="p", uid=UID)
 
     def judged(*consumers: ResourceClaimConsumerReference, **fields: Any) -> Validated:
@@ -87,6 +90,7 @@ def test_reservations_need_an_allocation_and_whole_references() -> None:
 def test_drivers_report_only_allocated_devices_within_limits(
     fields: dict[str, Any], beginnings: list[str]
 ) -> None:
+    """Each report has its own limits."""
     reported = {"driver": DRIVER, "pool": "node-1", "device": "gpu-0", **fields}
     status = ResourceClaimStatus(allocation=allocation(), devices=(reported,))
 

@@ -70,12 +70,14 @@ def limits(default: str | None, **bounds: str) -> CapacityRequestPolicy:
 def test_a_policy_that_contradicts_itself_is_refused(
     policy: CapacityRequestPolicy, beginning: str
 ) -> None:
+    """By the field that contradicts."""
     path = "spec.devices[0].capacity[m].requestPolicy"
 
     assert_broken(shared(policy), f"{path}.{beginning}")
 
 
 def test_a_policy_has_one_way_and_a_shareable_device() -> None:
+    """Ranges or values, and only where a device is shared."""
     fine = limits("1500m", min="500m", max="2500m", step="500m")
     both = replace(fine, valid_values=(quantity("1"),))
     path = "spec.devices[0].capacity[m].requestPolicy"

@@ -26,6 +26,7 @@ from tests.builders.violations import assert_broken
 
 
 def test_constraints_name_one_attribute_and_existing_requests() -> None:
+    """By one of the two ways, and each request once."""
     listed = request("list", first_available=[sub_request("a")])
 
     def judged(*given: Any) -> Validated:
@@ -59,6 +60,7 @@ def test_constraints_name_one_attribute_and_existing_requests() -> None:
 def test_configuration_needs_a_driver_and_an_object(
     driver: str, parameters: Any, beginning: str
 ) -> None:
+    """In claims and in classes."""
     opaque = OpaqueDeviceConfiguration(driver=DriverName(driver), parameters=parameters)
     config = (DeviceConfiguration(opaque=opaque),)
 
@@ -70,12 +72,14 @@ def test_configuration_needs_a_driver_and_an_object(
     "name", ["gpu", "kubernetes.io/gpu", "requests.example.com/gpu", "example.com/a b"]
 )
 def test_a_name_that_is_no_extended_resource_is_refused(name: str) -> None:
+    """Kubernetes' own names are not ours to give."""
     broken = device_class(extended_resource_name=name)
 
     assert_broken(broken, f'spec.extendedResourceName: Invalid value: "{name}"')
 
 
 def test_objects_have_names() -> None:
+    """Or a stem from which the API server makes one."""
     nameless = replace(claim(), metadata=ObjectMeta())
     generated = replace(claim(), metadata=ObjectMeta(generate_name="gpu-"))
 

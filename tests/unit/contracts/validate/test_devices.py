@@ -65,6 +65,7 @@ from tests.builders.violations import assert_broken
     ],
 )
 def test_a_broken_device_is_refused(broken: Device, beginning: str) -> None:
+    """By the one field that breaks a rule."""
     assert_broken(resource_slice(broken), f"spec.devices[0]{beginning}")
 
 
@@ -79,6 +80,7 @@ def test_a_broken_device_is_refused(broken: Device, beginning: str) -> None:
 def test_an_attribute_has_exactly_one_value(
     attribute: DeviceAttribute, beginning: str
 ) -> None:
+    """Of one type, and never an empty list."""
     broken = replace(device(), attributes={"x": attribute})
 
     assert_broken(resource_slice(broken), f"spec.devices[0].attributes[{beginning}")

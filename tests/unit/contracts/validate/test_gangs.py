@@ -91,10 +91,12 @@ from tests.builders.violations import assert_broken
     ],
 )
 def test_a_broken_gang_is_refused(broken: Gang, beginning: str) -> None:
+    """By the one field that breaks a rule."""
     assert_broken(broken, beginning)
 
 
 def test_a_claim_of_a_member_is_written_out_or_named() -> None:
+    """In exactly one way."""
     named = MemberClaim(name="gpus", spec=claim_spec(), claim_name="gpus-1")
     template = member_claim(template="gpus")
     unknown = gang_constraint(None, "worker/gpus/anything")

@@ -59,6 +59,7 @@ def requirement(key: str, operator: str, *items: str) -> NodeSelectorRequirement
 def test_a_node_selector_that_cannot_be_evaluated_is_refused(
     term: dict[str, Any], beginning: str
 ) -> None:
+    """kube-scheduler would fail on it."""
     selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(**term),))
     path = "spec.nodeSelector.nodeSelectorTerms[0].match"
 

@@ -58,6 +58,7 @@ from tests.builders.violations import assert_broken
 def test_a_broken_request_is_refused_in_both_forms(
     fields: dict[str, Any], beginning: str
 ) -> None:
+    """Exact or as an alternative, in claims and in templates."""
     given = dict(fields)
     whole = given.pop("selectors", None)
     exact, sub = request(**given), sub_request(**given)
@@ -75,6 +76,7 @@ def test_a_broken_request_is_refused_in_both_forms(
 
 
 def test_requests_are_few_and_have_names_of_their_own() -> None:
+    """And are exact or a list, not both."""
     path = "spec.devices.requests"
     many = claim(*(request(f"r{i}") for i in range(33)))
     both = replace(request(), first_available=(sub_request(),))

@@ -47,6 +47,7 @@ from tests.builders.violations import assert_broken
 def test_a_slice_with_a_broken_field_is_refused(
     change: dict[str, Any], beginning: str
 ) -> None:
+    """By that field."""
     fields: dict[str, Any] = {"pool": "node-1", "name": "slice-1", **change}
 
     assert_broken(resource_slice(**fields), beginning)
@@ -80,10 +81,12 @@ def test_a_slice_with_a_broken_field_is_refused(
 def test_a_slice_says_its_nodes_in_exactly_one_way(
     places: dict[str, Any], beginnings: list[str]
 ) -> None:
+    """An empty name and a false are no way."""
     assert_broken(resource_slice(**places), *beginnings)
 
 
 def test_devices_say_their_nodes_exactly_if_the_slice_leaves_it_to_them() -> None:
+    """And in one way, as slices do."""
     silent = resource_slice(device(), per_device_node_selection=True)
     both = device(node_name=NodeName("a"), all_nodes=True)
     twice = resource_slice(both, per_device_node_selection=True)
@@ -95,6 +98,7 @@ def test_devices_say_their_nodes_exactly_if_the_slice_leaves_it_to_them() -> Non
 
 
 def test_devices_with_features_are_limited_to_64() -> None:
+    """Taints, lists and counters make devices large."""
     limit = "spec.devices: Too many: 65: must have at most 64 items"
 
     assert_broken(resource_slice(*devices(65, taints=(taint(),))), limit)
@@ -103,6 +107,7 @@ def test_devices_with_features_are_limited_to_64() -> None:
 
 
 def test_counter_sets_live_in_their_own_slices() -> None:
+    """A slice has devices or counter sets."""
     shared = resource_slice(device(), counters=[counter_set()])
     many = resource_slice(counters=[counter_set(f"c{i}") for i in range(9)])
     twice = resource_slice(counters=[counter_set("a"), counter_set("a")])
@@ -118,6 +123,8 @@ def test_counter_sets_live_in_their_own_slices() -> None:
 
 
 def test_a_partition_type_is_a_string_of_each_device_with_counters() -> None:
+    """Devices without counters need none."""
+
     def judged(**attributes: Any) -> Validated:
         part = device("a", consumes={"c": {"m": 1}}, attributes=attributes)
         name = f"{DRIVER}/profile"

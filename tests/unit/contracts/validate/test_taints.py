@@ -10,6 +10,7 @@ from tests.builders.violations import assert_broken
 
 
 def test_a_taint_rule_selects_by_valid_names() -> None:
+    """Every part of the selector is checked, and the taint."""
     broken = taint_rule(taint(key="a b"), driver="A B", pool="", device="X")
 
     assert_broken(

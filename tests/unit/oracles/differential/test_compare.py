@@ -38,6 +38,7 @@ def refused(text: str, outcome: str = "error") -> Json:
 
 
 def test_ids_spelling_and_order_of_values_are_no_difference() -> None:
+    """Kubernetes could not tell them apart."""
     other = answer(
         {
             **RESULT,
@@ -70,11 +71,13 @@ def test_ids_spelling_and_order_of_values_are_no_difference() -> None:
     ],
 )
 def test_a_result_that_differs_is_told(change: Json, told: str) -> None:
+    """By the field that differs."""
     (difference,) = compare(answer(), answer({**RESULT, **change}))
     assert told in difference
 
 
 def test_config_and_nodes_that_differ_are_told() -> None:
+    """They are part of an allocation."""
     other = answer(config=[{"source": "FromClass", "requests": ["req-0"]}])
     del other["allocations"][0]["nodeSelector"]
     told = compare(answer(), other)
@@ -82,10 +85,12 @@ def test_config_and_nodes_that_differ_are_told() -> None:
 
 
 def test_a_claim_less_is_told() -> None:
+    """Missing answers are differences."""
     assert compare(answer(), {"outcome": "success", "allocations": []})
 
 
 def test_errors_are_the_same_by_what_they_mean() -> None:
+    """Not by their words."""
     text = "claim {}, request r: unsupported count mode {}"
     assert compare(refused(text.format("a", "X")), refused(text.format("b", "Y"))) == []
     assert compare(refused(text), refused("CEL runtime error: no such key"))
@@ -95,12 +100,14 @@ def test_errors_are_the_same_by_what_they_mean() -> None:
 
 
 def test_any_error_will_do_where_upstream_crashes() -> None:
+    """A crash has no meaning to compare."""
     crash = refused("panic: runtime error: nil pointer dereference")
     assert compare(crash, refused("missing device class name")) == []
     assert compare(crash, {"outcome": "none"})
 
 
 def test_a_selector_of_a_derived_attribute_is_told_apart() -> None:
+    """An error of a derived attribute is not one of the selector."""
     text = "evaluate derived attribute a on device b failed: CEL runtime error"
     assert error_of(refused(text)) == "derived attribute fails"
 
@@ -117,4 +124,5 @@ def test_a_selector_of_a_derived_attribute_is_told_apart() -> None:
     ],
 )
 def test_quantities_are_exact(text: str | int, value: Fraction) -> None:
+    """No amount is rounded before it is compared."""
     assert quantity(text) == value

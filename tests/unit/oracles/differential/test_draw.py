@@ -12,11 +12,13 @@ SEEDS = range(1500)
 
 
 def test_a_seed_makes_the_same_case_again() -> None:
+    """A failure can be repeated by its number."""
     for seed in SEEDS[:50]:
         assert json.dumps(generate(seed)) == json.dumps(generate(seed))
 
 
 def test_every_pair_of_traits_occurs() -> None:
+    """Nearly every one, in so many cases."""
     met = {
         pair
         for seed in SEEDS
@@ -30,6 +32,7 @@ def test_every_pair_of_traits_occurs() -> None:
 
 
 def test_every_switch_is_seen_on_and_off() -> None:
+    """Both ways of each feature gate are compared."""
     seen = {
         (name, value)
         for seed in SEEDS

@@ -16,6 +16,7 @@ def has_shareable(case: Json) -> bool:
 
 
 def test_what_is_not_needed_goes() -> None:
+    """Only what the difference needs is left."""
     case = next(case for case in map(generate, range(1000)) if has_shareable(case))
     smaller = shrink(case, has_shareable)
     assert smaller["claims"] == []
@@ -28,6 +29,8 @@ def test_what_is_not_needed_goes() -> None:
 
 
 def test_a_slice_that_goes_is_not_missed() -> None:
+    """The pool's count of slices goes with it."""
+
     def whole(case: Json) -> bool:
         counts = [item["spec"]["pool"]["resourceSliceCount"] for item in case["slices"]]
         return bool(counts) and all(count == len(counts) for count in counts)
@@ -41,5 +44,6 @@ def test_a_slice_that_goes_is_not_missed() -> None:
 
 
 def test_a_case_that_needs_everything_stays() -> None:
+    """Nothing is taken away for nothing."""
     case = generate(1)
     assert shrink(case, lambda other: other == case) == case

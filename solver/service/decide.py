@@ -32,7 +32,7 @@ from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.messages import address_decision, make_batch_end, make_decision
 from solver.service.worker import SolveWorker
-from solver.snapshot.snapshot import GangTried, Snapshot, apply
+from solver.snapshot.snapshot import GangAttempted, Snapshot, apply
 from solver.versions import VERSION
 
 log = get_logger(__name__)
@@ -63,7 +63,7 @@ class Decider:
 
     async def decide(
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
-    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
         """Decide a batch; return what it means for the snapshot, with sequences.
 
         The caller applies the changes: they are not read back first.
@@ -104,7 +104,7 @@ class Decider:
 
     async def finish(
         self, snapshot: Snapshot, opened: SolveOpened
-    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
         """Solve what a former leader recorded, and publish what still holds.
 
         Raises:
@@ -130,7 +130,7 @@ class Decider:
         # answer for what is so now.
         records = [snapshot.gangs.get(gang.uid) for gang in decision.gangs]
         waiting = [r for r in records if r is not None and r.wants_decision]
-        changes: list[tuple[DecisionMessage | GangTried, int]] = []
+        changes: list[tuple[DecisionMessage | GangAttempted, int]] = []
         if len(waiting) == len(records):
             now = await self._problem(snapshot, waiting)
             if now.gangs == problem.gangs and not judge(now, decision):
@@ -157,7 +157,7 @@ class Decider:
         batch: Sequence[GangRecord],
         opened: SolveOpened,
         error: WorkerLostError,
-    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
         log.warning(
             "solve.lost", solve=opened.solve, reason=error.reason, gangs=len(batch)
         )
@@ -175,9 +175,9 @@ class Decider:
         batch: Sequence[GangRecord],
         opened: SolveOpened,
         why: str,
-    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
         reason = Reason(rule=Rule.NOT_PROVEN, message=why)
-        changes: list[tuple[DecisionMessage | GangTried, int]] = []
+        changes: list[tuple[DecisionMessage | GangAttempted, int]] = []
         answers = [
             GangDecision(
                 uid=record.uid,
@@ -198,7 +198,7 @@ class Decider:
         batch: Sequence[GangRecord],
         decision: Decision,
         solve: SolveID,
-    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
         return await self._publish_answers(snapshot, batch, decision.gangs, solve)
 
     async def _publish_answers(
@@ -207,12 +207,12 @@ class Decider:
         batch: Sequence[GangRecord],
         answers: Sequence[GangDecision],
         solve: SolveID,
-    ) -> list[tuple[DecisionMessage | GangTried, int]]:
+    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
         """Publish one fenced batch and return what it means for the snapshot."""
         cluster, epoch = self._config.cluster, self._leadership.epoch
         messages: list[DecisionMessage] = []
         outgoing: list[Outgoing] = []
-        tried: list[tuple[DecisionMessage | GangTried, int]] = []
+        tried: list[tuple[DecisionMessage | GangAttempted, int]] = []
         # First what is news: of a gang that waits for the same reasons nothing is said.
         for record, answer in zip(batch, answers, strict=True):
             message = make_decision(
@@ -224,7 +224,7 @@ class Decider:
                     messages.append(message)
                     outgoing.append(addressed)
             if answer.reasons or isinstance(message, GangPending):
-                tried.append((_tried(record, snapshot.growth), 0))
+                tried.append((_tried(record, snapshot.capacity_generation), 0))
         if not messages:
             return tried
         # Then all of it at once, behind the fence: a solver that was deposed meanwhile
@@ -232,7 +232,7 @@ class Decider:
         uids = tuple(message.uid for message in messages)
         end = make_batch_end(cluster, solve, epoch, uids)
         first = await self._leadership.publish([*outgoing, end])
-        changes: list[tuple[DecisionMessage | GangTried, int]] = [
+        changes: list[tuple[DecisionMessage | GangAttempted, int]] = [
             (message, first + index) for index, message in enumerate(messages)
         ]
         return [*changes, *tried]
@@ -246,8 +246,8 @@ def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:
     return isinstance(last, GangPending) and last.reasons == message.reasons
 
 
-def _tried(record: GangRecord, growth: int) -> GangTried:
-    return GangTried(uid=record.uid, growth=growth)
+def _tried(record: GangRecord, generation: int) -> GangAttempted:
+    return GangAttempted(uid=record.uid, generation=generation)
 
 
 def _log_decision(opened: SolveOpened, decision: Decision, seconds: float) -> None:

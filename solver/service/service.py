@@ -41,8 +41,8 @@ from solver.service.presence import find_presence_changes
 from solver.service.worker import SolveWorker
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import (
+    GangAttempted,
     GangForgotten,
-    GangTried,
     NodePresence,
     Snapshot,
     apply,
@@ -341,7 +341,9 @@ class SolverService:
             self._refused.pop((ended.namespace, ended.uid), None)
         log.info("gangs.ended", gangs=len(messages))
 
-    def _apply(self, changes: list[tuple[DecisionMessage | GangTried, int]]) -> None:
+    def _apply(
+        self, changes: list[tuple[DecisionMessage | GangAttempted, int]]
+    ) -> None:
         for message, sequence in changes:
             self._snapshot = apply(self._snapshot, message, sequence=sequence)
 

@@ -1,1 +1,1 @@
-"""What we believe: pools, nodes, classes and gangs, changed by messages alone."""
+"""The cluster and its gangs, changed by messages alone."""

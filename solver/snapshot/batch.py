@@ -1,6 +1,6 @@
 """Which gangs are decided together.
 
-All that wait and were not tried since something grew: by priority, then by age, as
+All that wait and were not tried since capacity grew: by priority, then by age, as
 many as one solve should take. The rest comes next, so that a large backlog never
 keeps the bus waiting for one answer. Knows no devices.
 """
@@ -40,12 +40,12 @@ def choose_batch(
             for record in snapshot.waiting.values()
             if _is_ready(record, snapshot) and record.uid not in resting
         ),
-        key=urgency,
+        key=urgency_of,
     )
     chosen: list[GangRecord] = []
     pods = 0
     for record in ready[: limits.gangs]:
-        pods += pods_of(record)
+        pods += count_pods(record)
         if chosen and pods > limits.pods:
             break
         chosen.append(record)
@@ -53,18 +53,18 @@ def choose_batch(
 
 
 def _is_ready(record: GangRecord, snapshot: Snapshot) -> bool:
-    """Whether something grew since a solve last said no to a gang."""
-    tried = snapshot.tried.get(record.uid)
-    return tried is None or tried < snapshot.growth
+    """Whether capacity grew since a solve last said no to a gang."""
+    attempted_at = snapshot.attempted_at.get(record.uid)
+    return attempted_at is None or attempted_at < snapshot.capacity_generation
 
 
-def urgency(record: GangRecord) -> tuple[int, int, str]:
+def urgency_of(record: GangRecord) -> tuple[int, int, str]:
     """Order gangs: priority first, then age."""
     priority = record.submission.gang.spec.priority if record.submission else 0
     return (-priority, record.submission_sequence, record.uid)
 
 
-def pods_of(record: GangRecord) -> int:
+def count_pods(record: GangRecord) -> int:
     """Count the pods of a gang."""
     if record.submission is None:
         return 0

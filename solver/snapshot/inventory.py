@@ -15,10 +15,10 @@ from contracts.claim import DeviceClass
 from contracts.device import DeviceTaint, DeviceTaintRule, ResourcePool, ResourceSlice
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced, HealthJudged
-from contracts.quantity import Quantity
 from contracts.workload import Node
+from solver.snapshot.device_uses import Uses, sum_consumed
 from solver.snapshot.maps import FrozenMap
-from solver.snapshot.node_state import NodeState, NodeUse, node_part
+from solver.snapshot.node_state import NodeState, NodeUse, make_node_part
 from solver.snapshot.pages import Pages
 from solver.snapshot.parts import (
     ClassPart,
@@ -32,14 +32,14 @@ from solver.snapshot.parts import (
     use_key,
 )
 from solver.snapshot.pools import pool_of_collision, pool_of_inventory, pool_of_slices
-from solver.snapshot.uses import DeviceUse, Uses
 
 
 class Inventory(Struct, frozen=True, kw_only=True):
     """The devices of a cluster and all that decides whether they may be used."""
 
     pages: Pages = Pages()
-    growth: int = 0
+    capacity_generation: int = 0
+    """Counts the changes after which a no may become a yes."""
     announced: FrozenMap[NodeName, DevicesAnnounced] = FrozenMap()
     announcers: FrozenMap[str, tuple[NodeName, ...]] = FrozenMap()
     """Nodes whose agents announce a pool, by pool key."""
@@ -59,24 +59,28 @@ class Inventory(Struct, frozen=True, kw_only=True):
     pool_nodes: FrozenMap[str, NodeName] = FrozenMap()
     """The node of each known pool, by pool key."""
 
-    def grown(self) -> Inventory:
+    def with_next_generation(self) -> Inventory:
         """Note that a no may have become a yes."""
-        return structs.replace(self, growth=self.growth + 1)
+        return structs.replace(self, capacity_generation=self.capacity_generation + 1)
 
 
 def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory:
-    """Believe a node agent's inventory: all of it, and nothing it said before."""
+    """Apply a node agent's inventory: all of it, and nothing it said before."""
     node = message.node
-    before = inventory.announced.get(node)
-    if before == message:
+    previous_message = inventory.announced.get(node)
+    if previous_message == message:
         return inventory
-    old = {pool_key(p.driver, p.name): p for p in (before.pools if before else ())}
-    new = {pool_key(p.driver, p.name): p for p in message.pools}
+    old_pools = {
+        pool_key(p.driver, p.name): p
+        for p in (previous_message.pools if previous_message else ())
+    }
+    new_pools = {pool_key(p.driver, p.name): p for p in message.pools}
     announcers = inventory.announcers
-    for key in old.keys() - new.keys():
+    for key in old_pools.keys() - new_pools.keys():
         announcers = _with_announcer(announcers, key, node, announces=False)
-    for key in new.keys() - old.keys():
+    for key in new_pools.keys() - old_pools.keys():
         announcers = _with_announcer(announcers, key, node, announces=True)
+    # First what the agent says of its node, then each pool that it changed.
     state = inventory.nodes.get(node) or NodeState()
     changed = structs.replace(
         inventory,
@@ -92,19 +96,19 @@ def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory
             ),
         ),
     )
-    for key in sorted(old.keys() | new.keys()):
-        if old.get(key) != new.get(key):
+    for key in sorted(old_pools.keys() | new_pools.keys()):
+        if old_pools.get(key) != new_pools.get(key):
             changed = _with_pool(changed, key)
     return with_node_part(changed, node)
 
 
 def without_inventory(inventory: Inventory, node: NodeName) -> Inventory:
-    """Believe that nobody speaks for a node any more."""
-    said = inventory.announced.get(node)
-    if said is None:
+    """Drop the inventory of a node that nobody speaks for any more."""
+    last_message = inventory.announced.get(node)
+    if last_message is None:
         return inventory
-    nothing = DevicesAnnounced(cluster=said.cluster, node=node, pools=())
-    changed = with_inventory(inventory, nothing)
+    no_pools = DevicesAnnounced(cluster=last_message.cluster, node=node, pools=())
+    changed = with_inventory(inventory, no_pools)
     state = changed.nodes.get(node) or NodeState()
     silent = structs.replace(state, announced=False, away=False)
     changed = structs.replace(
@@ -127,59 +131,70 @@ def _with_announcer(
     return announcers.with_item(key, nodes) if nodes else announcers.without(key)
 
 
-def with_slice(inventory: Inventory, key: str, item: ResourceSlice) -> Inventory:
-    """Believe a ResourceSlice."""
-    pool = pool_key(item.spec.driver, item.spec.pool.name)
-    known = inventory.slices.get(pool) or {}
-    if known.get(key) == item:
+def with_slice(
+    inventory: Inventory, key: str, resource_slice: ResourceSlice
+) -> Inventory:
+    """Apply a ResourceSlice."""
+    pool = pool_key(resource_slice.spec.driver, resource_slice.spec.pool.name)
+    slices_of_pool = inventory.slices.get(pool) or {}
+    if slices_of_pool.get(key) == resource_slice:
         return inventory
     if inventory.slice_pools.get(key) not in (None, pool):
         inventory = without_slice(inventory, key)
     changed = structs.replace(
         inventory,
-        slices=inventory.slices.with_item(pool, {**known, key: item}),
+        slices=inventory.slices.with_item(
+            pool, {**slices_of_pool, key: resource_slice}
+        ),
         slice_pools=inventory.slice_pools.with_item(key, pool),
     )
     changed = _with_pool(changed, pool)
-    node = item.spec.node_name
+    node = resource_slice.spec.node_name
     return changed if node is None else with_node_part(changed, node)
 
 
 def without_slice(inventory: Inventory, key: str) -> Inventory:
-    """Believe that a ResourceSlice is gone."""
+    """Drop a ResourceSlice that is gone."""
     pool = inventory.slice_pools.get(key)
     if pool is None:
         return inventory
-    left = dict(inventory.slices.get(pool) or {})
-    item = left.pop(key, None)
+    remaining = dict(inventory.slices.get(pool) or {})
+    resource_slice = remaining.pop(key, None)
     slices = inventory.slices
     changed = structs.replace(
         inventory,
-        slices=slices.with_item(pool, left) if left else slices.without(pool),
+        slices=slices.with_item(pool, remaining) if remaining else slices.without(pool),
         slice_pools=inventory.slice_pools.without(key),
     )
     changed = _with_pool(changed, pool)
-    node = item.spec.node_name if item is not None else None
+    node = resource_slice.spec.node_name if resource_slice is not None else None
     return changed if node is None else with_node_part(changed, node)
 
 
 def with_health(inventory: Inventory, message: HealthJudged) -> Inventory:
-    """Believe which devices of a node are not healthy."""
-    before = inventory.health.get(message.node)
-    if before == message:
+    """Apply which devices of a node are not healthy."""
+    previous = inventory.health.get(message.node)
+    if previous == message:
         return inventory
-    known, node = inventory.health, message.node
-    health = known.with_item(node, message) if message.devices else known.without(node)
+    health_by_node, node = inventory.health, message.node
+    health = (
+        health_by_node.with_item(node, message)
+        if message.devices
+        else health_by_node.without(node)
+    )
     changed = structs.replace(inventory, health=health)
-    devices = [*(before.devices if before else ()), *message.devices]
-    pools = {pool_key(item.device.driver, item.device.pool) for item in devices}
+    devices = [*(previous.devices if previous else ()), *message.devices]
+    pools = {
+        pool_key(device_health.device.driver, device_health.device.pool)
+        for device_health in devices
+    }
     return with_uses(changed, pools)
 
 
 def with_taint_rule(
     inventory: Inventory, key: str, rule: DeviceTaintRule | None
 ) -> Inventory:
-    """Believe a DeviceTaintRule, or that it is gone."""
+    """Apply a DeviceTaintRule; None: it is gone."""
     rules = inventory.taint_rules
     changed = structs.replace(
         inventory,
@@ -189,10 +204,10 @@ def with_taint_rule(
 
 
 def with_class(
-    inventory: Inventory, name: DeviceClassName, item: DeviceClass | None
+    inventory: Inventory, name: DeviceClassName, device_class: DeviceClass | None
 ) -> Inventory:
-    """Believe a DeviceClass, or (None) that it is gone."""
-    if item is None:
+    """Apply a DeviceClass; None: it is gone."""
+    if device_class is None:
         pages = inventory.pages.without("", class_key(name))
     else:
         pages = inventory.pages.with_value(
@@ -200,18 +215,18 @@ def with_class(
                 name=name,
                 selectors=tuple(
                     selector.cel.expression if selector.cel else ""
-                    for selector in item.spec.selectors
+                    for selector in device_class.spec.selectors
                 ),
-                config=item.spec.config,
-                extended_resource_name=item.spec.extended_resource_name or "",
-                created=item.metadata.creation_timestamp or "",
+                config=device_class.spec.config,
+                extended_resource_name=device_class.spec.extended_resource_name or "",
+                created=device_class.metadata.creation_timestamp or "",
             )
         )
     return _with_pages(inventory, pages)
 
 
 def with_node(inventory: Inventory, name: NodeName, node: Node | None) -> Inventory:
-    """Believe a Node of Kubernetes, or (None) that it is gone."""
+    """Apply a Node of Kubernetes; None: it is gone."""
     state = inventory.nodes.get(name) or NodeState()
     nodes = inventory.nodes.with_item(name, structs.replace(state, node=node))
     changed = structs.replace(inventory, nodes=nodes)
@@ -219,13 +234,13 @@ def with_node(inventory: Inventory, name: NodeName, node: Node | None) -> Invent
         return with_node_part(changed, name)
     changed = structs.replace(changed, names_nodes=True)
     parts = (part for part in changed.pages.values() if isinstance(part, NodePart))
-    for known in (name, *(part.name for part in parts)):
-        changed = with_node_part(changed, known)
+    for node_name in (name, *(part.name for part in parts)):
+        changed = with_node_part(changed, node_name)
     return changed
 
 
 def with_presence(inventory: Inventory, name: NodeName, *, away: bool) -> Inventory:
-    """Believe that a node's agent is heard of, or not."""
+    """Apply that a node's agent is heard of, or not."""
     state = inventory.nodes.get(name) or NodeState()
     if state.away == away:
         return inventory
@@ -245,14 +260,14 @@ def with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
         nodes = inventory.nodes.without(name)
         return structs.replace(inventory, pages=pages, nodes=nodes)
     uses = inventory.node_uses.get(name) or {}
-    before = inventory.pages.get(name, node_key(name))
-    part = node_part(name, state, uses.values(), names_nodes=inventory.names_nodes)
+    previous = inventory.pages.get(name, node_key(name))
+    part = make_node_part(name, state, uses.values(), names_nodes=inventory.names_nodes)
     pages = inventory.pages.with_value(part)
     if pages is inventory.pages:
         return inventory
     changed = structs.replace(inventory, pages=pages)
-    only_less = isinstance(before, NodePart) and _is_only_less(before, part)
-    return changed if only_less else changed.grown()
+    only_less = isinstance(previous, NodePart) and _is_only_less(previous, part)
+    return changed if only_less else changed.with_next_generation()
 
 
 def _is_only_less(before: NodePart, after: NodePart) -> bool:
@@ -268,12 +283,12 @@ def _is_only_less(before: NodePart, after: NodePart) -> bool:
 
 def _with_pool(inventory: Inventory, key: str) -> Inventory:
     """Make the pool's part again from whoever is its source."""
-    part = _pool_part(inventory, key)
-    before = inventory.pool_nodes.get(key)
+    part = _make_pool_part(inventory, key)
+    previous_node = inventory.pool_nodes.get(key)
     pages = inventory.pages
-    if before is not None and (part is None or part.node != before):
-        use = "use" + key.removeprefix("pool")
-        pages = pages.without(before, key).without(before, use)
+    if previous_node is not None and (part is None or part.node != previous_node):
+        use_part_key = "use" + key.removeprefix("pool")
+        pages = pages.without(previous_node, key).without(previous_node, use_part_key)
     if part is None:
         pool_nodes = inventory.pool_nodes.without(key)
     else:
@@ -283,13 +298,13 @@ def _with_pool(inventory: Inventory, key: str) -> Inventory:
     return changed if part is None else with_uses(changed, (key,))
 
 
-def _pool_part(inventory: Inventory, key: str) -> PoolPart | None:
+def _make_pool_part(inventory: Inventory, key: str) -> PoolPart | None:
     nodes = inventory.announcers.get(key)
     if nodes is not None:
         pools = [
             pool
             for node in nodes
-            for pool in _announced_pools(inventory, node)
+            for pool in _list_announced_pools(inventory, node)
             if pool_key(pool.driver, pool.name) == key
         ]
         if len(pools) == 1:
@@ -299,7 +314,9 @@ def _pool_part(inventory: Inventory, key: str) -> PoolPart | None:
     return None if slices is None else pool_of_slices(slices)
 
 
-def _announced_pools(inventory: Inventory, node: NodeName) -> tuple[ResourcePool, ...]:
+def _list_announced_pools(
+    inventory: Inventory, node: NodeName
+) -> tuple[ResourcePool, ...]:
     message = inventory.announced.get(node)
     return () if message is None else message.pools
 
@@ -312,56 +329,47 @@ def with_uses(inventory: Inventory, keys: Iterable[str]) -> Inventory:
         if node is None:
             continue
         _, driver, pool = key.split("/", 2)
-        use = _use_part(inventory, DriverName(driver), PoolName(pool), node)
-        before = pages.get(node, use_key(use.driver, use.pool))
+        use = _make_use_part(inventory, DriverName(driver), PoolName(pool), node)
+        previous = pages.get(node, use_key(use.driver, use.pool))
         freed = freed or not (
-            isinstance(before, UsePart)
-            and set(before.taken) <= set(use.taken)
-            and (before.shared, before.taints) == (use.shared, use.taints)
+            isinstance(previous, UsePart)
+            and set(previous.taken) <= set(use.taken)
+            and (previous.shared, previous.taints) == (use.shared, use.taints)
         )
         pages = pages.with_value(use)
     if pages is inventory.pages:
         return inventory
     changed = structs.replace(inventory, pages=pages)
-    return changed.grown() if freed else changed
+    return changed.with_next_generation() if freed else changed
 
 
-def _use_part(
+def _make_use_part(
     inventory: Inventory, driver: DriverName, pool: PoolName, node: NodeName
 ) -> UsePart:
-    held = inventory.holders.get(pool_key(driver, pool)) or {}
+    use_by_device = inventory.holders.get(pool_key(driver, pool)) or {}
     return UsePart(
         driver=driver,
         pool=pool,
         node=node,
-        taken=tuple(sorted(name for name, use in held.items() if use.holders)),
+        taken=tuple(sorted(name for name, use in use_by_device.items() if use.holders)),
         shared=tuple(
-            ShareUse(device=name, consumed=_consumed(held[name]))
-            for name in sorted(held)
-            if held[name].shares
+            ShareUse(device=name, consumed=sum_consumed(use_by_device[name]))
+            for name in sorted(use_by_device)
+            if use_by_device[name].shares
         ),
-        taints=tuple(_taints(inventory, driver, pool, node)),
+        taints=tuple(_list_taints(inventory, driver, pool, node)),
     )
 
 
-def _consumed(use: DeviceUse) -> tuple[tuple[str, Quantity], ...]:
-    """Add up what the shares of a device consume."""
-    total: dict[str, int] = {}
-    for share in use.shares.values():
-        for name, amount in share.consumed:
-            total[name] = total.get(name, 0) + amount.nano
-    return tuple((name, Quantity.of_nano(total[name])) for name in sorted(total))
-
-
-def _taints(
+def _list_taints(
     inventory: Inventory, driver: DriverName, pool: PoolName, node: NodeName
 ) -> list[tuple[DeviceName, DeviceTaint]]:
     health = inventory.health.get(node)
     taints = [
-        (item.device.device, taint)
-        for item in (health.devices if health is not None else ())
-        if (item.device.driver, item.device.pool) == (driver, pool)
-        for taint in item.taints
+        (device_health.device.device, taint)
+        for device_health in (health.devices if health is not None else ())
+        if (device_health.device.driver, device_health.device.pool) == (driver, pool)
+        for taint in device_health.taints
     ]
     part = inventory.pages.get(node, pool_key(driver, pool))
     devices = part.devices if isinstance(part, PoolPart) else ()
@@ -377,10 +385,10 @@ def _taints(
             for device in devices
             if selector.device in (None, device.name)
         )
-    return sorted(taints, key=lambda item: item[0])
+    return sorted(taints, key=lambda pair: pair[0])
 
 
 def _with_pages(inventory: Inventory, pages: Pages) -> Inventory:
     if pages is inventory.pages:
         return inventory
-    return structs.replace(inventory, pages=pages).grown()
+    return structs.replace(inventory, pages=pages).with_next_generation()

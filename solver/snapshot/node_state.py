@@ -45,7 +45,7 @@ class NodeState(Struct, frozen=True, kw_only=True):
     node: Node | None = None
 
 
-def node_part(
+def make_node_part(
     name: NodeName, state: NodeState, uses: Iterable[NodeUse], *, names_nodes: bool
 ) -> NodePart:
     """Put together what is known of a node.
@@ -69,54 +69,54 @@ def node_part(
         declared_features=tuple(
             sorted(f for f in node.status.declared_features if f.startswith("DRA"))
         ),
-        plugin_resources=_offered_by_plugins(node.status),
+        plugin_resources=_list_plugin_resources(node.status),
         unavailable=unavailable,
         taints=tuple(t for t in node.spec.taints if t.effect in KEEPS_AWAY),
         unschedulable=node.spec.unschedulable,
-        free=_free(node.status.allocatable or state.resources, uses),
+        free=_compute_free(node.status.allocatable or state.resources, uses),
     )
 
 
-def _offered_by_plugins(status: NodeStatus) -> tuple[str, ...]:
+def _list_plugin_resources(status: NodeStatus) -> tuple[str, ...]:
     offered = status.allocatable.items()
     return tuple(sorted(name for name, q in offered if "/" in name and q.nano > 0))
 
 
-def _free(
+def _compute_free(
     offered: Mapping[str, Quantity], uses: Iterable[NodeUse]
 ) -> dict[str, int] | None:
     if not offered:
         return None
     free = count_allocatable(offered)
-    used = _used(uses)
+    used = _sum_used(uses)
     return {
         name: max(amount - used.get(name, 0), -_LARGEST)
         for name, amount in free.items()
     }
 
 
-def _used(uses: Iterable[NodeUse]) -> dict[str, int]:
+def _sum_used(uses: Iterable[NodeUse]) -> dict[str, int]:
     """Add up what is used; of a gang and its own pods whichever is more."""
     decided: dict[GangUID, dict[str, int]] = {}
     bound: dict[GangUID, dict[str, int]] = {}
     total: dict[str, int] = {}
     for use in uses:
         if not use.gang:
-            add(total, use.amounts)
+            add_amounts(total, use.amounts)
         else:
             side = decided if use.decided else bound
-            add(side.setdefault(use.gang, {}), use.amounts)
+            add_amounts(side.setdefault(use.gang, {}), use.amounts)
     for gang in decided.keys() | bound.keys():
-        ours, pods = decided.get(gang, {}), bound.get(gang, {})
-        both = {
-            name: max(ours.get(name, 0), pods.get(name, 0))
-            for name in ours.keys() | pods.keys()
+        of_gang, of_pods = decided.get(gang, {}), bound.get(gang, {})
+        of_both = {
+            name: max(of_gang.get(name, 0), of_pods.get(name, 0))
+            for name in of_gang.keys() | of_pods.keys()
         }
-        add(total, both)
+        add_amounts(total, of_both)
     return total
 
 
-def add(total: dict[str, int], more: Amounts, times: int = 1) -> None:
+def add_amounts(total: dict[str, int], more: Amounts, times: int = 1) -> None:
     """Add amounts to a total."""
     for name, amount in more.items():
         total[name] = total.get(name, 0) + amount * times

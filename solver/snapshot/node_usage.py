@@ -18,7 +18,7 @@ from contracts.pods.node_affinity import read_pinned_node
 from contracts.pods.node_resources import PODS, count_requested, sum_requests
 from contracts.workload import Pod
 from solver.snapshot.inventory import Inventory, with_node_part
-from solver.snapshot.node_state import NodeUse, add
+from solver.snapshot.node_state import NodeUse, add_amounts
 
 NodeUses = Mapping[NodeName, NodeUse]
 """What one holder uses, by node."""
@@ -30,13 +30,14 @@ def uses_of_gang(record: GangRecord) -> dict[NodeName, NodeUse]:
     if record.allocated is None or record.submission is None:
         return {}
     gang = record.submission.gang
-    asked = {
-        item.name: count_requested(item.node.resources) for item in gang.spec.members
+    requested = {
+        member.name: count_requested(member.node.resources)
+        for member in gang.spec.members
     }
     amounts: dict[NodeName, dict[str, int]] = {}
     for pod in record.allocated.members:
         total = amounts.setdefault(pod.node, {})
-        add(total, {PODS: 1, **asked.get(pod.member, {})})
+        add_amounts(total, {PODS: 1, **requested.get(pod.member, {})})
     return {
         node: NodeUse(amounts=amounts[node], gang=record.uid, decided=True)
         for node in sorted(amounts)
@@ -62,18 +63,23 @@ def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
 
 
 def with_node_uses(
-    inventory: Inventory, holder: str, before: Iterable[NodeName], after: NodeUses
+    inventory: Inventory,
+    holder: str,
+    nodes_before: Iterable[NodeName],
+    uses_after: NodeUses,
 ) -> Inventory:
-    """Let a holder use just this; `before`: the nodes of which it used something."""
-    for node in sorted({*before, *after}):
-        use = after.get(node)
-        held = dict(inventory.node_uses.get(node) or {})
-        if held.pop(holder, None) == use:
+    """Let a holder use just this; `nodes_before`: where it used something."""
+    for node in sorted({*nodes_before, *uses_after}):
+        use = uses_after.get(node)
+        use_by_holder = dict(inventory.node_uses.get(node) or {})
+        if use_by_holder.pop(holder, None) == use:
             continue
         if use is not None:
-            held[holder] = use
+            use_by_holder[holder] = use
         uses = inventory.node_uses
-        uses = uses.with_item(node, held) if held else uses.without(node)
+        uses = (
+            uses.with_item(node, use_by_holder) if use_by_holder else uses.without(node)
+        )
         inventory = structs.replace(inventory, node_uses=uses)
         if node in inventory.nodes:
             inventory = with_node_part(inventory, node)

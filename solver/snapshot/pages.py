@@ -69,7 +69,7 @@ class Page:
     @classmethod
     def of(cls, parts: Iterable[Part]) -> Page:
         """Put parts together."""
-        return cls(_by_owner(parts, {}))
+        return cls(_group_by_owner(parts, {}))
 
     @classmethod
     def decode(
@@ -82,9 +82,9 @@ class Page:
         Raises:
             DecodeError: the bytes are no page.
         """
-        found = (bytes(raw) for raw in _PAGE.decode(data))
-        read = (parts.get(raw) or Part.decode(raw) for raw in found)
-        return cls(_by_owner(read, nodes), data)
+        raws = (bytes(raw) for raw in _PAGE.decode(data))
+        page_parts = (parts.get(raw) or Part.decode(raw) for raw in raws)
+        return cls(_group_by_owner(page_parts, nodes), data)
 
     def parts(self) -> Iterator[Part]:
         """Go through all parts, node by node."""
@@ -124,18 +124,20 @@ class Page:
         return Page({name: n for name, n in self.nodes.items() if name != owner})
 
 
-def _by_owner(
-    parts: Iterable[Part], known: Mapping[str, NodeParts]
+def _group_by_owner(
+    parts: Iterable[Part], known_nodes: Mapping[str, NodeParts]
 ) -> dict[str, NodeParts]:
     """Sort parts by their owners."""
-    found: dict[str, dict[str, Part]] = {}
+    parts_by_owner: dict[str, dict[str, Part]] = {}
     for part in parts:
-        found.setdefault(part.owner, {})[part.key] = part
+        parts_by_owner.setdefault(part.owner, {})[part.key] = part
     nodes = {}
-    for owner, mine in found.items():
-        node = known.get(owner)
-        same = node is not None and node.is_same(mine)
-        nodes[owner] = node if node is not None and same else NodeParts(owner, mine)
+    for owner, own_parts in parts_by_owner.items():
+        node = known_nodes.get(owner)
+        same = node is not None and node.is_same(own_parts)
+        nodes[owner] = (
+            node if node is not None and same else NodeParts(owner, own_parts)
+        )
     return nodes
 
 
@@ -158,26 +160,26 @@ class Pages:
 
     def of(self, owner: str) -> Iterator[PartValue]:
         """Go through the values of a node (or, for "", of the cluster)."""
-        return self._pages[page_number(owner)].values_of(owner)
+        return self._pages[page_number_of(owner)].values_of(owner)
 
     def get(self, owner: str, key: str) -> PartValue | None:
         """Look up a part's value by its owner (node, or "") and key."""
-        part = self._pages[page_number(owner)].get(owner, key)
+        part = self._pages[page_number_of(owner)].get(owner, key)
         return None if part is None else part.value
 
     def with_value(self, value: PartValue) -> Pages:
         """Put a value in the place of the one with its key; itself when equal."""
         part = Part(value)
-        number = page_number(part.owner)
+        number = page_number_of(part.owner)
         page = self._pages[number]
-        known = page.get(part.owner, part.key)
-        if known is not None and known.value == value:
+        current = page.get(part.owner, part.key)
+        if current is not None and current.value == value:
             return self
         return self._with_page(number, page.with_part(part))
 
     def without(self, owner: str, key: str) -> Pages:
         """Leave a part out; itself when there is none."""
-        number = page_number(owner)
+        number = page_number_of(owner)
         page = self._pages[number]
         if page.get(owner, key) is None:
             return self
@@ -188,6 +190,6 @@ class Pages:
         return Pages((*pages[:number], page, *pages[number + 1 :]))
 
 
-def page_number(owner: str) -> int:
+def page_number_of(owner: str) -> int:
     """Return which page holds the parts of a node (or, for "", of the cluster)."""
     return zlib.crc32(owner.encode()) % PAGES

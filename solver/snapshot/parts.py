@@ -81,7 +81,9 @@ class PoolPart(
     @cached_property
     def devices(self) -> tuple[Device, ...]:
         """The devices of all slices; bit i of a set of devices is the i-th of them."""
-        return tuple(device for item in self.slices for device in item.devices)
+        return tuple(
+            device for pool_slice in self.slices for device in pool_slice.devices
+        )
 
     @cached_property
     def has_unique_names(self) -> bool:

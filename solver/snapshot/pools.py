@@ -19,11 +19,11 @@ def pool_of_inventory(pool: ResourcePool, node: NodeName) -> PoolPart:
 
     Counters lie in a slice of their own, as in the ResourceSlices that are published.
     """
-    counted = bool(pool.shared_counters)
+    has_counters = bool(pool.shared_counters)
     devices = PoolSlice(
         name="devices",
         generation=pool.generation,
-        slice_count=1 + counted,
+        slice_count=1 + has_counters,
         node_name=node,
         devices=pool.devices,
     )
@@ -34,7 +34,7 @@ def pool_of_inventory(pool: ResourcePool, node: NodeName) -> PoolPart:
         node_name=node,
         shared_counters=pool.shared_counters,
     )
-    slices = (counters, devices) if counted else (devices,)
+    slices = (counters, devices) if has_counters else (devices,)
     return PoolPart(driver=pool.driver, pool=pool.name, node=node, slices=slices)
 
 
@@ -48,11 +48,16 @@ def pool_of_collision(pool: ResourcePool, nodes: Iterable[NodeName]) -> PoolPart
 
 def pool_of_slices(slices: Mapping[str, ResourceSlice]) -> PoolPart:
     """Put the slices of one pool together; `slices` by key, at least one."""
-    found = sorted(slices.values(), key=lambda item: item.metadata.name.encode())
-    nodes = {item.spec.node_name or NodeName("") for item in found}
+    ordered = sorted(
+        slices.values(),
+        key=lambda resource_slice: resource_slice.metadata.name.encode(),
+    )
+    nodes = {
+        resource_slice.spec.node_name or NodeName("") for resource_slice in ordered
+    }
     return PoolPart(
-        driver=found[0].spec.driver,
-        pool=found[0].spec.pool.name,
+        driver=ordered[0].spec.driver,
+        pool=ordered[0].spec.pool.name,
         node=nodes.pop() if len(nodes) == 1 else NodeName(""),
-        slices=tuple(PoolSlice.of(resource_slice) for resource_slice in found),
+        slices=tuple(PoolSlice.of(resource_slice) for resource_slice in ordered),
     )

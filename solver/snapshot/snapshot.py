@@ -1,8 +1,8 @@
-"""Everything believed about a cluster, changed by one message at a time.
+"""All that messages say of a cluster, changed by one message at a time.
 
-`apply(snapshot, message)` is the only way to a new belief; applied twice, a message
-changes nothing. Each message costs what it is about: one node's page, one gang's
-record. Knows no bus, no clock and no solver.
+`apply(snapshot, message)` is the only way to a new Snapshot; applied twice, a
+message changes nothing. Each message costs what it is about: one node's page, one
+gang's record. Knows no bus, no clock and no solver.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class InventoryExpired(Struct, frozen=True, kw_only=True):
     node: NodeName
 
 
-class GangTried(Struct, frozen=True, kw_only=True):
-    """A solve looked at the gang and said no, at this state of growth."""
+class GangAttempted(Struct, frozen=True, kw_only=True):
+    """A solve said no to a gang, with the capacity of this generation."""
 
     uid: GangUID
-    growth: int
+    generation: int
 
 
 class GangForgotten(Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class EndedGangs(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """What is believed; see `apply`."""
+    """The cluster and its gangs as the messages tell; see `apply`."""
 
     inventory: Inventory = Inventory()
     """Pools, nodes, classes, health and what is taken."""
@@ -115,14 +115,14 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The gangs whose life should end now."""
     unknown: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs of which no submission was read."""
-    tried: FrozenMap[GangUID, int] = FrozenMap()
-    """What `growth` was when a solve last said no to a gang."""
+    attempted_at: FrozenMap[GangUID, int] = FrozenMap()
+    """The capacity generation at which a solve last said no to a gang."""
     ended: EndedGangs = EndedGangs()
 
     @property
-    def growth(self) -> int:
+    def capacity_generation(self) -> int:
         """Counts the changes after which a no may become a yes."""
-        return self.inventory.growth
+        return self.inventory.capacity_generation
 
 
 SnapshotMessage = (
@@ -132,7 +132,7 @@ SnapshotMessage = (
     | InventoryExpired
     | ObjectObserved
     | ObjectGone
-    | GangTried
+    | GangAttempted
     | GangForgotten
     | LifecycleMessage
 )
@@ -141,7 +141,7 @@ SnapshotMessage = (
 def apply(
     snapshot: Snapshot, message: SnapshotMessage, *, sequence: int = 0
 ) -> Snapshot:
-    """Believe what a message says.
+    """Apply what a message says.
 
     `sequence` is the message's place in its stream: of what is said of a gang the last
     counts, and a submission's is the gang's age.
@@ -152,29 +152,35 @@ def apply(
     """
     match message:
         case DevicesAnnounced():
-            return _with(snapshot, with_inventory(snapshot.inventory, message))
+            return _with_inventory(
+                snapshot, with_inventory(snapshot.inventory, message)
+            )
         case HealthJudged():
-            return _with(snapshot, with_health(snapshot.inventory, message))
+            return _with_inventory(snapshot, with_health(snapshot.inventory, message))
         case NodePresence(node=node, away=away):
-            return _with(snapshot, with_presence(snapshot.inventory, node, away=away))
+            return _with_inventory(
+                snapshot, with_presence(snapshot.inventory, node, away=away)
+            )
         case InventoryExpired(node=node):
-            return _with(snapshot, without_inventory(snapshot.inventory, node))
+            return _with_inventory(
+                snapshot, without_inventory(snapshot.inventory, node)
+            )
         case ObjectObserved():
             return _with_object(snapshot, message)
         case ObjectGone():
             return _without_object(snapshot, message)
-        case GangTried(uid=uid, growth=growth):
+        case GangAttempted(uid=uid, generation=generation):
             if uid not in snapshot.gangs:
                 return snapshot
-            tried = snapshot.tried.with_item(uid, growth)
-            return structs.replace(snapshot, tried=tried)
+            attempted_at = snapshot.attempted_at.with_item(uid, generation)
+            return structs.replace(snapshot, attempted_at=attempted_at)
         case GangForgotten(uid=uid):
             return _without_gang(snapshot, uid)
         case _:
             return _with_gang(snapshot, message, sequence)
 
 
-def _with(snapshot: Snapshot, inventory: Inventory) -> Snapshot:
+def _with_inventory(snapshot: Snapshot, inventory: Inventory) -> Snapshot:
     if inventory is snapshot.inventory:
         return snapshot
     return structs.replace(snapshot, inventory=inventory)
@@ -187,21 +193,21 @@ def _with_gang(
     uid = message.uid
     before = snapshot.gangs.get(uid) or GangRecord.of(message)
     after = before.apply(message, sequence)
-    records, tried = snapshot.gangs.with_item(uid, after), snapshot.tried
+    records, attempted_at = snapshot.gangs.with_item(uid, after), snapshot.attempted_at
     ended = snapshot.ended
     if _is_complete(after) and not _is_complete(before):
-        tried = tried.without(uid)
+        attempted_at = attempted_at.without(uid)
         ended, oldest = ended.with_gang(uid)
         records = records if oldest is None else records.without(oldest)
     return structs.replace(
         snapshot,
-        inventory=_with_held(snapshot.inventory, before, after),
+        inventory=_with_holdings(snapshot.inventory, before, after),
         gangs=records,
-        tried=tried,
+        attempted_at=attempted_at,
         ended=ended,
-        unknown=_kept(snapshot.unknown, after, keep=after.submission is None),
-        waiting=_kept(snapshot.waiting, after, keep=after.wants_decision),
-        ending=_kept(snapshot.ending, after, keep=after.ending is not None),
+        unknown=_keep_if(snapshot.unknown, after, keep=after.submission is None),
+        waiting=_keep_if(snapshot.waiting, after, keep=after.wants_decision),
+        ending=_keep_if(snapshot.ending, after, keep=after.ending is not None),
     )
 
 
@@ -210,16 +216,16 @@ def _is_complete(record: GangRecord) -> bool:
     return record.submission is not None and record.is_over
 
 
-def _with_held(
+def _with_holdings(
     inventory: Inventory, before: GangRecord, after: GangRecord
 ) -> Inventory:
     """Let a gang take devices, and what its pods need of nodes, or give it back."""
     holder = f"gang/{after.uid}"
     if before.allocated != after.allocated:
         if before.allocated is not None:
-            inventory = without_holder(inventory, holder, _allocations(before))
+            inventory = without_holder(inventory, holder, _list_allocations(before))
         if after.allocated is not None:
-            inventory = with_holder(inventory, holder, _allocations(after))
+            inventory = with_holder(inventory, holder, _list_allocations(after))
     if (before.allocated, before.submission) != (after.allocated, after.submission):
         nodes, uses = uses_of_gang(before), uses_of_gang(after)
         inventory = with_node_uses(inventory, holder, nodes, uses)
@@ -238,7 +244,7 @@ def _without_gang(snapshot: Snapshot, uid: GangUID) -> Snapshot:
     )
 
 
-def _kept(
+def _keep_if(
     records: FrozenMap[GangUID, GangRecord], record: GangRecord, *, keep: bool
 ) -> FrozenMap[GangUID, GangRecord]:
     if keep:
@@ -246,7 +252,7 @@ def _kept(
     return records.without(record.uid)
 
 
-def _allocations(record: GangRecord) -> list[AllocationResult]:
+def _list_allocations(record: GangRecord) -> list[AllocationResult]:
     decision = record.allocated
     if decision is None:
         return []
@@ -258,13 +264,15 @@ def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
     inventory, key = snapshot.inventory, message.key
     match value:
         case ResourceSlice():
-            return _with(snapshot, with_slice(inventory, key, value))
+            return _with_inventory(snapshot, with_slice(inventory, key, value))
         case DeviceClass():
-            return _with(snapshot, with_class(inventory, DeviceClassName(key), value))
+            return _with_inventory(
+                snapshot, with_class(inventory, DeviceClassName(key), value)
+            )
         case DeviceTaintRule():
-            return _with(snapshot, with_taint_rule(inventory, key, value))
+            return _with_inventory(snapshot, with_taint_rule(inventory, key, value))
         case Node():
-            return _with(snapshot, with_node(inventory, NodeName(key), value))
+            return _with_inventory(snapshot, with_node(inventory, NodeName(key), value))
         case ResourceClaim():
             return _with_claim(snapshot, key, value)
         case Pod():
@@ -272,7 +280,9 @@ def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
         case ResourceClaimTemplate():
             templates = snapshot.templates.with_item(key, value)
             return structs.replace(
-                snapshot, templates=templates, inventory=inventory.grown()
+                snapshot,
+                templates=templates,
+                inventory=inventory.with_next_generation(),
             )
         case _:
             return snapshot
@@ -282,13 +292,15 @@ def _without_object(snapshot: Snapshot, message: ObjectGone) -> Snapshot:
     inventory, key = snapshot.inventory, message.key
     match message.kind:
         case "ResourceSlice":
-            return _with(snapshot, without_slice(inventory, key))
+            return _with_inventory(snapshot, without_slice(inventory, key))
         case "DeviceClass":
-            return _with(snapshot, with_class(inventory, DeviceClassName(key), None))
+            return _with_inventory(
+                snapshot, with_class(inventory, DeviceClassName(key), None)
+            )
         case "DeviceTaintRule":
-            return _with(snapshot, with_taint_rule(inventory, key, None))
+            return _with_inventory(snapshot, with_taint_rule(inventory, key, None))
         case "Node":
-            return _with(snapshot, with_node(inventory, NodeName(key), None))
+            return _with_inventory(snapshot, with_node(inventory, NodeName(key), None))
         case "ResourceClaim":
             return _with_claim(snapshot, key, None)
         case "Pod":
@@ -302,7 +314,7 @@ def _without_object(snapshot: Snapshot, message: ObjectGone) -> Snapshot:
 def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Snapshot:
     """Follow a claim of Kubernetes; its allocation counts as taken."""
     inventory, holder = snapshot.inventory, f"claim/{key}"
-    before, after = _allocated(snapshot.claims.get(key)), _allocated(claim)
+    before, after = _allocation_of(snapshot.claims.get(key)), _allocation_of(claim)
     if before != after:
         inventory = without_holder(inventory, holder, before)
         inventory = with_holder(inventory, holder, after)
@@ -317,16 +329,16 @@ def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Sn
 def _with_pod(snapshot: Snapshot, key: str, pod: Pod | None) -> Snapshot:
     """Follow a pod: once its node is settled, less of it is left for others."""
     pods = snapshot.pod_nodes
-    last_node, uses = pods.get(key), uses_of_pod(pod)
-    before = () if last_node is None else (last_node,)
-    inventory = with_node_uses(snapshot.inventory, f"pod/{key}", before, uses)
+    previous_node, uses = pods.get(key), uses_of_pod(pod)
+    previous_nodes = () if previous_node is None else (previous_node,)
+    inventory = with_node_uses(snapshot.inventory, f"pod/{key}", previous_nodes, uses)
     pods = pods.without(key)
     for node in uses:
         pods = pods.with_item(key, node)
     return structs.replace(snapshot, inventory=inventory, pod_nodes=pods)
 
 
-def _allocated(claim: ResourceClaim | None) -> list[AllocationResult]:
+def _allocation_of(claim: ResourceClaim | None) -> list[AllocationResult]:
     if claim is None or claim.allocation is None:
         return []
     return [claim.allocation]

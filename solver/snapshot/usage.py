@@ -13,26 +13,26 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from contracts.allocation import AllocationResult, DeviceRequestAllocationResult
+from solver.snapshot.device_uses import DeviceUse, change_holder
 from solver.snapshot.inventory import Inventory, with_uses
 from solver.snapshot.parts import pool_key
-from solver.snapshot.uses import DeviceUse, Share
 
 
 def with_holder(
     inventory: Inventory, holder: str, allocations: Iterable[AllocationResult]
 ) -> Inventory:
     """Let the holder take the devices of its allocations."""
-    return _changed(inventory, holder, allocations, takes=True)
+    return _change_holders(inventory, holder, allocations, takes=True)
 
 
 def without_holder(
     inventory: Inventory, holder: str, allocations: Iterable[AllocationResult]
 ) -> Inventory:
     """Let the holder give the devices of its allocations back."""
-    return _changed(inventory, holder, allocations, takes=False)
+    return _change_holders(inventory, holder, allocations, takes=False)
 
 
-def _changed(
+def _change_holders(
     inventory: Inventory,
     holder: str,
     allocations: Iterable[AllocationResult],
@@ -40,46 +40,25 @@ def _changed(
     takes: bool,
 ) -> Inventory:
     holders, pools = inventory.holders, set()
-    for result in _results(allocations):
+    for result in _list_results(allocations):
         key = pool_key(result.driver, result.pool)
         pools.add(key)
-        held = dict(holders.get(key) or {})
-        use = held.pop(result.device, DeviceUse())
-        if result.share_id is None:
-            use = structs.replace(use, holders=_with(use.holders, holder, takes=takes))
-        else:
-            use = structs.replace(use, shares=_shares(use, result, holder, takes=takes))
+        use_by_device = dict(holders.get(key) or {})
+        use = use_by_device.pop(result.device, DeviceUse())
+        use = change_holder(use, result, holder, takes=takes)
         if use.holders or use.shares:
-            held[result.device] = use
-        holders = holders.with_item(key, held) if held else holders.without(key)
+            use_by_device[result.device] = use
+        holders = (
+            holders.with_item(key, use_by_device)
+            if use_by_device
+            else holders.without(key)
+        )
     if not pools:
         return inventory
     return with_uses(structs.replace(inventory, holders=holders), pools)
 
 
-def _with(holders: frozenset[str], holder: str, *, takes: bool) -> frozenset[str]:
-    return holders | {holder} if takes else holders - {holder}
-
-
-def _shares(
-    use: DeviceUse,
-    result: DeviceRequestAllocationResult,
-    holder: str,
-    *,
-    takes: bool,
-) -> dict[str, Share]:
-    """Count a share once, however many hold it: a decision, then its claim."""
-    shares = dict(use.shares)
-    share_id = result.share_id or ""
-    known = shares.pop(share_id, None)
-    holders = _with(known.holders if known else frozenset(), holder, takes=takes)
-    if holders:
-        amounts = tuple(sorted(result.consumed_capacity.items()))
-        shares[share_id] = Share(holders, known.consumed if known else amounts)
-    return shares
-
-
-def _results(
+def _list_results(
     allocations: Iterable[AllocationResult],
 ) -> list[DeviceRequestAllocationResult]:
     return [

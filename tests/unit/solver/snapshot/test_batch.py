@@ -5,7 +5,7 @@ from __future__ import annotations
 from contracts.lifecycle import GangRecord
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import (
-    GangTried,
+    GangAttempted,
     Snapshot,
     apply,
 )
@@ -47,13 +47,13 @@ def test_a_gang_is_tried_again_only_after_something_grew() -> None:
     """Asking again without news gives the same answer."""
     snapshot = gangs(0)
     (record,) = choose_batch(snapshot, BatchLimits())
-    tried = GangTried(uid=record.uid, growth=snapshot.growth)
+    tried = GangAttempted(uid=record.uid, generation=snapshot.capacity_generation)
     snapshot = apply(snapshot, tried)
     assert choose_batch(snapshot, BatchLimits()) == ()
-    grown = snapshot_of({}, []).inventory.grown()
+    grown = snapshot_of({}, []).inventory.with_next_generation()
     from msgspec import structs
 
-    later = structs.replace(grown, growth=snapshot.growth + 1)
+    later = structs.replace(grown, capacity_generation=snapshot.capacity_generation + 1)
     snapshot = structs.replace(snapshot, inventory=later)
     assert len(choose_batch(snapshot, BatchLimits())) == 1
 

@@ -8,7 +8,7 @@ import pytest
 
 from contracts.ids import GangUID, NodeName
 from contracts.workload import Node, NodeTaint
-from solver.snapshot.node_state import NodeState, NodeUse, node_part
+from solver.snapshot.node_state import NodeState, NodeUse, make_node_part
 from solver.snapshot.parts import NodePart
 from tests.builders import node, quantities
 
@@ -17,7 +17,7 @@ NAME = NodeName("n")
 
 def part_of(*uses: NodeUse, names_nodes: bool = True, **state: Any) -> NodePart:
     """Put a node's part together."""
-    return node_part(NAME, NodeState(**state), uses, names_nodes=names_nodes)
+    return make_node_part(NAME, NodeState(**state), uses, names_nodes=names_nodes)
 
 
 def cpu(thousandths: int, gang: str = "", *, decided: bool = False) -> NodeUse:

@@ -103,7 +103,7 @@ def test_a_decided_gang_uses_its_nodes_until_it_is_released() -> None:
     )
     after = apply(snapshot, released, sequence=2)
     assert free(after) == {"cpu": 8000, "pods": 10}
-    assert after.growth > snapshot.growth
+    assert after.capacity_generation > snapshot.capacity_generation
 
 
 def test_the_order_of_messages_does_not_matter() -> None:
@@ -127,7 +127,7 @@ def test_a_pod_uses_its_node_while_it_runs_there() -> None:
     gone = ObjectGone(cluster=CLUSTER, kind="Pod", key="team/p")
     after = apply(snapshot, gone)
     assert free(after) == {"cpu": 8000, "pods": 10}
-    assert after.growth > snapshot.growth
+    assert after.capacity_generation > snapshot.capacity_generation
 
 
 def test_a_pod_without_a_node_uses_none() -> None:
@@ -176,7 +176,7 @@ def test_of_a_running_gang_its_pods_count_one_by_one() -> None:
     gone = ObjectGone(cluster=CLUSTER, kind="Pod", key="team/w-0")
     after = apply(snapshot, gone)
     assert free(after) == {"cpu": 6000, "pods": 9}
-    assert after.growth > snapshot.growth
+    assert after.capacity_generation > snapshot.capacity_generation
 
 
 def pin(*nodes: str) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def test_less_left_is_no_growth_and_touches_one_page() -> None:
     """Nobody is tried again because there is less."""
     before = world()
     after = observe_core(before, bound("p"))
-    assert after.growth == before.growth
+    assert after.capacity_generation == before.capacity_generation
     pages = zip(before.inventory.pages, after.inventory.pages, strict=True)
     assert sum(old is not new for old, new in pages) == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from contracts.ids import DriverName, NodeName, PoolName
-from solver.snapshot.pages import PAGES, Page, Pages, page_number
+from solver.snapshot.pages import PAGES, Page, Pages, page_number_of
 from solver.snapshot.parts import NodePart, Part, PoolPart, node_key, pool_key
 from tests.builders import DRIVER
 
@@ -27,7 +27,7 @@ def test_a_change_replaces_one_page_and_keeps_the_others() -> None:
     for node in nodes:
         pages = pages.with_value(pool_part(node))
     changed = pages.with_value(pool_part("n7", contested="two agents"))
-    numbers = {page_number(node) for node in nodes}
+    numbers = {page_number_of(node) for node in nodes}
     assert len(list(pages)) == len(numbers)
     differing = [a for a, b in zip(pages, changed, strict=True) if a is not b]
     assert len(differing) == 1
@@ -75,4 +75,4 @@ def test_the_cluster_as_a_whole_has_a_page_as_well() -> None:
     shared = PoolPart(driver=DriverName(DRIVER), pool=PoolName("fabric"))
     pages = Pages().with_value(shared)
     assert list(pages.of("")) == [shared]
-    assert 0 <= page_number("") < PAGES
+    assert 0 <= page_number_of("") < PAGES

@@ -168,11 +168,11 @@ def test_taken_devices_are_given_back() -> None:
     nodes = {"a": [pool(*devices(2), name="a")]}
     snapshot = snapshot_of(nodes, taken=[name])
     assert use_of(snapshot, "a", "a").taken == ("gpu-1",)
-    growth = snapshot.growth
+    generation = snapshot.capacity_generation
     gone = ObjectGone(cluster=CLUSTER, kind="ResourceClaim", key="default/holder")
     snapshot = apply(snapshot, gone)
     assert use_of(snapshot, "a", "a").taken == ()
-    assert snapshot.growth > growth
+    assert snapshot.capacity_generation > generation
 
 
 def test_a_claim_before_its_pool_still_takes_its_devices() -> None:
@@ -201,7 +201,7 @@ def test_health_taints_and_heals() -> None:
 
     healed = apply(sick, HealthJudged(cluster=CLUSTER, node=NodeName("a")))
     assert use_of(healed, "a", "a").taints == ()
-    assert healed.growth > sick.growth
+    assert healed.capacity_generation > sick.capacity_generation
 
 
 def test_presence_makes_a_node_unavailable_and_back() -> None:

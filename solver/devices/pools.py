@@ -136,9 +136,12 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
     ]
     if not relevant:
         return None
+    # First the newest generation of what is meant for this node ...
     generation = max(pool.slices[i].generation for i in relevant)
     targeting = [i for i in relevant if pool.slices[i].generation == generation]
     slice_count = pool.slices[targeting[0]].slice_count
+    # ... then, where that is not the whole pool, what other nodes see of it: without
+    # that nobody could say whether it is complete, or what draws from its counters.
     others: list[int] = []
     if len(targeting) != slice_count:
         if any(pool_slice.generation > generation for pool_slice in pool.slices):
@@ -165,6 +168,7 @@ def _build_view(
     features: Features,
 ) -> PoolView:
     """Put the slices together: those that are meant for the node, and the others."""
+    # First the slices of counters: they hold no devices.
     relevant, others = indices
     with_counters = [
         i
@@ -174,6 +178,7 @@ def _build_view(
     counters = tuple(c for i in with_counters for c in pool.slices[i].shared_counters)
     here = [i for i in relevant if i not in with_counters]
     away = [i for i in others if i not in with_counters]
+    # Then what makes the whole pool unusable, in upstream's order.
     invalid, marks = "", marks_of(part)
     if not pool.has_unique_names:
         invalid = _find_duplicate(
@@ -192,6 +197,7 @@ def _build_view(
             )
     if invalid:
         return PoolView(driver=pool.driver, pool=pool.pool, part=part, invalid=invalid)
+    # Then the devices of the rest: meant for this node, and within its reach.
     targeting = _bits_of(pool, here)
     reachable, malformed = _find_reachable(pool, here, node)
     return PoolView(

@@ -24,7 +24,7 @@ _by_name = attrgetter("name")
 
 
 class ShapedView(Protocol):
-    """What is seen of a node, as far as it is sorted by it."""
+    """What is seen of a node: all that views are sorted by."""
 
     @property
     def name(self) -> NodeName:
@@ -56,14 +56,16 @@ class NodeViews(Generic[V]):
     def follow(self, cluster: Cluster) -> None:
         """Look again at the nodes that are new or changed, and forget those gone."""
         pages = dict(cluster.pages())
-        left = self._pages.keys() - pages.keys()
-        gone = {name for page in left for name in self._pages[page]}
+        # First the pages that were replaced: their nodes are gone, unless a new page
+        # has them again. Then only what is not the very same node is looked at.
+        pages_left = self._pages.keys() - pages.keys()
+        nodes_gone = {name for page in pages_left for name in self._pages[page]}
         for page, nodes in pages.items():
             if page not in self._pages:
-                gone -= nodes.keys()
+                nodes_gone -= nodes.keys()
                 for name, node in nodes.items():
                     self._look(name, node)
-        for name in gone:
+        for name in nodes_gone:
             self._drop(self._views.pop(name)[1])
         self._pages = pages
 

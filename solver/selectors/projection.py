@@ -126,7 +126,7 @@ def _write(footprint: Footprint, driver: str, device: Device) -> Projection:
 
 
 def _qualify(driver: str, entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Give bare names their domain; the full name wins over a bare one."""
+    """Add the domain to bare names; the full name wins over a bare one."""
     bare = {f"{driver}/{name}": v for name, v in entries.items() if "/" not in name}
     return bare | {name: v for name, v in entries.items() if "/" in name}
 

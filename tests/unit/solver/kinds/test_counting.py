@@ -1,0 +1,77 @@
+"""By counting alone, never too few pods are promised to a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from solver.kinds.counting import bound_pods
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import find_node_kinds
+from tests.builders import (
+    DRIVER,
+    constraint,
+    device,
+    gang,
+    member,
+    member_claim,
+    node,
+    pool,
+    request,
+    sub_request,
+)
+from tests.builders.problems import observe_core, problem_of, snapshot_of
+
+NUMA = f"{DRIVER}/numa"
+CONTENT = [device(f"d{i}", attributes={"numa": i // 4, "i": i}) for i in range(6)]
+
+
+def most(*requests: Any, constraints: Any = (), **pod: Any) -> int:
+    """Bound the pods on a node with 4 devices of one NUMA node and 2 of another."""
+    asking = gang(member(member_claim(*requests, constraints=constraints), **pod))
+    snapshot = snapshot_of({"n": [pool(*CONTENT, name="n")]}, [asking])
+    snapshot = observe_core(snapshot, node("n", allocatable={"cpu": 8, "pods": 100}))
+    problem = problem_of(snapshot)
+    demand = Demand(problem.gangs)
+    (kind,) = find_node_kinds(problem, demand.query)
+    (pods,) = demand.member_kinds
+    return bound_pods(pods, kind.shape)
+
+
+@pytest.mark.parametrize(
+    ("requests", "pods"),
+    [
+        ((request(),), 6),
+        ((request(count=4),), 1),
+        ((request(count=7),), 0),
+        ((request("a"), request("b")), 3),
+        ((request(mode="All"),), 1),
+        ((request(first_available=[sub_request("a", count=3), sub_request("b")]),), 8),
+    ],
+)
+def test_pods_are_bounded_by_the_devices_that_they_ask_for(
+    requests: tuple[Any, ...], pods: int
+) -> None:
+    """Alternatives add up: it is a bound, not a promise."""
+    assert most(*requests) == pods
+
+
+def test_a_constraint_counts_devices_value_by_value() -> None:
+    """Three of one NUMA node fit once, though there are six devices."""
+    same = [constraint(NUMA)]
+    assert most(request(count=3), constraints=same) == 1
+    assert most(request(count=2), constraints=same) == 3
+    assert most(request(mode="All"), constraints=same) == 0
+
+
+def test_devices_that_must_differ_need_as_many_values() -> None:
+    """Two NUMA nodes give two different devices at most."""
+    differ = [constraint(None, distinct=NUMA)]
+    assert most(request(count=2), constraints=differ) == 3
+    assert most(request(count=3), constraints=differ) == 0
+
+
+def test_the_node_bounds_pods_as_devices_do() -> None:
+    """Eight CPUs hold two pods of three."""
+    assert most(request(), resources={"cpu": 3}) == 2

@@ -1,6 +1,6 @@
 """The errors of runtime.
 
-ProcessError
+ServiceError
 |-- ConfigError           a variable that a service cannot start with
 |-- RestartError          what the start relied on does not hold any more
 |-- EarlyReturnError      a task returned although nobody had asked it to stop
@@ -21,11 +21,11 @@ from typing import Literal
 RefusalKind = Literal["exists", "stale", "other"]
 
 
-class ProcessError(Exception):
+class ServiceError(Exception):
     """Whatever runtime raises."""
 
 
-class ConfigError(ProcessError):
+class ConfigError(ServiceError):
     """A variable that is missing, unknown or of the wrong type."""
 
     def __init__(self, variable: str, reason: str) -> None:
@@ -34,18 +34,18 @@ class ConfigError(ProcessError):
         super().__init__(f"{variable}: {reason}")
 
 
-class RestartError(ProcessError):
+class RestartError(ServiceError):
     """What the start relied on does not hold any more: start again."""
 
 
-class EarlyReturnError(ProcessError):
+class EarlyReturnError(ServiceError):
     """A task returned although nobody had asked it to stop."""
 
     def __init__(self) -> None:
         super().__init__("ended although nobody had asked it to stop")
 
 
-class BusError(ProcessError):
+class BusError(ServiceError):
     """Whatever the bus raises."""
 
 

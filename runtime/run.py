@@ -13,7 +13,7 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from runtime.errors import EarlyReturnError, ProcessError
+from runtime.errors import EarlyReturnError, ServiceError
 from runtime.health import serve_health
 from runtime.log import bind_facts, configure_logging, get_logger
 
@@ -142,6 +142,6 @@ def _log_failure(error: BaseException, **facts: str) -> None:
     log.error(
         "task.failed" if facts else "service.failed",
         reason=str(error) or type(error).__name__,
-        exc_info=None if isinstance(error, ProcessError) else error,
+        exc_info=None if isinstance(error, ServiceError) else error,
         **facts,
     )

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from runtime.bus.bus import Bus
 from runtime.wire import BusSettings
@@ -21,12 +22,15 @@ from tests.oracles.upstream_oracle import NO_GO, REQUIRED, built
 
 
 def pytest_configure() -> None:
-    """Say that there is no event loop yet.
+    """Say that there is no event loop yet, and that no example has a deadline.
 
-    Otherwise pytest-asyncio asks for the current one, which makes a loop that nobody
-    closes and a warning in whatever test comes next (Python < 3.14).
+    Otherwise pytest-asyncio asks for the current loop, which makes one that nobody
+    closes and a warning in whatever test comes next (Python < 3.14). How long an
+    example takes says more about the machine than about us.
     """
     asyncio.set_event_loop(None)
+    settings.register_profile("unhurried", settings.default, deadline=None)
+    settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")

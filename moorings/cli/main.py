@@ -31,7 +31,7 @@ from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
 from publisher.errors import PublisherError
 from runtime.bus.permissions import server_configuration
-from runtime.errors import ProcessError
+from runtime.errors import ServiceError
 from solver.errors import SolverError
 from solver.versions import dependency_versions, platform_tag
 
@@ -77,7 +77,7 @@ def version(
 
 EXPECTED_ERRORS = (
     ContractsError,
-    ProcessError,
+    ServiceError,
     MooringsError,
     NodeAgentError,
     PublisherError,

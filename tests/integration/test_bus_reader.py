@@ -34,7 +34,7 @@ from tests.lab.nats_server import LabServer
 from tests.lab.services import eventually
 
 NODE = NodeName("n1")
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 async def _make_anew(bus: Bus, stream: str) -> None:

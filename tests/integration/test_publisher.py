@@ -39,7 +39,7 @@ from tests.lab.nats_server import LabServer
 from tests.lab.publishing import publisher
 
 NAMESPACE = Namespace(builders.NAMESPACE)
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 async def submit(bus: Bus, gang: Gang, uid: str = builders.UID) -> None:

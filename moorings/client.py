@@ -39,6 +39,7 @@ from contracts.topics import (
 from contracts.validate import validate
 from moorings.errors import BadInputError, UnknownNameError
 from runtime.bus.bus import Bus
+from runtime.bus.follower import Start
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.wire import BusSettings, Outgoing
 
@@ -96,7 +97,10 @@ class Client:
         """Fetch how all gangs are now, oldest first."""
         records: dict[GangUID, GangRecord] = {}
         for topic in GANG_TOPICS:
-            async for batch in self.bus.read_existing(topic, self.cluster):
+            # Commands from the first one kept: a publisher's own may hide another's.
+            start: Start = "all" if topic is COMMANDS else "last_per_subject"
+            batches = self.bus.read_existing(topic, self.cluster, start=start)
+            async for batch in batches:
                 for incoming in batch.messages:
                     message = incoming.message
                     if message is not None:

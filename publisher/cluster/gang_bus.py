@@ -28,6 +28,7 @@ from publisher.gangs.context import PublisherMessage
 from publisher.gangs.records import PodGangRecord, PodGangRecords
 from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
+from runtime.bus.follower import Start
 from runtime.bus.reader import CaughtUp
 from runtime.errors import PublishRefusedError
 from runtime.run import Task
@@ -62,8 +63,12 @@ class GangBus:
         return self._caught_up.event
 
     def _follower(self, topic: Topic[Any]) -> Task:
+        # Commands from the first one kept: our own may hide another's.
+        start: Start = "all" if topic is COMMANDS else "last_per_subject"
+
         async def follow(stop: asyncio.Event) -> None:
-            async for batch in self._bus.read(topic, self._cluster, stop=stop):
+            batches = self._bus.read(topic, self._cluster, stop=stop, start=start)
+            async for batch in batches:
                 groups = [
                     self._records.apply(incoming.message, incoming.sequence)
                     for incoming in batch.messages

@@ -23,6 +23,7 @@ from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
 from contracts.topics import Topic
 from runtime.bus.bus import Bus
+from runtime.bus.follower import Start
 from runtime.bus.reader import CaughtUp, log_refused
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.log import get_logger
@@ -128,12 +129,15 @@ class SolverService:
     def _follower(self, topic: Topic[Any]) -> Task:
         # The fence is read in one with the decisions: it says how far they go.
         read = (topic, topics.FENCE) if topic is topics.DECISIONS else (topic,)
+        # Commands from the first one kept: a publisher's own may hide another's.
+        start: Start = "all" if topic is topics.COMMANDS else "last_per_subject"
 
         async def follow(stop: asyncio.Event) -> None:
             async for batch in self._bus.read_all(
                 read,
                 self._config.cluster,
                 stop=stop,
+                start=start,
                 counts=self.counts,
                 survives_restart=topic in NODE_TOPICS,
             ):

@@ -8,10 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from contracts import topics
 from contracts.ids import GangUID, Namespace, NodeName
+from contracts.lifecycle import PUBLISHER
 from contracts.messages import (
+    CancelGang,
     CommandMessage,
     DevicesAnnounced,
     HealthJudged,
@@ -69,6 +72,35 @@ async def test_the_reader_that_opens_gates_checks_messages_against_their_subject
     assert capsys.readouterr().out.count("message.refused") == 1
     assert not changed
     assert not list(gang_bus.groups())
+
+
+async def test_a_publisher_that_starts_reads_the_command_that_its_own_came_after(
+    bus: Bus,
+) -> None:
+    """Somebody cancelled a gang while the publisher gave it up: it stays cancelled."""
+
+    async def ignore(_: Iterable[GroupKey]) -> None:
+        return
+
+    submission, decision = decisions.submission(), decisions.gang_allocated()
+    cancelled = CancelGang(
+        cluster=CLUSTER, namespace=decision.namespace, uid=submission.uid
+    )
+    given_up = structs.replace(cancelled, reason=f"{PUBLISHER}a pod is gone")
+    await bus.publish(Outgoing.of(topics.SUBMISSIONS, submission))
+    for command in (cancelled, given_up):
+        await bus.publish(Outgoing.of(topics.COMMANDS, command))
+    gang_bus = GangBus(CLUSTER, bus, ignore)
+    stop = asyncio.Event()
+    tasks = [asyncio.ensure_future(task(stop)) for task in gang_bus.tasks().values()]
+    async with asyncio.timeout(WAIT_S):
+        await gang_bus.synced.wait()
+    stop.set()
+    await asyncio.gather(*tasks)
+
+    (group,) = gang_bus.groups()
+    (record,) = gang_bus.of_group(group)
+    assert record.command == cancelled
 
 
 @pytest.mark.parametrize("topic", [topics.INVENTORIES, topics.HEALTH])

@@ -20,6 +20,7 @@ def rows_of(folder: Path, name: str, *arguments: str) -> list[dict[str, Any]]:
 
 
 def test_every_family_of_scale_runs(tmp_path: Path) -> None:
+    """Each row has what its family promises."""
     found = rows_of(tmp_path, "solver.scale", "--nodes", "20")
     rows = {row["family"]: row for row in found}
     assert set(rows) == {"same", "mixed", "none", "one"}
@@ -30,6 +31,7 @@ def test_every_family_of_scale_runs(tmp_path: Path) -> None:
 
 
 def test_openb_has_a_row_for_every_policy(tmp_path: Path) -> None:
+    """In both scopes, and somebody is refused in each."""
     found = rows_of(tmp_path, "openb", "--part", "120", "--batch", "1")
     assert {row["scope"] for row in found} == {"all", "devices"}
     assert len({row["policy"] for row in found}) == 6
@@ -37,6 +39,7 @@ def test_openb_has_a_row_for_every_policy(tmp_path: Path) -> None:
 
 
 def test_as_many_claims_are_placed_as_upstream_places(tmp_path: Path) -> None:
+    """All of them, on both sides."""
     found = rows_of(tmp_path, "solver.upstream_rate", "--nodes", "10")
     assert [row["scenario"] for row in found] == ["plain", "pairs", "parts"]
     for row in found:

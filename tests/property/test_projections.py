@@ -113,6 +113,7 @@ def conditions() -> SearchStrategy[str]:
 def test_devices_that_look_the_same_are_judged_the_same(
     sandbox: Sandbox, expression: str, first: Device, other: Device, mixed: bool
 ) -> None:
+    """One verdict stands for all devices of one projection."""
     second = other
     if mixed:  # differ in capacity alone, so that many pairs look the same
         second = Device(
@@ -140,6 +141,7 @@ def test_a_condition_is_judged_or_fails_by_its_own_fault(
 @given(st.text(alphabet="device.attributes[]()?'\"\\`\n/rb x1&|=,{}", max_size=60))
 @SETTINGS
 def test_any_text_is_read_and_judged(sandbox: Sandbox, text: str) -> None:
+    """Whatever is written, reading it ends and the sandbox answers."""
     assert footprint_of(text) == footprint_of(text)
     verdict = sandbox.evaluate(text, [(DRIVER, device())])[0]
     assert verdict.value is not None or verdict.error

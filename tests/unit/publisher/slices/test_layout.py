@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from contracts.ids import DeviceID, NodeName, PoolID
 from contracts.messages import DeviceHealth, HealthJudged
 from publisher.slices.layout import (
@@ -38,8 +40,8 @@ def test_owned_devices_are_tainted_and_fit_in_smaller_slices() -> None:
 
 
 def test_a_taint_that_the_device_has_already_is_not_repeated() -> None:
-    """Its own wins, so that a driver's value stays."""
-    own = taint("k", "own")
+    """Its own wins, so that a driver's time stays."""
+    own = replace(taint("k", "own"), time_added="2026-11-20T12:00:00Z")
     made = pool(device("a", taints=(own,)))
     found = {made.devices[0].name: (taint("k", "own"), taint("sick"))}
     (piece,) = lay_out(made, NODE, found, owned=False).slices

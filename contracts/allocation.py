@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from contracts.device import NodeSelector
-from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.quantity import Quantity
 from contracts.structs import KubernetesStruct
 
@@ -76,6 +76,12 @@ class AllocationResult(KubernetesStruct, frozen=True, kw_only=True):
     """Absent: usable on every node."""
     allocation_timestamp: str | None = None
     """Whole seconds, UTC; stamped by whoever writes the claim."""
+
+    @property
+    def only_node(self) -> NodeName:
+        """The one node where it can be used; empty: it is not that simple."""
+        selector = self.node_selector
+        return NodeName("") if selector is None else selector.only_node
 
 
 class Rule(StrEnum):

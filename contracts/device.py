@@ -130,6 +130,19 @@ class NodeSelector(KubernetesStruct, frozen=True, kw_only=True):
         field = NodeSelectorRequirement(key=NODE_FIELD, operator="In", values=(node,))
         return cls(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
 
+    @property
+    def only_node(self) -> NodeName:
+        """The one node that is selected by name; empty: it is not that simple."""
+        terms = self.node_selector_terms
+        if len(terms) != 1 or terms[0].match_expressions:
+            return NodeName("")
+        fields = terms[0].match_fields
+        if len(fields) != 1 or len(fields[0].values) != 1:
+            return NodeName("")
+        if (fields[0].key, fields[0].operator) != (NODE_FIELD, "In"):
+            return NodeName("")
+        return NodeName(fields[0].values[0])
+
 
 class Device(KubernetesStruct, frozen=True, kw_only=True):
     """A device of a ResourceSlice.

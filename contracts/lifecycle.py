@@ -238,7 +238,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def is_ending(self) -> bool:
-        """Whether it is over, or somebody wants that."""
+        """Whether the gang is over, or somebody wants that."""
         return self.is_over or self.command is not None
 
     @property

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim
-from contracts.device import NODE_FIELD, NodeSelector
-from contracts.ids import NodeName
 from contracts.names import FINALIZER, MANAGED
 
 MOST_RESERVED = 256
@@ -45,14 +43,3 @@ def devices_of(allocation: AllocationResult) -> tuple[tuple[str, str, str, str],
             for result in allocation.devices.results
         )
     )
-
-
-def only_node_of(selector: NodeSelector | None) -> NodeName:
-    """Return the one node that is selected by name; empty: it is not that simple."""
-    terms = () if selector is None else selector.node_selector_terms
-    if len(terms) != 1 or terms[0].match_expressions or len(terms[0].match_fields) != 1:
-        return NodeName("")
-    (field,) = terms[0].match_fields
-    if (field.key, field.operator, len(field.values)) != (NODE_FIELD, "In", 1):
-        return NodeName("")
-    return NodeName(field.values[0])

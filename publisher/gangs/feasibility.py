@@ -21,7 +21,6 @@ from contracts.workload import Pod
 from publisher.gangs.claims import (
     MOST_RESERVED,
     is_same_allocation,
-    only_node_of,
     reserved_uids,
 )
 from publisher.gangs.context import PlanContext, SubmittedGang
@@ -139,7 +138,7 @@ def _find_prior_claim_fault(
         return f"ResourceClaim {key} is gone"
     held = claim.allocation
     if held is not None:
-        where = only_node_of(held.node_selector)
+        where = held.only_node
         if where and node and where != node:
             return f"ResourceClaim {key} is allocated on {where} now"
     if not context.owns(claim):

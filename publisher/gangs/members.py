@@ -28,7 +28,6 @@ from contracts.pods.members import (
     refusal_of,
 )
 from contracts.workload import Pod
-from publisher.gangs.claims import only_node_of
 from publisher.gangs.patches import narrow_affinity
 from publisher.gangs.view import claim_keys, is_gated
 
@@ -128,7 +127,7 @@ def _bind(member: Member, pods: Sequence[Pod], claims: Claims) -> Member | Reaso
     node = member.node
     names = set()
     for selector in _selectors(pods, claims):
-        name = only_node_of(selector)
+        name = selector.only_node
         if name:
             names.add(name)
         else:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from contracts.gang import GangPhase
 from contracts.messages import ReleaseGang
 from contracts.workload import Pod
-from publisher.gangs.claims import only_node_of
 from publisher.gangs.context import (
     GroupPlan,
     PlanContext,
@@ -114,9 +113,7 @@ def is_lost(pod: Pod, view: View, owns: Owns) -> bool:
         return True
     claims = (view.claim(key) for key in claim_keys(pod).values())
     allocations = (None if claim is None else claim.allocation for claim in claims)
-    nodes = {
-        only_node_of(held.node_selector) for held in allocations if held is not None
-    }
+    nodes = {held.only_node for held in allocations if held is not None}
     return not nodes <= {"", node}
 
 

@@ -1,1 +1,1 @@
-"""Device selectors: one function, evaluated in recycled sandbox processes."""
+"""CEL, evaluated in recycled sandbox processes: selectors and derived attributes."""

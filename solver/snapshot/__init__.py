@@ -1,1 +1,1 @@
-"""The cluster and its gangs, changed by messages alone."""
+"""What is known of a cluster, changed by messages alone; phases are in contracts."""

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from contracts import topics
-from contracts.device import ResourcePool
 from contracts.gang import Gang
-from contracts.ids import DeviceID, DeviceName, GangUID, Namespace, NodeName
+from contracts.ids import GangUID, Namespace
 from contracts.messages import (
     AllocationRefused,
     AllocationWritten,
     ClaimsReleased,
     ConfirmationMessage,
     DecisionMessage,
-    DeviceHealth,
-    DevicesAnnounced,
-    HealthJudged,
     ObjectObserved,
     SubmitGang,
 )
@@ -36,7 +30,7 @@ from tests import builders
 from tests.builders import decisions
 from tests.builders.decisions import CLUSTER
 from tests.lab.nats_server import LabServer
-from tests.lab.publishing import publisher
+from tests.lab.publishing import manifests, publisher
 
 NAMESPACE = Namespace(builders.NAMESPACE)
 WAIT_S = 60.0
@@ -44,15 +38,11 @@ WAIT_S = 60.0
 
 async def submit(bus: Bus, gang: Gang, uid: str = builders.UID) -> None:
     message = SubmitGang(cluster=CLUSTER, uid=GangUID(uid), gang=gang)
-    subject = topics.SUBMISSIONS.subject(CLUSTER, NAMESPACE, GangUID(uid))
-    data = topics.SUBMISSIONS.codec.encode(message)
-    await bus.publish(Outgoing(subject=subject, data=data))
+    await bus.publish(Outgoing.of(topics.SUBMISSIONS, message))
 
 
 async def decide(bus: Bus, decision: DecisionMessage) -> None:
-    subject = topics.DECISIONS.subject(CLUSTER, NAMESPACE, decision.uid)
-    data = topics.DECISIONS.codec.encode(decision)
-    await bus.publish(Outgoing(subject=subject, data=data))
+    await bus.publish(Outgoing.of(topics.DECISIONS, decision))
 
 
 async def confirmed(
@@ -97,14 +87,6 @@ def written(attempt: int = 1, uid: str = builders.UID) -> AllocationWritten:
     return AllocationWritten(
         cluster=CLUSTER, namespace=NAMESPACE, uid=GangUID(uid), attempt=attempt
     )
-
-
-def manifests(folder: Path, kind: str = "resourceclaims") -> dict[str, Any]:
-    """Read all manifests by file name."""
-    return {
-        path.name: json.loads(path.read_bytes())
-        for path in sorted((folder / kind).rglob("*.json"))
-    }
 
 
 def pods(count: int) -> Gang:
@@ -266,73 +248,6 @@ async def test_template_on_the_bus_gives_the_spec(
     (body,) = manifests(folder).values()
     (request,) = body["spec"]["devices"]["requests"]
     assert request["exactly"]["deviceClassName"] == "gpu"
-
-
-async def announce(bus: Bus, *pools: ResourcePool, node: str = builders.NODE) -> None:
-    name = NodeName(node)
-    message = DevicesAnnounced(cluster=CLUSTER, node=name, pools=pools)
-    data = topics.INVENTORIES.codec.encode(message)
-    subject = topics.INVENTORIES.subject(CLUSTER, name)
-    await bus.publish(Outgoing(subject=subject, data=data, zstd=True))
-
-
-async def slices(folder: Path, count: int, taints: int = 0) -> list[dict[str, Any]]:
-    """Wait until so many slices with so many taints are there."""
-    async with asyncio.timeout(WAIT_S):
-        while True:
-            found = list(manifests(folder, "resourceslices").values())
-            devices = [device for body in found for device in body["spec"]["devices"]]
-            tainted = sum(len(device.get("taints", ())) for device in devices)
-            if len(found) == count and tainted == taints:
-                return found
-            await asyncio.sleep(0.01)
-
-
-async def test_slices_follow_inventory_and_health_over_restarts(
-    bus: Bus, nats_server: LabServer, tmp_path: Path
-) -> None:
-    folder = tmp_path / "manifests"
-    node = NodeName(builders.NODE)
-    pool = builders.pool(*builders.devices(8))
-    device = DeviceID(pool.driver, pool.name, DeviceName("gpu-3"))
-    async with publisher(nats_server, folder):
-        await announce(bus, pool)
-        (body,) = await slices(folder, 1)
-        assert body["spec"]["nodeName"] == node
-        item = DeviceHealth(
-            device=device, verdict="Unhealthy", taints=(builders.taint(),)
-        )
-        health = HealthJudged(cluster=CLUSTER, node=node, devices=(item,))
-        data = topics.HEALTH.codec.encode(health)
-        subject = topics.HEALTH.subject(CLUSTER, node)
-        await bus.publish(Outgoing(subject=subject, data=data))
-        (tainted,) = await slices(folder, 1, taints=1)
-        assert tainted["spec"]["pool"] == body["spec"]["pool"]
-    await announce(bus, builders.pool(*builders.devices(100)))
-    async with publisher(nats_server, folder):
-        grown = await slices(folder, 2, taints=1)
-        assert grown[0]["spec"]["devices"][3] == tainted["spec"]["devices"][3]
-        assert {body["spec"]["pool"]["generation"] for body in grown} == {2}
-        await announce(bus)
-        await slices(folder, 0)
-
-
-async def test_bus_that_lost_its_memory_takes_no_slices_away(
-    bus: Bus, nats_server: LabServer, tmp_path: Path
-) -> None:
-    """Until the node speaks again, nobody knows what it has."""
-    folder = tmp_path / "manifests"
-    async with publisher(nats_server, folder):
-        await announce(bus, builders.pool())
-        await slices(folder, 1)
-    await bus.purge("INV", topics.INVENTORIES.subject(CLUSTER, NodeName(builders.NODE)))
-    other = builders.pool(name="node-2")
-    async with publisher(nats_server, folder):
-        await announce(bus, other, node="node-2")
-        await slices(folder, 2)
-        await announce(bus)
-        (left,) = await slices(folder, 1)
-    assert left["spec"]["pool"]["name"] == "node-2"
 
 
 async def test_killed_publisher_leaves_gangs_that_the_next_one_completes(

@@ -1,8 +1,9 @@
-"""A publisher inside the test's own event loop."""
+"""A publisher inside the test's own event loop, and what it writes into a folder."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,3 +33,11 @@ async def publisher(
     finally:
         stop.set()
         assert await running == 0
+
+
+def manifests(folder: Path, kind: str = "resourceclaims") -> dict[str, Any]:
+    """Read all manifests by file name."""
+    return {
+        path.name: json.loads(path.read_bytes())
+        for path in sorted((folder / kind).rglob("*.json"))
+    }

@@ -1,0 +1,94 @@
+"""The graph of states holds what the batch can come to, each state once."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.gang import Member
+from solver.engines.pattern.states.graph import Graph, number_attributes
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import find_node_kinds
+from solver.problem.problem import Problem
+from tests.builders import (
+    DRIVER,
+    constraint,
+    device,
+    gang,
+    member,
+    member_claim,
+    pool,
+    request,
+)
+from tests.builders.models import waiting_on
+from tests.builders.problems import problem_of, snapshot_of
+
+
+def graph_of(problem: Problem) -> Graph:
+    demand = Demand(problem.gangs)
+    return Graph(demand, find_node_kinds(problem, demand.query))
+
+
+def graph_on(sizes: dict[str, int], *members: Member) -> Graph:
+    return graph_of(waiting_on(sizes, members))
+
+
+@pytest.mark.parametrize(("pods", "edges"), [(1, 1), (3, 3), (9, 4)])
+def test_states_go_as_deep_as_the_batch_has_pods_or_the_node_devices(
+    pods: int, edges: int
+) -> None:
+    """Of a node with four devices, one is taken at each edge."""
+    graph = graph_on({"n": 4}, member(count=pods))
+    assert (len(graph.edges), len(graph.states)) == (edges, edges + 1)
+    assert not graph.has_loops
+
+
+def test_partly_used_nodes_begin_in_states_of_the_empty_one() -> None:
+    """Nodes of 4, 2 and 1 devices add no state to those of 4."""
+    alone = graph_on({"a": 4}, member(count=4))
+    graph = graph_on({"a": 4, "b": 2, "c": 1, "d": 2}, member(count=4))
+    assert set(graph.states) == set(alone.states)
+    assert sorted(each.size for each in graph.classes) == [1, 1, 2]
+
+
+def test_nodes_of_no_use_are_one_class() -> None:
+    """One device or two are as little where three are asked for."""
+    graph = graph_on({"a": 3, "b": 1, "c": 2}, member(member_claim(request(count=3))))
+    assert sorted((each.size, len(each.kinds)) for each in graph.classes) == [
+        (1, 1),
+        (2, 2),
+    ]
+
+
+def test_pods_that_need_the_same_devices_share_their_edges() -> None:
+    """However many CPUs they need besides."""
+    small = member(name="small", resources={"cpu": 1})
+    large = member(name="large", resources={"cpu": 2})
+    graph = graph_on({"n": 2}, small, large)
+    assert graph.device_needs_of == (0, 0)
+    assert len(graph.edges) == 2
+
+
+def test_shares_that_cost_nothing_are_loops() -> None:
+    """The pod leaves the node as it was."""
+    free = device(allow_multiple_allocations=True)
+    snapshot = snapshot_of({"n": [pool(free, name="n")]}, [gang()])
+    assert graph_of(problem_of(snapshot)).has_loops
+
+
+def test_columns_of_one_attribute_have_one_number() -> None:
+    """Numbers are given in the order of columns, which are sorted."""
+    pods = member(
+        member_claim(
+            constraints=[
+                constraint(f"{DRIVER}/b"),
+                constraint(f"{DRIVER}/a"),
+                constraint(distinct=f"{DRIVER}/b"),
+            ]
+        )
+    )
+    demand = Demand(waiting_on({"n": 1}, [pods]).gangs)
+    assert [column.attribute for column in demand.query.columns] == [
+        f"{DRIVER}/a",
+        f"{DRIVER}/b",
+    ]
+    assert number_attributes(demand) == (0, 1)

@@ -1,0 +1,91 @@
+"""Equal pods become one member, pods that share a claim one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contracts.allocation import Reason, Rule
+from contracts.claim import ResourceClaim
+from contracts.messages import Place
+from contracts.workload import Pod
+from publisher.gangs.members import GroupedPods, group_pods, uids_of_places
+from tests import builders
+from tests.builders.plans import view_of
+from tests.builders.pods import real_claim, waiting_pod
+
+TWO = builders.claim_spec(builders.request(count=2))
+
+
+def grouped(pods: Iterable[Pod], *claims: ResourceClaim) -> GroupedPods:
+    """Group pods that can be decided; all claims are ours."""
+    got = group_pods(tuple(pods), view_of(claims=claims).claim, lambda _: True)
+    assert isinstance(got, GroupedPods)
+    return got
+
+
+def shape(got: GroupedPods) -> dict[str, int]:
+    """Count the places of each member."""
+    return {member.name: member.count for member in got.members}
+
+
+def names(places: Iterable[Place]) -> list[list[str]]:
+    """Name the pods of each place."""
+    return [[pod.name for pod in place.pods] for place in places]
+
+
+def test_equal_pods_are_one_member_with_a_place_each() -> None:
+    """In the order of the pods, each with its own claim."""
+    pods = [waiting_pod(name, templates=["gpus"]) for name in ("a", "b")]
+    got = grouped(pods, real_claim("a-gpus"), real_claim("b-gpus"))
+    assert shape(got) == {"pod": 2}
+    assert names(got.places["pod"]) == [["a"], ["b"]]
+    assert [place.claims for place in got.places["pod"]] == [("a-gpus",), ("b-gpus",)]
+    assert uids_of_places(got.places) == {"uid-a", "uid-b"}
+
+
+def test_another_kind_of_pods_under_one_label_has_a_number() -> None:
+    """Members have names of their own."""
+    pods = [waiting_pod(name, member="w", templates=["gpus"]) for name in ("a", "b")]
+    got = grouped(pods, real_claim("a-gpus"), real_claim("b-gpus", spec=TWO))
+    assert shape(got) == {"w": 1, "w-2": 1}
+
+
+def test_pods_that_share_a_claim_are_one_place() -> None:
+    """They must be on one node, and the claim is asked for once."""
+    pods = [waiting_pod(name, shared={"gpus": "c"}) for name in ("a", "b")]
+    got = grouped(pods, real_claim("c"))
+    assert shape(got) == {"pod": 1}
+    assert names(got.places["pod"]) == [["a", "b"]]
+    assert [place.claims for place in got.places["pod"]] == [("c",)]
+
+
+def test_an_allocated_claim_asks_for_nothing_but_binds_its_pod() -> None:
+    """The pod goes to where its devices are."""
+    pod = waiting_pod("a", templates=["gpus"], shared={"nic": "c"})
+    held = real_claim("c", allocated=builders.allocation(node="node-7"))
+    (member,) = grouped([pod], real_claim("a-gpus"), held).members
+    assert [claim.name for claim in member.claims] == ["gpus"]
+    assert member.node.node_name == "node-7"
+
+
+def test_claims_on_two_nodes_cannot_be_one_pod() -> None:
+    """It is said which nodes, and of which pod."""
+    pod = waiting_pod("a", shared={"one": "c", "two": "d"})
+    claims = (
+        real_claim(name, allocated=builders.allocation(node=node))
+        for name, node in (("c", "node-1"), ("d", "node-2"))
+    )
+    got = group_pods([pod], view_of(claims=claims).claim, lambda _: True)
+    assert isinstance(got, Reason)
+    assert (got.rule, got.subject) == (Rule.NODE_SELECTION, "a")
+    assert got.message.endswith("node-1, node-2")
+
+
+def test_claims_of_others_are_not_asked_for() -> None:
+    """kube-scheduler decides them."""
+    pod = waiting_pod("a", templates=["gpus"])
+    view = view_of(claims=[real_claim("a-gpus")])
+    got = group_pods([pod], view.claim, lambda _: False, unnamed="solo")
+    assert isinstance(got, GroupedPods)
+    assert got.members[0].claims == ()
+    assert shape(got) == {"solo": 1}

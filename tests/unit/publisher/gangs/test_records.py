@@ -1,0 +1,98 @@
+"""Gangs are found by their pods, and what is over is remembered for a while."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from contracts.ids import GangUID
+from contracts.lifecycle import PUBLISHER
+from contracts.messages import AllocationRefused, CancelGang
+from publisher.gangs.records import PodGangRecords
+from publisher.gangs.view import GroupKey
+from tests import builders
+from tests.builders.decisions import gang_allocated
+from tests.builders.plans import TRAIN, record_of, submission_of
+from tests.builders.pods import waiting_pod
+
+POD = waiting_pod("a", gang="train", templates=["gpus"])
+SUBMITTED = submission_of((POD,))
+DECISION = gang_allocated()
+UID = GangUID(builders.UID)
+
+
+def cancelled(reason: str = "") -> CancelGang:
+    """Give the gang up."""
+    return CancelGang(
+        cluster=DECISION.cluster,
+        namespace=DECISION.namespace,
+        uid=UID,
+        reason=reason,
+    )
+
+
+def test_the_group_of_a_gang_is_known_with_its_submission() -> None:
+    """A decision may be read before it: it names no pods."""
+    records = PodGangRecords()
+    assert records.apply(DECISION, 1) is None
+    assert list(records.groups()) == []
+    assert records.apply(SUBMITTED, 1) == TRAIN
+    (record,) = records.of_group(TRAIN)
+    assert record.decision == DECISION
+    assert record.pods == {"uid-a"}
+
+
+def test_a_pod_without_a_label_is_a_group_of_its_own() -> None:
+    """It has the pod's name, and is not the gang of that name."""
+    message = submission_of((POD,))
+    message.gang.metadata.labels.clear()
+    assert record_of(message).group == GroupKey(builders.NAMESPACE, "a", lone=True)
+
+
+def test_what_was_submitted_again_is_newer() -> None:
+    """The generation counts before the uid, which is drawn by lot."""
+    gang = SUBMITTED.gang
+    second = replace(gang, metadata=replace(gang.metadata, generation=2))
+    again = replace(SUBMITTED, uid=GangUID("0"), gang=second)
+    assert record_of(again).age > record_of(SUBMITTED).age
+
+
+def test_who_is_forgotten_does_not_come_back() -> None:
+    """A late message changes nothing, and the group is empty."""
+    records = PodGangRecords()
+    records.apply(SUBMITTED, 1)
+    records.forget([UID])
+    assert records.apply(DECISION, 1) is None
+    assert (len(records), list(records.groups())) == (0, [])
+    assert records.of_group(TRAIN) == ()
+
+
+def test_only_what_the_publisher_gave_up_is_asked_for_again() -> None:
+    """Somebody else's end is an end; of what was not forgotten nothing is said."""
+    records = PodGangRecords()
+    records.apply(SUBMITTED, 1)
+    assert records.forgotten(UID) is None
+    records.apply(cancelled(f"{PUBLISHER}its pods are gone"), 1)
+    records.forget([UID])
+    assert records.forgotten(UID) is True
+    records = PodGangRecords()
+    records.apply(SUBMITTED, 1)
+    records.apply(cancelled(), 1)
+    records.forget([UID])
+    assert records.forgotten(UID) is False
+
+
+def test_a_correction_holds_against_what_was_known() -> None:
+    """The bus says what is stored, even if that is nothing."""
+    records = PodGangRecords()
+    records.apply(SUBMITTED, 1)
+    refused = AllocationRefused(
+        cluster=DECISION.cluster,
+        namespace=DECISION.namespace,
+        uid=UID,
+        attempt=1,
+        reason="no",
+    )
+    records.apply(refused, 9)
+    records.correct(UID, None, 4)
+    (record,) = records.of_group(TRAIN)
+    assert (record.confirmation, record.confirmation_sequence) == (None, 4)

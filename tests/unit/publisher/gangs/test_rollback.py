@@ -1,0 +1,82 @@
+"""What is taken back is marked first and freed then, and only what is ours."""
+
+from __future__ import annotations
+
+from contracts.claim import ResourceClaim
+from contracts.names import VOID
+from contracts.workload import Pod
+from publisher.gangs.patches import Purpose
+from publisher.gangs.rollback import (
+    find_withdrawn,
+    is_leftover,
+    plan_undo,
+    plan_withdrawal,
+)
+from tests import builders
+from tests.builders.plans import gang_of, record_of, submission_of, view_of
+from tests.builders.pods import real_claim, waiting_pod
+
+KEY = f"{builders.NAMESPACE}/a-gpus"
+HELD = builders.allocation()
+POD = waiting_pod("a", gang="train", templates=["gpus"])
+MARKED = waiting_pod(
+    "a", gang="train", templates=["gpus"], annotations={VOID: builders.UID}
+)
+OURS = real_claim("a-gpus", allocated=HELD, reserved=["a"])
+FREE = real_claim("a-gpus")
+RECORD = record_of(submission_of((POD,)))
+
+
+def test_a_leftover_is_what_we_wrote_for_waiting_pods_alone() -> None:
+    """Not what is free, what others wrote, and what is for somebody else as well."""
+    waiting = {"uid-a"}
+    assert is_leftover(KEY, waiting, view_of([POD], [OURS]))
+    assert not is_leftover(KEY, waiting, view_of([POD], [FREE]))
+    assert not is_leftover(KEY, waiting, view_of([POD]))
+    theirs = real_claim("a-gpus", allocated=HELD, reserved=["a"], managed=False)
+    assert not is_leftover(KEY, waiting, view_of([POD], [theirs]))
+    shared = real_claim("a-gpus", allocated=HELD, reserved=["a", "b"])
+    assert not is_leftover(KEY, waiting, view_of([POD], [shared]))
+
+
+def test_a_claim_of_a_pod_beyond_the_gate_is_no_leftover() -> None:
+    """Even while its reservation is gone for a moment."""
+    bare = real_claim("c", allocated=HELD)
+    key = f"{builders.NAMESPACE}/c"
+    waiting = waiting_pod("a", shared={"gpus": "c"})
+    running = waiting_pod("b", shared={"gpus": "c"}, opened_by="uid-gang")
+    assert is_leftover(key, {"uid-a"}, view_of([waiting], [bare]))
+    assert not is_leftover(key, {"uid-a"}, view_of([waiting, running], [bare]))
+
+
+def test_pods_are_marked_before_their_claims_are_freed() -> None:
+    """And claims are freed only once every pod is marked."""
+    first = plan_withdrawal(gang_of(RECORD, POD), [POD], view_of([POD], [OURS]))
+    assert [patch.purpose for patch in first] == [Purpose.WITHDRAW]
+    then = plan_withdrawal(gang_of(RECORD, MARKED), [MARKED], view_of([MARKED], [OURS]))
+    assert [(patch.purpose, patch.key) for patch in then] == [(Purpose.CLEAR, KEY)]
+
+
+def test_where_nothing_was_written_nothing_is_taken_back() -> None:
+    """Nobody will open a gate for it."""
+    assert plan_withdrawal(gang_of(RECORD, POD), [POD], view_of([POD], [FREE])) == []
+
+
+def test_what_pods_that_are_gone_shared_is_freed_too() -> None:
+    """A reservation for a pod that is no more keeps nothing."""
+    both = real_claim("a-gpus", allocated=HELD, reserved=["a", "b"])
+    view = view_of([POD], [both])
+    assert list(plan_undo([POD], view)) == []
+    assert [patch.key for patch in plan_undo([POD], view, {"uid-b"})] == [KEY]
+
+
+def is_withdrawn(pod: Pod, claim: ResourceClaim) -> bool:
+    """Whether a pod with this claim is no part of its gang any more."""
+    return bool(find_withdrawn(gang_of(RECORD, pod), view_of([pod], [claim])))
+
+
+def test_a_pod_is_withdrawn_once_it_is_marked_and_holds_nothing() -> None:
+    """Either alone is not enough: it would be asked for twice."""
+    assert is_withdrawn(MARKED, FREE)
+    assert not is_withdrawn(MARKED, OURS)
+    assert not is_withdrawn(POD, FREE)

@@ -1,0 +1,91 @@
+"""The view is filled object by object, and one that cannot be read stops nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from contracts.codec import to_builtins
+from contracts.workload import Pod
+from publisher.cluster.observer import Observer
+from publisher.gangs.view import GroupKey
+from publisher.kube.changes import Change, ChangePage
+from publisher.kube.kinds import RESOURCE_CLAIM
+from tests import builders
+from tests.builders.plans import TRAIN
+from tests.builders.pods import waiting_pod
+
+KEY = f"{builders.NAMESPACE}/a"
+
+
+class Told:
+    """An observer, and the groups that it told of."""
+
+    def __init__(self) -> None:
+        self.groups: list[set[GroupKey]] = []
+        self.observer = Observer(RESOURCE_CLAIM, self._changed)
+
+    async def _changed(self, groups: Iterable[GroupKey]) -> None:
+        self.groups.append(set(groups))
+
+    async def take(self, *changes: Change) -> None:
+        """Take a page of changes."""
+        await self.observer.take(ChangePage(changes, synced=True))
+
+
+def raw_of(pod: Pod) -> dict[str, Any]:
+    """Make a pod as an API server has it."""
+    body = cast("dict[str, Any]", to_builtins(pod))
+    return {"apiVersion": "v1", "kind": "Pod", **body}
+
+
+POD = raw_of(waiting_pod("a", gang="train"))
+
+
+async def test_a_page_is_told_of_at_once() -> None:
+    """Each group once, and none where nothing changed."""
+    told = Told()
+    other = raw_of(waiting_pod("b", gang="train"))
+    await told.take(
+        Change("Pod", KEY, POD), Change("Pod", f"{builders.NAMESPACE}/b", other)
+    )
+    assert told.groups == [{TRAIN}]
+    await told.take(Change("Node", "node-1", None))
+    assert told.groups == [{TRAIN}]
+
+
+async def test_what_was_applied_comes_twice_and_is_told_once() -> None:
+    """The watch says again what our write was answered with."""
+    told = Told()
+    uid = POD["metadata"]["uid"]
+    assert told.observer.apply("Pod", KEY, POD, uid) == {TRAIN}
+    assert told.observer.apply("Pod", KEY, POD, uid) == frozenset()
+    newer = raw_of(waiting_pod("a", gang="train", version=2))
+    assert told.observer.apply("Pod", KEY, newer, uid) == {TRAIN}
+
+
+async def test_an_object_that_cannot_be_read_is_left_out() -> None:
+    """Those beside it are taken in."""
+    told = Told()
+    broken = {**POD, "spec": {"containers": "none"}}
+    bad = Change("Pod", f"{builders.NAMESPACE}/z", broken)
+    await told.take(bad, Change("Pod", KEY, POD))
+    assert told.groups == [{TRAIN}]
+    assert told.observer.view.pod(f"{builders.NAMESPACE}/z") is None
+
+
+async def test_the_status_of_a_gang_is_kept_while_it_is_there() -> None:
+    """Who writes statuses compares with it."""
+    told = Told()
+    key = f"{builders.NAMESPACE}/train"
+    gang = {
+        "apiVersion": "moorings.dev/v1alpha1",
+        "kind": "Gang",
+        "metadata": {"name": "train", "namespace": builders.NAMESPACE, "uid": "g"},
+        "spec": {"members": [{"name": "worker"}]},
+        "status": {"phase": "Pending"},
+    }
+    assert told.observer.apply("Gang", key, gang, "g") == {TRAIN}
+    assert told.observer.statuses == {key: {"phase": "Pending"}}
+    told.observer.apply("Gang", key, None, "g")
+    assert told.observer.statuses == {}

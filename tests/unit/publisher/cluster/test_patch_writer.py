@@ -1,0 +1,159 @@
+"""A write is done once, read again on a conflict, and a refusal is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+
+from contracts.codec import to_builtins
+from contracts.ids import GangUID
+from contracts.kubernetes.decode import to_kubernetes
+from publisher.cluster.observer import Observer
+from publisher.cluster.patch_writer import PatchWriter
+from publisher.cluster.state_publisher import StatePublisher
+from publisher.errors import (
+    ApiError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    PermissionDeniedError,
+)
+from publisher.gangs import patches
+from publisher.kube.api import KubernetesApi
+from publisher.kube.changes import ChangePage
+from publisher.kube.kinds import RESOURCE_CLAIM
+from tests import builders
+from tests.builders.pods import real_claim
+
+KEY = f"{builders.NAMESPACE}/c"
+CLAIM = real_claim("c", managed=False)
+PREPARE = patches.prepare(CLAIM)
+OF_GANG = replace(PREPARE, gang=builders.UID, attempt=2)
+UID = GangUID(builders.UID)
+
+
+class Api:
+    """Holds one claim; answers writes with it, or with an error."""
+
+    def __init__(self, error: ApiError | None) -> None:
+        claim = real_claim("c", version=5)
+        self.raw: dict[str, Any] = to_builtins(to_kubernetes(claim))
+        self.calls: list[str] = []
+        self._error = error
+
+    async def patch(self, *_: object, **__: object) -> dict[str, Any]:
+        """Answer a write."""
+        self.calls.append("patch")
+        if self._error is not None:
+            raise self._error
+        return self.raw
+
+    async def get(self, *_: object) -> dict[str, Any]:
+        """Read the claim."""
+        self.calls.append("get")
+        return self.raw
+
+
+class State:
+    """Notes what the bus is told."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    async def take(self, page: ChangePage) -> None:
+        """Take a page of changes."""
+        self.keys += [change.key for change in page.changes]
+
+
+class Written:
+    """A writer, and what is around it."""
+
+    def __init__(self, error: ApiError | None = None, *, leads: bool = True) -> None:
+        async def changed(_groups: object) -> None:
+            return
+
+        self.api, self.state = Api(error), State()
+        self.observer = Observer(RESOURCE_CLAIM, changed)
+        self.observer.view.apply_claim(KEY, CLAIM)
+        leading = asyncio.Event()
+        if leads:
+            leading.set()
+        self.writer = PatchWriter(
+            cast("KubernetesApi", self.api),
+            self.observer,
+            cast("StatePublisher", self.state),
+            leading,
+        )
+
+    @property
+    def version(self) -> int:
+        """The version of the claim that is known; 0: it is gone."""
+        claim = self.observer.view.claim(KEY)
+        return 0 if claim is None else claim.metadata.version_number
+
+
+async def test_the_answer_to_a_write_is_known_before_the_watch_shows_it() -> None:
+    """To plans, and on the bus."""
+    written = Written()
+    await written.writer.write([PREPARE])
+    assert written.api.calls == ["patch"]
+    assert written.version == 5
+    assert written.state.keys == [KEY]
+
+
+async def test_who_does_not_lead_writes_nothing() -> None:
+    """Another publisher may be at it."""
+    written = Written(leads=False)
+    await written.writer.write([PREPARE])
+    assert written.api.calls == []
+
+
+async def test_a_conflict_is_read_again_and_not_repeated() -> None:
+    """What is planned then is planned on what is there."""
+    written = Written(ConflictError("patch", "changed"))
+    await written.writer.write([PREPARE])
+    assert written.api.calls == ["patch", "get"]
+    assert written.version == 5
+    assert written.writer.refusal_of(PREPARE) == ""
+
+
+async def test_what_is_not_found_is_gone() -> None:
+    """Plans know of it at once."""
+    written = Written(NotFoundError("patch", "no"))
+    await written.writer.write([PREPARE])
+    assert written.version == 0
+
+
+async def test_the_refusal_of_a_decision_is_one_of_its_attempt() -> None:
+    """It is not tried again while admission may have changed its mind."""
+    written = Written(InvalidError("patch", "quota"))
+    await written.writer.write([OF_GANG])
+    writer = written.writer
+    assert "quota" in writer.attempt_refusal_of(UID, 2)
+    assert writer.attempt_refusal_of(UID, 3) == ""
+    writer.retry_refused()
+    assert writer.attempt_refusal_of(UID, 2)
+    writer.forget_refusals()
+    assert writer.attempt_refusal_of(UID, 2) == ""
+
+
+async def test_another_refusal_holds_while_its_object_stays_so() -> None:
+    """A write on another version is another write."""
+    written = Written(InvalidError("patch", "quota"))
+    await written.writer.write([PREPARE])
+    writer = written.writer
+    assert "quota" in writer.refusal_of(PREPARE)
+    newer = patches.prepare(real_claim("c", managed=False, version=6))
+    assert writer.refusal_of(newer) == ""
+    assert writer.refusal_of(PREPARE) == ""
+
+
+async def test_who_may_not_write_stops() -> None:
+    """Every further write would be denied as well."""
+    written = Written(PermissionDeniedError("patch", "no"))
+    with pytest.raises(PermissionDeniedError):
+        await written.writer.write([PREPARE, PREPARE, PREPARE])
+    assert written.api.calls == ["patch"]

@@ -1,0 +1,72 @@
+"""A case a line in, its plan a line out; a bad line answers for itself alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from contracts.codec import to_builtins
+from contracts.device import Device
+from contracts.kubernetes.decode import to_kubernetes
+from moorings.plan.decide import Planner
+from moorings.plan.lines import plan_lines
+from solver.cel.evaluator import SelectorEvaluator
+from solver.selectors.table import Verdict
+from tests import builders
+from tests.builders.problems import evaluate
+
+
+class PlainEvaluator:
+    """Judges the selectors of tests without a sandbox."""
+
+    def evaluate(self, rows: list[tuple[str, str, Device]]) -> list[Verdict]:
+        """Judge (expression, driver, device) rows."""
+        return [evaluate(*row) for row in rows]
+
+
+WORLD = [
+    to_builtins(to_kubernetes(value))
+    for value in (
+        builders.device_class(),
+        builders.resource_slice(*builders.devices(2)),
+        builders.claim(),
+    )
+]
+
+
+def answers(*lines: bytes) -> list[dict[str, Any]]:
+    """Plan these lines."""
+    planner = Planner(cast("SelectorEvaluator", PlainEvaluator()))
+    return [json.loads(line) for line in plan_lines(lines, planner)]
+
+
+def line(**fields: Any) -> bytes:
+    """Make a line of input."""
+    return json.dumps({"objects": WORLD, **fields}).encode()
+
+
+def test_each_line_has_its_answer_in_order() -> None:
+    """By the id that it came with, whatever that is; empty lines have none."""
+    plans = answers(line(id=1), b"\n", line(id={"case": "b"}))
+    assert [plan["id"] for plan in plans] == [1, {"case": "b"}]
+    assert [plan["claims"][0]["verdict"] for plan in plans] == ["allocated"] * 2
+
+
+def test_a_line_that_cannot_be_read_says_so_and_the_next_goes_on() -> None:
+    """Its id is told wherever it can be read."""
+    broken, wrong, fine = answers(b"{", b'{"id": 7}', line(id=8))
+    assert (broken["status"], broken.get("id")) == ("Error", None)
+    assert (wrong["status"], wrong["id"]) == ("Error", 7)
+    assert fine["status"] != "Error"
+
+
+def test_an_object_of_a_known_kind_that_is_wrong_ends_its_case() -> None:
+    """Nothing is decided without it; one of another kind is passed by."""
+    bad = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": 1}
+    other = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {}}
+    refused, fine = answers(
+        line(id="a", objects=[*WORLD, bad]), line(id="b", objects=[*WORLD, other])
+    )
+    assert (refused["status"], refused["id"]) == ("Error", "a")
+    assert "objects[3]" in refused["error"]
+    assert fine["status"] != "Error"

@@ -1,0 +1,103 @@
+"""Recorded solves are listed with their answers, and found by the start of an id."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from contracts.ids import ClusterName, SolveID
+from contracts.solves import SolveDecided, SolveMessage, SolveOpened
+from contracts.topics import SOLVES
+from moorings.client import Client
+from moorings.errors import UnknownNameError
+from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
+from runtime.bus.bus import Bus
+from runtime.errors import BlobMissingError
+from runtime.wire import Incoming, TopicBatch
+from solver.errors import RecordError
+
+CLUSTER = ClusterName("east")
+
+
+def opened(name: str) -> SolveOpened:
+    """Open a solve."""
+    return SolveOpened(
+        cluster=CLUSTER,
+        solve=SolveID(name),
+        problem="p",
+        version="1",
+        platform="linux",
+        epoch=1,
+        opened_at="2026-11-20T12:00:00Z",
+    )
+
+
+def decided(name: str) -> SolveDecided:
+    """Answer a solve."""
+    return SolveDecided(
+        cluster=CLUSTER,
+        solve=SolveID(name),
+        problem="p",
+        decision="d",
+        status="Optimal",
+        allocated=1,
+        pending=0,
+        rejected=0,
+        solve_seconds=0.1,
+    )
+
+
+class RecordBus:
+    """Has these messages, a batch each, and no blobs."""
+
+    def __init__(self, *messages: SolveMessage | None) -> None:
+        self._messages = messages
+
+    async def read_existing(
+        self, *_: object, **__: object
+    ) -> AsyncIterator[TopicBatch[Any]]:
+        """Hand over the messages."""
+        for message in self._messages:
+            incoming: Incoming[Any] = Incoming(
+                topic=SOLVES, names=(), message=message, data=b"", sequence=1
+            )
+            yield TopicBatch(messages=(incoming,), caught_up=True)
+
+    async def get_blob(self, sha256: str) -> bytes:
+        """Have none."""
+        raise BlobMissingError(sha256)
+
+
+def client(*messages: SolveMessage | None) -> Client:
+    """Make a client of a bus with these messages."""
+    return Client(cast("Bus", RecordBus(*messages)), CLUSTER)
+
+
+async def test_an_answer_stands_with_its_solve() -> None:
+    """One whose solve has expired is left out, and so is what was removed."""
+    entries = await list_solves(
+        client(opened("a1"), None, decided("a1"), decided("gone"), opened("b2"))
+    )
+    assert [(entry.opened.solve, entry.decided) for entry in entries] == [
+        ("a1", decided("a1")),
+        ("b2", None),
+    ]
+
+
+async def test_the_beginning_of_an_id_is_enough_while_it_is_one() -> None:
+    """Else those that begin so are named, or the last ones."""
+    solves = client(opened("a1"), opened("a2"), opened("b1"))
+    assert (await find_solve(solves, "b")).opened.solve == "b1"
+    with pytest.raises(UnknownNameError, match="a1") as caught:
+        await find_solve(solves, "a")
+    assert "b1" not in str(caught.value)
+    with pytest.raises(UnknownNameError, match="b1"):
+        await find_solve(solves, "c")
+
+
+async def test_a_solve_whose_parts_have_expired_cannot_be_had() -> None:
+    """It is said which solve, and which part."""
+    with pytest.raises(RecordError, match="blob p: not there"):
+        await fetch_solve(client(), SolveEntry(opened=opened("a1")))

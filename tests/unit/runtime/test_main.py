@@ -1,0 +1,34 @@
+"""A service with a wrong variable says which, and does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from runtime.main import service_main
+from runtime.run import Task
+from runtime.settings import ServiceConfig
+
+
+def open_never(
+    _config: ServiceConfig,
+) -> AbstractAsyncContextManager[Mapping[str, Task]]:
+    """Fail: nothing may be opened."""
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("X_REPLICAS", "many"), ("X_SERVER", "nats://a")]
+)
+def test_a_wrong_variable_ends_the_service_before_it_begins(
+    variable: str,
+    value: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Wrong type and unknown name alike: 2, and one line on standard error."""
+    monkeypatch.setenv(variable, value)
+    assert service_main("x", ServiceConfig, open_never) == 2
+    assert capsys.readouterr().err.startswith(f"x: {variable}: ")

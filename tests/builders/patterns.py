@@ -1,0 +1,47 @@
+"""Batches as the pattern engine sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from contracts.device import ResourcePool
+from contracts.gang import Gang, Member
+from solver.engines.pattern.columns.model import PatternModel
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import find_node_kinds
+from solver.kinds.shapes import NodeKind
+from tests.builders.devices import devices, pool
+from tests.builders.problems import PARAMETERS, expected_of, problem_of, snapshot_of
+
+
+def nodes_of_sizes(*sizes: int) -> dict[str, list[ResourcePool]]:
+    """Make nodes `n0`, `n1`, ... with so many equal devices."""
+    return {
+        f"n{index}": [pool(*devices(size), name=f"n{index}")]
+        for index, size in enumerate(sizes)
+    }
+
+
+def demand_and_kinds(
+    nodes: Mapping[str, Sequence[ResourcePool]],
+    *gangs: Gang,
+    expected: Iterable[Member] = (),
+    size: int = 1000,
+) -> tuple[Demand, tuple[NodeKind, ...]]:
+    """Make the demand of these gangs and the kinds of these nodes."""
+    snapshot = snapshot_of(nodes, gangs)
+    coming = expected_of(snapshot, *expected, size=size) if expected else ()
+    problem = problem_of(snapshot, PARAMETERS, coming)
+    demand = Demand(problem.gangs, expected=problem.expected)
+    return demand, find_node_kinds(problem, demand.query)
+
+
+def pattern_model(
+    nodes: Mapping[str, Sequence[ResourcePool]],
+    *gangs: Gang,
+    expected: Iterable[Member] = (),
+    size: int = 1000,
+) -> PatternModel:
+    """Make the model of these gangs and nodes; what is expected has a value."""
+    demand, kinds = demand_and_kinds(nodes, *gangs, expected=expected, size=size)
+    return PatternModel(demand, kinds, values_slack=bool(demand.expected))

@@ -1,0 +1,69 @@
+"""Patterns worth a try: the most promising first, in groups that fit a model."""
+
+from __future__ import annotations
+
+import pytest
+
+from solver.engines.pattern.columns import column_pool
+from solver.engines.pattern.columns.column_pool import LEAST_ADDED, ColumnPool
+from solver.engines.pattern.columns.master import MasterColumn, MasterResult
+from solver.engines.pattern.columns.pricing import EMPTY, Pattern
+
+
+def pattern(step: int) -> Pattern:
+    """Make a pattern of one pod."""
+    return Pattern((step,), ((0, 1),))
+
+
+def pool_of(**sizes: int) -> ColumnPool:
+    """Make a pool with so many patterns of class 0, 1, ..."""
+    pool = ColumnPool()
+    for owner, size in enumerate(sizes.values()):
+        pool.add_uses((owner, pattern(step), 1) for step in range(size))
+    return pool
+
+
+def test_what_the_program_uses_comes_first_by_its_share() -> None:
+    """Then what was nearly as good; a node without pods is no pattern to choose."""
+    result = MasterResult(
+        bound=0,
+        columns=(
+            MasterColumn(0, ((0, pattern(1), 2),), 0.2),
+            MasterColumn(0, ((0, pattern(2), 2),), 0.8),
+        ),
+        patterns=((pattern(3), EMPTY, pattern(2)),),
+        cuts=(),
+    )
+    pool = ColumnPool()
+    pool.add_result(result)
+    assert pool.list_patterns(9) == {0: [pattern(2), pattern(1), pattern(3)]}
+    assert pool.list_patterns(1) == {0: [pattern(2)]}
+
+
+def test_a_run_adds_so_many_patterns_of_a_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many classes share what is added, but each has a few."""
+    monkeypatch.setattr(column_pool, "ADDED", 2)
+    many = tuple(map(pattern, range(2 * LEAST_ADDED)))
+    pool = ColumnPool()
+    pool.add_result(MasterResult(0, (), (many, many), ()))
+    assert len(pool) == 2 * LEAST_ADDED
+
+
+def test_classes_are_grouped_so_that_each_group_fits_a_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every class is in one group; those that are asked for come first."""
+    monkeypatch.setattr(column_pool, "MODEL_PATTERNS", 24)
+    pool = pool_of(a=12, b=12, c=12)
+    groups = pool.split_into_neighborhoods([2])
+    assert [list(group) for group in groups] == [[2, 0], [1]]
+    assert all(sum(map(len, group.values())) <= 24 for group in groups)
+
+
+def test_a_small_pool_is_one_group() -> None:
+    """Then one model decides over all there is."""
+    assert pool_of(a=2, b=1).split_into_neighborhoods(()) == [
+        {0: [pattern(0), pattern(1)], 1: [pattern(0)]}
+    ]

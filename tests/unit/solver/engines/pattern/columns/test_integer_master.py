@@ -1,0 +1,81 @@
+"""Whole nodes and whole gangs, decided together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from solver.engines.pattern.columns.budget import Budget
+from solver.engines.pattern.columns.integer_master import (
+    IntegerMaster,
+    IntegerResult,
+    Solution,
+)
+from solver.engines.pattern.columns.master import MasterData, PatternUse
+from solver.engines.pattern.columns.objective import Floor, Objective
+from solver.engines.pattern.columns.pricing import Pattern
+from solver.kinds.demand import GangKind
+
+ONE, TRIPLE = GangKind(0, 1, ((0, 1),)), GangKind(0, 3, ((0, 3),))
+DATA = MasterData((ONE, TRIPLE), (5, 5), 1, (2, 1), ((0, 1),))
+"""Two nodes of class 0, one of class 1."""
+PAIR, SINGLE = Pattern((1, 2), ((0, 2),)), Pattern((3,), ((0, 1),))
+PATTERNS = {0: [PAIR], 1: [SINGLE]}
+
+
+def solve(
+    patterns: Mapping[int, Sequence[Pattern]],
+    objective: Objective,
+    *,
+    floors: Sequence[Floor] = (),
+    fixed: Sequence[PatternUse] = (),
+    most: int = 99,
+) -> IntegerResult:
+    """Decide over these patterns."""
+    master = IntegerMaster(DATA, patterns, fixed)
+    master.add_floors(floors)
+    return master.solve(objective, most, Budget(10.0, 1), 10.0)
+
+
+def pods_of(solution: Solution | None) -> int:
+    """Count the pods that the patterns of a solution supply."""
+    assert solution is not None
+    return sum(
+        pods * nodes for _, used, nodes in solution.uses for _, pods in used.counts
+    )
+
+
+def test_gangs_take_no_more_pods_than_patterns_supply() -> None:
+    """Three nodes supply five pods, and no class more than its nodes."""
+    result = solve(PATTERNS, Objective((1, 3)))
+    assert (result.value, result.bound) == (5, 5)
+    assert pods_of(result.solution) == 5
+
+
+def test_a_gang_is_in_whole_or_not_at_all() -> None:
+    """Of five pods a triple and no second one; the bound says so too."""
+    result = solve(PATTERNS, Objective((0, 3)))
+    assert (result.value, result.bound) == (3, 3)
+
+
+def test_classes_that_are_not_free_keep_what_they_use() -> None:
+    """Their pods count, whatever else could be used."""
+    result = solve({0: [PAIR]}, Objective((1, 0)), fixed=[(1, SINGLE, 1)])
+    assert result.value == 5
+    assert result.solution is not None
+    assert (1, SINGLE, 1) in result.solution.uses
+    assert solve({0: [PAIR]}, Objective((1, 0))).value == 4
+
+
+def test_a_floor_keeps_what_an_earlier_goal_reached() -> None:
+    """Fewer nodes, but the same gangs."""
+    floor = Floor(Objective((1, 3)), 4)
+    result = solve(PATTERNS, Objective((0, 0), touched=1), floors=[floor], most=0)
+    assert result.value == -2
+    assert pods_of(result.solution) == 4
+
+
+def test_floors_that_nothing_meets_leave_no_solution() -> None:
+    """The bound that was known stays."""
+    floor = Floor(Objective((1, 3)), 6)
+    result = solve(PATTERNS, Objective((1, 3)), floors=[floor], most=7)
+    assert result == IntegerResult(None, 0, 7)

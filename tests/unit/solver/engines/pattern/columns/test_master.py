@@ -1,0 +1,85 @@
+"""The master program: its bound holds, and its columns are an answer in parts."""
+
+from __future__ import annotations
+
+from solver.engines.pattern.columns.master import Master, MasterResult
+from solver.engines.pattern.columns.model import PatternModel
+from solver.engines.pattern.columns.objective import Floor, Objective
+from solver.engines.pattern.columns.pricing import Prices
+from tests.builders import gang, member, member_claim, request
+from tests.builders.patterns import nodes_of_sizes, pattern_model
+
+UID = "00000000-0000-4000-8000-{:012}"
+
+
+def run(
+    model: PatternModel, objective: Objective, *floors: Floor
+) -> tuple[Master, MasterResult]:
+    """Generate columns until none is better."""
+    master = Master(model.data, objective, floors)
+    return master, master.run(model.pricing, model.bound_pricing, model.first_prices)
+
+
+def model_of(gangs: int, *sizes: int, devices: int = 1) -> PatternModel:
+    """Ask for so many gangs of one pod on nodes of these sizes."""
+    pod = member(member_claim(request(count=devices)))
+    return pattern_model(
+        nodes_of_sizes(*sizes),
+        *(gang(pod, name=f"g{i}", uid=UID.format(i)) for i in range(gangs)),
+    )
+
+
+def test_the_bound_is_what_nodes_can_take_in_whole_pods() -> None:
+    """A pair leaves one of three devices over, which fractions cannot use."""
+    _, result = run(model_of(9, 3, 3, devices=2), Objective((1,)))
+    assert result.bound == 2
+    _, result = run(model_of(1, 3, 3, devices=2), Objective((1,)))
+    assert result.bound == 1
+
+
+def test_columns_use_each_cluster_once_at_most() -> None:
+    """And supply no fewer pods than the bound says."""
+    model = model_of(9, 3, 4)
+    _, result = run(model, Objective((1,)))
+    assert result.bound == 7
+    share_by_cluster: dict[int, float] = {}
+    for column in result.columns:
+        share = share_by_cluster.get(column.cluster, 0.0) + column.share
+        share_by_cluster[column.cluster] = share
+    assert all(share <= 1 + 1e-6 for share in share_by_cluster.values())
+    pods = sum(
+        column.share * nodes * count
+        for column in result.columns
+        for _, pattern, nodes in column.uses
+        for _, count in pattern.counts
+    )
+    assert pods >= 7 - 1e-6
+
+
+def test_a_floor_costs_what_an_earlier_goal_keeps() -> None:
+    """Two pods of a device each are on one node of two; three need another."""
+    model = model_of(3, 2, 2)
+    few = Objective((0,), touched=1)
+    for pods, nodes in ((2, 1), (3, 2)):
+        _, result = run(model, few, Floor(Objective((1,)), pods))
+        assert result.bound == -nodes
+    _, result = run(model, few)
+    assert result.bound == 0
+
+
+def test_every_cut_holds_for_the_pods_of_the_nodes() -> None:
+    """At the prices of a cut four devices earn no more than it says."""
+    _, result = run(model_of(9, 4), Objective((1,)))
+    assert result.cuts
+    assert all(4 * cut.prices[0] <= cut.earned for cut in result.cuts)
+
+
+def test_a_column_is_added_once() -> None:
+    """Nor is one of nodes without pods."""
+    model = model_of(2, 2)
+    master = Master(model.data, Objective((1,)), ())
+    _, (pattern,) = model.pricing.find_best(Prices((1,)))
+    assert master.add_columns([(0, pattern, 1)])
+    assert not master.add_columns([(0, pattern, 1)])
+    _, (empty,) = model.pricing.find_best(Prices((0,)))
+    assert not master.add_columns([(0, empty, 1)])

@@ -1,0 +1,64 @@
+"""The best pattern of a node at given prices."""
+
+from __future__ import annotations
+
+import pytest
+
+from solver.engines.pattern.columns.pricing import EMPTY, MAX_VALUE, Prices
+from solver.errors import PriceOverflowError
+from tests.builders import gang, member, member_claim, request, sub_request
+from tests.builders.patterns import nodes_of_sizes, pattern_model
+
+SINGLES_AND_TRIPLES = gang(
+    member(name="single", count=9),
+    member(member_claim(request(count=3)), name="triple", count=9),
+)
+
+
+def test_a_node_takes_what_earns_most() -> None:
+    """On four devices: four single pods, or one triple with a single one."""
+    pricing = pattern_model(nodes_of_sizes(4), SINGLES_AND_TRIPLES).pricing
+    (earned,), (pattern,) = pricing.find_best(Prices((2, 5)))
+    assert (earned, pattern.counts) == (8, ((0, 4),))
+    (earned,), (pattern,) = pricing.find_best(Prices((2, 7)))
+    assert (earned, pattern.counts) == (9, ((0, 1), (1, 1)))
+
+
+def test_a_node_stays_empty_where_pods_do_not_earn_what_it_costs() -> None:
+    """Then it earns nothing, not less."""
+    pricing = pattern_model(nodes_of_sizes(4), SINGLES_AND_TRIPLES).pricing
+    (earned,), (pattern,) = pricing.find_best(Prices((2, 5), touched=8))
+    assert (earned, pattern) == (0, EMPTY)
+    (earned,), (pattern,) = pricing.find_best(Prices((2, 5), touched=7))
+    assert (earned, pattern.counts) == (1, ((0, 4),))
+
+
+def test_a_rank_costs_its_price() -> None:
+    """The second choice of a pod is taken only where the first is not to be had."""
+    either = request(
+        first_available=[
+            sub_request("two", count=2),
+            sub_request("one"),
+        ]
+    )
+    pods = gang(member(member_claim(either), count=9))
+    pricing = pattern_model(nodes_of_sizes(3), pods).pricing
+    (earned,), (pattern,) = pricing.find_best(Prices((10,)))
+    assert (earned, pattern.rank) == (30, 3)
+    (earned,), (pattern,) = pricing.find_best(Prices((10,), rank=6))
+    assert (earned, pattern.counts, pattern.rank) == (14, ((0, 2),), 1)
+
+
+def test_prices_whose_sums_could_leave_64_bits_are_refused() -> None:
+    """A bound that overflowed would be none."""
+    pricing = pattern_model(nodes_of_sizes(1), gang()).pricing
+    with pytest.raises(PriceOverflowError):
+        pricing.find_best(Prices((MAX_VALUE,)))
+
+
+def test_equal_steps_are_one_pattern() -> None:
+    """So an answer and a pool speak of the same."""
+    pricing = pattern_model(nodes_of_sizes(2), gang(member(count=2))).pricing
+    (_,), (first,) = pricing.find_best(Prices((1,)))
+    assert pricing.to_pattern(first.steps) is first
+    assert pricing.to_pattern(()) is EMPTY

@@ -1,0 +1,102 @@
+"""What an answer is worth, tier by tier, by where the pods went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.gang import Member
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
+from solver.decision import Status, TierValue
+from solver.engines.goals import IN, RANKS, SLACK, TOUCHED, EngineResult
+from solver.engines.tier_values import tier_values_of
+from solver.kinds.slack import value_of_shape
+from solver.placement import GangPlacement, PodPlacement
+from tests.builders import DRIVER, gang, member, member_claim, request, sub_request
+from tests.builders.patterns import demand_and_kinds, nodes_of_sizes
+
+PAIR = member(member_claim(request(count=2)))
+EITHER = member(
+    member_claim(
+        request(first_available=[sub_request("two", count=2), sub_request("one")])
+    ),
+    count=2,
+)
+UID = "00000000-0000-4000-8000-{:012}"
+
+
+def pod_on(node: str, *devices: int, alternative: int = 0) -> PodPlacement:
+    """Place a pod of one request on these devices of a node."""
+    return PodPlacement(
+        NodeName(node),
+        (
+            tuple(
+                DeviceID(DriverName(DRIVER), PoolName(node), DeviceName(f"gpu-{i}"))
+                for i in devices
+            ),
+        ),
+        (alternative,),
+    )
+
+
+def worth(
+    pods: Member,
+    placed: tuple[PodPlacement, ...],
+    bounds: dict[Any, int | None] | None = None,
+    *,
+    expected: tuple[Member, ...] = (),
+    priority: int = 0,
+) -> dict[int, TierValue]:
+    """Compute the values of one gang's placement on nodes of 4 and 3 devices."""
+    demand, kinds = demand_and_kinds(
+        nodes_of_sizes(4, 3), gang(pods, priority=priority), expected=expected
+    )
+    placements = (GangPlacement(0, (placed,)),) if placed else ()
+    result = EngineResult(
+        status=Status.OPTIMAL, placements=placements, bounds=bounds or {}
+    )
+    values = tier_values_of(demand, demand, kinds, result, TOUCHED)
+    return {value.tier: value for value in values}
+
+
+def test_a_gang_that_is_in_counts_its_weight_at_its_priority() -> None:
+    """What is left out of the bounds was reached."""
+    pods = member(count=3)
+    placed = tuple(pod_on("n0", index) for index in range(3))
+    values = worth(pods, placed, priority=7)
+    assert values[IN] == TierValue(tier=IN, priority=7, value=3, bound=3)
+
+
+def test_ranks_are_those_of_the_alternatives_taken() -> None:
+    """Over all pods."""
+    placed = (pod_on("n0", 0, 1), pod_on("n0", 2, alternative=1))
+    values = worth(EITHER, placed, {(RANKS, None): 1})
+    assert values[RANKS] == TierValue(tier=RANKS, value=1, bound=1)
+
+
+def test_nodes_are_counted_once_and_a_bound_only_if_it_was_proven() -> None:
+    """Two pods on one node touch one."""
+    pods = member(count=3)
+    placed = (pod_on("n0", 0), pod_on("n0", 1), pod_on("n1", 0))
+    assert worth(pods, placed)[TOUCHED] == TierValue(tier=TOUCHED, value=2, bound=None)
+    proven = worth(pods, placed, {(TOUCHED, None): 1})
+    assert proven[TOUCHED].bound == 1
+
+
+def test_slack_is_what_the_touched_nodes_are_worth_less() -> None:
+    """An odd device is no room for a pair; one of four is."""
+    demand, kinds = demand_and_kinds(nodes_of_sizes(4, 2), gang(), expected=[PAIR])
+    shapes = {view.name: kind.shape for kind in kinds for view in kind.nodes}
+    pair_lost = value_of_shape(demand.expected, shapes[NodeName("n0")]) - (
+        value_of_shape(demand.expected, shapes[NodeName("n1")])
+    )
+    odd = worth(member(), (pod_on("n1", 0),), expected=(PAIR,))
+    even = worth(member(), (pod_on("n0", 0),), expected=(PAIR,))
+    assert odd[SLACK].value == 0
+    assert even[SLACK].value == pair_lost > 0
+
+
+def test_nothing_is_lost_where_nothing_is_placed() -> None:
+    """That needs no proof."""
+    values = worth(member(), (), expected=(PAIR,))
+    assert (values[SLACK].value, values[SLACK].bound) == (0, 0)
+    assert (values[TOUCHED].value, values[TOUCHED].bound) == (0, 0)

@@ -1,0 +1,139 @@
+"""Solves on the bus: blobs before messages, and a Problem that comes back as it was."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from hashlib import sha256
+from typing import Any, cast
+
+import pytest
+
+from contracts.solves import SolveOpened
+from contracts.topics import SOLVES
+from runtime.bus.bus import Bus
+from runtime.errors import BlobMissingError
+from runtime.wire import Incoming, Outgoing, Received, TopicBatch
+from solver.allocate import allocate
+from solver.problem.problem import Problem
+from solver.service import ledger as ledger_module
+from solver.service.ledger import Ledger, solve_id
+from tests.builders import devices, gang, pool
+from tests.builders.problems import CLUSTER, problem_of, snapshot_of
+
+
+class _MemoryBus:
+    """Keeps blobs and messages; counts what was stored in which order."""
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
+        self.stored: list[str] = []
+        """Blobs by hash and messages by subject."""
+        self.messages: list[Outgoing] = []
+
+    async def put_blob(self, data: bytes) -> str:
+        sha = sha256(data).hexdigest()
+        self.blobs[sha] = data
+        self.stored.append(sha)
+        return sha
+
+    async def get_blob(self, sha: str) -> bytes:
+        if sha not in self.blobs:
+            raise BlobMissingError(sha)
+        return self.blobs[sha]
+
+    async def publish(self, message: Outgoing) -> int:
+        self.messages.append(message)
+        self.stored.append(message.subject)
+        return len(self.messages)
+
+    async def read_existing(self, *_: object) -> AsyncIterator[TopicBatch[Any]]:
+        last = {
+            each.subject: Received(
+                subject=each.subject, data=each.data, sequence=number, time_s=0.0
+            )
+            for number, each in enumerate(self.messages, start=1)
+        }
+        newest_first = sorted(last.values(), key=lambda each: -each.sequence)
+        for each in newest_first:
+            incoming = Incoming.of(SOLVES, each)
+            yield TopicBatch(messages=(incoming,), caught_up=each is newest_first[-1])
+
+
+def problem_on(*nodes: str) -> Problem:
+    """Make the Problem of one gang on these nodes."""
+    pools = {name: [pool(*devices(2), name=name)] for name in nodes}
+    return problem_of(snapshot_of(pools, [gang()]))
+
+
+def begin() -> tuple[_MemoryBus, Ledger]:
+    """Begin with nothing stored."""
+    bus = _MemoryBus()
+    return bus, Ledger(cast("Bus", bus), CLUSTER)
+
+
+async def test_a_solve_is_announced_when_all_that_it_needs_is_stored() -> None:
+    """Whoever reads of it can solve it again."""
+    bus, ledger = begin()
+    problem = problem_on("a", "b")
+    opened = await ledger.open(problem, 3)
+    assert (opened.solve, opened.problem) == (solve_id(problem), problem.hash)
+    assert opened.epoch == 3
+    announced = bus.stored.index(bus.messages[0].subject)
+    needed = {problem.hash, *(page.sha for page in problem.pages)}
+    assert needed == set(bus.stored[:announced])
+
+
+async def test_a_page_is_stored_once_while_it_is_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of more pages than are remembered those of the last solve stay."""
+    bus, ledger = begin()
+    first, second = problem_on("a"), problem_on("b")
+    await ledger.store_pages(first.pages)
+    await ledger.store_pages(first.pages)
+    assert len(bus.stored) == len(first.pages)
+    monkeypatch.setattr(ledger_module, "MOST_REMEMBERED", len(first.pages))
+    await ledger.store_pages(second.pages)
+    stored = len(bus.stored)
+    await ledger.store_pages(second.pages)
+    assert len(bus.stored) == stored
+    forgotten = {page.sha for page in first.pages} - {p.sha for p in second.pages}
+    await ledger.store_pages(first.pages)
+    assert forgotten
+    assert set(bus.stored[stored:]) == forgotten
+
+
+async def test_a_solve_is_open_until_its_answer_is_recorded() -> None:
+    """Others stay open, the oldest first."""
+    _, ledger = begin()
+    problems = [problem_on("a"), problem_on("b"), problem_on("c")]
+    opened = [await ledger.open(problem, 1) for problem in problems]
+    decision = allocate(problems[1])
+    await ledger.close(opened[1], decision, b"answer", 0.5)
+    assert await ledger.open_solves() == [opened[0], opened[2]]
+
+
+async def test_a_recorded_problem_is_read_back() -> None:
+    """With all of its pages, or not at all."""
+    bus, ledger = begin()
+    problem = problem_on("a", "b")
+    opened = await ledger.open(problem, 1)
+    recorded = await ledger.fetch(opened)
+    assert recorded.problem().hash == problem.hash
+    del bus.blobs[problem.pages[0].sha]
+    with pytest.raises(BlobMissingError):
+        await ledger.fetch(opened)
+
+
+async def test_an_answer_is_counted_by_verdicts() -> None:
+    """Beside the hash of its bytes."""
+    bus, ledger = begin()
+    problem = problem_on("a")
+    opened = await ledger.open(problem, 1)
+    await ledger.close(opened, allocate(problem), b"answer", 0.1234567)
+    decided = SOLVES.codec.decode(bus.messages[-1].data)
+    assert decided.solve == opened.solve
+    assert not isinstance(decided, SolveOpened)
+    assert (decided.allocated, decided.pending, decided.rejected) == (1, 0, 0)
+    assert bus.blobs[decided.decision] == b"answer"
+    assert decided.solve_seconds == 0.123457

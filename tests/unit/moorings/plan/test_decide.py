@@ -1,0 +1,68 @@
+"""A plan takes the service's way from objects to an answer, in one process."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from contracts.codec import to_builtins
+from contracts.device import Device
+from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
+from moorings.plan.decide import Planner, PlanOptions
+from moorings.plan.plan import Plan
+from moorings.plan.work import PlanObject
+from solver.cel.evaluator import SelectorEvaluator
+from solver.selectors.table import Verdict
+from tests import builders
+from tests.builders.problems import evaluate
+
+WORLD: tuple[WritableObject, ...] = (
+    builders.device_class(),
+    builders.resource_slice(*builders.devices(2)),
+)
+
+
+class PlainEvaluator:
+    """Judges the selectors of tests without a sandbox."""
+
+    def evaluate(self, rows: list[tuple[str, str, Device]]) -> list[Verdict]:
+        """Judge (expression, driver, device) rows."""
+        return [evaluate(*row) for row in rows]
+
+
+def make_planner() -> Planner:
+    """Make a planner without a sandbox."""
+    return Planner(cast("SelectorEvaluator", PlainEvaluator()))
+
+
+def plan(*values: WritableObject, planner: Planner | None = None, **how: Any) -> Plan:
+    """Plan these objects beside two devices of one class."""
+    entries = []
+    for value in (*WORLD, *values):
+        raw = to_builtins(to_kubernetes(value))
+        entries.append(PlanObject(source="x", raw=raw, decoded=decode_object(raw)))
+    return (planner or make_planner()).plan(entries, PlanOptions(**how))
+
+
+def test_both_orders_allocate_what_can_be_had() -> None:
+    """And name the node of the devices."""
+    for order in ("optimal", "upstream"):
+        (claim,) = plan(builders.claim(builders.request(count=2)), order=order).claims
+        assert (claim.verdict, claim.node) == ("allocated", builders.NODE)
+
+
+def test_verdicts_are_kept_from_plan_to_plan() -> None:
+    """Each plan counts the evaluations that it caused."""
+    planner = make_planner()
+    first = plan(builders.claim(), planner=planner)
+    second = plan(builders.claim(), planner=planner)
+    assert first.stats is not None
+    assert second.stats is not None
+    assert first.stats.selector_evaluations > 0
+    assert second.stats.selector_evaluations == 0
+    assert second.problem_hash == first.problem_hash
+
+
+def test_a_plan_that_runs_out_of_time_says_so() -> None:
+    """Of the order that has a limit in seconds."""
+    (claim,) = plan(builders.claim(), order="upstream", timeout_seconds=-1.0).claims
+    assert (claim.verdict, claim.error_scope) == ("error", "aborted")

@@ -1,0 +1,117 @@
+"""Each event is one line: what happened to which gang."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+
+from contracts.allocation import Reason, Rule
+from contracts.messages import (
+    AllocationWritten,
+    ConfirmationMessage,
+    DecisionMessage,
+    PodWritten,
+)
+from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
+from moorings.cli.output import Format
+from moorings.cli.watch import MOST_PODS, Watch, describe
+from moorings.client import Client
+from runtime.bus.bus import Bus
+from runtime.wire import Incoming
+from tests import builders
+from tests.builders.decisions import CLUSTER, gang_allocated, gang_pending
+
+DECISION = gang_allocated(pods=2)
+WRITTEN = AllocationWritten(
+    cluster=DECISION.cluster,
+    namespace=DECISION.namespace,
+    uid=DECISION.uid,
+    attempt=1,
+)
+
+
+def written(count: int) -> AllocationWritten:
+    """Write a gang of so many pods."""
+    pods = tuple(
+        PodWritten(member="worker", index=index, pod=f"train-{index}")
+        for index in range(count)
+    )
+    return replace(WRITTEN, pods=pods)
+
+
+class DecisionBus:
+    """Has the decision of the gang."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    async def read_last(self, topic: Topic[Any], *names: str) -> Incoming[Any]:
+        """Return the decision."""
+        self.reads += 1
+        return incoming(DECISION, topic, names)
+
+
+def incoming(
+    message: DecisionMessage | ConfirmationMessage | None,
+    topic: Topic[Any] = DECISIONS,
+    names: tuple[str, ...] = (),
+) -> Incoming[Any]:
+    """Let a message come."""
+    return Incoming(topic=topic, names=names, message=message, data=b"{}", sequence=1)
+
+
+def watch(
+    bus: DecisionBus, namespace: str | None = None, output: Format = Format.TABLE
+) -> Watch:
+    """Watch a bus."""
+    return Watch(Client(cast("Bus", bus), CLUSTER), namespace, output, 0)
+
+
+def test_a_decision_is_told_in_numbers_and_a_refusal_by_its_first_reason() -> None:
+    """Nodes are counted once."""
+    assert describe(DECISION) == "2 pods on 1 nodes"
+    reasons = (Reason(rule=Rule.WITHDRAWN, message="one"), Reason(rule=Rule.WITHDRAWN))
+    assert describe(replace(gang_pending(), reasons=reasons)) == str(reasons[0])
+    assert describe(gang_pending()) == ""
+
+
+def test_only_the_first_pods_are_named() -> None:
+    """A line is a line."""
+    text = describe(written(MOST_PODS + 2))
+    assert f"train-{MOST_PODS - 1}" in text
+    assert f"train-{MOST_PODS}" not in text
+
+
+async def test_a_confirmation_is_named_after_its_decision(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Which is read once, and not at all where it was on a line before."""
+    bus = DecisionBus()
+    watching = watch(bus)
+    for _ in range(2):
+        await watching._print_event(incoming(WRITTEN, CONFIRMATIONS))
+    assert bus.reads == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        ["AllocationWritten", f"{builders.NAMESPACE}/train"]
+    ] * 2
+    fresh = DecisionBus()
+    watching = watch(fresh)
+    await watching._print_event(incoming(DECISION))
+    await watching._print_event(incoming(WRITTEN, CONFIRMATIONS))
+    assert fresh.reads == 0
+
+
+async def test_other_namespaces_and_what_was_removed_are_no_events(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """For machines the line is the message as it travelled."""
+    other = watch(DecisionBus(), "team-b")
+    await other._print_event(incoming(DECISION))
+    await other._print_event(incoming(None))
+    assert capsys.readouterr().out == ""
+    machine = watch(DecisionBus(), builders.NAMESPACE, Format.JSON)
+    await machine._print_event(incoming(DECISION))
+    assert capsys.readouterr().out == "{}\n"

@@ -129,3 +129,50 @@ def test_pods_that_run_by_an_older_attempt_end_the_gang() -> None:
     (message,) = planned(OURS, DECISION, WRITTEN, pod=older).messages
     assert isinstance(message, CancelGang)
     assert message.reason.endswith("its pods run by another attempt")
+
+
+# --- once a gate is open --------------------------------------------------------------
+
+B = waiting_pod("b", gang="train", templates=["gpus"])
+B_OURS = real_claim(
+    "b-gpus",
+    allocated=builders.allocation(builders.result("gpu-1")),
+    reserved=["b"],
+)
+
+
+def half_open(*claims: ResourceClaim) -> GroupPlan:
+    """Plan what comes next of two pods: `a` runs, `b` is still at its gate."""
+    said = (submission_of((OPEN, B)), gang_allocated(pods=2), WRITTEN)
+    record, plan = record_of(*said), GroupPlan()
+    context = context_of(view_of([OPEN, B], claims), record)
+    plan_submitted(context, gang_of(record, OPEN, B), plan)
+    return plan
+
+
+def test_the_gates_that_are_left_are_opened() -> None:
+    """Nothing is lost, so nobody is told of it."""
+    plan = half_open(OURS, B_OURS)
+    assert [(patch.purpose, patch.name) for patch in plan.patches] == [
+        (Purpose.OPEN, "b")
+    ]
+    assert [(report.reason, report.pods) for report in plan.reports] == [("", ())]
+
+
+def test_a_pod_that_cannot_get_its_devices_any_more_stays_at_its_gate() -> None:
+    """It is withdrawn, and asked for anew; who runs goes on."""
+    plan = half_open(OURS)
+    assert [(patch.purpose, patch.name) for patch in plan.patches] == [
+        (Purpose.WITHDRAW, "b")
+    ]
+    assert [(report.reason, report.pods) for report in plan.reports] == [("", ())]
+
+
+def test_a_pod_that_runs_and_has_lost_its_devices_is_told() -> None:
+    """There is no way back for it; the other gate is opened all the same."""
+    plan = half_open(B_OURS)
+    assert [(patch.purpose, patch.name) for patch in plan.patches] == [
+        (Purpose.OPEN, "b")
+    ]
+    (report,) = plan.reports
+    assert (report.reason, report.pods) == ("PlacementLost", (OPEN,))

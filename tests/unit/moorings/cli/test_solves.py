@@ -1,0 +1,73 @@
+"""Recorded solves are a row each, and solving again says where it differs."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.ids import ClusterName, GangUID, SolveID
+from contracts.solves import SolveDecided, SolveOpened
+from moorings.cli.output import Format
+from moorings.cli.solves import print_replay, print_solves
+from moorings.recorded import SolveEntry
+from solver.replay import ReplayResult
+
+OPENED = SolveOpened(
+    cluster=ClusterName("east"),
+    solve=SolveID("0123456789abcdef-more"),
+    problem="p",
+    version="1",
+    platform="linux",
+    epoch=1,
+    gangs=(GangUID("a"), GangUID("b")),
+    opened_at="2026-11-20T12:00:00.123Z",
+)
+DECIDED = SolveDecided(
+    cluster=OPENED.cluster,
+    solve=OPENED.solve,
+    problem="p",
+    decision="d",
+    status="Optimal",
+    allocated=1,
+    pending=1,
+    rejected=0,
+    solve_seconds=0.1234,
+)
+SAME = ReplayResult(
+    solve="s",
+    same_bytes=True,
+    same_versions=True,
+    same_platform=True,
+    recorded_decision="d",
+    replayed_decision="d",
+)
+
+
+def test_a_solve_without_an_answer_is_open(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its gangs are counted already; ids and times are as long as they need be."""
+    entries = [SolveEntry(opened=OPENED), SolveEntry(opened=OPENED, decided=DECIDED)]
+    print_solves(entries, Format.TABLE)
+    _, still, answered = capsys.readouterr().out.splitlines()
+    head = ["0123456789abcdef", "2026-11-20T12:00:00"]
+    assert still.split() == [*head, "open", "2"]
+    assert answered.split() == [*head, "Optimal", "2", "1", "1", "123.4"]
+
+
+def test_what_explains_other_bytes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """And nothing of it where they are the same."""
+    print_replay(SAME)
+    assert capsys.readouterr().out == "solve s: same bytes\n  decision d\n"
+    other = ReplayResult(
+        solve="s",
+        same_bytes=False,
+        same_versions=False,
+        same_platform=False,
+        differences=("gang [a]: other devices",),
+        recorded_decision="d",
+        replayed_decision="e",
+    )
+    print_replay(other)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "solve s: OTHER bytes"
+    assert "other versions" in lines[2]
+    assert "another platform" in lines[3]
+    assert lines[4] == "  gang [a]: other devices"

@@ -9,6 +9,7 @@ from solver.engines.direct.objective import count_ranks
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.problem import Problem
 from tests.builders import (
+    DRIVER,
     constraint,
     device,
     gang,
@@ -72,6 +73,44 @@ def test_devices_of_a_pod_share_the_value_that_it_chose() -> None:
     taken = [names_of(pod)[0] for pod in pods_of(extracted(problem_of(snapshot)))]
     assert sorted(name for pair in taken for name in pair) == sorted(roots)
     assert all(roots[first] == roots[second] for first, second in taken)
+
+
+def test_a_device_that_is_shared_serves_pods_and_requests_alike() -> None:
+    """Each pod has one share of both devices; those of its own it has alone."""
+    shared = [
+        device(
+            name,
+            attributes={"type": "nic"},
+            capacity={"rate": 9},
+            allow_multiple_allocations=True,
+        )
+        for name in ("nic-a", "nic-b")
+    ]
+    own = [device(f"gpu-{index}", attributes={"type": "gpu"}) for index in range(3)]
+    claim = member_claim(
+        request("gpu", select=_of_type("gpu")),
+        request("nic", count=2, select=_of_type("nic"), capacity={"rate": 3}),
+    )
+    snapshot = snapshot_of(
+        {"n": [pool(*own, *shared, name="n")]}, [gang(member(claim, count=3))]
+    )
+    pods = pods_of(extracted(problem_of(snapshot)))
+    assert [names_of(pod) for pod in pods] == [
+        [[f"gpu-{index}"], ["nic-a", "nic-b"]] for index in range(3)
+    ]
+
+
+def test_who_has_admin_access_leaves_devices_to_others() -> None:
+    """The pod that watches and the pod that works have the same device."""
+    watch = member(member_claim(request(admin_access=True)), name="watch", count=2)
+    work = member(name="work")
+    snapshot = snapshot_of({"n": [pool(device("d"), name="n")]}, [gang(watch, work)])
+    pods = pods_of(extracted(problem_of(snapshot)))
+    assert [names_of(pod) for pod in pods] == [[["d"]]] * 3
+
+
+def _of_type(name: str) -> tuple[str]:
+    return (f'device.attributes["{DRIVER}"].type == "{name}"',)
 
 
 def test_pods_with_the_better_alternative_come_first() -> None:

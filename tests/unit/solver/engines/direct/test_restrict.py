@@ -57,6 +57,23 @@ def test_a_node_that_was_chosen_counts_for_one_kind_of_pod() -> None:
     assert names(chosen) == ["a", "b"]
 
 
+def test_the_tightest_node_has_the_fewest_devices_to_spare() -> None:
+    """Of 3 devices a pair leaves one, of 4 none, and 2 are the fewest without any."""
+    for sizes, chosen in (
+        ({"a": 3, "b": 4}, ["b"]),
+        ({"a": 4, "b": 2}, ["b"]),
+        ({"a": 5, "b": 3}, ["b"]),
+    ):
+        assert names(enough_nodes(*cluster(sizes, PAIR), spare=1)) == chosen
+
+
+def test_large_pods_choose_nodes_first() -> None:
+    """If three single pods chose first, the pair could not have the node of two."""
+    ones = member(name="one", count=3)
+    sizes = {"a": 2, "b": 3, "c": 4}
+    assert names(enough_nodes(*cluster(sizes, ones, PAIR), spare=1)) == ["a", "b"]
+
+
 @pytest.mark.parametrize(("pods", "fewest"), [(1, 1), (2, 1), (3, 2), (5, 3)])
 def test_fewest_nodes_are_counted_by_the_node_that_holds_most(
     pods: int, fewest: int

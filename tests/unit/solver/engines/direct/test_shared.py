@@ -97,6 +97,31 @@ def test_counters_suffice_for_devices_that_are_shared(
 
 
 @pytest.mark.parametrize(
+    ("memory", "outcome"), [(4, cpsat.Solved), (3, cpsat.Infeasible)]
+)
+def test_counters_hold_what_a_pod_watches_beside_what_it_has(
+    memory: int, outcome: type[cpsat.Outcome]
+) -> None:
+    """Admin access takes nothing from others, but counts within its own pod."""
+    content = (drawing("a", 2), drawing("b", 2))
+    both = member(
+        member_claim(request("work"), request("watch", admin_access=True)),
+    )
+    problem = on_one_node(*content, memory=memory, pods=(both,))
+    assert outcomes(shared.counters_suffice, problem) == (outcome, cpsat.Solved)
+
+
+def test_counters_are_not_lessened_by_pods_that_only_watch() -> None:
+    """Three pods that watch leave the only device to the one that works."""
+    pods = (
+        member(member_claim(request(admin_access=True)), name="watch", count=3),
+        member(name="work"),
+    )
+    problem = on_one_node(drawing("a", 2), memory=2, pods=pods)
+    assert isinstance(place_all(problem), cpsat.Solved)
+
+
+@pytest.mark.parametrize(
     ("first", "second", "outcome"),
     [
         (("one", "two"), ("two",), cpsat.Solved),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from contracts.ids import GangUID
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import AllocationRefused, CancelGang
+from publisher.gangs import records as records_module
 from publisher.gangs.records import PodGangRecords
 from publisher.gangs.view import GroupKey
 from tests import builders
@@ -96,3 +98,11 @@ def test_a_correction_holds_against_what_was_known() -> None:
     records.correct(UID, None, 4)
     (record,) = records.of_group(TRAIN)
     assert (record.confirmation, record.confirmation_sequence) == (None, 4)
+
+
+def test_so_many_are_remembered_as_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest go first: their messages are no longer under way."""
+    monkeypatch.setattr(records_module, "_FORGOTTEN", 2)
+    records = PodGangRecords()
+    records.forget(map(GangUID, ("a", "b", "c")))
+    assert [records.forgotten(GangUID(uid)) for uid in "abc"] == [None, False, False]

@@ -13,14 +13,16 @@ from tests.builders import (
     DRIVER,
     constraint,
     device,
+    devices,
     gang,
     member,
     member_claim,
+    node,
     pool,
     request,
 )
 from tests.builders.models import waiting_on
-from tests.builders.problems import problem_of, snapshot_of
+from tests.builders.problems import observe_core, problem_of, snapshot_of
 
 
 def graph_of(problem: Problem) -> Graph:
@@ -66,6 +68,22 @@ def test_pods_that_need_the_same_devices_share_their_edges() -> None:
     graph = graph_on({"n": 2}, small, large)
     assert graph.device_needs_of == (0, 0)
     assert len(graph.edges) == 2
+
+
+def test_pods_that_may_not_go_to_a_node_have_no_edge_on_it() -> None:
+    """Only the node with the label takes the pair."""
+    pair = member(
+        member_claim(request(count=2)), name="pair", node_selector={"zone": "a"}
+    )
+    nodes = {name: [pool(*devices(2), name=name)] for name in ("in", "out")}
+    snapshot = snapshot_of(nodes, [gang(member(), pair)])
+    for name, zone in (("in", "a"), ("out", "b")):
+        snapshot = observe_core(snapshot, node(name, labels={"zone": zone}))
+    graph = graph_of(problem_of(snapshot))
+    of_pairs = {edge.source for edge in graph.edges if edge.device_need == 1}
+    roots = {str(each.kinds[0][0].nodes[0].name): each.state for each in graph.classes}
+    assert roots["in"] in of_pairs
+    assert roots["out"] not in of_pairs
 
 
 def test_shares_that_cost_nothing_are_loops() -> None:

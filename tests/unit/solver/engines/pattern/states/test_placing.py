@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from solver.engines.pattern.states.placing import list_placements
 from solver.errors import TooManyPlacementsError
 from solver.kinds.demand import MemberKind
-from solver.kinds.shapes import GroupShape, NodeShape
+from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
+from solver.kinds.traits import Traits
 from tests.builders.kinds import alternative, group, pod_kind, reduction_of
 
 ONE = pod_kind(alternative())
@@ -72,6 +74,21 @@ def test_devices_of_one_pod_are_named_by_request_and_group() -> None:
     assert placement.alternatives == (0, 0)
     assert [(left.mask, left.size) for left in placement.after.groups] == [(2, 1)]
     assert placement.origin == (1,)
+
+
+def test_work_grows_with_what_there_is_to_name() -> None:
+    """Placements are one and the same; counters and values have to be named besides."""
+
+    def work_on(only: GroupShape, *, columns: int = 0) -> int:
+        counters = (CounterShape(9),) * len(only.traits.draws)
+        shape = NodeShape((only,), 0, counters)
+        listed = list_placements(ONE, shape, reduction_of(ONE, columns=columns))
+        assert len(listed.placements) == 1
+        return listed.work
+
+    drawing = structs.replace(group(2), traits=Traits(draws=((0, 1),)))
+    plain, valued = work_on(group(2)), work_on(group(2, (1,)), columns=1)
+    assert 0 < plain < valued < work_on(drawing)
 
 
 def test_too_many_ways_are_refused() -> None:

@@ -55,6 +55,23 @@ def test_too_few_devices_are_as_good_as_none() -> None:
     assert kept((group(2),), three, whole_kinds=1) == (0,)
 
 
+def test_devices_that_must_differ_need_no_value_in_common() -> None:
+    """Two roots with one device each: of use to a pair that differs, not to one."""
+    pair, roots = alternative(count=2), (group(1, (1,)), group(1, (2,)))
+    assert kept(roots, pod_kind(pair, distinct=[(0, 0)])) == (0, 1)
+    assert kept(roots, pod_kind(pair, match=[(0, 0)])) == ()
+
+
+def test_a_device_whose_compatibility_groups_are_out_is_of_no_use() -> None:
+    """What others have left of its counter set must be a group that it has."""
+    traits = Traits(groups=((0, ("one", "two")),))
+    for allowed, is_kept in ((None, True), (("two",), True), (("three",), False)):
+        shape = NodeShape(
+            (structs.replace(group(), traits=traits),), 0, sets=((allowed, ()),)
+        )
+        assert bool(prune(shape, collect_device_demands([ONE]), 0)[1]) is is_kept
+
+
 def test_counters_bound_how_many_devices_are_left() -> None:
     """Three that draw 4 of 9 are two, of which the counter needs 8; of 3 none is."""
     demands = collect_device_demands([ONE])

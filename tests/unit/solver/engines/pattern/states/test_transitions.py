@@ -47,6 +47,28 @@ def test_a_value_that_a_distinct_constraint_has_met_is_closed() -> None:
     assert transitions.end_request(taken, 0).tags == (0, 0, 0)
 
 
+def test_a_constraint_ends_with_its_last_request() -> None:
+    """The value that the first request chose binds the second, and nobody after it."""
+    asks = (alternative(), alternative(request=1))
+    transitions = Transitions(pod_kind(*asks, match=[(0, 0), (1, 0)]), (0,))
+    state = next(transitions.begin_request(start(*TWO_ROOTS), 0))
+    state = transitions.end_request(state, 0)
+    assert list(transitions.begin_request(state, 1)) == [state]
+    assert list(transitions.find_candidates(state, 1)) == [0]
+    assert transitions.end_request(state, 1).tags == (0, 0, 0)
+
+
+def test_all_devices_cannot_be_had_where_two_must_differ_and_do_not() -> None:
+    """Two of one root are refused on the way, one of each is fine."""
+    pod = pod_kind(alternative(count=0), distinct=[(0, 0)])
+    transitions = Transitions(pod, (0,))
+    for sizes, is_had in (((2, 1), False), ((1, 1), True)):
+        groups = [group(size, (root,)) for root, size in enumerate(sizes, start=1)]
+        (state,) = transitions.begin_request(start(*groups), 0)
+        taken = transitions.take_whole_groups(state, 0, (0, 1))
+        assert (taken is not None) is is_had
+
+
 def test_a_device_that_is_taken_is_gone() -> None:
     """And nobody can have all of its kind any more."""
     taken = Transitions(pod_kind(alternative()), ()).take_device(start(group(2)), 0, 0)

@@ -66,6 +66,20 @@ def test_a_gang_that_is_in_counts_its_weight_at_its_priority() -> None:
     assert values[IN] == TierValue(tier=IN, priority=7, value=3, bound=3)
 
 
+def test_each_priority_counts_its_own_gangs() -> None:
+    """A gang of low priority makes up for none of high priority."""
+    gangs = [
+        gang(member(), name=f"g{priority}", uid=UID.format(priority), priority=priority)
+        for priority in (1, 7)
+    ]
+    demand, kinds = demand_and_kinds(nodes_of_sizes(4), *gangs)
+    low = next(i for i, each in enumerate(demand.gangs) if each.priority == 1)
+    placements = (GangPlacement(low, ((pod_on("n0", 0),),)),)
+    result = EngineResult(status=Status.FEASIBLE, placements=placements)
+    values = tier_values_of(demand, demand, kinds, result, IN)
+    assert [(value.priority, value.value) for value in values] == [(7, 0), (1, 1)]
+
+
 def test_ranks_are_those_of_the_alternatives_taken() -> None:
     """Over all pods."""
     placed = (pod_on("n0", 0, 1), pod_on("n0", 2, alternative=1))

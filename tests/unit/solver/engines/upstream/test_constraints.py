@@ -48,7 +48,7 @@ def test_matching_devices_have_the_value_of_the_first() -> None:
 
 def test_distinct_devices_have_each_another_value() -> None:
     """One without the attribute is not distinct from any."""
-    _, rule, a, _ = constrained(on_rails("x", "y", None, "x"), distinct=True)
+    _, rule, a, _ = constrained(on_rails("x", "y", None, "y"), distinct=True)
     assert [rule.add(a, index) for index in range(4)] == [True, True, False, False]
 
 

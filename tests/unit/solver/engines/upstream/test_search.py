@@ -61,6 +61,15 @@ def test_without_a_solution_nothing_is_given_out() -> None:
     assert search.devices == [[[]]]
 
 
+def test_a_request_has_each_device_once() -> None:
+    """Two shares of one device are not two devices."""
+    shared = device(allow_multiple_allocations=True, capacity={"memory": 10})
+    pair = member_claim(request(count=2, capacity={"memory": 1}))
+    assert not pod_at_node([shared], pair).search().run()
+    two = member_claim(*(request(name, capacity={"memory": 1}) for name in "ab"))
+    assert pod_at_node([shared], two).search().run()
+
+
 def test_a_fault_matters_only_if_the_search_meets_it() -> None:
     """Behind the device that serves the request nobody looks."""
     chosen = f'device.attributes["{DRIVER}"].model == "x"'

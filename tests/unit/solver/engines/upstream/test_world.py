@@ -71,10 +71,10 @@ def test_a_request_for_all_means_the_devices_that_it_selects() -> None:
 
 def test_a_claim_asks_for_32_devices_at_most() -> None:
     """Requests for all of them count what they mean on this node."""
-    twice = member_claim(request("a", mode="All"), request("b", mode="All"))
-    pod_at_node(devices(16), twice).requests()
-    with pytest.raises(FatalError, match="adding 17 devices exceeds the claim limit"):
-        pod_at_node(devices(17), twice).requests()
+    thrice = member_claim(*(request(name, mode="All") for name in "abc"))
+    pod_at_node(devices(10), thrice).requests()
+    with pytest.raises(FatalError, match="adding 11 devices exceeds the claim limit"):
+        pod_at_node(devices(11), thrice).requests()
 
 
 def test_of_alternatives_the_one_for_the_fewest_devices_counts() -> None:

@@ -31,10 +31,11 @@ def test_all_gangs_are_in_where_they_fit_one_by_one() -> None:
 
 def test_the_first_gang_without_room_ends_it() -> None:
     """Smaller ones behind it are not taken in before it."""
-    sizes = (1, 5, 1)
     gangs = [
-        gang(member(count=count), name=f"g{i}", uid=UID.format(i))
-        for i, count in enumerate(sizes)
+        gang(
+            member(member_claim(request(count=count))), name=f"g{i}", uid=UID.format(i)
+        )
+        for i, count in enumerate((1, 5, 1))
     ]
     model = pattern_model(nodes_of_sizes(4), *gangs)
     assert sum(Greedy(model).run().gangs) == 1

@@ -15,6 +15,8 @@ from tests.builders.problems import observe_core, problem_of, snapshot_of
 
 UID = "00000000-0000-4000-8000-{:012}"
 
+MANY = ("1100m", "1200m", "1300m", "1400m", "1500m")
+
 
 def grid_of(*cpus: str, coarseness: int = 1) -> Grid:
     """Lay out a node of 4 devices and 5 CPUs for pods that ask for so much."""
@@ -50,6 +52,18 @@ def test_coarse_levels_are_other_steps_for_answers_than_for_bounds() -> None:
     assert coarse.bound_steps is not coarse.steps
     assert coarse.resources[0].unit == 4 * fine.resources[0].unit
     assert len(coarse.steps.source) <= len(coarse.bound_steps.source)
+
+
+def test_steps_that_are_too_many_are_made_in_coarser_levels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As fine as there is room for, not finer."""
+    fine, coarse = grid_of(*MANY), grid_of(*MANY, coarseness=16)
+    assert len(coarse.bound_steps.source) < len(fine.steps.source)
+    monkeypatch.setattr(steps, "MAX_STEPS", len(coarse.bound_steps.source))
+    made = grid_of(*MANY)
+    assert made.bound_steps is not made.steps
+    assert fine.resources[0].unit < made.resources[0].unit
 
 
 def test_what_has_too_many_steps_however_coarse_is_refused(

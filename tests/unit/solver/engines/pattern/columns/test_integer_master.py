@@ -49,6 +49,8 @@ def test_gangs_take_no_more_pods_than_patterns_supply() -> None:
     result = solve(PATTERNS, Objective((1, 3)))
     assert (result.value, result.bound) == (5, 5)
     assert pods_of(result.solution) == 5
+    another = Pattern((4,), ((0, 1),))
+    assert solve({0: [PAIR], 1: [SINGLE, another]}, Objective((1, 3))).value == 5
 
 
 def test_a_gang_is_in_whole_or_not_at_all() -> None:

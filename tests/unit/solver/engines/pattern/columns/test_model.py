@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from solver.engines.pattern.columns import model
 from solver.engines.pattern.columns.master import SCALE
@@ -24,10 +25,10 @@ def test_a_gangs_worth_is_spread_by_the_devices_of_its_pods() -> None:
     assert (small, large) == (10 * SCALE, 40 * SCALE)
 
 
-def test_a_pod_without_a_number_of_devices_has_a_price() -> None:
-    """One for all devices counts as one."""
-    everything = member(member_claim(request(mode="All")))
-    demand, _ = demand_and_kinds(nodes_of_sizes(8), gang(everything))
+def test_a_pod_without_devices_has_a_price() -> None:
+    """It counts as one for one device."""
+    bare = structs.replace(member(), claims=())
+    demand, _ = demand_and_kinds(nodes_of_sizes(8), gang(bare, weight=1))
     assert count_devices(demand, 0) == 1
     assert spread_weights(demand)[0] > 0
 

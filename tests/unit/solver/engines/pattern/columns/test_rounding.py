@@ -53,13 +53,13 @@ def test_a_floor_holds_for_the_relaxed_answer() -> None:
 
 def test_gangs_are_taken_in_while_the_whole_patterns_have_their_pods() -> None:
     """Those come first of which the greater share is in."""
-    relaxed = RelaxedSolution(((0, PAIR, 2),), (), (0.5, 1.4))
+    relaxed = RelaxedSolution(((0, PAIR, 2),), (), (1.5, 1.4))
     assert round_down(data_of((5, 2), 2), relaxed) == Solution((1, 1), relaxed.uses)
     none = RelaxedSolution((), (0,), (5.0, 2.0))
     assert round_down(data_of((5, 2), 2), none) == Solution((0, 0), ())
 
 
-def test_no_gang_is_rounded_past_what_there_is() -> None:
-    """A number that is nearly whole is whole."""
+def test_a_number_of_gangs_that_is_nearly_whole_is_whole() -> None:
+    """The program's numbers are true to a few digits only."""
     relaxed = RelaxedSolution(((0, PAIR, 9),), (), (5.0000001, 0.0))
-    assert round_down(data_of((5, 2), 9), relaxed).gangs == (5, 0)
+    assert round_down(data_of((9, 2), 9), relaxed).gangs == (5, 0)

@@ -26,7 +26,7 @@ from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
 from publisher.kube.kinds import RESOURCE_CLAIM
 from tests import builders
-from tests.builders.pods import real_claim
+from tests.builders.pods import real_claim, waiting_pod
 
 KEY = f"{builders.NAMESPACE}/c"
 CLAIM = real_claim("c", managed=False)
@@ -157,3 +157,18 @@ async def test_who_may_not_write_stops() -> None:
     with pytest.raises(PermissionDeniedError):
         await written.writer.write([PREPARE, PREPARE, PREPARE])
     assert written.api.calls == ["patch"]
+
+
+async def test_a_pod_is_read_anew_once_a_version() -> None:
+    """What is known is right if the server says the same."""
+    written, checked = Written(), set[tuple[str, str]]()
+    key = f"{builders.NAMESPACE}/a"
+    pod, newer = waiting_pod("a"), waiting_pod("a", version=2)
+    written.observer.view.apply_pod(key, pod)
+    written.api.raw = {"apiVersion": "v1", "kind": "Pod", **to_builtins(pod)}
+    assert await written.writer.check([pod], checked)
+    assert await written.writer.check([pod], checked)
+    assert written.api.calls == ["get"]
+    written.api.raw = {"apiVersion": "v1", "kind": "Pod", **to_builtins(newer)}
+    assert not await written.writer.check([pod], set())
+    assert written.observer.view.pod(key) == newer

@@ -8,11 +8,10 @@ from typing import Any
 from ortools.sat.python import cp_model
 
 from contracts.gang import Member
-from contracts.ids import NodeName
 from solver.engines import cpsat
 from solver.engines.direct.build import require_all_gangs
 from solver.engines.direct.rules import RULES
-from solver.engines.direct.variables import Lot, Placements
+from solver.engines.direct.variables import Placements
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.problem.problem import Problem
@@ -69,12 +68,3 @@ def maximise(placements: Placements, gain: cp_model.LinearExprT) -> cpsat.Solved
     assert isinstance(outcome, cpsat.Solved)
     assert outcome.optimal
     return outcome
-
-
-def lot_on(placements: Placements, node: str, kind: int = 0) -> Lot:
-    """Look up the first lot of a kind of pod on a node."""
-    return next(
-        lot
-        for lot in placements.lots_of[kind]
-        if placements.nodes[lot.node].name == NodeName(node)
-    )

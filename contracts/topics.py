@@ -138,6 +138,8 @@ class Topic(SubjectFamily, Generic[M], frozen=True, kw_only=True):
     codec: Codec[M]
     zstd: bool = False
     """Whether the bodies are compressed."""
+    every_message: bool = False
+    """Whether readers need all that is kept, not only the last of each subject."""
 
     def subject_of(self, message: M) -> str:
         """Build the subject on which a message belongs."""
@@ -212,6 +214,7 @@ COMMANDS: Topic[CommandMessage] = Topic(
     names=_GANG,
     stream="CMD",
     codec=Codec(CommandMessage, "command"),
+    every_message=True,
     senders=("platform", "publisher"),
     receivers=("solver", "publisher", "platform"),
 )
@@ -270,6 +273,14 @@ BLOBS = SubjectFamily(
 )
 """Content-addressed bytes in chunks, each read by its name; `ok` in place of a chunk's
 number says that all of them are there, and is written last."""
+
+GANG_TOPICS: tuple[Topic[Any], ...] = (
+    SUBMISSIONS,
+    COMMANDS,
+    DECISIONS,
+    CONFIRMATIONS,
+)
+"""What is said of gangs, each thing once: their life follows from it."""
 
 TOPICS: tuple[Topic[Any], ...] = (
     INVENTORIES,

@@ -11,7 +11,6 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
 from uuid import uuid4
 
 from msgspec import structs
@@ -30,21 +29,17 @@ from contracts.messages import (
 from contracts.topics import (
     COMMANDS,
     CONFIRMATIONS,
-    DECISIONS,
+    GANG_TOPICS,
     INVENTORIES,
     SUBMISSIONS,
-    Topic,
     token,
 )
 from contracts.validate import validate
 from moorings.errors import BadInputError, UnknownNameError
 from runtime.bus.bus import Bus
-from runtime.bus.follower import Start
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.wire import BusSettings, Outgoing
 
-GANG_TOPICS: tuple[Topic[Any], ...] = (SUBMISSIONS, COMMANDS, CONFIRMATIONS, DECISIONS)
-"""What is said of gangs, a stream each."""
 CONNECT_S = 5.0
 WrittenGangs = Mapping[GangUID, AllocationWritten]
 """What was written of the last attempt of gangs, by their uid."""
@@ -98,8 +93,7 @@ class Client:
         records: dict[GangUID, GangRecord] = {}
         for topic in GANG_TOPICS:
             # Commands from the first one kept: a publisher's own may hide another's.
-            start: Start = "all" if topic is COMMANDS else "last_per_subject"
-            batches = self.bus.read_existing(topic, self.cluster, start=start)
+            batches = self.bus.read_existing(topic, self.cluster)
             async for batch in batches:
                 for incoming in batch.messages:
                     message = incoming.message

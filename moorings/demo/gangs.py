@@ -56,7 +56,7 @@ class DemoGangs:
 
     async def _read_decisions(self) -> None:
         batches = self._client.bus.read(
-            DECISIONS, self._client.cluster, stop=self._stop
+            DECISIONS, self._client.cluster, stop=self._stop, survives_restart=True
         )
         async for batch in batches:
             for incoming in batch.messages:

@@ -20,7 +20,7 @@ from contracts.messages import (
 from contracts.topics import (
     COMMANDS,
     CONFIRMATIONS,
-    DECISIONS,
+    GANG_TOPICS,
     SUBMISSIONS,
     Topic,
 )
@@ -28,14 +28,10 @@ from publisher.gangs.context import PublisherMessage
 from publisher.gangs.records import PodGangRecord, PodGangRecords
 from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
-from runtime.bus.follower import Start
 from runtime.bus.reader import CaughtUp
 from runtime.errors import PublishRefusedError
 from runtime.run import Task
 from runtime.wire import Outgoing
-
-TOPICS: tuple[Topic[Any], ...] = (SUBMISSIONS, COMMANDS, DECISIONS, CONFIRMATIONS)
-"""What says how gangs are."""
 
 
 class GangBus:
@@ -51,11 +47,11 @@ class GangBus:
         self._bus = bus
         self._records = PodGangRecords()
         self._changed = changed
-        self._caught_up = CaughtUp(TOPICS)
+        self._caught_up = CaughtUp(GANG_TOPICS)
 
     def tasks(self) -> dict[str, Task]:
         """Name what runs for as long as the service does."""
-        return {f"gangs-{topic.entity}": self._follower(topic) for topic in TOPICS}
+        return {f"gangs-{topic.entity}": self._follower(topic) for topic in GANG_TOPICS}
 
     @property
     def synced(self) -> asyncio.Event:
@@ -64,10 +60,9 @@ class GangBus:
 
     def _follower(self, topic: Topic[Any]) -> Task:
         # Commands from the first one kept: our own may hide another's.
-        start: Start = "all" if topic is COMMANDS else "last_per_subject"
 
         async def follow(stop: asyncio.Event) -> None:
-            batches = self._bus.read(topic, self._cluster, stop=stop, start=start)
+            batches = self._bus.read(topic, self._cluster, stop=stop)
             async for batch in batches:
                 groups = [
                     self._records.apply(incoming.message, incoming.sequence)

@@ -30,8 +30,6 @@ PublisherMessage = SubmitGang | CommandMessage | ConfirmationMessage
 """What a publisher says of gangs."""
 WAITING = "Waiting"
 """Phase of a gang whose pods are not all there."""
-SHOWN = 500
-"""Characters of a reason that travel."""
 
 
 class StatusReport(Struct, frozen=True, kw_only=True):

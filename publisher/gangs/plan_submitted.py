@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from contracts.gang import GangPhase
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import (
+    MAX_REASON,
     AllocationLost,
     AllocationRefused,
     AllocationWritten,
@@ -28,7 +29,6 @@ from contracts.names import ATTEMPT
 from contracts.workload import Pod
 from publisher.errors import DecisionError
 from publisher.gangs.context import (
-    SHOWN,
     WAITING,
     GroupPlan,
     PlanContext,
@@ -96,7 +96,7 @@ def _report_taken(
     return StatusReport(
         phase=WAITING,
         reason="ClaimsTaken",
-        message=fault[:SHOWN],
+        message=fault[:MAX_REASON],
         pods=submitted.waiting,
         decision=decision,
     )
@@ -109,7 +109,7 @@ def _plan_given_up(
     steps = plan_withdrawal(submitted, submitted.waiting, context.view)
     plan.patches += steps
     if not steps:
-        reason = f"{PUBLISHER}{fault}"[:SHOWN]
+        reason = f"{PUBLISHER}{fault}"[:MAX_REASON]
         address = context.address(submitted.record)
         plan.messages.append(CancelGang(**address, reason=reason))
 
@@ -137,7 +137,7 @@ def _plan_refused(
     plan.patches += steps
     if not steps:
         kind = AllocationLost if record.is_written else AllocationRefused
-        address, reason = context.address(record), refusal[:SHOWN]
+        address, reason = context.address(record), refusal[:MAX_REASON]
         plan.messages.append(kind(**address, attempt=attempt, reason=reason))
 
 
@@ -221,7 +221,7 @@ def _plan_partly_open(
         StatusReport(
             phase=GangPhase.WRITTEN,
             reason="PlacementLost" if places.lost else "",
-            message="; ".join(places.faults)[:SHOWN],
+            message="; ".join(places.faults)[:MAX_REASON],
             pods=tuple(places.lost),
             decision=decision,
         )

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from contracts.allocation import Reason
 from contracts.gang import GangPhase
 from contracts.messages import (
+    MAX_REASON,
     AllocationLost,
     AllocationRefused,
     GangPending,
     GangRejected,
 )
 from contracts.workload import Pod
-from publisher.gangs.context import SHOWN, StatusReport
+from publisher.gangs.context import StatusReport
 from publisher.gangs.records import PodGangRecord
 
 
@@ -33,7 +34,7 @@ def report_undecided(record: PodGangRecord, pods: Iterable[Pod]) -> StatusReport
     return StatusReport(
         phase=GangPhase.REJECTED if is_rejected else GangPhase.PENDING,
         reason=reason,
-        message=message[:SHOWN],
+        message=message[:MAX_REASON],
         pods=tuple(pods),
     )
 

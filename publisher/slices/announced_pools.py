@@ -35,6 +35,10 @@ class AnnouncedPools:
         """Whether a node has said what it has."""
         return node in self._heard
 
+    def nodes(self) -> tuple[NodeName, ...]:
+        """Name the nodes that have said what they have."""
+        return tuple(self._heard)
+
     def of_node(self, node: NodeName) -> frozenset[PoolID]:
         """Name the pools that a node announces."""
         return frozenset(self._pools.get(node, ()))

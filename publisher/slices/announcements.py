@@ -7,15 +7,16 @@ nothing, writes nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 from contracts.ids import ClusterName, NodeName, PoolID
-from contracts.topics import HEALTH, INVENTORIES
+from contracts.topics import HEALTH, INVENTORIES, M, Topic
 from publisher.slices.announced_pools import AnnouncedPools
 from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
 from runtime.run import Task
 from runtime.waits import first_of
+from runtime.wire import TopicBatch
 
 Hear = Callable[[NodeName, frozenset[PoolID]], None]
 """Told which node spoke, and which pools it changed thereby."""
@@ -50,7 +51,12 @@ class Announcements:
         }
 
     async def _follow_inventories(self, stop: asyncio.Event) -> None:
-        async for batch in self._bus.read(INVENTORIES, self._cluster, stop=stop):
+        async for batch in self._read(INVENTORIES, stop):
+            if batch.restarted:
+                # As when the bus forgets a node: whoever is still there speaks again,
+                # and what is published of a node stays until then.
+                for node in self._announced.nodes():
+                    self._tell(node, self._announced.apply_inventory(node, None))
             for incoming in batch.messages:
                 node = NodeName(incoming.names[1])
                 pools = self._announced.apply_inventory(node, incoming.message)
@@ -58,12 +64,19 @@ class Announcements:
             self._caught_up.note(INVENTORIES, batch)
 
     async def _follow_health(self, stop: asyncio.Event) -> None:
-        async for batch in self._bus.read(HEALTH, self._cluster, stop=stop):
+        # Where the stream was made anew, what was said before counts until it is said
+        # again: a taint that goes too early is worse than one that stays too long.
+        async for batch in self._read(HEALTH, stop):
             for incoming in batch.messages:
                 node = NodeName(incoming.names[1])
                 pools = self._announced.apply_health(node, incoming.message)
                 self._tell(node, pools)
             self._caught_up.note(HEALTH, batch)
+
+    def _read(
+        self, topic: Topic[M], stop: asyncio.Event
+    ) -> AsyncIterator[TopicBatch[M]]:
+        return self._bus.read(topic, self._cluster, stop=stop, survives_restart=True)
 
     def _tell(self, node: NodeName, pools: frozenset[PoolID]) -> None:
         for hear in self._listeners:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from contracts.topics import STREAMS, M, Stream, Topic
@@ -133,7 +133,7 @@ class Bus:
         topic: Topic[M],
         *names: str,
         stop: asyncio.Event,
-        start: Start = "last_per_subject",
+        start: Start | None = None,
         counts: Counter[str] | None = None,
         survives_restart: bool = False,
     ) -> AsyncIterator[TopicBatch[M]]:
@@ -143,7 +143,8 @@ class Bus:
         decoded and belongs to its subject; what does not is refused: counted in
         `counts` as `<entity>.refused`, logged, and named in the batch. Nothing is lost
         over reconnects and restarts; a message may come twice. A quiet topic gives an
-        empty batch about every second. The caller must act on `batch.caught_up`
+        empty batch about every second. Unless `start` says so, reading begins with what
+        a reader of the topic needs to know. The caller must act on `batch.caught_up`
         (everything that existed has come) and, where a topic survives a restart, on
         `batch.restarted`.
 
@@ -166,7 +167,7 @@ class Bus:
         topics: Sequence[Topic[Any]],
         *names: str,
         stop: asyncio.Event,
-        start: Start = "last_per_subject",
+        start: Start | None = None,
         counts: Counter[str] | None = None,
         survives_restart: bool = False,
     ) -> AsyncIterator[TopicBatch[Any]]:
@@ -176,7 +177,7 @@ class Bus:
             topics,
             names,
             stop,
-            start=start,
+            start=_start_of(topics) if start is None else start,
             counts=Counter() if counts is None else counts,
             survives_restart=survives_restart,
         )
@@ -186,23 +187,25 @@ class Bus:
         topic: Topic[M],
         *names: str,
         stop: asyncio.Event | None = None,
-        start: Start = "last_per_subject",
+        start: Start | None = None,
     ) -> AsyncIterator[TopicBatch[M]]:
         """Read what a topic holds now, then end; earlier when `stop` is set."""
         done = asyncio.Event()
-        async for batch in reader.read(
+        batches = reader.read(
             self._connection,
             (topic,),
             names,
             done,
-            start=start,
+            start=_start_of((topic,)) if start is None else start,
             counts=Counter(),
             survives_restart=True,
             once=True,
-        ):
-            yield batch
-            if batch.caught_up or (stop is not None and stop.is_set()):
-                done.set()
+        )
+        async with aclosing(batches):
+            async for batch in batches:
+                yield batch
+                if batch.caught_up or (stop is not None and stop.is_set()):
+                    done.set()
 
     async def read_last(self, topic: Topic[M], *names: str) -> Incoming[M] | None:
         """Read the last message of one subject from the leader: own writes are seen.
@@ -274,6 +277,11 @@ class Bus:
                 await self.ensure_streams(tuple(self._ensured.values()))
             except BusError as error:
                 log.error("stream.missed", reason=str(error))  # noqa: TRY400 # the reason is the whole story
+
+
+def _start_of(topics: Sequence[Topic[Any]]) -> Start:
+    every = any(topic.every_message for topic in topics)
+    return "all" if every else "last_per_subject"
 
 
 async def _until(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Literal
 
 from runtime.bus.connection import Connection
@@ -37,7 +37,7 @@ async def follow(
     subjects: Sequence[str],
     stop: asyncio.Event,
     start: Start,
-) -> AsyncIterator[Fetched]:
+) -> AsyncGenerator[Fetched, None]:
     """Read until `stop` is set; see `Bus.follow`."""
     reader = _Reader(connection, stream, subjects, start)
     stopping = asyncio.create_task(stop.wait())

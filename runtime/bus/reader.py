@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from contracts.errors import ContractsError
@@ -38,7 +39,7 @@ async def read(
     counts: Counter[str],
     survives_restart: bool,
     once: bool = False,
-) -> AsyncIterator[TopicBatch[Any]]:
+) -> AsyncGenerator[TopicBatch[Any], None]:
     """Read topics of one stream until `stop` is set; see `Bus.read`."""
     (stream,) = {topic.stream for topic in topics}
     topics_by_entity = {topic.entity: topic for topic in topics}
@@ -46,16 +47,18 @@ async def read(
     subjects = [topic.subjects_below(*names[: len(topic.names)]) for topic in topics]
     caught_up = False
     count = 0
-    async for fetched in follow(connection, stream, subjects, stop, start):
-        if fetched.restarted and not survives_restart:
-            # What we know was said there: it is found out again at a start.
-            raise RestartError(f"the stream {stream} has lost messages")
-        batch = _read_fetched(fetched, topics_by_entity, counts)
-        count += len(batch.messages)
-        if batch.caught_up and not (caught_up or once):
-            log.info("stream.synced", stream=stream, messages=count)
-        caught_up = batch.caught_up
-        yield batch
+    # Closed at once when this ends, so that the consumer goes before the bus does.
+    async with aclosing(follow(connection, stream, subjects, stop, start)) as pages:
+        async for fetched in pages:
+            if fetched.restarted and not survives_restart:
+                # What we know was said there: it is found out again at a start.
+                raise RestartError(f"the stream {stream} has lost messages")
+            batch = _read_fetched(fetched, topics_by_entity, counts)
+            count += len(batch.messages)
+            if batch.caught_up and not (caught_up or once):
+                log.info("stream.synced", stream=stream, messages=count)
+            caught_up = batch.caught_up
+            yield batch
 
 
 async def read_last(

@@ -23,7 +23,6 @@ from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
 from contracts.topics import Topic
 from runtime.bus.bus import Bus
-from runtime.bus.follower import Start
 from runtime.bus.reader import CaughtUp, log_refused
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.log import get_logger
@@ -50,20 +49,13 @@ from solver.snapshot.snapshot import (
 )
 
 log = get_logger(__name__)
-NODE_TOPICS = (
+NODE_TOPICS: tuple[Topic[Any], ...] = (
     topics.INVENTORIES,
     topics.HEALTH,
     topics.HEARTBEATS,
     topics.STATE,
 )
 """What their senders say again when a stream is made anew."""
-GANG_TOPICS = (
-    topics.SUBMISSIONS,
-    topics.COMMANDS,
-    topics.CONFIRMATIONS,
-    topics.DECISIONS,
-)
-"""What is said once: a stream that lost some of it ends the process."""
 REST_S = 0.1
 """How long a gang rests after its first decision came back; doubled each time."""
 MAX_REST_S = 60.0
@@ -92,7 +84,7 @@ class SolverService:
         self._snapshot = Snapshot()
         self._heartbeats: dict[NodeName, float] = {}
         self._connection = (0, monotonic())
-        self._caught_up = CaughtUp((*NODE_TOPICS, *GANG_TOPICS))
+        self._caught_up = CaughtUp((*NODE_TOPICS, *topics.GANG_TOPICS))
         self._deferred = DeferredConfirmations()
         self._refused: dict[tuple[Namespace, GangUID], Reason] = {}
         self.counts: Counter[str] = Counter()
@@ -112,7 +104,7 @@ class SolverService:
             # knows it already: follow-inv, follow-dec, ...
             **{
                 f"follow-{topic.entity}": self._follower(topic)
-                for topic in (*NODE_TOPICS, *GANG_TOPICS)
+                for topic in (*NODE_TOPICS, *topics.GANG_TOPICS)
             },
             # Holds the epoch, or waits until its holder is gone.
             "lead": self.lead,
@@ -130,14 +122,12 @@ class SolverService:
         # The fence is read in one with the decisions: it says how far they go.
         read = (topic, topics.FENCE) if topic is topics.DECISIONS else (topic,)
         # Commands from the first one kept: a publisher's own may hide another's.
-        start: Start = "all" if topic is topics.COMMANDS else "last_per_subject"
 
         async def follow(stop: asyncio.Event) -> None:
             async for batch in self._bus.read_all(
                 read,
                 self._config.cluster,
                 stop=stop,
-                start=start,
                 counts=self.counts,
                 survives_restart=topic in NODE_TOPICS,
             ):

@@ -170,8 +170,8 @@ def apply(
         case ObjectGone():
             return _without_object(snapshot, message)
         case GangAttempted(uid=uid, generation=generation):
-            if uid not in snapshot.gangs:
-                return snapshot
+            if uid not in snapshot.waiting:
+                return snapshot  # it is decided, or over, since: nothing to try again
             attempted_at = snapshot.attempted_at.with_item(uid, generation)
             return structs.replace(snapshot, attempted_at=attempted_at)
         case GangForgotten(uid=uid):

@@ -11,16 +11,16 @@ import pytest
 from msgspec import structs
 
 from contracts import topics
-from contracts.ids import GangUID, Namespace, NodeName
+from contracts.ids import DeviceID, GangUID, Namespace, NodeName, PoolID
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import (
     CancelGang,
     CommandMessage,
+    DeviceHealth,
     DevicesAnnounced,
     HealthJudged,
     ReleaseGang,
 )
-from contracts.topics import Topic
 from publisher.cluster.gang_bus import GangBus
 from publisher.config import PublisherConfig
 from publisher.gangs.view import GroupKey
@@ -28,9 +28,9 @@ from publisher.service import open_service
 from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.announcements import Announcements
 from runtime.bus.bus import Bus
-from runtime.errors import RestartError
 from runtime.run import serve
 from runtime.wire import Outgoing, Refused
+from tests import builders
 from tests.builders import decisions
 from tests.builders.decisions import CLUSTER
 from tests.lab.nats_server import LabServer
@@ -103,28 +103,39 @@ async def test_a_publisher_that_starts_reads_the_command_that_its_own_came_after
     assert record.command == cancelled
 
 
-@pytest.mark.parametrize("topic", [topics.INVENTORIES, topics.HEALTH])
-async def test_announcements_end_when_their_stream_is_made_anew(
-    bus: Bus, topic: Topic[DevicesAnnounced | HealthJudged]
+async def test_announcements_of_a_stream_made_anew_are_not_believed_for_ever(
+    bus: Bus,
 ) -> None:
-    """What nodes said on the stream before would be believed for ever."""
-    heard: list[NodeName] = []
+    """Inventories must be said again; a taint stays until its node judges anew."""
     announced = AnnouncedPools(lambda *_: True)
-    announcements = Announcements(
-        CLUSTER, bus, announced, lambda node, _: heard.append(node)
+    announcements = Announcements(CLUSTER, bus, announced)
+    pool = builders.pool(*builders.devices(2), name=NODE)
+    (driver, device) = pool.driver, pool.devices[0].name
+    sick = DeviceHealth(
+        device=DeviceID(driver, pool.name, device),
+        verdict="Unhealthy",
+        taints=(builders.taint(),),
     )
-    inventory = DevicesAnnounced(cluster=CLUSTER, node=NODE)
+    inventory = DevicesAnnounced(cluster=CLUSTER, node=NODE, pools=(pool,))
+    health = HealthJudged(cluster=CLUSTER, node=NODE, devices=(sick,))
     await bus.publish(Outgoing.of(topics.INVENTORIES, inventory))
-    health = HealthJudged(cluster=CLUSTER, node=NODE)
     await bus.publish(Outgoing.of(topics.HEALTH, health))
     stop = asyncio.Event()
-    name = {"inv": "inventories", "health": "health"}[topic.entity]
-    task = asyncio.ensure_future(announcements.tasks()[name](stop))
-    await eventually(lambda: heard, "read")
-    await _make_anew(bus, topic.stream)
-    async with asyncio.timeout(WAIT_S):
-        with pytest.raises(RestartError, match=topic.stream):
-            await task
+    tasks = [
+        asyncio.ensure_future(task(stop)) for task in announcements.tasks().values()
+    ]
+    pool_id = PoolID(driver, pool.name)
+    await eventually(lambda: announced.unhealthy_of(pool_id), "the taint is known")
+
+    await _make_anew(bus, "HEALTH")
+    await _make_anew(bus, "INV")
+    await eventually(lambda: not announced.of_node(NODE), "the inventory is forgotten")
+    assert not announced.has_heard(NODE), "its slices stay as they are"
+    await bus.publish(Outgoing.of(topics.INVENTORIES, inventory))
+    await eventually(lambda: announced.of_node(NODE), "it is announced again")
+    assert announced.unhealthy_of(pool_id), "nobody has said that it is well"
+    stop.set()
+    await asyncio.gather(*tasks)
 
 
 async def test_the_folder_sink_ends_when_decisions_are_lost(

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from contracts.topics import BLOBS, TOPICS
+
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 WIDTH = 100
@@ -131,3 +133,19 @@ def test_a_reference_that_does_not_resolve_is_found() -> None:
     assert "defines no" in fault_of("contracts/topics", "wildcard")
     assert "0 modules" in fault_of("contracts/subjects", "token")
     assert "modules end so" in fault_of("errors", "SolverError")
+
+
+def test_the_table_of_the_bus_is_the_table_of_topics() -> None:
+    """A row a topic: its subjects, its stream, who sends and who reads."""
+    rows = {}
+    for line in (ROOT / "docs" / "bus.md").read_text().split("\n"):
+        if line.startswith("| `"):
+            subject, stream, users, _ = (c.strip() for c in line.strip("|").split("|"))
+            rows[subject.strip("`")] = (stream.split(",")[0], users)
+    assert rows == {
+        family.pattern: (
+            family.stream,
+            f"{', '.join(family.senders)} -> {', '.join(family.receivers)}",
+        )
+        for family in (*TOPICS, BLOBS)
+    }

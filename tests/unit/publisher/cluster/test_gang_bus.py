@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from contracts.messages import AllocationWritten, ConfirmationMessage
-from contracts.topics import COMMANDS, SUBMISSIONS, Topic
-from publisher.cluster.gang_bus import TOPICS, GangBus
+from contracts.topics import COMMANDS, GANG_TOPICS, SUBMISSIONS, Topic
+from publisher.cluster.gang_bus import GangBus
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
@@ -34,17 +34,17 @@ class OneGangBus:
     """Has a submission to read; stores what is published, or refuses it."""
 
     def __init__(self) -> None:
-        self.starts: dict[str, str] = {}
+        self.read_topics: list[Topic[Any]] = []
         self.published: list[Outgoing] = []
         self.refusal: PublishRefusedError | None = None
         self.last: ConfirmationMessage | None = None
 
     async def read(
-        self, topic: Topic[Any], *_: str, stop: asyncio.Event, start: str
+        self, topic: Topic[Any], *_: str, stop: asyncio.Event
     ) -> AsyncIterator[TopicBatch[Any]]:
         """Hand over what is there."""
         assert not stop.is_set()
-        self.starts[topic.entity] = start
+        self.read_topics.append(topic)
         incoming: Incoming[Any] = Incoming(
             topic=topic, names=(), message=SUBMITTED, data=b"", sequence=3
         )
@@ -89,15 +89,13 @@ async def test_nothing_is_decided_before_all_four_streams_were_read() -> None:
     """Commands are read from the first one kept: our own may hide another's."""
     told = Told()
     tasks = list(told.gangs.tasks().values())
-    assert len(tasks) == len(TOPICS)
+    assert len(tasks) == len(GANG_TOPICS)
     for task in tasks:
         assert not told.gangs.synced.is_set()
         await task(asyncio.Event())
     assert told.gangs.synced.is_set()
     assert told.groups == [TRAIN]
-    assert [e for e, start in told.bus.starts.items() if start == "all"] == [
-        COMMANDS.entity
-    ]
+    assert [t for t in told.bus.read_topics if t.every_message] == [COMMANDS]
 
 
 async def test_what_is_said_is_known_before_it_is_read() -> None:

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from contracts.allocation import Reason, Rule
 from contracts.gang import GangPhase
-from contracts.messages import AllocationRefused, GangRejected
-from publisher.gangs.context import SHOWN
+from contracts.messages import MAX_REASON, AllocationRefused, GangRejected
 from publisher.gangs.reports import report_cancelled, report_undecided
 from tests.builders.decisions import gang_allocated, gang_pending
 from tests.builders.plans import record_of, submission_of
@@ -67,7 +66,7 @@ def test_a_long_text_is_cut() -> None:
     many = tuple(Reason(rule=Rule.WITHDRAWN, message="x" * 100) for _ in range(20))
     pending = replace(gang_pending(), reasons=many)
     report = report_undecided(record_of(SUBMITTED, pending), PODS)
-    assert len(report.message) == SHOWN
+    assert len(report.message) == MAX_REASON
 
 
 def test_a_cancelled_gang_is_told_how_to_try_again() -> None:

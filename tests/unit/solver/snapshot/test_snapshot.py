@@ -23,6 +23,7 @@ from contracts.ids import (
 from contracts.messages import (
     DevicesAnnounced,
     GangAllocated,
+    GangRejected,
     GangReleased,
     ObjectGone,
     ObjectObserved,
@@ -36,6 +37,7 @@ from solver.snapshot.inventory import with_node
 from solver.snapshot.parts import NodePart, PoolPart, UsePart, pool_key, use_key
 from solver.snapshot.snapshot import (
     KEPT_GANGS,
+    GangAttempted,
     GangForgotten,
     NodePresence,
     Snapshot,
@@ -47,6 +49,7 @@ from tests.builders import (
     device,
     devices,
     gang,
+    member,
     node,
     pool,
     resource_slice,
@@ -360,3 +363,19 @@ def test_gangs_are_listed_by_what_is_to_be_done_for_them() -> None:
         assert not len(snapshot.unknown)
         ended = released(snapshot, 1)
         assert not len(ended.ending)
+
+
+def test_an_attempt_is_remembered_only_of_gangs_that_wait() -> None:
+    """Of ended gangs nothing stays, in whichever order the two are applied."""
+    asked = gang(member(), uid="00000000-0000-4000-8000-000000000001")
+    snapshot = snapshot_of({}, [asked])
+    uid = GangUID(asked.metadata.uid)
+    tried = apply(snapshot, GangAttempted(uid=uid, generation=3))
+    assert list(tried.attempted_at) == [uid]
+    rejected = GangRejected(
+        cluster=CLUSTER, namespace=NAMESPACE, name="g", uid=uid, epoch=1
+    )
+    assert not list(apply(tried, rejected, sequence=5).attempted_at)
+    ended = apply(snapshot, rejected, sequence=5)
+    late = apply(ended, GangAttempted(uid=uid, generation=3))
+    assert not list(late.attempted_at)

@@ -35,11 +35,13 @@ class Cache(dict[K, V], Generic[K, V]):
     those not used for longest.
     """
 
+    # There is one a part and slot, many thousands in a large cluster.
+    __slots__ = ("_weigh", "bound")
+
     is_on: ClassVar[bool] = True
     """False: nothing is remembered from now on, by anybody. For tests alone."""
 
     def __init__(self, bound: int, *, weigh: Callable[[V], int] | None = None) -> None:
-        super().__init__()
         self.bound = bound
         self._weigh = weigh
 
@@ -88,6 +90,8 @@ class Memory(dict[object, Any]):
     A result must not refer to that thing: the worker collects cycles late or never, so
     whatever is replaced must be free by counting references.
     """
+
+    __slots__ = ()
 
 
 class Slot(Generic[V]):

@@ -177,7 +177,7 @@ class Bus:
             topics,
             names,
             stop,
-            start=_start_of(topics) if start is None else start,
+            start=start,
             counts=Counter() if counts is None else counts,
             survives_restart=survives_restart,
         )
@@ -196,7 +196,7 @@ class Bus:
             (topic,),
             names,
             done,
-            start=_start_of((topic,)) if start is None else start,
+            start=start,
             counts=Counter(),
             survives_restart=True,
             once=True,
@@ -277,11 +277,6 @@ class Bus:
                 await self.ensure_streams(tuple(self._ensured.values()))
             except BusError as error:
                 log.error("stream.missed", reason=str(error))  # noqa: TRY400 # the reason is the whole story
-
-
-def _start_of(topics: Sequence[Topic[Any]]) -> Start:
-    every = any(topic.every_message for topic in topics)
-    return "all" if every else "last_per_subject"
 
 
 async def _until(

@@ -35,7 +35,7 @@ async def read(
     names: Sequence[str],
     stop: asyncio.Event,
     *,
-    start: Start,
+    start: Start | None,
     counts: Counter[str],
     survives_restart: bool,
     once: bool = False,
@@ -45,6 +45,9 @@ async def read(
     topics_by_entity = {topic.entity: topic for topic in topics}
     # A topic with fewer names than are given has only the subject of its first ones.
     subjects = [topic.subjects_below(*names[: len(topic.names)]) for topic in topics]
+    if start is None:
+        every = any(topic.every_message for topic in topics)
+        start = "all" if every else "last_per_subject"
     caught_up = False
     count = 0
     # Closed at once when this ends, so that the consumer goes before the bus does.

@@ -22,7 +22,12 @@ from runtime.log import get_logger
 from runtime.wire import Outgoing
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
-from solver.errors import RecordError, WorkerFailedError, WorkerLostError
+from solver.errors import (
+    RecordError,
+    WorkerError,
+    WorkerFailedError,
+    WorkerLostError,
+)
 from solver.judge.rules import judge
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.problem import Parameters, Problem
@@ -99,7 +104,7 @@ class Decider:
         )
         try:
             await self._worker.solve(problem)
-        except (WorkerLostError, WorkerFailedError) as error:
+        except WorkerError as error:
             log.warning("worker.cold", reason=error.reason)
 
     async def finish(
@@ -120,8 +125,7 @@ class Decider:
             BlobCorruptedError,
             DecodeError,
             RecordError,
-            WorkerLostError,
-            WorkerFailedError,
+            WorkerError,
         ) as error:
             log.warning("solve.abandoned", solve=opened.solve, reason=str(error))
             return []

@@ -64,6 +64,14 @@ def evaluate(expression: str, driver: str, device: Device) -> Verdict:
     return Verdict(value=attribute.string_value == text)
 
 
+class PlainEvaluator:
+    """Judges the selectors of tests without a sandbox."""
+
+    def evaluate(self, rows: list[tuple[str, str, Device]]) -> list[Verdict]:
+        """Judge (expression, driver, device) rows."""
+        return [evaluate(*row) for row in rows]
+
+
 def snapshot_of(
     nodes: Mapping[str, Sequence[ResourcePool]],
     gangs: Iterable[Gang] = (),

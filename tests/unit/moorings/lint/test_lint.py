@@ -5,27 +5,17 @@ from __future__ import annotations
 from typing import cast
 
 from contracts.codec import to_builtins
-from contracts.device import Device
 from contracts.features import Features
 from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
 from moorings.lint.findings import Lint, LintRule
 from moorings.lint.lint import lint
 from moorings.plan.work import PlanObject
 from solver.cel.evaluator import SelectorEvaluator
-from solver.selectors.table import Verdict
 from tests import builders
-from tests.builders.problems import evaluate
+from tests.builders.problems import PlainEvaluator
 
 CLASS = builders.device_class()
 SLICE = builders.resource_slice(*builders.devices(2))
-
-
-class PlainEvaluator:
-    """Judges the selectors of tests without a sandbox."""
-
-    def evaluate(self, rows: list[tuple[str, str, Device]]) -> list[Verdict]:
-        """Judge (expression, driver, device) rows."""
-        return [evaluate(*row) for row in rows]
 
 
 def linted(*values: WritableObject) -> Lint:

@@ -6,23 +6,12 @@ import json
 from typing import Any, cast
 
 from contracts.codec import to_builtins
-from contracts.device import Device
 from contracts.kubernetes.decode import to_kubernetes
 from moorings.plan.decide import Planner
 from moorings.plan.lines import plan_lines
 from solver.cel.evaluator import SelectorEvaluator
-from solver.selectors.table import Verdict
 from tests import builders
-from tests.builders.problems import evaluate
-
-
-class PlainEvaluator:
-    """Judges the selectors of tests without a sandbox."""
-
-    def evaluate(self, rows: list[tuple[str, str, Device]]) -> list[Verdict]:
-        """Judge (expression, driver, device) rows."""
-        return [evaluate(*row) for row in rows]
-
+from tests.builders.problems import PlainEvaluator
 
 WORLD = [
     to_builtins(to_kubernetes(value))

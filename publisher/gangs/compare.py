@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from contracts.gang import Gang, Member, MemberClaim
 from contracts.kubernetes.defaults import default_claim_spec
-from contracts.names import MEMBER
+from contracts.pods.membership import read_membership
 from contracts.workload import Pod
 from publisher.gangs.members import ONLY, Owns
 from publisher.gangs.view import View, claim_keys
@@ -26,7 +26,7 @@ def default_member_of(gang: Gang | None) -> str:
 
 def member_name_of(pod: Pod, gang: Gang | None) -> str:
     """Return the name of the member that a pod is."""
-    return pod.metadata.labels.get(MEMBER, "") or default_member_of(gang)
+    return read_membership(pod).member or default_member_of(gang)
 
 
 def find_difference(

@@ -19,7 +19,12 @@ from contracts.gang import MAX_MEMBERS, Gang, GangConstraint, GangSpec
 from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
-from contracts.names import GANG, GANG_SIZE
+from contracts.names import GANG
+from contracts.pods.membership import (
+    UnknownSize,
+    read_declared_size,
+    read_membership,
+)
 from contracts.validate.names import MAX_LABEL, check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gangs.compare import default_member_of, find_difference
@@ -144,31 +149,12 @@ def _gang_size(unsubmitted: UnsubmittedPods) -> int | NotReady:
     """Return how many pods make the gang whole."""
     if unsubmitted.gang is not None:
         return sum(member.count for member in unsubmitted.gang.spec.members)
-    pods = unsubmitted.pods
-    if not pods[0].metadata.labels.get(GANG):
+    if read_membership(unsubmitted.pods[0]).is_lone:
         return 1
-    sizes = {pod.metadata.annotations.get(GANG_SIZE, "") for pod in pods}
-    if len(sizes) > 1:
-        values = ", ".join(sorted(size or "none" for size in sizes))
-        return NotReady(
-            reason="GangSizeInvalid",
-            message=f"the pods disagree on the annotation {GANG_SIZE}: {values}",
-        )
-    (size,) = sizes
-    if not size:
-        return NotReady(
-            reason="GangSizeMissing",
-            message=f"there is no Gang object {pods[0].metadata.labels[GANG]!r}, and "
-            f"the pods have no annotation {GANG_SIZE}",
-        )
-    digits = size.isascii() and size.isdecimal() and len(size) <= len(str(MAX_MEMBERS))
-    if not digits or not 1 <= int(size) <= MAX_MEMBERS:
-        return NotReady(
-            reason="GangSizeInvalid",
-            message=f"annotation {GANG_SIZE}: {size[:40]!r} is no number from 1 to "
-            f"{MAX_MEMBERS}",
-        )
-    return int(size)
+    size = read_declared_size(unsubmitted.pods)
+    if isinstance(size, UnknownSize):
+        return NotReady(reason=size.reason, message=size.message)
+    return size
 
 
 def _find_unequal(gang: Gang | None, grouped: GroupedPods) -> str:

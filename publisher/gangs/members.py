@@ -18,7 +18,6 @@ from contracts.codec import encode
 from contracts.device import NodeSelector
 from contracts.gang import Member, MemberClaim
 from contracts.messages import Place, PodRef
-from contracts.names import MEMBER
 from contracts.pods.members import (
     MemberPod,
     group_by_shared_claims,
@@ -27,6 +26,7 @@ from contracts.pods.members import (
     read_member_pod,
     refusal_of,
 )
+from contracts.pods.membership import read_membership
 from contracts.workload import Pod
 from publisher.gangs.patches import narrow_affinity
 from publisher.gangs.view import claim_keys, is_gated
@@ -70,7 +70,7 @@ def group_pods(
         if isinstance(member, Reason):
             return member
         member = _without_claim_names(member)
-        label = sharing[0].metadata.labels.get(MEMBER, "") or unnamed
+        label = read_membership(sharing[0]).member or unnamed
         # What asks for the same under one label is one member.
         likeness = encode([label, len(group), member])
         if likeness not in members:

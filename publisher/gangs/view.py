@@ -18,7 +18,8 @@ from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang
 from contracts.ids import DeviceID
-from contracts.names import GANG, GANG_UID, GATE
+from contracts.names import GANG_UID, GATE
+from contracts.pods.membership import read_membership
 from contracts.workload import Pod
 from publisher.gangs.claims import reserved_uids
 
@@ -296,9 +297,8 @@ def uids_of(pods: Iterable[Pod]) -> frozenset[str]:
 
 def group_of(pod: Pod) -> GroupKey:
     """Return the pods that this one is looked at with."""
-    meta = pod.metadata
-    name = meta.labels.get(GANG, "")
-    return GroupKey(meta.namespace, name or meta.name, lone=not name)
+    found = read_membership(pod)
+    return GroupKey(found.namespace, found.group, lone=found.is_lone)
 
 
 def group_of_gang(gang: Gang) -> GroupKey:

@@ -169,8 +169,12 @@ class Client:
 
 
 @asynccontextmanager
-async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
+async def open_client(
+    server: str, cluster: str, *, otherwise: str = ""
+) -> AsyncIterator[Client]:
     """Connect, or say within a few seconds that nobody answers.
+
+    `otherwise` is where else somebody was looked for, for who is told so.
 
     How a server wants to be spoken to is in variables, as it is for services:
     `MOORINGS_BUS_CA_FILE`, `_BUS_USER` and `_BUS_PASSWORD_FILE`.
@@ -194,5 +198,6 @@ async def open_client(server: str, cluster: str) -> AsyncIterator[Client]:
         try:
             await bus.wait_connected(CONNECT_S)
         except BusUnavailableError as error:
-            raise BadInputError(server, "nobody answers; is it running?") from error
+            reason = f"nobody answers{f' ({otherwise})' if otherwise else ''}"
+            raise BadInputError(server, reason) from error
         yield Client(bus, ClusterName(cluster))

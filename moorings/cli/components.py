@@ -18,7 +18,8 @@ from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, console, notify, show_progress
 from moorings.errors import UsageError
 from moorings.local.cluster import check_cluster, read_access
-from moorings.local.stack import LocalStack, StackOptions, find_state_home, open_stack
+from moorings.local.stack import LocalStack, StackOptions, open_stack
+from moorings.local.state import find_state_home
 from nodeagent.config import NodeAgentConfig
 from publisher.config import PublisherConfig
 from solver.service.config import SolverConfig
@@ -132,7 +133,7 @@ def up(
     if kubeconfig is not None and (folder is not None or filename):
         raise UsageError("up: --folder and -f are for where there is no cluster")
     options = StackOptions(
-        folder=state_dir or find_state_home(),
+        folder=(state_dir or find_state_home()).absolute(),
         fleet="small" if fleet is None and kubeconfig is None else fleet or "",
         manifests=folder,
         cluster=None if kubeconfig is None else read_access(kubeconfig, context or ""),
@@ -157,8 +158,8 @@ async def _run_stack(options: StackOptions) -> int:
         # From here on components that end are started again, until we are told to stop.
         for line in _describe_stack(options, stack):
             console.print(line, markup=False)
-        async for name in stack.tend(stop):
-            notify(f"{name} ended and was started again")
+        async for line in stack.tend(stop):
+            notify(line)
     console.print("stopped")
     return ExitCode.YES
 

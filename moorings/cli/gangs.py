@@ -20,7 +20,8 @@ from moorings.cli.options import (
     Namespace,
     Output,
     Server,
-    choose_server,
+    StateDir,
+    connect,
 )
 from moorings.cli.output import (
     ExitCode,
@@ -30,7 +31,7 @@ from moorings.cli.output import (
     show,
     show_progress,
 )
-from moorings.client import Client, open_client
+from moorings.client import Client
 
 Files = Annotated[
     list[str],
@@ -60,6 +61,7 @@ def submit(
     wait: Wait = False,
     timeout: Timeout = 60.0,
     server: Server = "",
+    state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
@@ -67,7 +69,7 @@ def submit(
 
     async def run() -> int:
         gangs = read_gangs(filename)
-        async with open_client(choose_server(server), cluster) as client:
+        async with connect(server, state_dir, cluster) as client:
             uids: list[GangUID] = []
             for _, gang in gangs:
                 uid, is_new = await client.submit(gang)
@@ -110,10 +112,11 @@ def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
         gang: GangName,
         namespace: Namespace = None,
         server: Server = "",
+        state_dir: StateDir = None,
         cluster: Cluster = "local",
     ) -> None:
         async def run() -> int:
-            async with open_client(choose_server(server), cluster) as client:
+            async with connect(server, state_dir, cluster) as client:
                 record = await client.find_gang(gang, namespace)
                 if record.phase.is_terminal:
                     notify(f"gang/{record.name} is {record.phase} already")

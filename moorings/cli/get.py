@@ -12,7 +12,7 @@ import typer
 
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
-from moorings.cli.options import Cluster, Namespace, Output, Server, choose_server
+from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
 from moorings.cli.output import ExitCode, Format, notify, show
 from moorings.cli.solves import print_solves
 from moorings.cli.views import (
@@ -22,7 +22,7 @@ from moorings.cli.views import (
     view_gang,
     view_pods,
 )
-from moorings.client import Client, open_client
+from moorings.client import Client
 from moorings.errors import UnknownNameError, UsageError
 from moorings.recorded import find_solve, list_solves
 
@@ -87,6 +87,7 @@ def get(
     ] = None,
     namespace: Namespace = None,
     server: Server = "",
+    state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
@@ -94,7 +95,7 @@ def get(
     kind, name = parse_target(what, name)
 
     async def run() -> int:
-        async with open_client(choose_server(server), cluster) as client:
+        async with connect(server, state_dir, cluster) as client:
             match kind:
                 case "pods":
                     await _show_pods(client, name, namespace, output)
@@ -212,6 +213,7 @@ def explain(
     ],
     namespace: Namespace = None,
     server: Server = "",
+    state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
@@ -225,7 +227,7 @@ def explain(
         raise UsageError(f"explain: {what!r} is no gang and no pod/NAME")
 
     async def run() -> int:
-        async with open_client(choose_server(server), cluster) as client:
+        async with connect(server, state_dir, cluster) as client:
             try:
                 if kind == "pods":
                     records = await _find_gangs_of_pod(client, name, namespace)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from moorings.cli.output import Format
-from moorings.local.stack import find_running_server
+from moorings.client import Client, open_client
+from moorings.errors import LocalStackError, UsageError
+from moorings.local.state import find_server, find_state_home
 
+SERVER_VARIABLE = "MOORINGS_SERVER"
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
 
 Server = Annotated[
@@ -16,8 +22,15 @@ Server = Annotated[
     typer.Option(
         "--server",
         "-s",
-        envvar="MOORINGS_SERVER",
+        envvar=SERVER_VARIABLE,
         help="Address of NATS; by default that of the running `moorings up`.",
+        show_default=False,
+    ),
+]
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="That of the `moorings up` to ask, if it was given one.",
         show_default=False,
     ),
 ]
@@ -34,6 +47,24 @@ GangName = Annotated[
 ]
 
 
-def choose_server(server: str) -> str:
-    """Choose the server: given, that of the running stack, or the default."""
-    return server or find_running_server() or DEFAULT_SERVER
+def connect(
+    server: str, state_dir: Path | None, cluster: str
+) -> AbstractAsyncContextManager[Client]:
+    """Connect to the bus that the options of a command name.
+
+    Raises:
+        LocalStackError: no stack runs with its state in `state_dir`.
+        UsageError: both a server and a folder are given.
+        BadInputError: nobody answers, when the block is entered.
+    """
+    if state_dir is not None:
+        if server and server != os.environ.get(SERVER_VARIABLE):
+            raise UsageError("--server and --state-dir name a bus each; give one")
+        return open_client(find_server(state_dir.absolute()), cluster)
+    if server:
+        return open_client(server, cluster)
+    try:
+        return open_client(find_server(find_state_home()), cluster)
+    except LocalStackError as error:
+        # What runs without a state folder is where NATS usually is.
+        return open_client(DEFAULT_SERVER, cluster, otherwise=str(error))

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moorings.cli.options import Cluster, Output, Server, choose_server
+from moorings.cli.options import Cluster, Output, Server, StateDir, connect
 from moorings.cli.output import ExitCode, Format, console, show, show_progress
-from moorings.client import open_client
 from moorings.errors import BadInputError
 from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
 from solver.decision import DECISION
@@ -33,12 +32,15 @@ def register(app: typer.Typer) -> None:
 
 @solves.command("list")
 def list_command(
-    server: Server = "", cluster: Cluster = "local", output: Output = Format.TABLE
+    server: Server = "",
+    state_dir: StateDir = None,
+    cluster: Cluster = "local",
+    output: Output = Format.TABLE,
 ) -> None:
     """List the recorded solves, oldest first."""
 
     async def run() -> int:
-        async with open_client(choose_server(server), cluster) as client:
+        async with connect(server, state_dir, cluster) as client:
             print_solves(await list_solves(client), output)
         return ExitCode.YES
 
@@ -65,13 +67,14 @@ def _to_row(entry: SolveEntry) -> tuple[object, ...]:
 def show_command(
     solve: SolveName,
     server: Server = "",
+    state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Output = Format.JSON,
 ) -> None:
     """Show what was asked and decided in one solve."""
 
     async def run() -> int:
-        async with open_client(choose_server(server), cluster) as client:
+        async with connect(server, state_dir, cluster) as client:
             entry = await find_solve(client, solve)
             recorded = await fetch_solve(client, entry)
         problem = recorded.problem()
@@ -100,12 +103,13 @@ def export_command(
         typer.Option("--file", help="Where to; by default <solve>.moorings."),
     ] = None,
     server: Server = "",
+    state_dir: StateDir = None,
     cluster: Cluster = "local",
 ) -> None:
     """Write one solve to a single file that `moorings replay` reads anywhere."""
 
     async def run() -> int:
-        async with open_client(choose_server(server), cluster) as client:
+        async with connect(server, state_dir, cluster) as client:
             recorded = await fetch_solve(client, await find_solve(client, solve))
         target = file or Path(f"{recorded.opened.solve[:16]}.moorings")
         try:
@@ -124,13 +128,14 @@ def replay_command(
         typer.Argument(help="A file from `solves export`, or a solve's id."),
     ],
     server: Server = "",
+    state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
     """Solve a recorded input again and compare bytes; exit 0 only when they agree."""
     from solver.replay import replay  # noqa: PLC0415  # OR-Tools is slow to import
 
-    recorded = asyncio.run(_load_recorded(solve, server, cluster))
+    recorded = asyncio.run(_load_recorded(solve, server, state_dir, cluster))
     with show_progress("solving again"):
         result, decision = replay(recorded)
     if output is Format.TABLE:
@@ -141,11 +146,13 @@ def replay_command(
     raise typer.Exit(ExitCode.NO if result.same_bytes is False else ExitCode.YES)
 
 
-async def _load_recorded(solve: str, server: str, cluster: str) -> Recorded:
+async def _load_recorded(
+    solve: str, server: str, state_dir: Path | None, cluster: str
+) -> Recorded:
     path = Path(solve)
     if path.is_file():  # noqa: ASYNC240  # nothing else runs
         return load_export(path.read_bytes())  # noqa: ASYNC240  # nothing else runs
-    async with open_client(choose_server(server), cluster) as client:
+    async with connect(server, state_dir, cluster) as client:
         return await fetch_solve(client, await find_solve(client, solve))
 
 

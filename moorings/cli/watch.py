@@ -23,9 +23,9 @@ from contracts.messages import (
     PodWritten,
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
-from moorings.cli.options import Cluster, Namespace, Output, Server, choose_server
+from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
 from moorings.cli.output import ExitCode, Format, console
-from moorings.client import Client, open_client
+from moorings.client import Client
 from runtime.waits import together
 from runtime.wire import Incoming
 
@@ -41,6 +41,7 @@ def register(app: typer.Typer) -> None:
 def watch(
     namespace: Namespace = None,
     server: Server = "",
+    state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
     count: Annotated[
@@ -50,7 +51,7 @@ def watch(
     """Follow what is decided and written as it happens, until Ctrl-C."""
 
     async def run() -> int:
-        async with open_client(choose_server(server), cluster) as client:
+        async with connect(server, state_dir, cluster) as client:
             await Watch(client, namespace, output, count).run()
         return ExitCode.YES
 

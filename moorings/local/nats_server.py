@@ -69,7 +69,8 @@ class LocalServer:
         """Ours for as long as this object lives, also between two starts."""
         self.monitor_port = find_free_port()
         self._sync = sync
-        self._process = ChildProcess(store_dir / "nats-server.log")
+        self.process = ChildProcess(store_dir / "nats-server.log")
+        """Whether it runs, and what it said."""
 
     @property
     def url(self) -> str:
@@ -79,7 +80,7 @@ class LocalServer:
     @property
     def pid(self) -> int | None:
         """The process, while it runs."""
-        return self._process.pid
+        return self.process.pid
 
     def start(self) -> None:
         """Start, and return when the server says that it is healthy.
@@ -104,11 +105,11 @@ class LocalServer:
             ),
             encoding="utf-8",
         )
-        self._process.start([find_server_program(), "-c", str(config)])
+        self.process.start([find_server_program(), "-c", str(config)])
 
     def stop(self) -> None:
         """Ask it to end, and insist after some seconds; harmless when it is gone."""
-        self._process.stop()
+        self.process.stop()
 
     def wait_healthy(self) -> None:
         """Return when the server says that it is healthy.
@@ -119,7 +120,7 @@ class LocalServer:
         url = f"http://127.0.0.1:{self.monitor_port}/healthz"
         until_s = time.monotonic() + _START_S
         while time.monotonic() < until_s:
-            if self._process.has_ended:
+            if self.process.has_ended:
                 raise LocalServerError(self._last_line())
             with (
                 contextlib.suppress(OSError, urllib.error.URLError),
@@ -132,7 +133,7 @@ class LocalServer:
         raise LocalServerError(f"not healthy after {_START_S} s: {self._last_line()}")
 
     def _last_line(self) -> str:
-        return self._process.read_last_words(1) or "it ended without a word"
+        return self.process.read_last_words(1) or "it ended without a word"
 
 
 def find_server_program() -> str:

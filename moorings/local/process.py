@@ -43,6 +43,15 @@ class ChildProcess:
         """Whether it was started and ended without being told to."""
         return self._process is not None and self._process.poll() is not None
 
+    def describe_end(self) -> str:
+        """Say how it ended: `was killed by SIGKILL`, `ended with exit code 3`."""
+        code = self._process.poll() if self._process is not None else None
+        if code is None:
+            return "has not ended"
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
+
     def start(
         self, command: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> None:

@@ -1,18 +1,17 @@
 """The whole stack on this machine: nats-server, node agent, solver, publisher.
 
-Owns child processes, a state folder and a state file by which the command line finds
-the stack. Ports are chosen freely and everything binds to loopback. A component that
-ends is started again a few times; what it last said is shown when it does not stay up.
+Owns child processes and a state folder. Ports are chosen freely and everything binds to
+loopback. A child that ends is started again; what it last said is shown when it does
+not stay up.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -28,31 +27,53 @@ from moorings.client import Client, open_client
 from moorings.errors import LocalStackError
 from moorings.local.cluster import ClusterAccess, wait_leading
 from moorings.local.fleets import find_fleet, make_classes
-from moorings.local.nats_server import open_local_nats
+from moorings.local.nats_server import LocalServer
 from moorings.local.process import ChildProcess
+from moorings.local.restarts import MOST_ENDS, Restarts
+from moorings.local.state import claim_folder, write_state
 from runtime.waits import first_of
 from runtime.wire import Outgoing
 
-RESTARTS = 3
 READY_S = 60.0
-STATE_FILE = "stack.json"
+_MOST_ENDS_AT_START = 2
+"""What does not come up is told soon, with its last words."""
 
 
-def find_state_home() -> Path:
-    """Return where stacks keep their state unless told otherwise."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "moorings"
+class TendedChild:
+    """A child that is started again when it ends, unless it does so too often."""
 
+    def __init__(
+        self, name: str, process: ChildProcess, start_again: Callable[[], None]
+    ) -> None:
+        self._name = name
+        self._process = process
+        self._start_again = start_again
+        self._restarts = Restarts()
+        self._due_s: float | None = None
+        """When it is started again; None: it runs, as far as is known."""
+        self._end = ""
 
-def find_running_server(folder: Path | None = None) -> str | None:
-    """Find the server of a running stack."""
-    file = (folder or find_state_home()) / STATE_FILE
-    try:
-        state = json.loads(file.read_text())
-        os.kill(int(state["pid"]), 0)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return str(state["server"])
+    def tend(self, now_s: float, most_ends: int = MOST_ENDS) -> str:
+        """Start it again once that is due; returns what there is to say, or nothing.
+
+        Raises:
+            LocalStackError: it ended too often.
+        """
+        if self._due_s is None:
+            if not self._process.has_ended:
+                return ""
+            self._end = self._process.describe_end()
+            pause_s = self._restarts.note_end(now_s, most_ends)
+            if pause_s is None:
+                words = self._process.read_last_words(5)
+                reason = f"{self._end}, as it did before, too often\n{words}"
+                raise LocalStackError(self._name, reason)
+            self._due_s = now_s + pause_s
+        if now_s < self._due_s:
+            return ""
+        self._due_s = None
+        self._start_again()
+        return f"{self._name} {self._end} and was started again"
 
 
 class Component:
@@ -63,28 +84,16 @@ class Component:
         self._command = [sys.executable, "-m", module]
         self._variables: dict[str, str] = {}
         self._process = ChildProcess(folder / f"{module}.log")
-        self._restarts = 0
+        self.tended = TendedChild(module, self._process, self._start_again)
+        """Watched over, once it was started."""
 
     def start(self, variables: Mapping[str, str]) -> None:
         """Start the process, with these variables besides our own."""
         self._variables = dict(variables)
         self._process.start(self._command, {**_clean_environment(), **self._variables})
 
-    def tend(self) -> bool:
-        """Start it again if it ended; True: it had.
-
-        Raises:
-            LocalStackError: it ended too often.
-        """
-        if not self._process.has_ended:
-            return False
-        if self._restarts >= RESTARTS:
-            raise LocalStackError(
-                self.name, f"ended too often\n{self.read_last_words()}"
-            )
-        self._restarts += 1
+    def _start_again(self) -> None:
         self.start(self._variables)
-        return True
 
     def read_last_words(self, lines: int = 5) -> str:
         """Read the end of its log."""
@@ -129,12 +138,22 @@ class LocalStack:
         self.fleet = find_fleet(options.fleet) if options.fleet else None
         self.manifests = options.manifests or folder / "manifests"
         self.faults = folder / "faults.yaml"
-        self.server = ""
+        # Each cluster has data of its own, and so has what is simulated without one.
+        of = f"nats-{options.cluster_id}" if options.cluster_id else "nats"
+        self.nats = LocalServer(folder / of)
         self.publisher_name = f"up-{socket.gethostname()}-{os.getpid()}"
         self._options = options
         self.agent = Component("nodeagent", folder)
         self.publisher = Component("publisher", folder)
         self.solver = Component("solver", folder)
+        self._tended_nats = TendedChild(
+            "nats-server", self.nats.process, self.nats.spawn
+        )
+
+    @property
+    def server(self) -> str:
+        """Where clients connect."""
+        return self.nats.url
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -142,9 +161,15 @@ class LocalStack:
         services = (self.publisher, self.solver)
         return services if self.fleet is None else (self.agent, *services)
 
-    def start(self, server: str) -> None:
-        """Start all components against a server."""
-        self.server = server
+    async def start(self) -> None:
+        """Start the server, then all components.
+
+        Raises:
+            LocalServerError: the nats-server does not start.
+        """
+        self.nats.spawn()
+        await asyncio.to_thread(self.nats.wait_healthy)
+        server = self.server
         if self.fleet is not None:
             self.faults.write_text("faults: []\n")
             self.agent.start(
@@ -160,8 +185,7 @@ class LocalStack:
         self.solver.start(
             {"SOLVER_SERVERS": server, "SOLVER_NAME": "local", "SOLVER_LEASE_S": "5"}
         )
-        state = {"server": server, "pid": os.getpid()}
-        (self.folder / STATE_FILE).write_text(json.dumps(state))
+        write_state(self.folder, server)
 
     def _make_sink_variables(self) -> dict[str, str]:
         """Make the variables that say where the publisher writes, and what it owns."""
@@ -181,22 +205,32 @@ class LocalStack:
         }
 
     def stop(self) -> None:
-        """Stop all components."""
+        """Stop all components, then the server."""
         for component in reversed(self.components):
             component.stop()
-        (self.folder / STATE_FILE).unlink(missing_ok=True)
+        self.nats.stop()
 
     async def tend(self, stop: asyncio.Event) -> AsyncIterator[str]:
-        """Watch over the components until `stop`; yields the names of those restarted.
+        """Watch over everything until `stop`; yields a line for each restart.
 
         Raises:
-            LocalStackError: one does not stay up.
+            LocalStackError: something does not stay up.
         """
         while not stop.is_set():
-            for component in self.components:
-                if component.tend():
-                    yield component.name
+            for line in self.tend_once():
+                yield line
             await first_of(stop, within_s=0.5)
+
+    def tend_once(self, most_ends: int = MOST_ENDS) -> Iterator[str]:
+        """Start again what has ended and is due; yields a line for each.
+
+        Raises:
+            LocalStackError: something does not stay up.
+        """
+        now_s = asyncio.get_running_loop().time()
+        for child in (self._tended_nats, *(c.tended for c in self.components)):
+            if line := child.tend(now_s, most_ends):
+                yield line
 
 
 @asynccontextmanager
@@ -209,23 +243,16 @@ async def open_stack(
         LocalStackError: a component does not start, or not in time.
         LocalServerError: the nats-server does not start.
     """
-    # First a place for it, where no other stack runs.
-    folder = options.folder
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    stack = LocalStack(options)
-    if find_running_server(folder) is not None:
-        raise LocalStackError("stack", f"one runs already with its state in {folder}")
-
-    # Then its processes, which end in reverse when the block does:
+    # Its processes, which end in reverse when the block does:
     #   nats-server  the bus, by which all others meet
     #   nodeagent    announces the devices of a simulated fleet and judges their health
     #   publisher    writes what is decided: to the cluster if there is one, or a folder
     #   solver       decides which devices each gang gets
-    data = f"nats-{options.cluster_id}" if options.cluster_id else "nats"
-    async with open_local_nats(folder / data) as server:
+    stack = LocalStack(options)
+    with claim_folder(options.folder):
         try:
-            stack.start(server)
-            async with open_client(server, "local") as client:
+            await stack.start()
+            async with open_client(stack.server, "local") as client:
                 # Where no cluster says what it holds, we do.
                 await client.bus.ensure_streams()
                 if options.cluster is None:
@@ -258,8 +285,7 @@ async def _wait_ready(stack: LocalStack, client: Client) -> None:
     """Wait until the solver leads: its fence is on the bus."""
     deadline = asyncio.get_running_loop().time() + READY_S
     while await client.bus.read_last(FENCE, client.cluster) is None:
-        for component in stack.components:
-            component.tend()
+        list(stack.tend_once(most_ends=_MOST_ENDS_AT_START))
         if asyncio.get_running_loop().time() > deadline:
             words = stack.solver.read_last_words()
             raise LocalStackError("solver", f"not ready in {READY_S:g} s\n{words}")

@@ -58,25 +58,49 @@ GANG: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A running `moorings up` of the small fleet: its state home and server."""
-    home = tmp_path_factory.mktemp("home")
+def named(name: str) -> dict[str, Any]:
+    """Return the gang under another name."""
+    return {**GANG, "metadata": {**GANG["metadata"], "name": name}}
+
+
+def names_shown(*arguments: str, home: Path) -> set[str]:
+    """Return the names in the JSON that a command shows."""
+    shown = moorings(*arguments, "-o", "json", home=home)
+    return {view["name"] for view in json.loads(shown.stdout)}
+
+
+@contextmanager
+def stack_up(home: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Run `moorings up` with the small fleet; its first line is yet to be read."""
     process = subprocess.Popen(
-        [*MAIN, "up", "--fleet", "small"],
+        [*MAIN, "up", "--fleet", "small", *options],
         env={**os.environ, "XDG_STATE_HOME": str(home)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, rest
+
+
+def read_server(process: subprocess.Popen[str]) -> str:
+    """Read the address in the first line of `moorings up`, once it is ready."""
     assert process.stdout is not None
     first = process.stdout.readline()
     assert first.startswith("ready: nats://127.0.0.1:"), first + process.stdout.read()
-    yield home, first.split()[1].rstrip(",")
-    process.send_signal(signal.SIGINT)
-    process.wait(timeout=30)
-    process.stdout.close()
-    assert process.returncode == 0
+    return first.split()[1].rstrip(",")
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A running `moorings up` of the small fleet: its state home and server."""
+    home = tmp_path_factory.mktemp("home")
+    with stack_up(home) as process:
+        yield home, read_server(process)
 
 
 def test_a_gang_lives_its_life(stack: tuple[Path, str], tmp_path: Path) -> None:
@@ -123,6 +147,44 @@ def test_a_no_is_exit_code_1_and_says_why(stack: tuple[Path, str]) -> None:
     assert "counted: " in explained.stdout
     assert "attempt 0" not in explained.stdout
     assert moorings("cancel", "too-large", home=home).returncode == 0
+
+
+def child_of(process: subprocess.Popen[str], name: str) -> int:
+    """Return the id of a child of this name."""
+    tasks = Path(f"/proc/{process.pid}/task").glob("*/children")
+    pids = [pid for task in tasks for pid in task.read_text().split()]
+    (pid,) = [p for p in pids if name in Path(f"/proc/{p}/cmdline").read_text()]
+    return int(pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are found in /proc")
+def test_a_second_stack_is_found_by_its_folder_and_outlives_its_server(
+    stack: tuple[Path, str], tmp_path: Path
+) -> None:
+    """The server that was killed is started again, which is said; nothing is lost."""
+    home, first_server = stack
+    folder = tmp_path / "second"
+    where = ("--state-dir", str(folder))
+    with stack_up(home, *where) as process:
+        assert read_server(process) != first_server
+        taken = moorings("up", *where, home=home)
+        assert (taken.returncode, taken.stdout) == (3, "")
+        assert f"one runs already with its state in {folder}" in taken.stderr
+        submit = ("submit", "-f", "-", "--wait", *where)
+        before, after = (json.dumps(named(name)) for name in ("before", "after"))
+        assert moorings(*submit, home=home, stdin=before).returncode == 0
+        os.kill(child_of(process, "nats-server"), signal.SIGKILL)
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        restarted = next(line for line in lines if "nats-server" in line)
+        assert restarted == "nats-server was killed by SIGKILL and was started again\n"
+        again = moorings(*submit, home=home, stdin=after)
+        assert again.returncode == 0, again.stderr
+        assert names_shown("get", *where, home=home) == {"before", "after"}
+        assert not names_shown("get", home=home) & {"before", "after"}
+    ended = moorings("get", *where, home=home)
+    assert ended.returncode == 3
+    assert f"`moorings up --state-dir {folder}` starts one" in ended.stderr
 
 
 async def say_written(server: str, gang: GangRecord) -> None:

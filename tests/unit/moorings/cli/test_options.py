@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
 import pytest
 
 from moorings.cli import options
+from moorings.errors import LocalStackError, UsageError
+from moorings.local.state import claim_folder, write_state
+
+OTHER = "nats://other"
 
 
-def test_the_nearest_answer_to_where_the_server_is_counts(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home of our own; whoever is asked only says who it is."""
+
+    @asynccontextmanager
+    async def answer(
+        server: str, cluster: str, *, otherwise: str = ""
+    ) -> AsyncIterator[str]:
+        yield f"{server} {cluster} {otherwise}".strip()
+
+    monkeypatch.setattr(options, "open_client", answer)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv(options.SERVER_VARIABLE, raising=False)
+    return tmp_path / "moorings"
+
+
+async def ask(server: str = "", state_dir: Path | None = None) -> object:
+    async with options.connect(server, state_dir, "c") as client:
+        return client
+
+
+async def test_the_nearest_answer_to_where_the_server_is_counts(home: Path) -> None:
+    """Said, then that of the usual stack, then where NATS usually is."""
+    with claim_folder(home):
+        write_state(home, "nats://usual")
+        assert await ask(OTHER) == f"{OTHER} c"
+        assert await ask() == "nats://usual c"
+    nobody = str(await ask())
+    assert nobody.startswith(f"{options.DEFAULT_SERVER} c stack: none has its state in")
+
+
+async def test_one_of_two_stacks_is_named_by_its_folder(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Said, then that of the running stack, then the usual one."""
-    running = "nats://127.0.0.1:9"
-    monkeypatch.setattr(options, "find_running_server", lambda: running)
-    assert options.choose_server("nats://other") == "nats://other"
-    assert options.choose_server("") == running
-    monkeypatch.setattr(options, "find_running_server", lambda: "")
-    assert options.choose_server("") == options.DEFAULT_SERVER
+    """Which is meant more than a variable, and not together with a server."""
+    second = tmp_path / "second"
+    with claim_folder(home), claim_folder(second):
+        write_state(home, "nats://usual")
+        write_state(second, "nats://second")
+        assert await ask(state_dir=second) == "nats://second c"
+        monkeypatch.setenv(options.SERVER_VARIABLE, OTHER)
+        assert await ask(OTHER, state_dir=second) == "nats://second c"
+        monkeypatch.delenv(options.SERVER_VARIABLE)
+        with pytest.raises(UsageError, match="--server and --state-dir"):
+            await ask(OTHER, state_dir=second)
+    with pytest.raises(LocalStackError, match=f"none has its state in {second}"):
+        await ask(state_dir=second)

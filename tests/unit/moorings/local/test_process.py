@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import time
@@ -45,3 +46,15 @@ def test_a_stopped_child_has_not_ended_by_itself(tmp_path: Path) -> None:
 def test_a_free_port_can_be_listened_on() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", find_free_port()))
+
+
+def test_an_end_is_described_by_what_ended_it(tmp_path: Path) -> None:
+    child = ChildProcess(tmp_path / "log")
+    assert child.describe_end() == "has not ended"
+    child.start([sys.executable, "-c", "import time; time.sleep(60)"])
+    assert child.describe_end() == "has not ended"
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+    wait_ended(child)
+    assert child.describe_end() == "was killed by SIGKILL"
+    child.stop()

@@ -1,0 +1,93 @@
+"""The folder of a stack: by it other commands find the stack, and no two share one.
+
+While a stack runs it holds a lock on the folder, which the kernel frees with the
+process: so what a stack left behind that was killed is never taken for one that runs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from moorings.errors import LocalStackError
+
+_STATE_FILE = "stack.json"
+_LOCK_FILE = "stack.lock"
+
+
+def find_state_home() -> Path:
+    """Return where stacks keep their state unless told otherwise."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "moorings"
+
+
+def find_server(folder: Path) -> str:
+    """Find the server of the stack that runs with its state in a folder.
+
+    Raises:
+        LocalStackError: none runs there, or it has not come up yet.
+    """
+    server = _read_server(folder)
+    is_usual = folder == find_state_home()
+    again = f"`moorings up{'' if is_usual else f' --state-dir {folder}'}` starts one"
+    if not _is_locked(folder):
+        reason = f"that with its state in {folder} has ended"
+        if not server:
+            reason = f"none has its state in {folder}"
+        raise LocalStackError("stack", f"{reason}; {again}")
+    if not server:
+        raise LocalStackError("stack", f"that with its state in {folder} is starting")
+    return server
+
+
+@contextmanager
+def claim_folder(folder: Path) -> Iterator[None]:
+    """Hold a folder for one stack while the block runs.
+
+    Raises:
+        LocalStackError: another stack has its state there, or it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / _LOCK_FILE).open("w")
+    except OSError as error:
+        raise LocalStackError("stack", f"{folder}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            reason = f"one runs already with its state in {folder}; give this one"
+            raise LocalStackError("stack", f"{reason} another --state-dir") from error
+        try:
+            yield
+        finally:
+            (folder / _STATE_FILE).unlink(missing_ok=True)
+
+
+def write_state(folder: Path, server: str) -> None:
+    """Let other commands find the server of a stack that holds the folder."""
+    (folder / _STATE_FILE).write_text(json.dumps({"server": server}))
+
+
+def _read_server(folder: Path) -> str:
+    """Return the server that is written down; empty: none is."""
+    try:
+        return str(json.loads((folder / _STATE_FILE).read_text())["server"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _is_locked(folder: Path) -> bool:
+    """Whether a stack holds the folder."""
+    try:
+        with (folder / _LOCK_FILE).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

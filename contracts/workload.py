@@ -120,6 +120,21 @@ class TopologySpreadConstraint(KubernetesExcerpt, frozen=True, kw_only=True):
     when_unsatisfiable: str = ""
 
 
+class PodVolumeClaim(KubernetesExcerpt, frozen=True, kw_only=True):
+    """The PersistentVolumeClaim that a volume is."""
+
+    claim_name: str = ""
+
+
+class PodVolume(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A volume of a pod, where it is one that only some nodes can reach."""
+
+    name: str = ""
+    persistent_volume_claim: PodVolumeClaim | None = None
+    ephemeral: dict[str, Any] | None = None
+    """A claim is made for the pod alone, named after pod and volume."""
+
+
 class PodSchedulingGate(KubernetesExcerpt, frozen=True, kw_only=True):
     """Something that a pod waits for before it is scheduled."""
 
@@ -144,6 +159,7 @@ class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     overhead: dict[str, Quantity] = {}
     host_network: bool = False
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    volumes: tuple[PodVolume, ...] = ()
 
 
 class PodResourceClaimStatus(KubernetesExcerpt, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from contracts.gang import Gang
 from contracts.kubernetes import versions
 from contracts.pods.templates import read_workload
 from contracts.shapes import read
+from contracts.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from contracts.workload import Namespace, Node, Pod, Workload
 
 KubernetesObject = (
@@ -32,6 +33,9 @@ KubernetesObject = (
     | Gang
     | Node
     | Namespace
+    | PersistentVolumeClaim
+    | PersistentVolume
+    | StorageClass
     | Pod
     | Workload
 )
@@ -69,6 +73,9 @@ _TYPES: dict[tuple[str, str], type[KubernetesObject]] = {
     ("v1", "Node"): Node,
     ("v1", "Namespace"): Namespace,
     ("v1", "Pod"): Pod,
+    ("v1", "PersistentVolumeClaim"): PersistentVolumeClaim,
+    ("v1", "PersistentVolume"): PersistentVolume,
+    ("storage.k8s.io/v1", "StorageClass"): StorageClass,
 }
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "status"})
 """Fields of every object that need not be modelled."""

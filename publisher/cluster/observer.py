@@ -17,7 +17,7 @@ from contracts.messages import MAX_REASON
 from contracts.workload import Pod
 from publisher.gangs.view import GroupKey, View
 from publisher.kube.changes import ChangePage
-from publisher.kube.kinds import GANG, NODE, POD, Kind
+from publisher.kube.kinds import GANG, NODE, POD, STORAGE_KINDS, Kind
 from runtime.log import get_logger
 
 log = get_logger(__name__)
@@ -42,7 +42,8 @@ class Observer:
     @property
     def kinds(self) -> frozenset[str]:
         """Name the kinds whose pages are to be taken in."""
-        return frozenset({*self._kinds, NODE.name})
+        storage = (kind.name for kind in STORAGE_KINDS)
+        return frozenset({*self._kinds, NODE.name, *storage})
 
     def kind(self, name: str) -> Kind:
         """Return a kind by its name, in the version that the cluster serves."""
@@ -82,6 +83,9 @@ class Observer:
             case "Gang" if value is None or isinstance(value, Gang):
                 self._keep_status(key, raw)
                 return self.view.apply_gang(key, value, uid)
+            case "PersistentVolumeClaim" | "PersistentVolume" | "StorageClass":
+                pods = self.view.volumes.apply(kind, key, value)
+                return self.view.waiting_groups(pods)
             case _:
                 return frozenset()
 

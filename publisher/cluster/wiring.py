@@ -34,7 +34,7 @@ from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
 from publisher.kube.discovery import watch_served
 from publisher.kube.informer import Follow, Informer, follow
-from publisher.kube.kinds import GANG, ServedKinds
+from publisher.kube.kinds import GANG, STORAGE_KINDS, ServedKinds
 from publisher.kube.lease import LeaderLease
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
@@ -159,7 +159,7 @@ def _build(
     informer = Informer(
         follows,
         (observer.kinds, observer.take),
-        (follows, take_state),
+        (follows.keys() - {kind.name for kind in STORAGE_KINDS}, take_state),
         (devices.kinds, devices.take),
     )
     return _Parts(
@@ -251,7 +251,8 @@ async def _read_everything(parts: _Parts, stop: asyncio.Event) -> None:
 def _follows(api: KubernetesApi, kinds: ServedKinds) -> dict[str, Follow]:
     """Return how each kind is followed."""
     follows: dict[str, Follow] = {
-        kind.name: partial(follow, api, kind) for kind in kinds.followed
+        kind.name: partial(follow, api, kind)
+        for kind in (*kinds.followed, *STORAGE_KINDS)
     }
     follows[GANG.name] = partial(follow, api, GANG, may_be_absent=True)
     return follows

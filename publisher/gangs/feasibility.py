@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaimSpec
 from contracts.errors import DecodeError
@@ -17,6 +19,7 @@ from contracts.ids import NodeName
 from contracts.kubernetes.defaults import default_claim_spec
 from contracts.messages import Place
 from contracts.pods.node_affinity import read_pinned_node
+from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs.claims import (
     MOST_RESERVED,
@@ -24,10 +27,12 @@ from publisher.gangs.claims import (
     reserved_uids,
 )
 from publisher.gangs.context import PlanContext, SubmittedGang
+from publisher.gangs.members import bind_node
 from publisher.gangs.plan_claims import Assignment
 from publisher.gangs.rollback import is_leftover
 from publisher.gangs.view import claim_keys, is_over, uids_of
 from publisher.gangs.void_marks import is_void
+from publisher.gangs.volumes import claims_of_volumes
 
 
 def find_fault(
@@ -79,6 +84,11 @@ def find_place_fault(
         fault = fault or _find_spec_fault(context, key, spec)
         if fault:
             return fault
+    # Then the volumes, as long as the place is no more than asked for.
+    if not any(_holds_devices(context, key) for key in keys):
+        fault = _find_volume_fault(context, member, pods)
+        if fault:
+            return fault
     # Then those that had devices already: the pods are bound to where these are.
     node = NodeName("") if assignment is None else assignment.node
     others = {key for pod in pods for key in claim_keys(pod).values()} - set(keys)
@@ -127,6 +137,28 @@ def _find_spec_fault(
     if default_claim_spec(claim.spec) == default_claim_spec(spec):
         return ""
     return f"ResourceClaim {key} was made anew and asks for something else"
+
+
+def _holds_devices(context: PlanContext, key: str) -> bool:
+    claim = context.view.claim(key)
+    return claim is not None and claim.allocation is not None
+
+
+def _find_volume_fault(
+    context: PlanContext, member: Member, pods: Sequence[Pod]
+) -> str:
+    """Say that volumes of pods can be had elsewhere than when they were asked for."""
+    view = context.view
+    for pod in pods:
+        found = find_volume_nodes(pod.metadata, pod.spec, view.volumes)
+        if isinstance(found, MissingVolume):
+            return f"pod {pod.metadata.name}: {found.message}"
+    if any(claims_of_volumes(pod) for pod in pods):
+        asked = replace(member.node, affinity=pods[0].spec.affinity)
+        if bind_node(asked, pods, view) != member.node:
+            names = ", ".join(pod.metadata.name for pod in pods)
+            return f"the volumes of {names} can be had on other nodes now"
+    return ""
 
 
 def _find_prior_claim_fault(

@@ -85,7 +85,7 @@ def assemble(
         differs = find_difference(gang, pods, view, owns, whole=not unsubmitted.others)
         if differs:
             return NotReady(reason="ClaimsDiffer", message=differs)
-    grouped = group_pods(pods, view.claim, owns, default_member_of(gang))
+    grouped = group_pods(pods, view, owns, default_member_of(gang))
     if isinstance(grouped, Reason):
         return NotReady(reason=str(grouped.rule), message=str(grouped))
     unequal = _find_unequal(gang, grouped)

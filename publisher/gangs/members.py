@@ -7,7 +7,15 @@ bind their pods to where they are. Pure; knows no Gang object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +24,8 @@ from contracts.allocation import Reason, Rule
 from contracts.claim import ResourceClaim
 from contracts.codec import encode
 from contracts.device import NodeSelector
-from contracts.gang import Member, MemberClaim
+from contracts.gang import Member, MemberClaim, MemberNode
+from contracts.ids import NodeName
 from contracts.messages import Place, PodRef
 from contracts.pods.members import (
     MemberPod,
@@ -27,16 +36,15 @@ from contracts.pods.members import (
     refusal_of,
 )
 from contracts.pods.membership import read_membership
+from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs.patches import narrow_affinity
-from publisher.gangs.view import claim_keys, is_gated
+from publisher.gangs.view import View, claim_keys, is_gated
 
 ONLY = "pod"
 """The member's name where pods do not say one."""
 _LABEL = 58
 """Characters of a label, so that it and a number are a label again."""
-Claims = Callable[[str], ResourceClaim | None]
-"""`namespace/name` -> the claim."""
 Owns = Callable[[ResourceClaim], bool]
 """Whether a claim is decided here, or left to kube-scheduler."""
 
@@ -50,23 +58,23 @@ class GroupedPods(Struct, frozen=True, kw_only=True):
 
 
 def group_pods(
-    pods: Sequence[Pod], claims: Claims, owns: Owns, unnamed: str = ONLY
+    pods: Sequence[Pod], view: View, owns: Owns, unnamed: str = ONLY
 ) -> GroupedPods | Reason:
     """Put pods together as members; a Reason names what cannot be decided.
 
-    All claims of the pods exist. Members come in the order of their first pods; a
-    second kind of pods under one label is named `label-2`. Pods without a label are
-    `unnamed`.
+    All claims of the pods exist, and their volumes can be had somewhere. Members come
+    in the order of their first pods; a second kind of pods under one label is named
+    `label-2`. Pods without a label are `unnamed`.
     """
     pods_by_uid = {pod.metadata.uid: pod for pod in pods}
     members: dict[bytes, tuple[Member, list[Place]]] = {}
     names: set[str] = set()
-    for group in group_by_shared_claims(_read(pod, claims, owns) for pod in pods):
+    for group in group_by_shared_claims(_read(pod, view, owns) for pod in pods):
         refusal = refusal_of(group)
         if refusal is not None:
             return refusal
         sharing = [pods_by_uid[pod.uid] for pod in group]
-        member = _bind(member_of("", group), sharing, claims)
+        member = _bind(member_of("", group), sharing, view)
         if isinstance(member, Reason):
             return member
         member = _without_claim_names(member)
@@ -105,12 +113,12 @@ def uids_of_places(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
     )
 
 
-def _read(pod: Pod, claims: Claims, owns: Owns) -> MemberPod:
+def _read(pod: Pod, view: View, owns: Owns) -> MemberPod:
     """Read what a pod asks for: its claims without an allocation that are ours."""
     wanting = []
     shared = {c.name: c.resource_claim_name for c in pod.spec.resource_claims}
     for name, key in claim_keys(pod).items():
-        claim = claims(key)
+        claim = view.claim(key)
         if claim is not None and owns(claim) and claim.allocation is None:
             wanting.append(
                 MemberClaim(name=name, spec=claim.spec, claim_name=shared[name])
@@ -122,16 +130,24 @@ def _read(pod: Pod, claims: Claims, owns: Owns) -> MemberPod:
     return replace(read, node=replace(read.node, resources={}))
 
 
-def _bind(member: Member, pods: Sequence[Pod], claims: Claims) -> Member | Reason:
-    """Bind a member to where claims of its pods are allocated already."""
-    node = member.node
+def _bind(member: Member, pods: Sequence[Pod], view: View) -> Member | Reason:
+    node = bind_node(member.node, pods, view)
+    return node if isinstance(node, Reason) else replace(member, node=node)
+
+
+def bind_node(node: MemberNode, pods: Sequence[Pod], view: View) -> MemberNode | Reason:
+    """Bind what pods ask of a node to their volumes, and to claims that hold devices.
+
+    A Reason: the claims hold devices of different nodes.
+    """
+    affinity = _narrow_to_volumes(node.affinity, pods, view)
     names = set()
-    for selector in _selectors(pods, claims):
+    for selector in _selectors(pods, view):
         name = selector.only_node
         if name:
             names.add(name)
         else:
-            node = replace(node, affinity=narrow_affinity(node.affinity, selector))
+            affinity = narrow_affinity(affinity, selector)
     if len(names) > 1:
         where = ", ".join(sorted(names))
         return Reason(
@@ -140,14 +156,25 @@ def _bind(member: Member, pods: Sequence[Pod], claims: Claims) -> Member | Reaso
             field="spec.resourceClaims",
             message=f"its claims are allocated on different nodes: {where}",
         )
-    for name in names:
-        node = replace(node, node_name=name)
-    return replace(member, node=node)
+    return replace(node, affinity=affinity, node_name=NodeName("".join(names)))
 
 
-def _selectors(pods: Sequence[Pod], claims: Claims) -> Iterator[NodeSelector]:
+def _narrow_to_volumes(
+    affinity: Mapping[str, Any], pods: Iterable[Pod], view: View
+) -> dict[str, Any]:
+    """Narrow an affinity to the nodes on which the volumes of pods can be had."""
+    narrowed = dict(affinity)
+    for pod in pods:
+        selectors = find_volume_nodes(pod.metadata, pod.spec, view.volumes)
+        if not isinstance(selectors, MissingVolume):
+            for selector in selectors:
+                narrowed = narrow_affinity(narrowed, selector)
+    return narrowed
+
+
+def _selectors(pods: Sequence[Pod], view: View) -> Iterator[NodeSelector]:
     for key in sorted({key for pod in pods for key in claim_keys(pod).values()}):
-        claim = claims(key)
+        claim = view.claim(key)
         held = None if claim is None else claim.allocation
         if held is not None and held.node_selector is not None:
             yield held.node_selector

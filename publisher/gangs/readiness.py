@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from contracts.claim import ResourceClaim
+from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs.claims import MOST_RESERVED, reserved_uids
 from publisher.gangs.members import Owns
@@ -34,8 +35,14 @@ class NotReady(Struct, frozen=True, kw_only=True):
 
 
 def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
-    """Name a claim that is not there, or on its way out."""
+    """Name a claim that is not there, or on its way out, or a volume."""
     for pod in pods:
+        volumes = find_volume_nodes(pod.metadata, pod.spec, view.volumes)
+        if isinstance(volumes, MissingVolume):
+            return NotReady(
+                reason="VolumesMissing",
+                message=f"pod {pod.metadata.name}: {volumes.message}",
+            )
         for name, key in _needed(pod):
             claim = view.claim(key) if key else None
             if claim is None:

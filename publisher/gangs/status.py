@@ -34,7 +34,7 @@ _ORDER: tuple[str, ...] = (
     GangPhase.COMPLETED,
 )
 """Of several, the phase that needs attention most is the gang's."""
-_FLEETING = ("PodsMissing", "ClaimsMissing", "Undecided")
+_FLEETING = ("PodsMissing", "ClaimsMissing", "VolumesMissing", "Undecided")
 """Reasons that any gang has while it comes."""
 _ALARMING = (PLACEMENT_LOST, FINISHED, HELD_TWICE)
 _ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING)

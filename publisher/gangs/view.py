@@ -22,6 +22,7 @@ from contracts.names import GANG_UID, GATE
 from contracts.pods.membership import read_membership
 from contracts.workload import Pod
 from publisher.gangs.claims import reserved_uids
+from publisher.gangs.volumes import Volumes
 
 _GONE = 10_000
 """So many uids of deleted objects are remembered: a late answer must not revive one."""
@@ -92,6 +93,8 @@ class View:
         self._gone: OrderedDict[str, None] = OrderedDict()
         self.reservation_flips = ReservationFlips()
         """Reservations of claims that come and go."""
+        self.volumes = Volumes()
+        """What their volumes ask of nodes; `waiting_groups` says who is concerned."""
 
     # --- what is there --------------------------------------------------------------
 
@@ -172,6 +175,7 @@ class View:
                 self._unbound.add(key)
             for claim in claim_keys(after).values():
                 self._users.setdefault(claim, set()).add(key)
+            self.volumes.note_pod(key, after)
             touched |= self._neighbours(after)
         return frozenset(touched)
 
@@ -229,7 +233,13 @@ class View:
             self._nodes.add(name)
         else:
             self._nodes.discard(name)
-        return frozenset(group_of(self._pods[key]) for key in self._unbound)
+        return self.waiting_groups(self._unbound)
+
+    def waiting_groups(self, pods: Iterable[str]) -> frozenset[GroupKey]:
+        """Name the groups of those of our pods that are on no node yet."""
+        return frozenset(
+            group_of(self._pods[key]) for key in pods if key in self._unbound
+        )
 
     def _neighbours(self, pod: Pod) -> set[GroupKey]:
         """Name the groups of a pod and of those that share claims with it."""
@@ -250,6 +260,7 @@ class View:
             users.discard(key)
             if not users:
                 del self._users[claim]
+        self.volumes.forget_pod(key, pod)
 
     def _is_news(self, before: _Object | None, after: _Object | None, uid: str) -> bool:
         """Whether nothing newer is known; remember what is gone.

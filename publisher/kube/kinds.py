@@ -61,6 +61,15 @@ class Kind(Struct, frozen=True, kw_only=True):
 POD = Kind(plural="pods", name="Pod", namespaced=True)
 NODE = Kind(plural="nodes", name="Node")
 NAMESPACE = Kind(plural="namespaces", name="Namespace")
+PERSISTENT_VOLUME_CLAIM = Kind(
+    plural="persistentvolumeclaims", name="PersistentVolumeClaim", namespaced=True
+)
+PERSISTENT_VOLUME = Kind(plural="persistentvolumes", name="PersistentVolume")
+STORAGE_CLASS = Kind(
+    group="storage.k8s.io", plural="storageclasses", name="StorageClass"
+)
+STORAGE_KINDS = (PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS)
+"""They bind pods to nodes; nobody on the bus needs to know them."""
 EVENT = Kind(group="events.k8s.io", plural="events", name="Event", namespaced=True)
 LEASE = Kind(
     group="coordination.k8s.io", plural="leases", name="Lease", namespaced=True

@@ -17,6 +17,7 @@ CONTROLLERS = (
     "garbage-collector-controller",
     "job-controller",
     "namespace-controller",
+    "persistentvolume-binder-controller",
     "pod-garbage-collector-controller",
     "resourceclaim-controller",
     "root-ca-certificate-publisher-controller",

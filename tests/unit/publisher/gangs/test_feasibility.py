@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contracts.claim import ResourceClaim
+from contracts.messages import SubmitGang
 from contracts.names import VOID
 from contracts.workload import Pod
 from publisher.gangs.feasibility import find_fault, pinned_node_of
 from publisher.gangs.patches import narrow_affinity
+from publisher.gangs.plan_gang import plan_gang
 from tests import builders
 from tests.builders.plans import context_of, gang_of, record_of, submission_of, view_of
 from tests.builders.pods import real_claim, waiting_pod
+from tests.builders.storage import storage_class, volume, volume_claim, volume_of
+from tests.builders.values import NAMESPACE
 
 A = waiting_pod("a", gang="train", templates=["gpus"])
 B = waiting_pod("b", gang="train", templates=["gpus"])
@@ -80,3 +84,24 @@ def test_a_pin_is_read_where_it_can_be() -> None:
     pinned = waiting_pod("a", affinity=narrow_affinity({}, selector))
     assert pinned_node_of(pinned) == "node-7"
     assert pinned_node_of(A) == ""
+
+
+def test_a_volume_that_was_bound_elsewhere_meanwhile_voids_the_gang() -> None:
+    """What was asked for is another question now; what has not changed is none."""
+    pod = waiting_pod(
+        "a", gang="train", size=1, templates=["gpus"], volumes=(volume_of(),)
+    )
+    view = view_of((pod,), (real_claim("a-gpus"),))
+    view.volumes.apply_class("late", storage_class(provisioner="csi", zones=["z"]))
+    view.volumes.apply_claim(f"{NAMESPACE}/data", volume_claim())
+    context = context_of(view)
+    (submission,) = plan_gang(context).messages
+    assert isinstance(submission, SubmitGang)
+    record = record_of(submission)
+    assert find_fault(context, gang_of(record, pod), ()) == ""
+    view.volumes.apply_claim(f"{NAMESPACE}/data", volume_claim(bound_to="pv-1"))
+    missing = "pod a: PersistentVolume pv-1 of data is not there"
+    assert find_fault(context, gang_of(record, pod), ()) == missing
+    view.volumes.apply_volume("pv-1", volume("pv-1", zone="z"))
+    moved = "the volumes of a can be had on other nodes now"
+    assert find_fault(context, gang_of(record, pod), ()) == moved

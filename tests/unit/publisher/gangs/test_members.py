@@ -6,19 +6,23 @@ from collections.abc import Iterable
 
 from contracts.allocation import Reason, Rule
 from contracts.claim import ResourceClaim
+from contracts.device import NodeSelector
 from contracts.messages import Place
+from contracts.pods.node_affinity import read_required_nodes
 from contracts.workload import Pod
 from publisher.gangs.members import GroupedPods, group_pods, uids_of_places
 from tests import builders
 from tests.builders.plans import view_of
 from tests.builders.pods import real_claim, waiting_pod
+from tests.builders.storage import volume, volume_claim, volume_of
+from tests.builders.values import NAMESPACE
 
 TWO = builders.claim_spec(builders.request(count=2))
 
 
 def grouped(pods: Iterable[Pod], *claims: ResourceClaim) -> GroupedPods:
     """Group pods that can be decided; all claims are ours."""
-    got = group_pods(tuple(pods), view_of(claims=claims).claim, lambda _: True)
+    got = group_pods(tuple(pods), view_of(claims=claims), lambda _: True)
     assert isinstance(got, GroupedPods)
     return got
 
@@ -75,7 +79,7 @@ def test_claims_on_two_nodes_cannot_be_one_pod() -> None:
         real_claim(name, allocated=builders.allocation(node=node))
         for name, node in (("c", "node-1"), ("d", "node-2"))
     )
-    got = group_pods([pod], view_of(claims=claims).claim, lambda _: True)
+    got = group_pods([pod], view_of(claims=claims), lambda _: True)
     assert isinstance(got, Reason)
     assert (got.rule, got.subject) == (Rule.NODE_SELECTION, "a")
     assert got.message.endswith("node-1, node-2")
@@ -85,7 +89,25 @@ def test_claims_of_others_are_not_asked_for() -> None:
     """kube-scheduler decides them."""
     pod = waiting_pod("a", templates=["gpus"])
     view = view_of(claims=[real_claim("a-gpus")])
-    got = group_pods([pod], view.claim, lambda _: False, unnamed="solo")
+    got = group_pods([pod], view, lambda _: False, unnamed="solo")
     assert isinstance(got, GroupedPods)
     assert got.members[0].claims == ()
     assert shape(got) == {"solo": 1}
+
+
+def test_pods_whose_volumes_are_elsewhere_are_members_of_their_own() -> None:
+    """Each can only go where its volume is."""
+    pods = [waiting_pod(name, volumes=(volume_of(name),)) for name in ("a", "b")]
+    view = view_of(pods)
+    for name in ("a", "b"):
+        claim = volume_claim(name, bound_to=f"pv-{name}")
+        view.volumes.apply_claim(f"{NAMESPACE}/{name}", claim)
+        view.volumes.apply_volume(f"pv-{name}", volume(f"pv-{name}", nodes=[name]))
+    got = group_pods(pods, view, lambda _: True)
+    assert isinstance(got, GroupedPods)
+    required = [
+        read_required_nodes(member.node.affinity) or NodeSelector()
+        for member in got.members
+    ]
+    values = [one.node_selector_terms[0].match_expressions[0] for one in required]
+    assert [one.values for one in values] == [("a",), ("b",)]

@@ -13,6 +13,7 @@ from publisher.gangs.readiness import find_contention, find_missing
 from tests import builders
 from tests.builders.plans import view_of
 from tests.builders.pods import real_claim, waiting_pod
+from tests.builders.storage import volume_of
 
 HELD = builders.allocation()
 
@@ -93,3 +94,9 @@ def test_a_claim_has_so_many_users_at_most() -> None:
     assert contention(user("a"), full) == "TooManyUsers"
     room = real_claim("c", allocated=HELD, reserved=names[1:])
     assert contention(user("a"), room) == ""
+
+
+def test_a_volume_that_is_missing_is_named() -> None:
+    """kube-scheduler would not look at any node for the pod."""
+    pod = waiting_pod("a", volumes=(volume_of("data"),))
+    assert missing(pod) == "pod a: no PersistentVolumeClaim data yet"

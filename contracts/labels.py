@@ -1,0 +1,51 @@
+"""Label selectors, as objects of every API group hold them.
+
+Source: k8s.io/apimachinery meta/v1 LabelSelector. Knows no kind of object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from contracts.structs import KubernetesStruct
+
+
+class LabelSelectorRequirement(KubernetesStruct, frozen=True, kw_only=True):
+    """One comparison of a label."""
+
+    key: str = ""
+    operator: str = ""
+    """`In`, `NotIn`, `Exists` or `DoesNotExist`."""
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(KubernetesStruct, frozen=True, kw_only=True):
+    """Labels that must all be there; empty, it selects everything."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+
+def does_match(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+    """Whether a selector selects what has these labels.
+
+    An operator that is not known selects nothing.
+    """
+    return all(
+        labels.get(key) == value for key, value in selector.match_labels.items()
+    ) and all(_holds(one, labels) for one in selector.match_expressions)
+
+
+def _holds(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value is not None and value in requirement.values
+        case "NotIn":
+            return value is None or value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case _:
+            return False

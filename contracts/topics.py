@@ -1,19 +1,17 @@
 """The bus in one table: what travels on which subjects, in which stream, by whom.
 
 A `Topic` is a row of docs/bus.md. Subjects are built and read here and nowhere else;
-streams, permissions and every reader follow from the same rows. `token` makes any name
-one legal token of a subject (`.` -> `_`, the rest as `=XX`), `untoken` reverses it.
+streams, permissions and every reader follow from the same rows.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from contracts.codec import Codec
-from contracts.errors import AddressError, SubjectError
+from contracts.errors import AddressError
 from contracts.messages import (
     BatchSolved,
     CommandMessage,
@@ -27,48 +25,9 @@ from contracts.messages import (
     StateMessage,
     SubmissionMessage,
 )
+from contracts.reports import ReportMessage
 from contracts.solves import SolveMessage
-
-_PLAIN = re.compile(r"[A-Za-z0-9-]")
-MAX_TOKEN = 253 * 3
-"""Characters; a Kubernetes name has at most 253."""
-
-
-def token(name: str) -> str:
-    """Make a name one token of a subject; reversible.
-
-    Raises:
-        SubjectError: the name is empty or too long.
-    """
-    if not name:
-        raise SubjectError(name, "must not be empty")
-    text = "".join(
-        char
-        if _PLAIN.match(char)
-        else "_"
-        if char == "."
-        else "".join(f"={byte:02X}" for byte in char.encode())
-        for char in name
-    )
-    if len(text) > MAX_TOKEN:
-        raise SubjectError(name[:40] + "...", f"longer than {MAX_TOKEN} characters")
-    return text
-
-
-def untoken(text: str) -> str:
-    """Reverse `token`.
-
-    Raises:
-        SubjectError: `token` makes no such text.
-    """
-    encoded = text.replace("_", ".").encode()
-    try:
-        return re.sub(
-            rb"=([0-9A-F]{2})", lambda match: bytes([int(match[1], 16)]), encoded
-        ).decode()
-    except UnicodeDecodeError as error:
-        raise SubjectError(text, "is no name") from error
-
+from contracts.tokens import token, untoken
 
 M = TypeVar("M", bound=Message)
 VERSION = "v1"
@@ -169,7 +128,7 @@ INVENTORIES: Topic[InventoryMessage] = Topic(
     codec=Codec(InventoryMessage, "inventory"),
     zstd=True,
     senders=("nodeagent",),
-    receivers=("solver", "publisher"),
+    receivers=("solver", "publisher", "viewer"),
 )
 """All pools of a node."""
 HEALTH: Topic[HealthMessage] = Topic(
@@ -178,7 +137,7 @@ HEALTH: Topic[HealthMessage] = Topic(
     stream="HEALTH",
     codec=Codec(HealthMessage, "health"),
     senders=("nodeagent",),
-    receivers=("solver", "publisher"),
+    receivers=("solver", "publisher", "viewer"),
 )
 """The devices of a node that are not healthy."""
 HEARTBEATS: Topic[HeartbeatMessage] = Topic(
@@ -187,7 +146,7 @@ HEARTBEATS: Topic[HeartbeatMessage] = Topic(
     stream="HB",
     codec=Codec(HeartbeatMessage, "heartbeat"),
     senders=("nodeagent",),
-    receivers=("solver",),
+    receivers=("solver", "viewer"),
 )
 """A node agent is alive."""
 STATE: Topic[StateMessage] = Topic(
@@ -197,7 +156,7 @@ STATE: Topic[StateMessage] = Topic(
     codec=Codec(StateMessage, "state"),
     zstd=True,
     senders=("publisher",),
-    receivers=("solver",),
+    receivers=("solver", "viewer"),
 )
 """What Kubernetes holds, one object a subject."""
 SUBMISSIONS: Topic[SubmissionMessage] = Topic(
@@ -206,7 +165,7 @@ SUBMISSIONS: Topic[SubmissionMessage] = Topic(
     stream="SUBMIT",
     codec=Codec(SubmissionMessage, "submission"),
     senders=("platform", "publisher"),
-    receivers=("solver", "publisher", "platform"),
+    receivers=("solver", "publisher", "platform", "viewer"),
 )
 """A gang asks for devices; written once."""
 COMMANDS: Topic[CommandMessage] = Topic(
@@ -216,7 +175,7 @@ COMMANDS: Topic[CommandMessage] = Topic(
     codec=Codec(CommandMessage, "command"),
     every_message=True,
     senders=("platform", "publisher"),
-    receivers=("solver", "publisher", "platform"),
+    receivers=("solver", "publisher", "platform", "viewer"),
 )
 """A gang is cancelled or released."""
 DECISIONS: Topic[DecisionMessage] = Topic(
@@ -225,7 +184,7 @@ DECISIONS: Topic[DecisionMessage] = Topic(
     stream="DEC",
     codec=Codec(DecisionMessage, "decision"),
     senders=("solver",),
-    receivers=("solver", "publisher", "platform"),
+    receivers=("solver", "publisher", "platform", "viewer"),
 )
 """What was decided for a gang."""
 SOLVED: Topic[BatchSolved] = Topic(
@@ -234,7 +193,7 @@ SOLVED: Topic[BatchSolved] = Topic(
     stream="DEC",
     codec=Codec(BatchSolved, "solved"),
     senders=("solver",),
-    receivers=("publisher", "platform"),
+    receivers=("publisher", "platform", "viewer"),
 )
 """A batch of decisions is complete."""
 FENCE: Topic[EpochClaimed] = Topic(
@@ -252,16 +211,25 @@ CONFIRMATIONS: Topic[ConfirmationMessage] = Topic(
     stream="CONF",
     codec=Codec(ConfirmationMessage, "confirmation"),
     senders=("publisher",),
-    receivers=("solver", "publisher", "platform"),
+    receivers=("solver", "publisher", "platform", "viewer"),
 )
 """What became of a decision."""
+REPORTS: Topic[ReportMessage] = Topic(
+    entity="report",
+    names=("cluster", "namespace", "kind", "name"),
+    stream="REPORT",
+    codec=Codec(ReportMessage, "report"),
+    senders=("publisher",),
+    receivers=("publisher", "platform", "viewer"),
+)
+"""What pods wait for that are not submitted, and what is wrong with those that run."""
 SOLVES: Topic[SolveMessage] = Topic(
     entity="solve",
     names=("cluster", "id"),
     stream="SOLVE",
     codec=Codec(SolveMessage, "solve"),
     senders=("solver",),
-    receivers=("solver", "platform"),
+    receivers=("solver", "platform", "viewer"),
 )
 """The recorded input of a solve, and its answer."""
 BLOBS = SubjectFamily(
@@ -269,7 +237,7 @@ BLOBS = SubjectFamily(
     names=("sha256", "chunk"),
     stream="BLOB",
     senders=("solver",),
-    receivers=("solver", "platform"),
+    receivers=("solver", "platform", "viewer"),
 )
 """Content-addressed bytes in chunks, each read by its name; `ok` in place of a chunk's
 number says that all of them are there, and is written last."""
@@ -293,6 +261,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     SOLVED,
     FENCE,
     CONFIRMATIONS,
+    REPORTS,
     SOLVES,
 )
 
@@ -331,6 +300,7 @@ def _subjects_in(stream: str) -> tuple[str, ...]:
     return tuple(f"{f.entity}.{VERSION}.>" for f in families if f.stream == stream)
 
 
+HOUR_S = 3_600
 DAY_S = 86_400
 
 STREAMS: tuple[Stream, ...] = (
@@ -371,6 +341,13 @@ STREAMS: tuple[Stream, ...] = (
         republish="evt",
     ),
     Stream(name="CONF", subjects=_subjects_in("CONF"), per_subject=4),
+    Stream(
+        name="REPORT",
+        subjects=_subjects_in("REPORT"),
+        per_subject=1,
+        max_age_s=HOUR_S,
+        compressed=False,
+    ),
     Stream(
         name="SOLVE", subjects=_subjects_in("SOLVE"), per_subject=2, max_age_s=7 * DAY_S
     ),

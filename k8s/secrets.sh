@@ -48,6 +48,6 @@ type: Opaque
 stringData:
 SECRETS
 # A letter first: nats-server would read digits as a number.
-for user in solver publisher nodeagent platform; do
+for user in solver publisher nodeagent platform viewer; do
   echo "  $user: p$(openssl rand -hex 24)"
 done

@@ -26,13 +26,13 @@ from contracts.messages import (
     DevicesAnnounced,
     SubmitGang,
 )
+from contracts.tokens import token
 from contracts.topics import (
     COMMANDS,
     CONFIRMATIONS,
     GANG_TOPICS,
     INVENTORIES,
     SUBMISSIONS,
-    token,
 )
 from contracts.validate import validate
 from moorings.errors import BadInputError, UnknownNameError

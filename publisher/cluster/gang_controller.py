@@ -16,15 +16,16 @@ from msgspec.structs import replace
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName
 from contracts.messages import MAX_REASON, GatesOpened
+from contracts.reports import WAITING
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
 from publisher.cluster.patch_writer import PatchWriter
+from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import ApiError, NotLeadingError
 from publisher.gangs.context import (
-    WAITING,
     GroupPlan,
     PlanContext,
     PublisherMessage,
@@ -62,6 +63,7 @@ class GangController:
         state: StatePublisher,
         patches: PatchWriter,
         statuses: StatusWriter,
+        reports: ReportPublisher,
         owns: Owns,
         now: Callable[[], str],
     ) -> None:
@@ -74,6 +76,7 @@ class GangController:
         self._state = state
         self._patches = patches
         self._statuses = statuses
+        self._reports = reports
         self._owns = owns
         self._now = now
         self._refused_groups: set[GroupKey] = set()
@@ -157,7 +160,7 @@ class GangController:
             step = (patches, plan.removals, [] if plan.patches else plan.messages)
             if step == last_step or not any(step):
                 refusals = self._report_refusals(situation, plan)
-                self._statuses.report(group, [*plan.reports, *refusals])
+                self._report(group, [*plan.reports, *refusals])
                 if any(step):
                     # Neither doing nor looking again has changed anything.
                     self._queue.rest(group, _PAUSE_S)
@@ -165,7 +168,7 @@ class GangController:
             # Then do it, and look again: the answers are in the View by then.
             last_step = step
             await self._take_step(situation, plan, patches, step[-1])
-            self._statuses.report(group, plan.reports)
+            self._report(group, plan.reports)
         return False
 
     async def _take_step(
@@ -216,6 +219,11 @@ class GangController:
         )
 
     # --- what is reported and said ---------------------------------------------------
+
+    def _report(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
+        """Have people told, in the cluster and on the bus."""
+        self._statuses.report(group, reports)
+        self._reports.report(group, reports)
 
     def _report_refusals(
         self, situation: PlanContext, plan: GroupPlan

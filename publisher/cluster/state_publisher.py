@@ -16,16 +16,14 @@ from contracts.messages import MAX_REASON, ObjectGone, ObjectObserved
 from contracts.topics import STATE
 from publisher.cluster.compact import compact
 from publisher.cluster.outbox import Outbox
+from publisher.cluster.outbox_sender import send_due
 from publisher.errors import NotLeadingError
 from publisher.kube.changes import Change, ChangePage
 from runtime.bus.bus import Bus
-from runtime.errors import BusError
 from runtime.log import get_logger
-from runtime.waits import first_of, unless
+from runtime.waits import first_of
 from runtime.wire import Outgoing
 
-_BATCH = 1000
-_PAUSE_S = 1.0
 _LOOK_S = 2.0
 
 log = get_logger(__name__)
@@ -46,7 +44,7 @@ class StatePublisher:
         self._sequence = 0
         """The stream's, after which everything that was said is there."""
         self.counts: Counter[str] = Counter()
-        """Objects said and refused."""
+        """Objects sent and refused."""
 
     async def take(self, page: ChangePage) -> None:
         """Note changes; what differs from the bus is published soon, while we lead."""
@@ -140,20 +138,12 @@ class StatePublisher:
         log.info("state.compared", on_bus=len(held), differing=len(self._outbox))
 
     async def _publish_some(self, stop: asyncio.Event) -> None:
-        """Publish a batch: one message a subject, so that none overtakes another."""
-        batch = list(self._outbox.next(_BATCH))
-        outgoing = [_outgoing(subject, data) for subject, data in batch]
-        try:
-            # Who leads no more must not say later what another has replaced by then.
-            sequence = await unless(stop, self._bus.publish_many(outgoing))
-        except BusError as error:
-            log.warning("state.delayed", objects=len(batch), reason=str(error))
-            await first_of(stop, within_s=_PAUSE_S)
-            return
-        if sequence is not None:
-            self._sequence = max(self._sequence, sequence)
-            self._outbox.done(batch)
-            self.counts["said"] += len(batch)
+        """Publish a batch, and learn how far the stream has come by it."""
+        event = "state.delayed"
+        sent = await send_due(self._bus, self._outbox, _outgoing, stop, event)
+        if sent is not None:
+            self._sequence = max(self._sequence, sent.sequence)
+            self.counts["sent"] += sent.messages
 
 
 def _outgoing(subject: str, data: bytes | None) -> Outgoing:

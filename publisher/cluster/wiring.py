@@ -25,11 +25,13 @@ from publisher.cluster.gang_controller import GangController
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
 from publisher.cluster.patch_writer import PatchWriter
+from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.cluster.sweeper import Sweeper
 from publisher.config import PublisherConfig
 from publisher.errors import ClusterError, UnavailableError
+from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
 from publisher.kube.discovery import watch_served
@@ -98,6 +100,7 @@ class _Parts(Struct, frozen=True, kw_only=True):
     queue: GroupQueue
     state: StatePublisher
     statuses: StatusWriter
+    reports: ReportPublisher
     controller: GangController
     sweeper: Sweeper
     devices: DevicePublisher
@@ -127,6 +130,11 @@ def _build(
     # slices, taint rules and conditions for devices.
     state = StatePublisher(cluster, bus)
     statuses = StatusWriter(api, observer, identity, now)
+
+    def exists(group: GroupKey) -> bool:
+        return observer.view.has_group(group) or bool(gangs.of_group(group))
+
+    reports = ReportPublisher(cluster, bus, exists=exists, now=now)
     controller = GangController(
         cluster,
         leads,
@@ -136,6 +144,7 @@ def _build(
         state=state,
         patches=PatchWriter(api, observer, state, leads),
         statuses=statuses,
+        reports=reports,
         owns=lambda claim: ownership.owns_claim(claim.spec),
         now=now,
     )
@@ -168,6 +177,7 @@ def _build(
         queue=queue,
         state=state,
         statuses=statuses,
+        reports=reports,
         controller=controller,
         sweeper=Sweeper(api, observer, config.sweep_s),
         devices=devices,
@@ -226,6 +236,8 @@ async def _lead_until(parts: _Parts, lost: asyncio.Event) -> None:
         # Says on the bus what the cluster holds; first, because gates that open wait
         # for it.
         "state": parts.state.publish,
+        # Says on the bus what the pods wait for that were not submitted.
+        "reports": parts.reports.publish,
         # Frees claims that hold devices for nobody.
         "sweep": parts.sweeper.sweep,
         # Slices of announced pools, taint rules of owned drivers, health in claims.

@@ -28,8 +28,6 @@ from publisher.gangs.void_marks import is_void
 
 PublisherMessage = SubmitGang | CommandMessage | ConfirmationMessage
 """What a publisher says of gangs."""
-WAITING = "Waiting"
-"""Phase of a gang whose pods are not all there."""
 
 
 class StatusReport(Struct, frozen=True, kw_only=True):

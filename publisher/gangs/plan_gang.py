@@ -17,9 +17,9 @@ from contracts.ids import GangUID
 from contracts.messages import SubmitGang
 from contracts.names import GANG_UID
 from contracts.pods.members import group_connected
+from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.context import (
-    WAITING,
     GroupPlan,
     PlanContext,
     StatusReport,

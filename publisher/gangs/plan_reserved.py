@@ -17,11 +17,11 @@ from contracts.lifecycle import PUBLISHER
 from contracts.messages import CancelGang, GangAllocated, GangRejected, SubmitGang
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
+from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.bind_pods import bind_pods
 from publisher.gangs.claims import is_same_allocation
 from publisher.gangs.context import (
-    WAITING,
     GroupPlan,
     PlanContext,
     StatusReport,

@@ -26,10 +26,10 @@ from contracts.messages import (
     PodWritten,
 )
 from contracts.names import ATTEMPT
+from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.errors import DecisionError
 from publisher.gangs.context import (
-    WAITING,
     GroupPlan,
     PlanContext,
     StatusReport,

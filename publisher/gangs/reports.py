@@ -1,4 +1,4 @@
-"""What the authors of pods are told where several plans say the same. Pure."""
+"""What several plans tell authors of pods alike, and what the bus is told. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from contracts.allocation import Reason
 from contracts.gang import GangPhase
+from contracts.ids import GangUID
 from contracts.messages import (
     MAX_REASON,
     AllocationLost,
@@ -13,9 +14,17 @@ from contracts.messages import (
     GangPending,
     GangRejected,
 )
+from contracts.names import GANG_UID
+from contracts.reports import PodsReport
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.records import PodGangRecord
+
+_KNOWN = (GangPhase.PENDING, GangPhase.REJECTED, GangPhase.CANCELLED)
+"""Phases whose reason is on the bus already, by who decided or commanded."""
+_MOST_REPORTS = 20
+_MOST_NAMES = 20
+"""Of one report; the others are counted."""
 
 
 def report_undecided(record: PodGangRecord, pods: Iterable[Pod]) -> StatusReport:
@@ -47,3 +56,35 @@ def report_cancelled(pods: Iterable[Pod]) -> StatusReport:
         message="the gang was cancelled; delete its pods to try again",
         pods=tuple(pods),
     )
+
+
+def report_on_bus(reports: Iterable[StatusReport]) -> tuple[PodsReport, ...]:
+    """Return what those who read the bus cannot know otherwise; pods are counted.
+
+    What is said of several pods in the same words is said once.
+    """
+    pods: dict[tuple[str, str, str, GangUID], list[Pod]] = {}
+    for report in reports:
+        if report.reason and report.phase not in _KNOWN:
+            message = report.message[:MAX_REASON]
+            key = (report.phase, report.reason, message, _gang_of(report))
+            pods.setdefault(key, []).extend(report.pods)
+    return tuple(
+        PodsReport(
+            phase=phase,
+            reason=reason,
+            message=message,
+            pods=len(theirs),
+            names=tuple(pod.metadata.name for pod in theirs[:_MOST_NAMES]),
+            gang_uid=uid,
+        )
+        for (phase, reason, message, uid), theirs in list(pods.items())[:_MOST_REPORTS]
+    )
+
+
+def _gang_of(report: StatusReport) -> GangUID:
+    """Return the gang by whose decision these pods run, or will; empty: none."""
+    if report.decision is not None:
+        return report.decision.uid
+    uids = {pod.metadata.annotations.get(GANG_UID, "") for pod in report.pods}
+    return GangUID(uids.pop() if len(uids) == 1 else "")

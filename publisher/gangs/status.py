@@ -16,24 +16,14 @@ from contracts.gang import Gang, GangPhase
 from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.names import GATE
+from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
-from publisher.gangs.context import WAITING, StatusReport
+from publisher.gangs.context import StatusReport
 from publisher.gangs.plan_repairs import FINISHED, HELD_TWICE
 from publisher.gangs.view import is_gated, is_over
 
 GANG = "Gang"
 ALLOCATED, PLACEMENT_LOST = "Allocated", "PlacementLost"
-_ORDER: tuple[str, ...] = (
-    GangPhase.REJECTED,
-    GangPhase.CANCELLED,
-    WAITING,
-    GangPhase.PENDING,
-    GangPhase.DECIDED,
-    GangPhase.WRITTEN,
-    GangPhase.RUNNING,
-    GangPhase.COMPLETED,
-)
-"""Of several, the phase that needs attention most is the gang's."""
 _FLEETING = ("PodsMissing", "ClaimsMissing", "VolumesMissing", "Undecided")
 """Reasons that any gang has while it comes."""
 _ALARMING = (PLACEMENT_LOST, FINISHED, HELD_TWICE)
@@ -131,12 +121,18 @@ def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
 
 def _choose_chief(reports: Sequence[StatusReport], pods: Sequence[Pod]) -> StatusReport:
     if reports:
-        return min(reports, key=lambda r: (_ORDER.index(r.phase), not r.reason))
+        return min(
+            reports, key=lambda r: (PHASES_BY_URGENCY.index(r.phase), not r.reason)
+        )
     if pods and all(is_over(pod) for pod in pods):
         return StatusReport(phase=GangPhase.COMPLETED)
     if any(not is_gated(pod) and not is_over(pod) for pod in pods):
         return StatusReport(phase=GangPhase.RUNNING)
     return StatusReport(phase=GangPhase.PENDING)
+
+
+def _urgency(report: StatusReport) -> tuple[int, bool]:
+    return PHASES_BY_URGENCY.index(report.phase), not report.reason
 
 
 def _counts(pod: Pod) -> bool:

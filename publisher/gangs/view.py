@@ -106,6 +106,10 @@ class View:
             if key not in self._groups:
                 yield key
 
+    def has_group(self, group: GroupKey) -> bool:
+        """Whether a group has pods or a Gang object."""
+        return group in self._groups or self.gang(group) is not None
+
     def pods(self, group: GroupKey) -> tuple[Pod, ...]:
         """Return our pods of a group, in the order of the numbers in their names."""
         pods = [self._pods[key] for key in self._groups.get(group, ())]

@@ -13,10 +13,10 @@ from msgspec import Struct
 from contracts.topics import BLOBS, STREAMS, TOPICS
 from runtime.wire import inbox_prefix
 
-USERS = ("solver", "publisher", "nodeagent", "platform")
+USERS = ("solver", "publisher", "nodeagent", "platform", "viewer")
 CREATORS = ("solver", "publisher")
 """Who creates streams that are not there."""
-SUBSCRIBERS = ("platform",)
+SUBSCRIBERS = ("platform", "viewer")
 """Who may listen to what is republished, without a consumer."""
 _READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT")
 

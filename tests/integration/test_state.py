@@ -68,12 +68,12 @@ async def test_who_begins_to_lead_says_only_what_differs(bus: Bus) -> None:
     await first.take(page(node("a", 1), node("b", 2), node("c", 3)))
     async with publishing(first):
         await first.wait_published()
-    assert first.counts["said"] == 3
+    assert first.counts["sent"] == 3
     second = StatePublisher(CLUSTER, bus)
     await second.take(page(node("a", 4), node("b", 5, cpu="16")))
     async with publishing(second):
         await second.wait_published()
-    assert second.counts["said"] == 2
+    assert second.counts["sent"] == 2
     cpus = [await on_bus(bus, name) for name in ("a", "b", "c")]
     assert cpus == ["8", "16", None]
 

@@ -1,45 +1,13 @@
-"""Names become one token of a subject, and come back."""
+"""Subjects, streams and who uses them follow from one table."""
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from contracts import topics
-from contracts.errors import AddressError, SubjectError
+from contracts.errors import AddressError
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import NodeSeen
-
-
-@settings(deadline=None)
-@given(st.text(min_size=1, max_size=40))
-@example("node-1.example.com")
-@example("a_b=2E c*>")
-def test_every_name_comes_back_from_its_token(name: str) -> None:
-    """And a token has no character that NATS gives a meaning."""
-    token = topics.token(name)
-
-    assert topics.untoken(token) == name
-    assert re.fullmatch(r"[A-Za-z0-9_=-]+", token)
-
-
-@settings(deadline=None)
-@given(st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=8, unique=True))
-def test_different_names_have_different_tokens(names: list[str]) -> None:
-    """No two objects share a subject."""
-    assert len({topics.token(name) for name in names}) == len(names)
-
-
-def test_the_longest_kubernetes_name_fits_and_longer_ones_do_not() -> None:
-    """An empty name is none."""
-    assert topics.token("a" * 253)
-    with pytest.raises(SubjectError):
-        topics.token("é" * 254)
-    with pytest.raises(SubjectError, match="empty"):
-        topics.token("")
 
 
 def test_subjects_follow_the_table() -> None:

@@ -16,6 +16,7 @@ from publisher.cluster.gang_controller import GangController
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
 from publisher.cluster.patch_writer import PatchWriter
+from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import ApiError, ConflictError, InvalidError
@@ -87,6 +88,9 @@ def controller_of(
         state=state,
         patches=PatchWriter(api, observer, state, leads),
         statuses=StatusWriter(api, observer, "one", lambda: NOW),
+        reports=ReportPublisher(
+            CLUSTER, bus, exists=observer.view.has_group, now=lambda: NOW
+        ),
         owns=lambda _: True,
         now=lambda: NOW,
     )

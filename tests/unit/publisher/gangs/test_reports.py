@@ -7,9 +7,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from contracts.allocation import Reason, Rule
+from contracts.codec import encode
 from contracts.gang import GangPhase
 from contracts.messages import MAX_REASON, AllocationRefused, GangRejected
-from publisher.gangs.reports import report_cancelled, report_undecided
+from contracts.reports import WAITING, PodsReport
+from publisher.gangs.context import StatusReport
+from publisher.gangs.reports import (
+    report_cancelled,
+    report_on_bus,
+    report_undecided,
+)
 from tests.builders.decisions import gang_allocated, gang_pending
 from tests.builders.plans import record_of, submission_of
 from tests.builders.pods import waiting_pod
@@ -74,3 +81,44 @@ def test_a_cancelled_gang_is_told_how_to_try_again() -> None:
     report = report_cancelled(iter(PODS))
     assert (report.phase, report.pods) == (GangPhase.CANCELLED, PODS)
     assert "delete its pods" in report.message
+
+
+def test_the_bus_is_told_what_it_does_not_know() -> None:
+    """What was decided or commanded it knows; what is said alike is said once."""
+    first, second = (waiting_pod(n, gang="train", templates=["gpus"]) for n in "ab")
+    waits = StatusReport(phase=WAITING, reason="PodsMissing", message="2 of 3 pods")
+    lost = StatusReport(
+        phase=GangPhase.RUNNING, reason="PlacementLost", decision=DECISION
+    )
+    reports = (
+        replace(waits, pods=(first,)),
+        replace(waits, pods=(second,)),
+        lost,
+        StatusReport(phase=GangPhase.DECIDED, decision=DECISION),
+        report_undecided(record_of(SUBMITTED), PODS),
+        report_cancelled(PODS),
+    )
+    assert report_on_bus(reports) == (
+        PodsReport(
+            phase=WAITING,
+            reason="PodsMissing",
+            message="2 of 3 pods",
+            pods=2,
+            names=("a", "b"),
+        ),
+        PodsReport(
+            phase=GangPhase.RUNNING, reason="PlacementLost", gang_uid=DECISION.uid
+        ),
+    )
+
+
+def test_a_report_on_the_bus_is_bounded() -> None:
+    """However many pods, reasons and words there are."""
+    pods = tuple(waiting_pod(f"p{n}", gang="train", templates=[]) for n in range(500))
+    reports = [
+        StatusReport(phase=WAITING, reason=f"R{n}", message="x" * 5000, pods=pods)
+        for n in range(100)
+    ]
+    told = report_on_bus(reports)
+    assert len(encode(told)) < 64 << 10
+    assert {report.pods for report in told} == {500}

@@ -37,3 +37,11 @@ async def site(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]
     assert stack.nats.url
     async with fleet.running(kube, namespace) as site:
         yield site
+
+
+@pytest.fixture
+async def bare(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]:
+    """Three nodes without devices and a class of all that the test publishes."""
+    assert stack.nats.url
+    async with fleet.running(kube, namespace, ("a", "b", "c"), devices=()) as site:
+        yield site

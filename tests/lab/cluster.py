@@ -15,10 +15,12 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from contracts.features import GATES as DRA_GATES
 from contracts.names import GANG, GANG_SIZE, GATE, MEMBER
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.options import NEWEST
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.nats_server import LabServer
 from tests.lab.services import Process, solver
@@ -60,11 +62,20 @@ def publisher(
 def started(
     control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
 ) -> Iterator[Stack]:
-    """Run NATS, one solver and one or two publishers while the block runs."""
+    """Run NATS, one solver and one or two publishers while the block runs.
+
+    The solver is told release and feature gates of the control plane.
+    """
     nats = LabServer(folder / "nats")
     nats.start()
+    options = control_plane.options
+    gates = (one for one in options.feature_gates if one.partition("=")[0] in DRA_GATES)
+    told = {
+        "SOLVER_KUBERNETES_VERSION": options.emulated_version or NEWEST,
+        "SOLVER_FEATURE_GATES": ",".join(gates),
+    }
     processes = {
-        "solver": solver(nats.url, folder),
+        "solver": solver(nats.url, folder, **told),
         "publisher": publisher(nats, control_plane, folder, **more),
     }
     if standby:

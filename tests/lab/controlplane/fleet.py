@@ -33,6 +33,7 @@ class Fleet:
         self.labels = {"test": namespace}
         """Of every node; pods ask for it, to stay off the nodes of others."""
         self.kubelets: kubelet.Kubelets
+        self._published: list[Json] = []
 
     @property
     def a(self) -> str:
@@ -43,6 +44,22 @@ class Fleet:
     def b(self) -> str:
         """The second node."""
         return self.nodes[1]
+
+    @property
+    def c(self) -> str:
+        """The third node."""
+        return self.nodes[2]
+
+    async def publish(self, *resources: Json) -> None:
+        """Create what belongs to no namespace; it goes with the nodes."""
+        self._published += resources
+        await asyncio.gather(*map(self.kube.create, resources))
+
+    async def withdraw(self) -> None:
+        """Delete all that was published and is there still."""
+        for resource in self._published:
+            with contextlib.suppress(RefusedError):
+                await self.kube.delete(resource)
 
     async def claim(self, name: str, count: int = 1, **request: Any) -> Json:
         """Create a claim with one request."""
@@ -176,14 +193,12 @@ async def running(
     hosts = [objects.node(name, fleet.labels) for name in fleet.nodes]
     for host, name in zip(hosts, nodes, strict=True):
         host["spec"] = {"unschedulable": name in cordoned}
-    await asyncio.gather(*(kube.create(resource) for resource in made))
     try:
+        await fleet.publish(*made)
         async with kubelet.running(kube, hosts) as fleet.kubelets:
             yield fleet
     finally:
-        for resource in made:
-            with contextlib.suppress(RefusedError):
-                await kube.delete(resource)
+        await fleet.withdraw()
 
 
 def only(node: str) -> Json:

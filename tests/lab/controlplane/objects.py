@@ -111,18 +111,30 @@ def device_class(name: str, driver: str) -> Json:
 
 def resource_slice(driver: str, node_name: str, devices: Sequence[Json]) -> Json:
     """Make the one slice of a node's pool."""
-    pool = {"name": node_name, "generation": 1, "resourceSliceCount": 1}
-    return {
-        "apiVersion": RESOURCE,
-        "kind": "ResourceSlice",
-        "metadata": {"name": f"{node_name}-{driver}"},
-        "spec": {
-            "driver": driver,
-            "nodeName": node_name,
-            "pool": pool,
-            "devices": list(devices),
-        },
-    }
+    (made,) = pool(driver, node_name, {"nodeName": node_name, "devices": list(devices)})
+    made["metadata"]["name"] = f"{node_name}-{driver}"
+    return made
+
+
+def pool(driver: str, name: str, *specs: Mapping[str, Any]) -> list[Json]:
+    """Make the slices of a pool from what they say besides their pool and driver."""
+    return [
+        {
+            "apiVersion": RESOURCE,
+            "kind": "ResourceSlice",
+            "metadata": {"name": f"{name}-{driver}-{number}"},
+            "spec": {
+                "driver": driver,
+                "pool": {
+                    "name": name,
+                    "generation": 1,
+                    "resourceSliceCount": len(specs),
+                },
+                **spec,
+            },
+        }
+        for number, spec in enumerate(specs)
+    ]
 
 
 def taint_rule(name: str, driver: str, effect: str) -> Json:

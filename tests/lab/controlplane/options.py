@@ -13,12 +13,14 @@ PROGRAMS = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
 
 CONTROLLERS = (
     "daemonset-controller",
+    "deployment-controller",
     "device-taint-eviction-controller",
     "garbage-collector-controller",
     "job-controller",
     "namespace-controller",
     "persistentvolume-binder-controller",
     "pod-garbage-collector-controller",
+    "replicaset-controller",
     "resourceclaim-controller",
     "root-ca-certificate-publisher-controller",
     "serviceaccount-controller",

@@ -26,7 +26,7 @@ from publisher.errors import (
     NotFoundError,
     PermissionDeniedError,
 )
-from publisher.gangs.patches import Patch
+from publisher.gangs.patches import Patch, Purpose
 from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.kinds import POD, Kind
@@ -131,9 +131,7 @@ class PatchWriter:
         kind = self._observer.kind(patch.kind)
         raw: dict[str, Any] | None = None
         try:
-            raw = await self._api.patch(
-                kind, patch.key, patch.body, subresource=patch.subresource
-            )
+            raw = await self._send(kind, patch)
         except ConflictError:
             raw = await self._fetch(kind, patch.key)
         except NotFoundError:
@@ -145,6 +143,18 @@ class PatchWriter:
             self._refuse(patch, error)
             raw = await self._fetch(kind, patch.key)
         await self._apply(patch.kind, patch.key, raw, patch.uid)
+
+    async def _send(self, kind: Kind, patch: Patch) -> dict[str, Any]:
+        """Send a patch, or what does the same where no patch can."""
+        try:
+            return await self._api.patch(
+                kind, patch.key, patch.body, subresource=patch.subresource
+            )
+        except InvalidError as error:
+            if patch.purpose is not Purpose.PREPARE or error.field != "spec":
+                raise
+            metadata = patch.body["metadata"]
+            return await self._api.add_metadata(kind, patch.key, metadata)
 
     async def _remove(self, pod: Pod) -> None:
         meta = pod.metadata

@@ -17,6 +17,7 @@ from contracts.kubernetes.decode import RESOURCE_GROUP
 from publisher.errors import ClusterError, NotFoundError, UnavailableError
 from publisher.kube.answers import ApiStatus, error_of_status
 from publisher.kube.kinds import VERSIONS, Kind, ServedKinds, choose_kinds
+from publisher.kube.protobuf import MEDIA_TYPE, add_metadata
 from publisher.kube.transport import AGENT, Transport
 
 IN_FLIGHT = 32
@@ -270,6 +271,29 @@ class KubernetesApi:
             parameters=_WRITING,
             body=msgspec.json.encode(content),
             form=f"application/{form}+json",
+        )
+        return _decode(what, _OBJECT, answer)
+
+    async def add_metadata(self, kind: Kind, key: str, metadata: Json) -> Json:
+        """Add annotations and finalizers to an object that no JSON can change.
+
+        `protobuf` says which those are. `uid` and `resourceVersion` are preconditions.
+        Returns the object as it is then.
+
+        Raises:
+            ConflictError: the object is another one, or has changed.
+            NotFoundError: it does not exist.
+            InvalidError: the change is refused.
+            ApiError: as its tree says.
+        """
+        what, path = f"update {kind.name} {key}", kind.path_of(key)
+        before = await self._transport.call(what, "GET", path, accept=MEDIA_TYPE)
+        try:
+            body = add_metadata(before, metadata)
+        except ValueError as error:
+            raise UnavailableError(what, str(error)) from error
+        answer = await self._transport.call(
+            what, "PUT", path, parameters=_WRITING, body=body, form=MEDIA_TYPE
         )
         return _decode(what, _OBJECT, answer)
 

@@ -76,15 +76,17 @@ class Transport:
         parameters: Mapping[str, str] | None = None,
         body: bytes | None = None,
         form: str = "application/json",
+        accept: str = "application/json",
     ) -> bytes:
         """Send one request and return the body of a good answer.
 
-        `what` names it in errors; `form` is the body's content type.
+        `what` names it in errors; `form` is the body's content type, `accept` that of
+        the answer.
 
         Raises:
             ApiError: as its tree says.
         """
-        headers = await self._signature()
+        headers = await self._signature() | {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = form
         try:

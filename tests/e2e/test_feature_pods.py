@@ -85,6 +85,7 @@ async def test_a_tainted_node_is_for_pods_that_tolerate_it(
     (pod,) = await run_gang(bare, "any", spec)
     assert pod.node == bare.b
     (waiting,) = await create_gang(bare, "more", spec)
+    import asyncio; await asyncio.sleep(6); from tests.lab.waits import events_about; print(await events_about(kube, waiting))
     await until_told(kube, waiting, "GangNodeTainted")
     tolerations = [{"key": "example.com/for", "value": "training"}]
     (trains,) = await run_gang(bare, "train", spec, tolerations=tolerations)

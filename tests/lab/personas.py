@@ -41,7 +41,7 @@ PERSONAS = (
                 f"deviceclasses.{DRA}": READ,
                 f"devicetaintrules.{DRA}": f"{READ} create patch delete",
                 f"resourceslices.{DRA}": f"{READ} create patch delete",
-                f"resourceclaims.{DRA}": f"{READ} patch",
+                f"resourceclaims.{DRA}": f"{READ} patch update",
                 f"resourceclaimtemplates.{DRA}": READ,
                 f"resourceclaims/status.{DRA}": "patch",
                 f"resourceclaims/binding.{DRA}": "patch",

@@ -1,0 +1,118 @@
+"""More metadata for an object as protobuf, every other byte of it as it was.
+
+A ResourceClaim holds parameters of drivers as its author wrote them: spaces, order of
+keys. The API server compares them byte by byte, but an object that comes or is patched
+as JSON has lost both, so no JSON can change such a claim: `spec: field is immutable`.
+Of protobuf nothing need be known but the numbers of a few fields: a message that
+follows another of the same field is merged into it.
+
+Source: k8s.io/apimachinery, runtime/serializer/protobuf, meta/v1/generated.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
+_MAGIC = b"k8s\x00"
+_RAW = 2
+"""Of the envelope: the object."""
+_METADATA = 1
+"""Of every object."""
+_UID, _RESOURCE_VERSION, _ANNOTATIONS, _FINALIZERS = 5, 6, 12, 14
+_KEY, _VALUE = 1, 2
+_MORE = 0x80
+
+
+def add_metadata(body: bytes, metadata: Mapping[str, Any]) -> bytes:
+    """Return an object with further `annotations` and `finalizers`.
+
+    `uid` and `resourceVersion` replace its own, so that they are preconditions of an
+    update. What else is in `metadata` is ignored.
+
+    Raises:
+        ValueError: `body` is no object of Kubernetes as protobuf.
+    """
+    if not body.startswith(_MAGIC):
+        raise ValueError("no protobuf of Kubernetes")
+    changed = [_MAGIC]
+    for number, field, content in _fields(body[len(_MAGIC) :]):
+        if number == _RAW:
+            field = _message(_RAW, content + _more(content, metadata))  # noqa: PLW2901 # just this one field differs
+        changed.append(field)
+    return b"".join(changed)
+
+
+def _more(raw: bytes, metadata: Mapping[str, Any]) -> bytes:
+    """Return the metadata that follows the object's own."""
+    finalizers = set(_finalizers_of(raw))
+    new: Sequence[str] = metadata.get("finalizers", ())
+    parts = [
+        _message(_FINALIZERS, name.encode()) for name in new if name not in finalizers
+    ]
+    annotations: Mapping[str, str] = metadata.get("annotations", {})
+    for key, value in annotations.items():
+        entry = _message(_KEY, key.encode()) + _message(_VALUE, value.encode())
+        parts.append(_message(_ANNOTATIONS, entry))
+    for number, name in ((_UID, "uid"), (_RESOURCE_VERSION, "resourceVersion")):
+        if metadata.get(name):
+            parts.append(_message(number, metadata[name].encode()))
+    return _message(_METADATA, b"".join(parts))
+
+
+def _finalizers_of(raw: bytes) -> Iterator[str]:
+    for number, _, content in _fields(raw):
+        if number == _METADATA:
+            for inner, _, value in _fields(content):
+                if inner == _FINALIZERS:
+                    yield value.decode()
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Go through a message: each field's number, all its bytes, and its content."""
+    at = 0
+    while at < len(data):
+        start = at
+        key, at = _read_varint(data, at)
+        match key & 7:
+            case 0:  # a varint
+                first, (_, at) = at, _read_varint(data, at)
+            case 1:  # 64 bits
+                first, at = at, at + 8
+            case 2:  # bytes
+                length, first = _read_varint(data, at)
+                at = first + length
+            case 5:  # 32 bits
+                first, at = at, at + 4
+            case kind:
+                raise ValueError(f"no protobuf: wire type {kind}")
+        if at > len(data):
+            raise ValueError("no protobuf: it ends within a field")
+        yield key >> 3, data[start:at], data[first:at]
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number and where it ends."""
+    value = shift = 0
+    while at < len(data):
+        byte = data[at]
+        value |= (byte & ~_MORE) << shift
+        at, shift = at + 1, shift + 7
+        if not byte & _MORE:
+            return value, at
+    raise ValueError("no protobuf: it ends within a number")
+
+
+def _message(number: int, content: bytes) -> bytes:
+    """Write a field that has a length."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    written = bytearray()
+    while value >= _MORE:
+        written.append(value & ~_MORE & 0xFF | _MORE)
+        value >>= 7
+    written.append(value)
+    return bytes(written)

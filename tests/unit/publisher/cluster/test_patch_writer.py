@@ -51,6 +51,11 @@ class Api:
             raise self._error
         return self.raw
 
+    async def add_metadata(self, *_: object) -> dict[str, Any]:
+        """Answer a write that is no patch."""
+        self.calls.append("add_metadata")
+        return self.raw
+
     async def get(self, *_: object) -> dict[str, Any]:
         """Read the claim."""
         self.calls.append("get")
@@ -102,6 +107,20 @@ async def test_the_answer_to_a_write_is_known_before_the_watch_shows_it() -> Non
     assert written.api.calls == ["patch"]
     assert written.version == 5
     assert written.state.keys == [KEY]
+
+
+async def test_a_claim_that_no_patch_can_change_is_prepared_all_the_same() -> None:
+    """Its parameters are not written as the API server would; others stay refused."""
+    immutable = InvalidError("patch", "spec: field is immutable", "spec")
+    written = Written(immutable)
+    await written.writer.write([PREPARE])
+    assert written.api.calls == ["patch", "add_metadata"]
+    assert written.version == 5
+    assert written.writer.refusal_of(PREPARE) == ""
+    other = Written(InvalidError("patch", "too long", "metadata.annotations"))
+    await other.writer.write([PREPARE])
+    assert other.api.calls == ["patch", "get"]
+    assert "too long" in other.writer.refusal_of(PREPARE)
 
 
 async def test_who_does_not_lead_writes_nothing() -> None:

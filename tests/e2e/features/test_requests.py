@@ -61,7 +61,11 @@ def opaque(site: Fleet, text: str) -> Json:
 
 @pytest.mark.every_release
 async def test_drivers_get_the_configuration_of_class_and_claim(bare: Fleet) -> None:
-    """Classes first; an entry names its requests unless they are all."""
+    """Classes first; an entry names its requests unless they are all.
+
+    The parameters are written with spaces, as clients in Python do, which no patch of
+    the claim keeps as they are.
+    """
     configured = objects.device_class(f"{bare.namespace}-set", bare.driver)
     configured["spec"]["config"] = [opaque(bare, "class")]
     slice_ = objects.resource_slice(bare.driver, bare.a, objects.devices(2))

@@ -49,12 +49,12 @@ async def test_lists_match_in_one_value(bare: Fleet) -> None:
     ]
     await publish(bare, *devices)
     constraints = [{"matchAttribute": f"{bare.driver}/roots"}]
-    two = asks(exactly(bare.device_class, count=2), constraints=constraints)
-    (pod,) = await run_gang(bare, "two", two)
-    assert "middle" in pod.devices
     three = asks(exactly(bare.device_class, count=3), constraints=constraints)
     (waiting,) = await create_gang(bare, "three", three)
     await until_told(bare.kube, waiting, "GangConstraintUnsatisfiable")
+    two = asks(exactly(bare.device_class, count=2), constraints=constraints)
+    (pod,) = await run_gang(bare, "two", two)
+    assert "middle" in pod.devices
 
 
 async def test_what_is_derived_of_a_device_is_compared(bare: Fleet) -> None:

@@ -141,6 +141,12 @@ class PodSchedulingGate(KubernetesExcerpt, frozen=True, kw_only=True):
     name: str = ""
 
 
+class PodSchedulingGroup(KubernetesExcerpt, frozen=True, kw_only=True):
+    """The PodGroup that a pod is scheduled with (KEP-4671)."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     """What a pod asks for."""
 
@@ -151,6 +157,7 @@ class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     priority: int | None = None
     scheduler_name: str = ""
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    scheduling_group: PodSchedulingGroup | None = None
     resource_claims: tuple[PodResourceClaim, ...] = ()
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from contracts.pods.membership import WorkloadAPI
 from publisher.kube.kinds import VERSIONS
 from runtime.settings import ServiceConfig
 
@@ -40,6 +41,8 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Device classes that are decided here; empty: all."""
     owned_nodes: tuple[_Label, ...] = ()
     """Labels, `key=value` each, of the nodes that are decided here; empty: all."""
+    workloads: tuple[WorkloadAPI, ...] = tuple(WorkloadAPI)
+    """What puts pods together that have no gang label (docs/workloads.md)."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 8
     """Gangs written at the same time."""
     write_budget_s: float = 45.0

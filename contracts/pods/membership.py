@@ -1,17 +1,58 @@
-"""Which gang a pod belongs to, as which member, and how many pods make it whole.
+"""Which gang a pod belongs to, and as which member: by our label, else by what made it.
 
-The one place that reads it, for the publisher and for plans alike. Pure.
+The one place that reads it, for the publisher and for plans alike. Each row of
+docs/workloads.md is a WorkloadAPI here. A pod says by itself to which gang it belongs;
+how many pods make it whole may stand in another object (`owner`), which the caller
+looks up. Names of others are those of the versions in docs/workloads.md. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Iterable
+from enum import StrEnum
 
 from msgspec import Struct
 
-from contracts.gang import MAX_MEMBERS
+from contracts.meta import OwnerReference
 from contracts.names import GANG, GANG_SIZE, MEMBER
 from contracts.workload import Pod
+
+KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
+KUEUE_FAST = "kueue.x-k8s.io/pod-group-fast-admission"
+"""Annotation: the pods of the group may come one after the other."""
+COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
+LWS = "leaderworkerset.sigs.k8s.io/"
+JOB_SET = "jobset.sigs.k8s.io/"
+KUBEFLOW = "training.kubeflow.org/"
+RAY = "ray.io/"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+_NOBODY = OwnerReference()
+
+
+class WorkloadAPI(StrEnum):
+    """How pods say that they belong together; each can be switched off."""
+
+    KUEUE = "KueuePodGroup"
+    POD_GROUP = "PodGroup"
+    """Kubernetes' own (KEP-4671)."""
+    COSCHEDULING = "CoschedulingPodGroup"
+    LEADER_WORKER_SET = "LeaderWorkerSet"
+    JOB_SET = "JobSet"
+    """TrainJobs, too: they make JobSets."""
+    MPI_JOB = "MPIJob"
+    RAY_CLUSTER = "RayCluster"
+    STATEFUL_SET = "StatefulSet"
+    INDEXED_JOB = "IndexedJob"
+    JOB = "Job"
+
+
+class OwnerKey(Struct, frozen=True, order=True):
+    """The object that says how many pods make a gang whole."""
+
+    kind: str
+    """As in `kind`; a PodGroup of another group than Kubernetes' own with that."""
+    namespace: str
+    name: str
 
 
 class Membership(Struct, frozen=True, kw_only=True):
@@ -20,24 +61,33 @@ class Membership(Struct, frozen=True, kw_only=True):
     namespace: str
     group: str
     """Name of the gang; of a lone pod its own."""
+    api: WorkloadAPI | None = None
+    """By what; None: by our label, or alone."""
     is_lone: bool = False
     """Whether it is a gang by itself."""
     member: str = ""
     """Its role, such as `worker`; empty: nothing says one."""
+    role: str = ""
+    """What `owner` calls its role, whatever our label says."""
+    owner: OwnerKey | None = None
+    """Who says how many pods make the gang whole; None: the pods do."""
+    run: str = ""
+    """Tells runs of one name apart: pods of two runs are never one gang."""
 
 
-class UnknownSize(Struct, frozen=True, kw_only=True):
-    """Why it cannot be said how many pods make a gang whole."""
+def read_membership(pod: Pod, apis: Container[WorkloadAPI] = ()) -> Membership:
+    """Say which gang a pod belongs to.
 
-    reason: str
-    """One word for their author, such as `GangSizeMissing`."""
-    message: str
-
-
-def read_membership(pod: Pod) -> Membership:
-    """Say which gang a pod belongs to: that of its label, else one of its own."""
+    That of our label; else of the first API, of those in `apis`, that puts it together
+    with others; else one of its own, as is a pod whose annotation says a size of 1.
+    """
     meta = pod.metadata
     gang = meta.labels.get(GANG, "")
+    if not gang and meta.annotations.get(GANG_SIZE) != "1":
+        for api, read in _READERS:
+            found = read(pod) if api in apis else None
+            if found is not None:
+                return found
     return Membership(
         namespace=meta.namespace,
         group=gang or meta.name,
@@ -46,28 +96,192 @@ def read_membership(pod: Pod) -> Membership:
     )
 
 
-def read_declared_size(pods: Sequence[Pod]) -> int | UnknownSize:
-    """Return how many pods make the gang of these whole, as their annotation says."""
-    sizes = {pod.metadata.annotations.get(GANG_SIZE, "") for pod in pods}
-    if len(sizes) > 1:
-        values = ", ".join(sorted(size or "none" for size in sizes))
-        return UnknownSize(
-            reason="GangSizeInvalid",
-            message=f"the pods disagree on the annotation {GANG_SIZE}: {values}",
-        )
-    (size,) = sizes
-    if not size:
-        name = read_membership(pods[0]).group
-        return UnknownSize(
-            reason="GangSizeMissing",
-            message=f"there is no Gang object {name!r}, and the pods have no "
-            f"annotation {GANG_SIZE}",
-        )
-    digits = size.isascii() and size.isdecimal() and len(size) <= len(str(MAX_MEMBERS))
-    if not digits or not 1 <= int(size) <= MAX_MEMBERS:
-        return UnknownSize(
-            reason="GangSizeInvalid",
-            message=f"annotation {GANG_SIZE}: {size[:40]!r} is no number from 1 to "
-            f"{MAX_MEMBERS}",
-        )
-    return int(size)
+def controller_of(pod: Pod) -> OwnerReference:
+    """Return who makes a pod anew when it is gone; an empty reference: nobody."""
+    owners = pod.metadata.owner_references
+    return next((owner for owner in owners if owner.controller), _NOBODY)
+
+
+def list_owner_kinds(apis: Iterable[WorkloadAPI]) -> frozenset[str]:
+    """Name the kinds that say the sizes of gangs which these APIs put together."""
+    wanted = frozenset(apis)
+    return frozenset(
+        kind for kind, own in APIS_BY_OWNER.items() if not wanted.isdisjoint(own)
+    )
+
+
+def _found(
+    pod: Pod, api: WorkloadAPI, group: str, *, owner: str = "", **fields: str
+) -> Membership:
+    """Make a membership; `owner` is the kind of the object that has the group's name.
+
+    The label that names a member wins over what the API calls it.
+    """
+    meta = pod.metadata
+    role = fields.get("role", "")
+    return Membership(
+        namespace=meta.namespace,
+        group=group,
+        api=api,
+        member=meta.labels.get(MEMBER, "") or role,
+        role=role,
+        owner=OwnerKey(owner, meta.namespace, group) if owner else None,
+        run=fields.get("run", ""),
+    )
+
+
+# --- pods that name their group -------------------------------------------------------
+
+
+def _kueue_group(pod: Pod) -> Membership | None:
+    name = _either(pod, KUEUE_GROUP)
+    return _found(pod, WorkloadAPI.KUEUE, name) if name else None
+
+
+def _kueue_whole_group(pod: Pod) -> Membership | None:
+    """Read a group whose pods come all at once.
+
+    Where they may come one by one, the row of what makes them knows how.
+    """
+    is_fast = pod.metadata.annotations.get(KUEUE_FAST) == "true"
+    return None if is_fast else _kueue_group(pod)
+
+
+def _pod_group(pod: Pod) -> Membership | None:
+    group = pod.spec.scheduling_group
+    name = None if group is None else group.pod_group_name
+    if not name:
+        return None
+    return _found(pod, WorkloadAPI.POD_GROUP, name, owner="PodGroup")
+
+
+def _coscheduling(pod: Pod) -> Membership | None:
+    name = pod.metadata.labels.get(COSCHEDULING_GROUP)
+    if not name:
+        return None
+    owner = f"PodGroup.{COSCHEDULING_GROUP.partition('/')[0]}"
+    return _found(pod, WorkloadAPI.COSCHEDULING, name, owner=owner)
+
+
+# --- pods that name what made them ----------------------------------------------------
+
+
+def _leader_worker_set(pod: Pod) -> Membership | None:
+    """Read a LeaderWorkerSet's pod: a leader and its workers are a gang."""
+    labels = pod.metadata.labels
+    name, index = labels.get(f"{LWS}name"), labels.get(f"{LWS}group-index")
+    if not name or not index:
+        return None
+    role = "leader" if labels.get(f"{LWS}worker-index") == "0" else "worker"
+    revision = labels.get(f"{LWS}template-revision-hash", "")
+    return _found(
+        pod,
+        WorkloadAPI.LEADER_WORKER_SET,
+        f"{name}-{index}",
+        role=role,
+        run=revision,
+    )
+
+
+def _job_set(pod: Pod) -> Membership | None:
+    name = _either(pod, f"{JOB_SET}jobset-name")
+    if not name:
+        return None
+    uid, attempt = (
+        _either(pod, f"{JOB_SET}{key}") for key in ("jobset-uid", "restart-attempt")
+    )
+    return _found(
+        pod,
+        WorkloadAPI.JOB_SET,
+        name,
+        owner="JobSet",
+        role=_either(pod, f"{JOB_SET}replicatedjob-name"),
+        run=f"{uid}/{attempt}",
+    )
+
+
+def _mpi_job(pod: Pod) -> Membership | None:
+    labels = pod.metadata.labels
+    if labels.get(f"{KUBEFLOW}operator-name") != "mpi-operator":
+        return None
+    name = labels.get(f"{KUBEFLOW}job-name")
+    role = labels.get(f"{KUBEFLOW}job-role", "")
+    if not name:
+        return None
+    return _found(pod, WorkloadAPI.MPI_JOB, name, owner="MPIJob", role=role)
+
+
+def _ray_cluster(pod: Pod) -> Membership | None:
+    labels = pod.metadata.labels
+    name, controller = labels.get(f"{RAY}cluster"), controller_of(pod)
+    if not name or controller.kind != "RayCluster":
+        return None
+    is_head = labels.get(f"{RAY}node-type") == "head"
+    role = "head" if is_head else labels.get(f"{RAY}group", "")
+    return _found(
+        pod,
+        WorkloadAPI.RAY_CLUSTER,
+        name,
+        owner="RayCluster",
+        role=role,
+        run=controller.uid,
+    )
+
+
+def _owned(kind: str, group: str, api: WorkloadAPI) -> _Reader:
+    """Return a reader of pods that a controller of one kind makes itself."""
+
+    def read(pod: Pod) -> Membership | None:
+        owner = controller_of(pod)
+        if owner.kind != kind or owner.api_version.partition("/")[0] != group:
+            return None
+        if api == WorkloadAPI.INDEXED_JOB and not _either(pod, COMPLETION_INDEX):
+            return None
+        return _found(pod, api, owner.name, owner=kind, run=owner.uid)
+
+    return read
+
+
+def _job(pod: Pod) -> Membership | None:
+    """Read a Job's pod that has no index: those with one are another row's."""
+    if _either(pod, COMPLETION_INDEX):
+        return None
+    return _owned("Job", "batch", WorkloadAPI.JOB)(pod)
+
+
+def _either(pod: Pod, name: str) -> str:
+    """Return a label, or the annotation of the same name."""
+    meta = pod.metadata
+    return meta.labels.get(name, "") or meta.annotations.get(name, "")
+
+
+_Reader = Callable[[Pod], Membership | None]
+_READERS: tuple[tuple[WorkloadAPI, _Reader], ...] = (
+    # First what names a group as such, then what made the pod, the outermost first: a
+    # JobSet makes Jobs, a LeaderWorkerSet StatefulSets.
+    (WorkloadAPI.KUEUE, _kueue_whole_group),
+    (WorkloadAPI.POD_GROUP, _pod_group),
+    (WorkloadAPI.COSCHEDULING, _coscheduling),
+    (WorkloadAPI.LEADER_WORKER_SET, _leader_worker_set),
+    (WorkloadAPI.JOB_SET, _job_set),
+    (WorkloadAPI.MPI_JOB, _mpi_job),
+    (WorkloadAPI.RAY_CLUSTER, _ray_cluster),
+    (
+        WorkloadAPI.STATEFUL_SET,
+        _owned("StatefulSet", "apps", WorkloadAPI.STATEFUL_SET),
+    ),
+    (WorkloadAPI.INDEXED_JOB, _owned("Job", "batch", WorkloadAPI.INDEXED_JOB)),
+    (WorkloadAPI.JOB, _job),
+    (WorkloadAPI.KUEUE, _kueue_group),
+)
+
+APIS_BY_OWNER = {
+    "PodGroup": (WorkloadAPI.POD_GROUP,),
+    f"PodGroup.{COSCHEDULING_GROUP.partition('/')[0]}": (WorkloadAPI.COSCHEDULING,),
+    "JobSet": (WorkloadAPI.JOB_SET,),
+    "MPIJob": (WorkloadAPI.MPI_JOB,),
+    "RayCluster": (WorkloadAPI.RAY_CLUSTER,),
+    "StatefulSet": (WorkloadAPI.STATEFUL_SET,),
+    "Job": (WorkloadAPI.INDEXED_JOB, WorkloadAPI.JOB),
+}
+"""Whose gangs an object of a kind says the size of; they have its name."""

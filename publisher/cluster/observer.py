@@ -14,6 +14,8 @@ from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.kubernetes.decode import decode_object
 from contracts.messages import MAX_REASON
+from contracts.pods.gang_owners import read_gang_owner
+from contracts.pods.membership import OwnerKey, WorkloadAPI, list_owner_kinds
 from contracts.workload import Pod
 from publisher.gangs.view import GroupKey, View
 from publisher.kube.changes import ChangePage
@@ -27,13 +29,18 @@ class Observer:
     """The View, filled with what is seen."""
 
     def __init__(
-        self, claims: Kind, changed: Callable[[Iterable[GroupKey]], Awaitable[None]]
+        self,
+        claims: Kind,
+        changed: Callable[[Iterable[GroupKey]], Awaitable[None]],
+        apis: Iterable[WorkloadAPI] = (),
     ) -> None:
         """`claims` is the kind ResourceClaim in the version that the cluster serves.
 
-        `changed` is told which groups a page of changes is about.
+        `changed` is told which groups a page of changes is about; `apis` put pods
+        together that have no label of ours.
         """
-        self.view = View()
+        self.view = View(frozenset(apis))
+        self._owners = list_owner_kinds(apis)
         self._kinds = {kind.name: kind for kind in (POD, claims, GANG)}
         self._changed = changed
         self.statuses: dict[str, dict[str, Any]] = {}
@@ -43,7 +50,7 @@ class Observer:
     def kinds(self) -> frozenset[str]:
         """Name the kinds whose pages are to be taken in."""
         storage = (kind.name for kind in STORAGE_KINDS)
-        return frozenset({*self._kinds, NODE.name, *storage})
+        return frozenset({*self._kinds, NODE.name, *storage, *self._owners})
 
     def kind(self, name: str) -> Kind:
         """Return a kind by its name, in the version that the cluster serves."""
@@ -67,13 +74,14 @@ class Observer:
         """
         if kind == NODE.name:
             return self.view.apply_node(key, is_there=raw is not None)
+        if kind in self._owners:
+            return self._apply_owner(kind, key, raw)
         if raw is not None and self._is_applied(kind, key, raw["metadata"]):
             return frozenset()
         try:
             value = None if raw is None else decode_object(raw).value
         except ContractsError as error:
-            reason = str(error)[:MAX_REASON]
-            log.error("object.refused", kind=kind, key=key, reason=reason)  # noqa: TRY400 # the reason is the whole story
+            _log_refusal(kind, key, error)
             return frozenset()
         match kind:
             case "Pod" if value is None or isinstance(value, Pod):
@@ -89,6 +97,21 @@ class Observer:
             case _:
                 return frozenset()
 
+    def _apply_owner(
+        self, kind: str, key: str, raw: dict[str, Any] | None
+    ) -> frozenset[GroupKey]:
+        """Apply an object that says a gang's size; one that cannot be read says none.
+
+        So its pods wait, rather than by the size that it had before.
+        """
+        owner = None
+        try:
+            owner = None if raw is None else read_gang_owner(raw)
+        except ContractsError as error:
+            _log_refusal(kind, key, error)
+        namespace, _, name = key.partition("/")
+        return self.view.apply_owner(OwnerKey(kind, namespace, name), owner)
+
     def _is_applied(self, kind: str, key: str, metadata: dict[str, Any]) -> bool:
         """Whether just this version was applied: the answer to a write comes twice."""
         version = metadata.get("resourceVersion", "")
@@ -101,3 +124,7 @@ class Observer:
             self.statuses.pop(key, None)
         else:
             self.statuses[key] = raw.get("status") or {}
+
+
+def _log_refusal(kind: str, key: str, error: ContractsError) -> None:
+    log.error("object.refused", kind=kind, key=key, reason=str(error)[:MAX_REASON])

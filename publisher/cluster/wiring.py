@@ -19,6 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.names import LEASE_NAME
+from contracts.pods.membership import list_owner_kinds
 from publisher.cluster.device_publisher import DevicePublisher
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
@@ -36,7 +37,7 @@ from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
 from publisher.kube.discovery import watch_served
 from publisher.kube.informer import Follow, Informer, follow
-from publisher.kube.kinds import GANG, STORAGE_KINDS, ServedKinds
+from publisher.kube.kinds import GANG, GANG_OWNERS, STORAGE_KINDS, ServedKinds
 from publisher.kube.lease import LeaderLease
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
@@ -47,6 +48,8 @@ from runtime.run import Task
 from runtime.waits import first_of
 from runtime.wire import BusSettings
 
+_UNSAID = frozenset(kind.name for kind in (*STORAGE_KINDS, *GANG_OWNERS))
+"""Kinds that only the publisher decides by: the bus does not carry them."""
 _Writer = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 """Works until the event is set: leading is over, or the service stops."""
 
@@ -124,7 +127,7 @@ def _build(
     # First what is known: the groups that changed, what the cluster holds, what the
     # bus says of gangs and of devices.
     queue = GroupQueue(leads)
-    observer = Observer(kinds.resource_claim, queue.add)
+    observer = Observer(kinds.resource_claim, queue.add, config.workloads)
     gangs = GangBus(cluster, bus, queue.add)
     # Then who writes: state on the bus; patches, statuses and events for gangs;
     # slices, taint rules and conditions for devices.
@@ -164,11 +167,11 @@ def _build(
     async def take_state(page: ChangePage) -> None:
         await state.take(offered.of(page))
 
-    follows = _follows(api, kinds)
+    follows = _follows(api, kinds, config)
     informer = Informer(
         follows,
         (observer.kinds, observer.take),
-        (follows.keys() - {kind.name for kind in STORAGE_KINDS}, take_state),
+        (follows.keys() - _UNSAID, take_state),
         (devices.kinds, devices.take),
     )
     return _Parts(
@@ -260,11 +263,19 @@ async def _read_everything(parts: _Parts, stop: asyncio.Event) -> None:
         await first_of(synced, stop)
 
 
-def _follows(api: KubernetesApi, kinds: ServedKinds) -> dict[str, Follow]:
+def _follows(
+    api: KubernetesApi, kinds: ServedKinds, config: PublisherConfig
+) -> dict[str, Follow]:
     """Return how each kind is followed."""
     follows: dict[str, Follow] = {
         kind.name: partial(follow, api, kind)
         for kind in (*kinds.followed, *STORAGE_KINDS)
     }
     follows[GANG.name] = partial(follow, api, GANG, may_be_absent=True)
+    owners = list_owner_kinds(config.workloads)
+    for kind in GANG_OWNERS:
+        if kind.name in owners:
+            follows[kind.name] = partial(
+                follow, api, kind, may_be_absent=True, may_be_denied=True
+            )
     return follows

@@ -19,15 +19,12 @@ from contracts.gang import MAX_MEMBERS, Gang, GangConstraint, GangSpec
 from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
-from contracts.names import GANG
-from contracts.pods.membership import (
-    UnknownSize,
-    read_declared_size,
-    read_membership,
-)
+from contracts.names import GANG, WORKLOAD
+from contracts.pods.membership import Membership
 from contracts.validate.names import MAX_LABEL, check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gangs.compare import default_member_of, find_difference
+from publisher.gangs.completeness import find_shortage
 from publisher.gangs.members import GroupedPods, Owns, group_pods
 from publisher.gangs.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.view import View
@@ -55,6 +52,8 @@ class UnsubmittedPods(Struct, frozen=True, kw_only=True):
     """Whether they do not wait for others: their gates are open already."""
     gang: Gang | None = None
     """The Gang object."""
+    idle: frozenset[str] = frozenset()
+    """Uids of pods of the gang that wait for nothing any more."""
     generation: int = 1
     """Greater than that of every submission that asked for one of the pods before."""
 
@@ -67,14 +66,9 @@ def assemble(
     name = pods[0].metadata.labels.get(GANG)
     for violation in () if name is None else check_dns_subdomain(name, f"label {GANG}"):
         return NotReady(reason="GangNameInvalid", message=str(violation))
-    size = 1 if unsubmitted.alone else _gang_size(unsubmitted)
-    if isinstance(size, NotReady):
-        return size
-    there = len(pods) + unsubmitted.others
-    if there < size:
-        return NotReady(
-            reason="PodsMissing", message=f"{there} of {size} pods are there"
-        )
+    shortage = None if unsubmitted.alone else _find_shortage(unsubmitted, view)
+    if shortage is not None:
+        return shortage
     if len(pods) > MAX_MEMBERS:
         message = f"{len(pods)} pods wait; a gang has at most {MAX_MEMBERS}"
         return NotReady(reason="PodsTooMany", message=message)
@@ -91,7 +85,8 @@ def assemble(
     unequal = _find_unequal(gang, grouped)
     if unequal:
         return NotReady(reason="ClaimsDiffer", message=unequal)
-    return ReadyGang(gang=_make_gang(unsubmitted, grouped), places=grouped.places)
+    gang = _make_gang(unsubmitted, grouped, view.membership(pods[0]))
+    return ReadyGang(gang=gang, places=grouped.places)
 
 
 def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
@@ -103,13 +98,16 @@ def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
     return GangUID(str(uuid5(_UUIDS, text)))
 
 
-def _make_gang(unsubmitted: UnsubmittedPods, grouped: GroupedPods) -> Gang:
-    first = unsubmitted.pods[0]
-    label = first.metadata.labels.get(GANG, "")
+def _make_gang(
+    unsubmitted: UnsubmittedPods, grouped: GroupedPods, membership: Membership
+) -> Gang:
+    api, group = membership.api, membership.group
+    name = _shorten(group)
     meta = ObjectMeta(
-        name=label or _shorten(first.metadata.name),
-        namespace=first.metadata.namespace,
-        labels={GANG: label} if label else {},
+        name=name,
+        namespace=membership.namespace,
+        labels={} if membership.is_lone else {GANG: name},
+        annotations={WORKLOAD: f"{api}/{group}"} if api else {},
         generation=unsubmitted.generation,
     )
     if unsubmitted.gang is None:
@@ -127,7 +125,7 @@ def _make_gang(unsubmitted: UnsubmittedPods, grouped: GroupedPods) -> Gang:
 
 
 def _shorten(name: str) -> str:
-    """Make a pod's name one that a gang may have: the value of a label."""
+    """Make a name one that a gang may have: the value of a label."""
     if len(name) <= MAX_LABEL:
         return name
     digest = uuid5(_UUIDS, name).hex[:_DIGEST]
@@ -145,16 +143,14 @@ def _constraints(gang: Gang, grouped: GroupedPods) -> tuple[GangConstraint, ...]
     return tuple(kept)
 
 
-def _gang_size(unsubmitted: UnsubmittedPods) -> int | NotReady:
-    """Return how many pods make the gang whole."""
-    if unsubmitted.gang is not None:
-        return sum(member.count for member in unsubmitted.gang.spec.members)
-    if read_membership(unsubmitted.pods[0]).is_lone:
-        return 1
-    size = read_declared_size(unsubmitted.pods)
-    if isinstance(size, UnknownSize):
-        return NotReady(reason=size.reason, message=size.message)
-    return size
+def _find_shortage(unsubmitted: UnsubmittedPods, view: View) -> NotReady | None:
+    return find_shortage(
+        unsubmitted.pods,
+        view,
+        gang=unsubmitted.gang,
+        others=unsubmitted.others,
+        idle=unsubmitted.idle,
+    )
 
 
 def _find_unequal(gang: Gang | None, grouped: GroupedPods) -> str:

@@ -35,7 +35,6 @@ from contracts.pods.members import (
     read_member_pod,
     refusal_of,
 )
-from contracts.pods.membership import read_membership
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs.patches import narrow_affinity
@@ -63,8 +62,8 @@ def group_pods(
     """Put pods together as members; a Reason names what cannot be decided.
 
     All claims of the pods exist, and their volumes can be had somewhere. Members come
-    in the order of their first pods; a second kind of pods under one label is named
-    `label-2`. Pods without a label are `unnamed`.
+    in the order of their first pods; a second kind of pods under one name is named
+    `name-2`. Pods of which nothing says the name are `unnamed`.
     """
     pods_by_uid = {pod.metadata.uid: pod for pod in pods}
     members: dict[bytes, tuple[Member, list[Place]]] = {}
@@ -78,11 +77,11 @@ def group_pods(
         if isinstance(member, Reason):
             return member
         member = _without_claim_names(member)
-        label = read_membership(sharing[0]).member or unnamed
-        # What asks for the same under one label is one member.
-        likeness = encode([label, len(group), member])
+        name = view.membership(sharing[0]).member or unnamed
+        # What asks for the same under one name is one member.
+        likeness = encode([name, len(group), member])
         if likeness not in members:
-            name = _number(label, names)
+            name = _number(name, names)
             names.add(name)
             members[likeness] = (replace(member, name=name), [])
         members[likeness][1].append(_place(group, pods_by_uid))

@@ -8,7 +8,7 @@ submitted again by themselves. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from contracts.names import GANG_UID
 from contracts.pods.members import group_connected
 from contracts.reports import WAITING
 from contracts.workload import Pod
+from publisher.gangs.completeness import split_by_run
 from publisher.gangs.context import (
     GroupPlan,
     PlanContext,
@@ -58,9 +59,9 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     free = [pod for pod in pods if pod.metadata.uid not in kept and not is_over(pod)]
     waiting = [pod for pod in free if is_gated(pod)]
     displaced = [pod for pod in free if is_displaced(pod, view, context.owns)]
-    if waiting:
-        others = count_others(pods, waiting, idle, context.records)
-        _plan_new(context, waiting, plan, others=others)
+    for run in split_by_run(waiting, view):
+        others = count_others(pods, run, idle, context.records)
+        _plan_new(context, run, plan, others=others, idle=idle)
     for group in group_connected(displaced, lambda pod: claim_keys(pod).values()):
         _plan_new(context, group, plan, others=0, alone=True)
     plan.reports += report_misplaced(context, free)
@@ -176,6 +177,7 @@ def _plan_new(
     plan: GroupPlan,
     *,
     others: int,
+    idle: Collection[str] = (),
     alone: bool = False,
 ) -> None:
     """Submit pods once they are a whole gang, or say why not yet."""
@@ -188,6 +190,7 @@ def _plan_new(
     unsubmitted = UnsubmittedPods(
         pods=tuple(pods),
         others=others,
+        idle=frozenset(idle),
         alone=alone,
         gang=view.gang(context.group),
         generation=generation,

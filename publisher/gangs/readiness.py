@@ -19,7 +19,6 @@ from publisher.gangs.rollback import is_leftover
 from publisher.gangs.view import (
     View,
     claim_keys,
-    group_of,
     is_gated,
     is_over,
     uids_of,
@@ -108,12 +107,12 @@ def _find_rival(
     """
     if not is_gated(users[0]):
         return None
-    group = group_of(users[0])
+    group = view.group_of(users[0])
     for other in view.users(key):
         if other.metadata.uid in asking or is_over(other) or other.spec.node_name:
             continue
-        if not is_gated(other) or group_of(other) <= group:
-            return _shared(key, other)
+        if not is_gated(other) or view.group_of(other) <= group:
+            return _shared(key, other, view)
     return None
 
 
@@ -133,12 +132,12 @@ def _find_leftover(
     }
     if is_leftover(key, waiting.keys(), view):
         others = reserved_uids(claim) - asking
-        return _shared(key, waiting[min(others)])
+        return _shared(key, waiting[min(others)], view)
     return None
 
 
-def _shared(key: str, other: Pod) -> NotReady:
-    group = group_of(other)
+def _shared(key: str, other: Pod, view: View) -> NotReady:
+    group = view.group_of(other)
     whose = "another gang" if group.lone else f"gang {group}"
     return NotReady(
         reason="ClaimShared",

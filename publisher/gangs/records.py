@@ -13,7 +13,7 @@ from functools import cached_property
 from contracts.ids import GangUID
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import ConfirmationMessage
-from contracts.names import GANG
+from contracts.names import GANG, WORKLOAD
 from publisher.gangs.members import uids_of_places
 from publisher.gangs.view import GroupKey
 
@@ -30,6 +30,9 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
         if self.submission is None:
             return None
         meta = self.submission.gang.metadata
+        api, _, name = meta.annotations.get(WORKLOAD, "").partition("/")
+        if api:
+            return GroupKey(meta.namespace, name, api=api)
         if GANG not in meta.labels:
             for places in self.submission.places.values():
                 return GroupKey(meta.namespace, places[0].pods[0].name, lone=True)

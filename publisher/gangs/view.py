@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -19,9 +19,17 @@ from contracts.claim import ResourceClaim
 from contracts.gang import Gang
 from contracts.ids import DeviceID
 from contracts.names import GANG_UID, GATE
-from contracts.pods.membership import read_membership
+from contracts.pods.gang_owners import GangOwner
+from contracts.pods.membership import (
+    APIS_BY_OWNER,
+    Membership,
+    OwnerKey,
+    WorkloadAPI,
+    read_membership,
+)
 from contracts.workload import Pod
-from publisher.gangs.claims import reserved_uids
+from publisher.gangs.owners import GangOwners
+from publisher.gangs.reservation_flips import ReservationFlips
 from publisher.gangs.volumes import Volumes
 
 _GONE = 10_000
@@ -30,55 +38,28 @@ _ORDERED = 50_000
 """So many names of pods keep their places in the order."""
 _NUMBERS = re.compile(r"(\d+)")
 ENDED = ("Succeeded", "Failed")
-ENDLESS = 20
-"""So many changes of one reservation are nobody's wish."""
 _Object = Pod | ResourceClaim | Gang
 
 
 class GroupKey(Struct, frozen=True, order=True):
-    """Pods that are looked at together: those of one gang label, or one lone pod."""
+    """Pods that are looked at together: those of one gang, or one lone pod."""
 
     namespace: str
     name: str
     lone: bool = False
+    api: str = ""
+    """By what they belong together (WorkloadAPI); empty: by our label, or not."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 
 
-class ReservationFlips:
-    """How often claims lost and found reservations: so an endless loop is noticed.
-
-    kube-controller-manager takes the reservation of a pod that has ended from a claim
-    that others still use, and gives it back, without end
-    (kubernetes/kubernetes#141274; this can go once no supported release does so). That
-    one comes and goes a few times is ordinary.
-    """
-
-    def __init__(self) -> None:
-        self._counts: dict[str, dict[str, int]] = {}
-
-    def apply(
-        self, key: str, before: ResourceClaim | None, after: ResourceClaim | None
-    ) -> None:
-        """Compare two versions of a claim (None: it is not there)."""
-        if after is None or after.allocation is None:
-            self._counts.pop(key, None)
-            return
-        was_reserved = frozenset() if before is None else reserved_uids(before)
-        for uid in was_reserved ^ reserved_uids(after):
-            counts = self._counts.setdefault(key, {})
-            counts[uid] = counts.get(uid, 0) + 1
-
-    def are_endless(self, key: str, uid: str) -> bool:
-        """Whether a claim goes on losing and finding its reservation for somebody."""
-        return self._counts.get(key, {}).get(uid, 0) >= ENDLESS
-
-
 class View:
     """Objects by key, and what refers to what."""
 
-    def __init__(self) -> None:
+    def __init__(self, apis: Container[WorkloadAPI] = ()) -> None:
+        """`apis` put pods together that have no label of ours."""
+        self._apis = apis
         self._pods: dict[str, Pod] = {}
         self._claims: dict[str, ResourceClaim] = {}
         self._gangs: dict[str, Gang] = {}
@@ -95,6 +76,8 @@ class View:
         """Reservations of claims that come and go."""
         self.volumes = Volumes()
         """What their volumes ask of nodes; `waiting_groups` says who is concerned."""
+        self.owners = GangOwners()
+        """What says how many pods a gang has."""
 
     # --- what is there --------------------------------------------------------------
 
@@ -117,7 +100,15 @@ class View:
 
     def gang(self, group: GroupKey) -> Gang | None:
         """Return the Gang object of a group."""
-        return None if group.lone else self._gangs.get(str(group))
+        return None if group.lone or group.api else self._gangs.get(str(group))
+
+    def membership(self, pod: Pod) -> Membership:
+        """Say which gang a pod belongs to, and as what."""
+        return read_membership(pod, self._apis)
+
+    def group_of(self, pod: Pod) -> GroupKey:
+        """Return the pods that this one is looked at with."""
+        return _group_of(self.membership(pod))
 
     def claim(self, key: str) -> ResourceClaim | None:
         """Return a claim by `namespace/name`."""
@@ -172,9 +163,10 @@ class View:
         if before is not None:
             touched |= self._neighbours(before)
             self._forget_pod(key, before)
+        touched |= self._apply_ungated(key, None if after is not None else pod)
         if after is not None:
             self._pods[key] = after
-            self._groups.setdefault(group_of(after), set()).add(key)
+            self._groups.setdefault(self.group_of(after), set()).add(key)
             if not after.spec.node_name:
                 self._unbound.add(key)
             for claim in claim_keys(after).values():
@@ -210,7 +202,7 @@ class View:
             holders.add(key)
             concerned |= holders
         users = (pod for name in concerned for pod in self.users(name))
-        return frozenset(map(group_of, users))
+        return frozenset(map(self.group_of, users))
 
     def apply_gang(
         self, key: str, gang: Gang | None, uid: str = ""
@@ -225,6 +217,27 @@ class View:
             self._gangs[key] = gang
         either = gang or before
         return frozenset() if either is None else frozenset({group_of_gang(either)})
+
+    def apply_owner(
+        self, key: OwnerKey, owner: GangOwner | None
+    ) -> frozenset[GroupKey]:
+        """Take in an object that says a gang's size; returns the groups concerned."""
+        if not self.owners.apply_owner(key, owner):
+            return frozenset()
+        names = (
+            GroupKey(key.namespace, key.name, api=api)
+            for api in APIS_BY_OWNER.get(key.kind, ())
+        )
+        return frozenset(group for group in names if group in self._groups)
+
+    def _apply_ungated(self, key: str, pod: Pod | None) -> set[GroupKey]:
+        """Take in a pod that is not ours; returns the group that it belongs to."""
+        membership = None if pod is None else self.membership(pod)
+        if membership is not None and membership.api is None:
+            membership = None
+        concerned = self.owners.apply_ungated(key, pod, membership)
+        group = None if concerned is None else _group_of(concerned)
+        return {group} if group in self._groups else set()
 
     def apply_node(self, name: str, *, is_there: bool) -> frozenset[GroupKey]:
         """Take in that a node is there, or is gone; returns the groups concerned.
@@ -242,19 +255,19 @@ class View:
     def waiting_groups(self, pods: Iterable[str]) -> frozenset[GroupKey]:
         """Name the groups of those of our pods that are on no node yet."""
         return frozenset(
-            group_of(self._pods[key]) for key in pods if key in self._unbound
+            self.group_of(self._pods[key]) for key in pods if key in self._unbound
         )
 
     def _neighbours(self, pod: Pod) -> set[GroupKey]:
         """Name the groups of a pod and of those that share claims with it."""
         keys = claim_keys(pod).values()
         users = (user for key in keys for user in self.users(key))
-        return {group_of(pod), *map(group_of, users)}
+        return {self.group_of(pod), *map(self.group_of, users)}
 
     def _forget_pod(self, key: str, pod: Pod) -> None:
         del self._pods[key]
         self._unbound.discard(key)
-        group = group_of(pod)
+        group = self.group_of(pod)
         members = self._groups[group]
         members.discard(key)
         if not members:
@@ -310,10 +323,10 @@ def uids_of(pods: Iterable[Pod]) -> frozenset[str]:
     return frozenset(pod.metadata.uid for pod in pods)
 
 
-def group_of(pod: Pod) -> GroupKey:
-    """Return the pods that this one is looked at with."""
-    found = read_membership(pod)
-    return GroupKey(found.namespace, found.group, lone=found.is_lone)
+def _group_of(found: Membership) -> GroupKey:
+    return GroupKey(
+        found.namespace, found.group, lone=found.is_lone, api=found.api or ""
+    )
 
 
 def group_of_gang(gang: Gang) -> GroupKey:

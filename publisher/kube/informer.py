@@ -15,6 +15,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Iterator,
     Mapping,
 )
 from contextlib import aclosing
@@ -91,18 +92,27 @@ async def follow(
     *,
     field_selector: str = "",
     may_be_absent: bool = False,
+    may_be_denied: bool = False,
 ) -> AsyncGenerator[ChangePage]:
     """Hand over all objects of a kind and then every change, until `stop` is set.
 
     An outage of the API server is waited out, a missing permission too, slowly; each
     is one line in the log when it begins and one when it ends. With `may_be_absent`
-    a kind that is not served has no objects, and is followed once it is served.
+    a kind that is not served has no objects, and is followed once it is served; with
+    `may_be_denied` the same holds of a kind that we may not read.
 
     Raises:
         NotFoundError: the kind is not served, or not any more.
         InvalidError: the selector is refused.
     """
-    follower = _Follower(api, kind, stop, field_selector, may_be_absent=may_be_absent)
+    follower = _Follower(
+        api,
+        kind,
+        stop,
+        field_selector,
+        may_be_absent=may_be_absent,
+        may_be_denied=may_be_denied,
+    )
     async with aclosing(follower.pages()) as pages:
         while (page := await unless(stop, anext(pages))) is not None:
             yield page
@@ -119,12 +129,14 @@ class _Follower:
         field_selector: str,
         *,
         may_be_absent: bool,
+        may_be_denied: bool,
     ) -> None:
         self._api = api
         self._kind = kind
         self._stop = stop
         self._selector = field_selector
         self._may_be_absent = may_be_absent
+        self._may_be_denied = may_be_denied
         self._outage = Outage(f"follow {kind.plural}")
         self._versions: dict[str, tuple[str, str]] = {}
         """The uid and resourceVersion that were handed over, by key."""
@@ -150,7 +162,12 @@ class _Follower:
                 # The history that we would go on from is not kept: list again.
                 self._place = ""
                 await self._outage.wait(error, self._stop)
-            except (PermissionDeniedError, ThrottledError, UnavailableError) as error:
+            except PermissionDeniedError as error:
+                if self._may_be_denied:
+                    for page in self._note_nothing():
+                        yield page
+                await self._outage.wait(error, self._stop)
+            except (ThrottledError, UnavailableError) as error:
                 await self._outage.wait(error, self._stop)
 
     async def _list(self) -> AsyncGenerator[ChangePage]:
@@ -201,15 +218,20 @@ class _Follower:
     async def _wait_absent(self) -> AsyncGenerator[ChangePage]:
         """Hand over that the kind has no objects, and wait a while."""
         self._outage.note_success()
+        for page in self._note_nothing():
+            yield page
+        if not self._absent:
+            log.info("kind.absent", kind=self._kind.name)
+        self._absent = True
+        await first_of(self._stop, within_s=_ABSENT_S)
+
+    def _note_nothing(self) -> Iterator[ChangePage]:
+        """Note that no object can be seen; a page, unless nothing is new by that."""
         self._place = ""
         changes = tuple(self._note_gone(set(self._versions)))
         if changes or not self._synced:
             self._synced = True
             yield ChangePage(changes, synced=True)
-        if not self._absent:
-            log.info("kind.absent", kind=self._kind.name)
-        self._absent = True
-        await first_of(self._stop, within_s=_ABSENT_S)
 
     def _note_event(self, event: WatchEvent) -> list[Change]:
         """Go on from an event; the change that it is, unless it is known."""

@@ -103,6 +103,36 @@ RESOURCE_CLAIM_TEMPLATE = Kind(
 )
 
 
+GANG_OWNERS = (
+    Kind(group="batch", plural="jobs", name="Job", namespaced=True),
+    Kind(group="apps", plural="statefulsets", name="StatefulSet", namespaced=True),
+    Kind(
+        group="jobset.x-k8s.io",
+        version="v1alpha2",
+        plural="jobsets",
+        name="JobSet",
+        namespaced=True,
+    ),
+    Kind(
+        group="kubeflow.org",
+        version="v2beta1",
+        plural="mpijobs",
+        name="MPIJob",
+        namespaced=True,
+    ),
+    Kind(group="ray.io", plural="rayclusters", name="RayCluster", namespaced=True),
+    Kind(
+        group="scheduling.x-k8s.io",
+        version="v1alpha1",
+        plural="podgroups",
+        name="PodGroup.scheduling.x-k8s.io",
+        namespaced=True,
+    ),
+)
+"""What says how many pods a gang has; any of them may be absent, or not be ours to
+read. Named as `contracts.pods.membership:OwnerKey` names them."""
+
+
 class ServedKinds(Struct, frozen=True, kw_only=True):
     """The kinds of resource.k8s.io in the newest version that both sides know."""
 

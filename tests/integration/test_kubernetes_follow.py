@@ -16,7 +16,7 @@ from moorings.local.process import find_free_port
 from publisher.errors import InvalidError, NotFoundError
 from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import follow
-from publisher.kube.kinds import RESOURCE_CLAIM, Kind
+from publisher.kube.kinds import GANG_OWNERS, RESOURCE_CLAIM, Kind
 from tests.conftest import OwnControlPlane
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, named
@@ -24,7 +24,7 @@ from tests.lab.controlplane.options import API_SERVER, ETCD, Options, User
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.services import eventually
 
-SMALL = Options(programs=(ETCD, API_SERVER), users=(User("stranger"),))
+SMALL = Options(programs=(ETCD, API_SERVER), users=(User("stranger"), User("outsider")))
 GADGET = Kind(group="example.com", plural="gadgets", name="Gadget", namespaced=True)
 
 
@@ -247,6 +247,23 @@ async def test_a_missing_permission_is_waited_for(
         await until(lambda: seen.synced, "it is followed")
         printed.append(capsys.readouterr().out)
         assert "".join(printed).count("outage.began") == 1
+
+
+async def test_a_kind_that_may_be_denied_keeps_nobody_waiting(
+    own_control_plane: OwnControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has no objects for us; the missing right is named once."""
+    control_plane, stop = own_control_plane(SMALL), asyncio.Event()
+    kubeconfig = str(control_plane.kubeconfig("outsider"))
+    job = next(kind for kind in GANG_OWNERS if kind.name == "Job")
+    async with KubernetesApi.open(kubeconfig) as api:
+        async for page in follow(api, job, stop, may_be_denied=True):
+            assert page.synced
+            assert page.changes == ()
+            asyncio.get_running_loop().call_later(3.0, stop.set)
+    printed = capsys.readouterr().out
+    assert printed.count("outage.began") == 1
+    assert "jobs" in printed
 
 
 def definition_of(kind: Kind) -> Json:

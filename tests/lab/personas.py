@@ -48,6 +48,12 @@ PERSONAS = (
                 f"resourceclaims/driver.{DRA}": f"arbitrary-node:patch = {OUR_DRIVERS}",
                 "gangs.moorings.dev": READ,
                 "gangs/status.moorings.dev": "patch",
+                "jobs.batch": "list watch",
+                "statefulsets.apps": "list watch",
+                "jobsets.jobset.x-k8s.io": "list watch",
+                "mpijobs.kubeflow.org": "list watch",
+                "rayclusters.ray.io": "list watch",
+                "podgroups.scheduling.x-k8s.io": "list watch",
             },
             SYSTEM: {
                 "leases.coordination.k8s.io": ("create; get patch = moorings-publisher")

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import pytest
 
+from contracts.ids import GangUID
+from contracts.messages import SubmitGang
+from contracts.pods.gang_owners import read_gang_owner
+from contracts.pods.membership import WorkloadAPI
 from contracts.validate.names import check_label_value
 from contracts.workload import Pod
 from publisher.gangs.gather import ReadyGang, UnsubmittedPods, assemble
 from publisher.gangs.readiness import NotReady
-from publisher.gangs.view import View
+from publisher.gangs.view import GroupKey, View
+from tests.builders.decisions import CLUSTER
+from tests.builders.plans import record_of
 from tests.builders.pods import waiting_pod
+from tests.builders.values import NAMESPACE
+from tests.builders.workloads import (
+    job_set_pod_marks,
+    job_set_spec,
+    made_pod,
+    owner_object,
+    replicated_job,
+)
 
 
 def waiting(name: str, size: str = "1", member: str = "", cpu: int = 1) -> Pod:
@@ -70,3 +84,27 @@ def test_more_pods_than_a_gang_may_have_are_told_so() -> None:
     told = assembled(*(waiting(f"p{number}") for number in range(5001)))
     assert isinstance(told, NotReady)
     assert told.reason == "PodsTooMany"
+
+
+def test_a_gang_without_our_label_is_found_again_by_what_put_it_together() -> None:
+    """From the bus, beside a gang of our label that has the same name."""
+    marks = [job_set_pod_marks("train", "worker", number) for number in range(2)]
+    pods = tuple(made_pod(f"w{n}", mark) for n, mark in enumerate(marks))
+    view = View(frozenset(WorkloadAPI))
+    owner = read_gang_owner(
+        owner_object("JobSet", "train", job_set_spec(replicated_job("worker", 2)))
+    )
+    assert owner is not None
+    view.apply_owner(owner.key, owner)
+    for pod in pods:
+        view.apply_pod(f"{NAMESPACE}/{pod.metadata.name}", pod)
+    ready = assemble(UnsubmittedPods(pods=pods, others=0), view, lambda _: True)
+    assert isinstance(ready, ReadyGang)
+    assert [member.name for member in ready.gang.spec.members] == ["worker"]
+    message = SubmitGang(
+        cluster=CLUSTER, uid=GangUID("u"), gang=ready.gang, places=ready.places
+    )
+    (group,) = view.groups()
+    assert record_of(message).group == group
+    assert str(group) == f"{NAMESPACE}/train"
+    assert group != GroupKey(NAMESPACE, "train")

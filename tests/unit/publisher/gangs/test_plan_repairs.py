@@ -10,7 +10,8 @@ from contracts.workload import Pod
 from publisher.gangs.context import GroupPlan
 from publisher.gangs.patches import Purpose
 from publisher.gangs.plan_repairs import FINISHED, HELD_TWICE, plan_repairs, plan_sweep
-from publisher.gangs.view import ENDLESS, View
+from publisher.gangs.reservation_flips import ENDLESS
+from publisher.gangs.view import View
 from tests import builders
 from tests.builders.plans import view_of
 from tests.builders.pods import real_claim, waiting_pod

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from contracts.allocation import AllocationResult
-from contracts.claim import (
-    ResourceClaim,
-    ResourceClaimConsumerReference,
-    ResourceClaimStatus,
-)
 from contracts.gang import Gang
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
-from publisher.gangs.view import ENDLESS, GroupKey, ReservationFlips, View
+from publisher.gangs.view import GroupKey, View
 from tests import builders
 from tests.builders.pods import real_claim, waiting_pod
 
@@ -155,39 +149,3 @@ def test_a_gang_object_is_a_group_before_its_pods_are_there() -> None:
     assert view.gang(lone("train")) is None
     assert view.apply_gang(f"{NS}/train", None) == {TRAIN}
     assert list(view.groups()) == []
-
-
-# --- reservations that come and go ----------------------------------------
-
-
-def shared_claim(*uids: str, allocated: bool = True) -> ResourceClaim:
-    reserved = (
-        ResourceClaimConsumerReference(resource="pods", name=uid, uid=uid)
-        for uid in uids
-    )
-    allocation = AllocationResult() if allocated else None
-    status = ResourceClaimStatus(allocation=allocation, reserved_for=tuple(reserved))
-    return ResourceClaim(metadata=ObjectMeta(), status=status)
-
-
-def looped(times: int) -> ReservationFlips:
-    """Let one of two reservations go and come so often."""
-    flips, both, one = ReservationFlips(), shared_claim("a", "b"), shared_claim("a")
-    flips.apply("c", None, both)
-    for _ in range(times):
-        flips.apply("c", both, one)
-        flips.apply("c", one, both)
-    return flips
-
-
-def test_only_who_goes_on_and_on_is_endless() -> None:
-    assert not looped(2).are_endless("c", "b")
-    assert looped(ENDLESS // 2).are_endless("c", "b")
-    assert not looped(ENDLESS).are_endless("c", "a")
-    assert not looped(ENDLESS).are_endless("another", "b")
-
-
-def test_a_claim_that_is_free_begins_anew() -> None:
-    flips = looped(ENDLESS)
-    flips.apply("c", shared_claim("a"), shared_claim(allocated=False))
-    assert not flips.are_endless("c", "b")

@@ -1,0 +1,283 @@
+"""Objects that say how many pods make a gang whole: of each kind, as one shape.
+
+Job (batch/v1), StatefulSet (apps/v1), JobSet (jobset.x-k8s.io/v1alpha2), MPIJob
+(kubeflow.org/v2beta1), RayCluster (ray.io/v1) and the PodGroups of coscheduling
+(scheduling.x-k8s.io/v1alpha1) and of Kubernetes (scheduling.k8s.io). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.meta import ObjectMeta
+from contracts.pods.membership import OwnerKey
+from contracts.shapes import read
+from contracts.structs import KubernetesExcerpt
+
+
+class OwnerRole(Struct, frozen=True, kw_only=True):
+    """Equal pods of a gang."""
+
+    name: str = ""
+    """The member that its pods are; empty: all pods are of this role."""
+    count: int
+    """Pods at one time."""
+    after: tuple[str, ...] = ()
+    """Roles that must run or be over before its pods are made."""
+
+
+class GangOwner(Struct, frozen=True, kw_only=True):
+    """How many pods of which roles an object has at one time."""
+
+    key: OwnerKey
+    uid: str
+    roles: tuple[OwnerRole, ...] = ()
+    minimum: int | None = None
+    """So many pods of whatever role make it whole; None: all of every role."""
+    counts_succeeded: bool = True
+    """Whether pods that have succeeded count: `roles` does not leave them out."""
+    is_gang: bool = True
+    """Whether its pods wait for one another; False: each is decided by itself."""
+
+
+# --- excerpts of the kinds ------------------------------------------------------------
+
+
+class _JobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    parallelism: int = 1
+    completions: int | None = None
+
+    @property
+    def at_once(self) -> int:
+        if self.completions is None:
+            return self.parallelism
+        return min(self.parallelism, self.completions)
+
+
+class _JobStatus(KubernetesExcerpt, frozen=True, kw_only=True):
+    succeeded: int = 0
+    failed_indexes: str | None = None
+
+
+class _JobExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _JobSpec = _JobSpec()
+    status: _JobStatus = _JobStatus()
+
+
+class _StatefulSetSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    replicas: int = 1
+    pod_management_policy: str = "OrderedReady"
+
+
+class _StatefulSetExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _StatefulSetSpec = _StatefulSetSpec()
+
+
+class _JobTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
+    spec: _JobSpec = _JobSpec()
+
+
+class _DependsOn(KubernetesExcerpt, frozen=True, kw_only=True):
+    name: str = ""
+
+
+class _ReplicatedJob(KubernetesExcerpt, frozen=True, kw_only=True):
+    name: str = ""
+    replicas: int = 1
+    template: _JobTemplate = _JobTemplate()
+    depends_on: tuple[_DependsOn, ...] = ()
+
+
+class _StartupPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
+    startup_policy_order: str = "AnyOrder"
+
+
+class _JobSetSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    replicated_jobs: tuple[_ReplicatedJob, ...] = ()
+    startup_policy: _StartupPolicy = _StartupPolicy()
+
+
+class _JobSetExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _JobSetSpec = _JobSetSpec()
+
+
+class _Replicas(KubernetesExcerpt, frozen=True, kw_only=True):
+    replicas: int = 1
+
+
+class _MPIJobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    mpi_replica_specs: dict[str, _Replicas] = {}
+    launcher_creation_policy: str = "AtStartup"
+
+
+class _MPIJobExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _MPIJobSpec = _MPIJobSpec()
+
+
+class _WorkerGroup(KubernetesExcerpt, frozen=True, kw_only=True):
+    group_name: str = ""
+    replicas: int = 0
+    min_replicas: int = 0
+    max_replicas: int | None = None
+    num_of_hosts: int = 1
+    suspend: bool = False
+
+    @property
+    def count(self) -> int:
+        """Pods of the group, as KubeRay counts them."""
+        wanted = max(self.replicas, self.min_replicas)
+        if self.max_replicas is not None:
+            wanted = max(self.min_replicas, min(wanted, self.max_replicas))
+        return 0 if self.suspend else wanted * self.num_of_hosts
+
+
+class _RayClusterSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    worker_group_specs: tuple[_WorkerGroup, ...] = ()
+
+
+class _RayClusterExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _RayClusterSpec = _RayClusterSpec()
+
+
+class _CoschedulingSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    min_member: int = 1
+
+
+class _CoschedulingExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _CoschedulingSpec = _CoschedulingSpec()
+
+
+# --- reading them ---------------------------------------------------------------------
+
+
+def read_gang_owner(raw: Mapping[str, Any]) -> GangOwner | None:
+    """Read how many pods an object has at one time; None: no such kind.
+
+    Raises:
+        DecodeError: a value is not of the type that its field has.
+    """
+    kind, api_version = str(raw.get("kind")), str(raw.get("apiVersion"))
+    group = api_version.partition("/")[0]
+    found = _READERS.get((group, kind))
+    if found is None:
+        return None
+    metadata = raw.get("metadata") or {}
+    what = f"{kind} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    return found(raw, what)
+
+
+def _job(raw: Mapping[str, Any], what: str) -> GangOwner:
+    """Read a Job: what it still wants to run, beside what has succeeded."""
+    job = read(raw, _JobExcerpt, what, [])
+    spec, status = job.spec, job.status
+    count = spec.parallelism
+    if spec.completions is not None:
+        done = status.succeeded + _count_indexes(status.failed_indexes or "")
+        count = min(count, spec.completions - done)
+    elif status.succeeded:
+        count = 0  # a work queue that is empty starts no pod any more
+    return GangOwner(
+        key=_key("Job", job.metadata),
+        uid=job.metadata.uid,
+        roles=(OwnerRole(count=max(count, 0)),),
+        counts_succeeded=False,
+    )
+
+
+def _count_indexes(text: str) -> int:
+    """Count the indexes in a text such as `1,3-5`."""
+    count = 0
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        if first.isdecimal() and (last or first).isdecimal():
+            count += int(last or first) - int(first) + 1
+    return count
+
+
+def _stateful_set(raw: Mapping[str, Any], what: str) -> GangOwner:
+    """Read a StatefulSet; pods that come one after the other are no gang."""
+    found = read(raw, _StatefulSetExcerpt, what, [])
+    return GangOwner(
+        key=_key("StatefulSet", found.metadata),
+        uid=found.metadata.uid,
+        roles=(OwnerRole(count=found.spec.replicas),),
+        is_gang=found.spec.pod_management_policy == "Parallel",
+    )
+
+
+def _job_set(raw: Mapping[str, Any], what: str) -> GangOwner:
+    found = read(raw, _JobSetExcerpt, what, [])
+    spec = found.spec
+    in_order = spec.startup_policy.startup_policy_order == "InOrder"
+    roles: list[OwnerRole] = []
+    for job in spec.replicated_jobs:
+        after = [needed.name for needed in job.depends_on]
+        if in_order and roles:
+            after.append(roles[-1].name)
+        count = job.replicas * job.template.spec.at_once
+        roles.append(OwnerRole(name=job.name, count=count, after=tuple(after)))
+    return GangOwner(
+        key=_key("JobSet", found.metadata), uid=found.metadata.uid, roles=tuple(roles)
+    )
+
+
+def _mpi_job(raw: Mapping[str, Any], what: str) -> GangOwner:
+    found = read(raw, _MPIJobExcerpt, what, [])
+    is_last = found.spec.launcher_creation_policy == "WaitForWorkersReady"
+    return GangOwner(
+        key=_key("MPIJob", found.metadata),
+        uid=found.metadata.uid,
+        roles=tuple(
+            OwnerRole(
+                name=name.lower(),
+                count=spec.replicas,
+                after=("worker",) if is_last and name == "Launcher" else (),
+            )
+            for name, spec in found.spec.mpi_replica_specs.items()
+        ),
+    )
+
+
+def _ray_cluster(raw: Mapping[str, Any], what: str) -> GangOwner:
+    found = read(raw, _RayClusterExcerpt, what, [])
+    groups = found.spec.worker_group_specs
+    return GangOwner(
+        key=_key("RayCluster", found.metadata),
+        uid=found.metadata.uid,
+        roles=(
+            OwnerRole(name="head", count=1),
+            *(OwnerRole(name=group.group_name, count=group.count) for group in groups),
+        ),
+    )
+
+
+def _coscheduling(raw: Mapping[str, Any], what: str) -> GangOwner:
+    found = read(raw, _CoschedulingExcerpt, what, [])
+    return GangOwner(
+        key=_key("PodGroup.scheduling.x-k8s.io", found.metadata),
+        uid=found.metadata.uid,
+        minimum=found.spec.min_member,
+    )
+
+
+def _key(kind: str, metadata: ObjectMeta) -> OwnerKey:
+    return OwnerKey(kind, metadata.namespace, metadata.name)
+
+
+_READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], str], GangOwner]] = {
+    ("batch", "Job"): _job,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("jobset.x-k8s.io", "JobSet"): _job_set,
+    ("kubeflow.org", "MPIJob"): _mpi_job,
+    ("ray.io", "RayCluster"): _ray_cluster,
+    ("scheduling.x-k8s.io", "PodGroup"): _coscheduling,
+}

@@ -1,0 +1,227 @@
+"""Whether the pods of a gang are all there.
+
+By number where pods, a Gang object or a PodGroup say one; role by role where what made
+the pods says how many of each it has at one time. Pods without our gate count where no
+pod of their role has it: nobody decides for them, but they are there. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from contracts.gang import Gang
+from contracts.pods.declared_sizes import UnknownSize, read_declared_size
+from contracts.pods.gang_owners import GangOwner, OwnerRole
+from contracts.pods.membership import (
+    Membership,
+    OwnerKey,
+    WorkloadAPI,
+    controller_of,
+)
+from contracts.workload import Pod
+from publisher.gangs.readiness import NotReady
+from publisher.gangs.view import View, is_over, uids_of
+
+_ONE_BY_ONE = {
+    "StatefulSet": "it makes a pod when the one before runs: set its "
+    "podManagementPolicy to Parallel",
+}
+"""Why more pods do not come, by the kind of what makes them."""
+_WORKERS_LATER = (
+    "with startupPolicy LeaderReady workers are made once the leader runs: "
+    "set it to LeaderCreated"
+)
+
+
+def find_shortage(
+    pods: Sequence[Pod],
+    view: View,
+    *,
+    gang: Gang | None,
+    others: int,
+    idle: Collection[str],
+) -> NotReady | None:
+    """Say which pods of a gang are not there; None: all are.
+
+    `pods` wait, `others` are submitted, run or have succeeded. The uids of `idle` wait
+    for nothing any more.
+    """
+    membership = view.membership(pods[0])
+    if gang is not None:
+        size = sum(member.count for member in gang.spec.members)
+        return _compare(len(pods) + others, size, _hint(pods, view))
+    if membership.is_lone:
+        return None
+    declared = read_declared_size(pods, membership)
+    if isinstance(declared, UnknownSize):
+        return NotReady(reason=declared.reason, message=declared.message)
+    there = len(pods) + others + sum(_count_ungated(pods, membership, view).values())
+    if declared is not None:
+        return _compare(there, declared, _hint(pods, view))
+    owner = view.owners.owner_of(membership)
+    if owner is None:
+        return _report_unknown(membership)
+    if not owner.is_gang:
+        return None
+    if owner.minimum is not None:
+        return _compare(there, owner.minimum, "")
+    return _compare_roles(pods, owner, view, idle)
+
+
+def split_by_run(pods: Sequence[Pod], view: View) -> Iterator[list[Pod]]:
+    """Split waiting pods of a group into those that can be one gang.
+
+    Pods of two runs cannot, nor can pods that come one after the other.
+    """
+    runs: dict[str, list[Pod]] = {}
+    for pod in pods:
+        membership = view.membership(pod)
+        owner = view.owners.owner_of(membership)
+        is_alone = owner is not None and not owner.is_gang
+        key = f"pod {pod.metadata.uid}" if is_alone else membership.run
+        runs.setdefault(key, []).append(pod)
+    yield from runs.values()
+
+
+def _compare(there: int, size: int, hint: str) -> NotReady | None:
+    if there >= size:
+        return None
+    message = f"{there} of {size} pods are there"
+    return NotReady(
+        reason="PodsMissing", message=f"{message} ({hint})" if hint else message
+    )
+
+
+def _hint(pods: Sequence[Pod], view: View) -> str:
+    """Say why other pods do not come; empty: nothing is known against it."""
+    controller = controller_of(pods[0])
+    membership = view.membership(pods[0])
+    if membership.api == WorkloadAPI.LEADER_WORKER_SET:
+        is_leader = membership.role == "leader" and len(pods) == 1
+        return _WORKERS_LATER if is_leader else ""
+    key = OwnerKey(controller.kind, pods[0].metadata.namespace, controller.name)
+    owner = view.owners.find(key, controller.uid)
+    if owner is None or owner.is_gang or controller.kind not in _ONE_BY_ONE:
+        return ""
+    return f"{controller.kind} {controller.name}: {_ONE_BY_ONE[controller.kind]}"
+
+
+def _report_unknown(membership: Membership) -> NotReady:
+    owner = membership.owner
+    what = "" if owner is None else f"{owner.kind} {owner.namespace}/{owner.name}"
+    return NotReady(
+        reason="GangSizeUnknown",
+        message=f"the pods belong together by {what}, which the publisher does not "
+        "see: it is gone, or the publisher may not read it",
+    )
+
+
+# --- role by role ---------------------------------------------------------------------
+
+
+def _compare_roles(
+    pods: Sequence[Pod], owner: GangOwner, view: View, idle: Collection[str]
+) -> NotReady | None:
+    present = _count_roles(pods, owner, view, idle)
+    missing = [
+        f"{present[role.name]} of {role.count} pods {f'{role.name} ' * bool(role.name)}"
+        "are there"
+        for role in _needed_roles(owner, present, _roles_of(pods, owner, view))
+        if present[role.name] < role.count
+    ]
+    if not missing:
+        return None
+    return NotReady(reason="PodsMissing", message=", ".join(missing))
+
+
+def _count_roles(
+    pods: Sequence[Pod], owner: GangOwner, view: View, idle: Collection[str]
+) -> Counter[str]:
+    """Count the pods of a run that are there, by role."""
+    run = view.membership(pods[0])
+    gated: Counter[str] = Counter()
+    waiting = uids_of(pods)
+    for pod in view.pods(view.group_of(pods[0])):
+        uid = pod.metadata.uid
+        membership = view.membership(pod)
+        if uid in waiting or (
+            uid not in idle
+            and membership.run == run.run
+            and _is_there(pod, owner)
+            and not _is_of_another(pod, owner)
+        ):
+            gated[_role_of(membership, owner)] += 1
+    for name, count in _count_ungated(pods, run, view, owner).items():
+        if not gated[name]:
+            gated[name] = count
+    return gated
+
+
+def _count_ungated(
+    pods: Sequence[Pod],
+    membership: Membership,
+    view: View,
+    owner: GangOwner | None = None,
+) -> Counter[str]:
+    """Count pods of a run that are there without a gate, by role.
+
+    Not where pods of the role have it: their gate was taken off by hand.
+    """
+    gated = {view.membership(pod).role for pod in pods}
+    counts: Counter[str] = Counter()
+    for found, pod in view.owners.ungated(membership):
+        if found.run != membership.run or found.role in gated:
+            continue
+        if _is_there(pod, owner) and not _is_of_another(pod, owner):
+            counts[_role_of(found, owner)] += 1
+    return counts
+
+
+def _is_there(pod: Pod, owner: GangOwner | None) -> bool:
+    if not is_over(pod):
+        return True
+    counts = owner is None or owner.counts_succeeded
+    return counts and pod.status.phase == "Succeeded"
+
+
+def _is_of_another(pod: Pod, owner: GangOwner | None) -> bool:
+    """Whether a pod is of an object that had the owner's name before."""
+    controller = controller_of(pod)
+    if owner is None or controller.kind != owner.key.kind:
+        return False
+    return controller.name == owner.key.name and controller.uid != owner.uid
+
+
+def _role_of(membership: Membership, owner: GangOwner | None) -> str:
+    """Return the role of a pod: where there is only one without a name, that."""
+    if owner is not None and len(owner.roles) == 1 and not owner.roles[0].name:
+        return ""
+    return membership.role
+
+
+def _roles_of(pods: Iterable[Pod], owner: GangOwner, view: View) -> set[str]:
+    return {_role_of(view.membership(pod), owner) for pod in pods}
+
+
+def _needed_roles(
+    owner: GangOwner, present: Counter[str], waiting: Collection[str]
+) -> Iterator[OwnerRole]:
+    """Go through the roles whose pods must be there now.
+
+    Not those whose pods are made later, nor those that pods which wait came after:
+    whoever made these has seen them run or end.
+    """
+    over: set[str] = set()
+    todo = list(waiting)
+    by_name = {role.name: role for role in owner.roles}
+    while todo:
+        role = by_name.get(todo.pop())
+        for name in () if role is None else role.after:
+            if name not in over:
+                over.add(name)
+                todo.append(name)
+    for role in owner.roles:
+        is_later = role.after and not present[role.name]
+        if role.name not in over and not is_later:
+            yield role

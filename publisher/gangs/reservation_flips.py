@@ -1,0 +1,38 @@
+"""Whether kube-controller-manager takes and gives a reservation without end. Pure."""
+
+from __future__ import annotations
+
+from contracts.claim import ResourceClaim
+from publisher.gangs.claims import reserved_uids
+
+ENDLESS = 20
+"""So many changes of one reservation are nobody's wish."""
+
+
+class ReservationFlips:
+    """How often claims lost and found reservations: so an endless loop is noticed.
+
+    kube-controller-manager takes the reservation of a pod that has ended from a claim
+    that others still use, and gives it back, without end
+    (kubernetes/kubernetes#141274; this can go once no supported release does so). That
+    one comes and goes a few times is ordinary.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, dict[str, int]] = {}
+
+    def apply(
+        self, key: str, before: ResourceClaim | None, after: ResourceClaim | None
+    ) -> None:
+        """Compare two versions of a claim (None: it is not there)."""
+        if after is None or after.allocation is None:
+            self._counts.pop(key, None)
+            return
+        was_reserved = frozenset() if before is None else reserved_uids(before)
+        for uid in was_reserved ^ reserved_uids(after):
+            counts = self._counts.setdefault(key, {})
+            counts[uid] = counts.get(uid, 0) + 1
+
+    def are_endless(self, key: str, uid: str) -> bool:
+        """Whether a claim goes on losing and finding its reservation for somebody."""
+        return self._counts.get(key, {}).get(uid, 0) >= ENDLESS

@@ -1,0 +1,94 @@
+"""Workloads of other projects in a cluster where none of their controllers runs.
+
+A CRD of ours with the real names and any content, the object, and the pods that its
+controller would make; Jobs make their pods themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.lab.cluster import GATES
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet
+
+CRDS = {
+    "jobset.x-k8s.io/v1alpha2": "JobSet",
+    "kubeflow.org/v2beta1": "MPIJob",
+    "ray.io/v1": "RayCluster",
+    "scheduling.x-k8s.io/v1alpha1": "PodGroup",
+}
+
+
+async def serve(kube: Kube) -> list[Json]:
+    """Let the API server serve the kinds of the projects; gives what it was told."""
+    made = [_crd(*item) for item in CRDS.items()]
+    for crd in made:
+        await kube.create(crd)
+    for crd in made:
+        await kube.until(crd, _is_served)
+    return made
+
+
+def _crd(api_version: str, kind: str) -> Json:
+    group, _, version = api_version.partition("/")
+    plural = f"{kind.lower()}s"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    served = {
+        "name": version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    # Groups of kubernetes.io and k8s.io are their community's: it wants to be asked.
+    approval = {"api-approved.kubernetes.io": "unapproved, for tests"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}", "annotations": approval},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind, "listKind": f"{kind}List"},
+            "versions": [served],
+        },
+    }
+
+
+def _is_served(crd: Json) -> bool:
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+
+def made_pod(site: Fleet, name: str, marks: Json, template: str) -> Json:
+    """Describe a pod with such metadata at our gate; no template: without devices."""
+    templates = {"d": template} if template else {}
+    pod = objects.pod(site.namespace, name, templates=templates, schedulingGates=GATES)
+    pod["metadata"] |= marks
+    return pod
+
+
+def made_job(
+    site: Fleet,
+    name: str,
+    pods: int,
+    template: str,
+    marks: Mapping[str, Any] = {},
+    **spec: Any,
+) -> Json:
+    """Describe a Job whose pods wait at our gate, without any label of ours."""
+    pod = made_pod(site, "", {}, template)
+    metadata = {"labels": marks.get("labels", {})}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": site.namespace, **marks},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "template": {"metadata": metadata, "spec": pod["spec"]},
+            **spec,
+        },
+    }

@@ -1,0 +1,119 @@
+"""How many pods of which roles an object has at one time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.errors import DecodeError
+from contracts.pods.gang_owners import GangOwner, read_gang_owner
+from contracts.pods.membership import OwnerKey
+from tests.builders.values import NAMESPACE
+from tests.builders.workloads import (
+    Json,
+    job_set_spec,
+    owner_object,
+    pod_group_of_coscheduling,
+    replicated_job,
+)
+
+
+def owner(raw: Json) -> GangOwner:
+    found = read_gang_owner(raw)
+    assert found is not None
+    return found
+
+
+def roles(raw: Json) -> dict[str, int]:
+    return {role.name: role.count for role in owner(raw).roles}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "count"),
+    [
+        ({}, {}, 1),
+        ({"parallelism": 4, "completions": 4}, {}, 4),
+        ({"parallelism": 4, "completions": 3}, {}, 3),
+        ({"parallelism": 4, "completions": 8}, {"succeeded": 2}, 4),
+        ({"parallelism": 4, "completions": 8}, {"succeeded": 6}, 2),
+        ({"parallelism": 4, "completions": 4}, {"succeeded": 4}, 0),
+        ({"parallelism": 4, "completions": 4}, {"failedIndexes": "0,2-3"}, 1),
+        # A work queue: once one pod has succeeded no new ones are made.
+        ({"parallelism": 4}, {}, 4),
+        ({"parallelism": 4}, {"succeeded": 1}, 0),
+    ],
+)
+def test_a_job_wants_what_has_not_succeeded(
+    spec: Json, status: Json, count: int
+) -> None:
+    raw = owner_object("Job", "train", spec, status=status)
+    assert roles(raw) == {"": count}
+    assert owner(raw).key == OwnerKey("Job", NAMESPACE, "train")
+    assert not owner(raw).counts_succeeded
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_gang"),
+    [("Parallel", True), ("OrderedReady", False), (None, False)],
+)
+def test_only_a_parallel_stateful_set_is_a_gang(
+    policy: str | None, is_gang: bool
+) -> None:
+    more = {"podManagementPolicy": policy} if policy else {}
+    found = owner(owner_object("StatefulSet", "db", {"replicas": 3, **more}))
+    assert found.is_gang == is_gang
+    assert found.roles[0].count == 3
+
+
+def test_a_job_set_has_a_role_for_each_replicated_job() -> None:
+    spec = job_set_spec(replicated_job("driver"), replicated_job("worker", 2, 4))
+    assert roles(owner_object("JobSet", "set", spec)) == {"driver": 1, "worker": 8}
+
+
+def test_jobs_of_a_job_set_may_come_after_others() -> None:
+    """By name, or all in order."""
+    spec = job_set_spec(replicated_job("init"), replicated_job("node", after="init"))
+    found = owner(owner_object("JobSet", "set", spec))
+    assert [role.after for role in found.roles] == [(), ("init",)]
+    spec = job_set_spec(replicated_job("a"), replicated_job("b"), order="InOrder")
+    found = owner(owner_object("JobSet", "set", spec))
+    assert [role.after for role in found.roles] == [(), ("a",)]
+
+
+def test_an_mpi_job_has_a_launcher_and_workers() -> None:
+    """The launcher may come last."""
+    specs = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 3}}
+    spec: dict[str, Any] = {"mpiReplicaSpecs": specs}
+    assert roles(owner_object("MPIJob", "pi", spec)) == {"launcher": 1, "worker": 3}
+    spec |= {"launcherCreationPolicy": "WaitForWorkersReady"}
+    launcher, worker = owner(owner_object("MPIJob", "pi", spec)).roles
+    assert (launcher.after, worker.after) == (("worker",), ())
+
+
+def test_a_ray_cluster_has_a_head_and_groups() -> None:
+    """Several hosts may be one replica; a group that is suspended has none."""
+    groups = [
+        {"groupName": "gpu", "replicas": 2, "minReplicas": 1, "numOfHosts": 4},
+        {"groupName": "few", "replicas": 1, "minReplicas": 2, "maxReplicas": 5},
+        {"groupName": "many", "replicas": 9, "maxReplicas": 5},
+        {"groupName": "off", "replicas": 2, "suspend": True},
+    ]
+    found = owner_object("RayCluster", "ray", {"workerGroupSpecs": groups})
+    assert roles(found) == {"head": 1, "gpu": 8, "few": 2, "many": 5, "off": 0}
+
+
+def test_a_pod_group_of_coscheduling_says_the_least() -> None:
+    found = owner(pod_group_of_coscheduling("c", 5))
+    assert (found.minimum, found.key.kind) == (5, "PodGroup.scheduling.x-k8s.io")
+
+
+def test_other_kinds_say_nothing() -> None:
+    assert read_gang_owner({"apiVersion": "apps/v1", "kind": "Deployment"}) is None
+    assert read_gang_owner({"apiVersion": "example.com/v1", "kind": "Job"}) is None
+
+
+def test_what_is_no_number_is_named() -> None:
+    """So its pods wait, rather than for a wrong number of them."""
+    with pytest.raises(DecodeError, match="parallelism"):
+        read_gang_owner(owner_object("Job", "train", {"parallelism": "many"}))

@@ -1,0 +1,283 @@
+"""Whether the pods of a gang are all there, by whatever they belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contracts.names import GANG, GANG_SIZE
+from contracts.pods.gang_owners import read_gang_owner
+from contracts.pods.membership import OwnerKey, WorkloadAPI
+from contracts.workload import Pod
+from publisher.gangs.completeness import find_shortage, split_by_run
+from publisher.gangs.view import View, is_gated, is_over
+from tests.builders.values import NAMESPACE
+from tests.builders.workloads import (
+    Json,
+    coscheduling_pod_marks,
+    job_pod_marks,
+    job_set_pod_marks,
+    job_set_spec,
+    kueue_pod_marks,
+    leader_worker_set_pod_marks,
+    made_pod,
+    mpi_job_pod_marks,
+    owner_object,
+    pod_group_of_coscheduling,
+    ray_cluster_pod_marks,
+    replicated_job,
+    stateful_set_pod_marks,
+)
+
+
+def view_of(pods: Iterable[Pod], *owners: Json) -> View:
+    view = View(frozenset(WorkloadAPI))
+    for pod in pods:
+        view.apply_pod(f"{NAMESPACE}/{pod.metadata.name}", pod)
+    for raw in owners:
+        owner = read_gang_owner(raw)
+        assert owner is not None
+        view.apply_owner(owner.key, owner)
+    return view
+
+
+def told(
+    pods: Iterable[Pod], *owners: Json, others: int = 0, idle: Iterable[str] = ()
+) -> str:
+    """What is said of the waiting ones; empty: they are a whole gang."""
+    everybody = list(pods)
+    view = view_of(everybody, *owners)
+    waiting = [pod for pod in everybody if is_gated(pod) and not is_over(pod)]
+    found = find_shortage(waiting, view, gang=None, others=others, idle=set(idle))
+    return "" if found is None else f"{found.reason}: {found.message}"
+
+
+def jobs_pods(*indexes: int, uid: str = "uid-owner", **state: object) -> list[Pod]:
+    gated = not state
+    return [
+        made_pod(
+            f"j-{index}-{uid}",
+            job_pod_marks("j", index, uid=uid),
+            gated=gated,
+            phase=str(state.get("phase", "Pending")),
+        )
+        for index in indexes
+    ]
+
+
+def job(parallelism: int = 4, uid: str = "uid-owner", **status: int) -> Json:
+    spec = {"parallelism": parallelism, "completions": parallelism}
+    return owner_object("Job", "j", spec, uid=uid, status=status)
+
+
+def opened(pod: Pod) -> Pod:
+    """Make a pod one that runs by a gang of ours."""
+    pod.metadata.annotations["moorings.dev/gang-uid"] = "some"
+    return pod
+
+
+def test_a_job_is_whole_with_all_that_it_runs_at_once() -> None:
+    assert told(jobs_pods(0, 1, 2, 3), job()) == ""
+    assert told(jobs_pods(0, 1), job()) == "PodsMissing: 2 of 4 pods are there"
+
+
+def test_pods_whose_job_is_not_seen_wait() -> None:
+    """Never for a number that is made up; nor for that of a Job of the same name."""
+    for owners in ((), (job(uid="uid-another"),)):
+        words = told(jobs_pods(0), *owners)
+        assert words.startswith("GangSizeUnknown: the pods belong together by Job")
+        assert f"Job {NAMESPACE}/j" in words
+
+
+def test_what_has_succeeded_is_not_waited_for() -> None:
+    """A Job that was suspended makes only the rest of its pods anew: all of it."""
+    done = jobs_pods(0, 1, phase="Succeeded")
+    assert told([*done, *jobs_pods(2)], job(succeeded=2)) == (
+        "PodsMissing: 1 of 2 pods are there"
+    )
+    assert told([*done, *jobs_pods(2, 3)], job(succeeded=2)) == ""
+
+
+def test_a_pod_replaces_another_while_the_rest_run() -> None:
+    running = [opened(pod) for pod in jobs_pods(0, 1, 2, phase="Running")]
+    assert told([*running, *jobs_pods(3)], job()) == ""
+
+
+def test_pods_that_wait_for_nothing_make_nobody_whole() -> None:
+    """Seven of a submission that is being cancelled, and the one that is new."""
+    pods = jobs_pods(0, 1, 2, 3)
+    view = view_of(pods, job())
+    idle = {pod.metadata.uid for pod in pods[:3]}
+    found = find_shortage(pods[3:], view, gang=None, others=0, idle=idle)
+    assert found is not None
+    assert found.message == "1 of 4 pods are there"
+
+
+def test_pods_of_the_job_before_do_not_count() -> None:
+    """They go a moment after the next Job of that name has come."""
+    before = jobs_pods(0, 1, 2, uid="uid-before")
+    now = jobs_pods(3)
+    view = view_of([*before, *now], job())
+    runs = list(split_by_run([*before, *now], view))
+    assert [len(run) for run in runs] == [3, 1]
+    for run in runs:
+        found = find_shortage(run, view, gang=None, others=3, idle=set())
+        assert found is not None
+
+
+def test_pods_that_come_one_by_one_are_decided_one_by_one() -> None:
+    """An OrderedReady StatefulSet makes the second once the first runs."""
+    pods = [made_pod(f"db-{n}", stateful_set_pod_marks("db", n)) for n in range(2)]
+    ordered = owner_object("StatefulSet", "db", {"replicas": 3})
+    view = view_of(pods, ordered)
+    assert list(split_by_run(pods, view)) == [[pods[0]], [pods[1]]]
+    assert told(pods[:1], ordered) == ""
+    parallel = {"replicas": 3, "podManagementPolicy": "Parallel"}
+    together = owner_object("StatefulSet", "db", parallel)
+    assert told(pods, together) == "PodsMissing: 2 of 3 pods are there"
+
+
+def test_a_gang_that_comes_one_by_one_is_told_what_to_change() -> None:
+    marks = stateful_set_pod_marks("db", 0)
+    marks |= {"annotations": {GANG_SIZE: "3"}}
+    marks["labels"] |= {GANG: "train"}
+    ordered = owner_object("StatefulSet", "db", {"replicas": 3})
+    words = told([made_pod("db-0", marks)], ordered)
+    assert words.startswith("PodsMissing: 1 of 3 pods are there (StatefulSet db: ")
+    assert "podManagementPolicy to Parallel" in words
+
+
+def test_a_job_set_is_whole_with_every_role() -> None:
+    spec = job_set_spec(replicated_job("driver"), replicated_job("worker", 2, 1))
+    owner = owner_object("JobSet", "set", spec)
+    pods = [made_pod(f"w{n}", job_set_pod_marks("set", "worker", n)) for n in range(2)]
+    assert told(pods, owner) == "PodsMissing: 0 of 1 pods driver are there"
+    driver = job_set_pod_marks("set", "driver")
+    assert told([*pods, made_pod("d", driver)], owner) == ""
+    assert told([*pods, made_pod("d", driver, gated=False)], owner) == ""
+
+
+def test_a_pod_whose_gate_was_taken_off_by_hand_is_not_there() -> None:
+    """Of its role others wait: they wait for a whole gang, as ever."""
+    owner = owner_object("JobSet", "set", job_set_spec(replicated_job("worker", 2)))
+    marks = [job_set_pod_marks("set", "worker", n) for n in range(2)]
+    pods = [made_pod("w0", marks[0]), made_pod("w1", marks[1], gated=False)]
+    assert told(pods, owner) == "PodsMissing: 1 of 2 pods worker are there"
+
+
+def test_what_comes_later_is_not_waited_for() -> None:
+    """A TrainJob's JobSet: the nodes come once the initializer is over."""
+    spec = job_set_spec(
+        replicated_job("dataset-initializer"),
+        replicated_job("node", pods=2, after="dataset-initializer"),
+    )
+    owner = owner_object("JobSet", "train", spec)
+    first = made_pod("i", job_set_pod_marks("train", "dataset-initializer"))
+    assert told([first], owner) == ""
+    nodes = [
+        made_pod(f"n{n}", job_set_pod_marks("train", "node", 0, n)) for n in range(2)
+    ]
+    assert told(nodes, owner) == ""
+    assert told(nodes[:1], owner) == "PodsMissing: 1 of 2 pods node are there"
+
+
+def test_pods_of_another_attempt_are_not_there() -> None:
+    owner = owner_object("JobSet", "set", job_set_spec(replicated_job("worker", 2)))
+    old = opened(made_pod("w0", job_set_pod_marks("set", "worker"), gated=False))
+    new = made_pod("w1", job_set_pod_marks("set", "worker", 1, attempt=1))
+    assert told([old, new], owner) == "PodsMissing: 1 of 2 pods worker are there"
+
+
+def test_a_leader_waits_for_its_workers() -> None:
+    """And its author reads why they might not come."""
+    pods = [
+        made_pod(f"l{n}", leader_worker_set_pod_marks("llm", 0, n, 3)) for n in range(3)
+    ]
+    assert told(pods) == ""
+    words = told(pods[:1])
+    assert words.startswith("PodsMissing: 1 of 3 pods are there")
+    assert "LeaderCreated" in words
+    assert told(pods[:2]) == "PodsMissing: 2 of 3 pods are there"
+
+
+def test_a_leader_without_a_gate_counts() -> None:
+    marks = [leader_worker_set_pod_marks("llm", 0, n, 3) for n in range(3)]
+    pods = [made_pod(f"l{n}", mark, gated=n > 0) for n, mark in enumerate(marks)]
+    assert told(pods) == ""
+
+
+def test_a_launcher_counts_with_its_workers() -> None:
+    """With a gate or without; not the workers of an MPIJob that had the name."""
+    specs = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}
+    owner = owner_object("MPIJob", "pi", {"mpiReplicaSpecs": specs})
+    workers = [made_pod(f"w{n}", mpi_job_pod_marks("pi", "worker")) for n in range(2)]
+    launcher = made_pod("l", mpi_job_pod_marks("pi", "launcher"), gated=False)
+    assert told([*workers, launcher], owner) == ""
+    assert told(workers, owner) == "PodsMissing: 0 of 1 pods launcher are there"
+    gone = opened(
+        made_pod("old", mpi_job_pod_marks("pi", "worker", uid="before"), gated=False)
+    )
+    assert told([workers[0], launcher, gone], owner) == (
+        "PodsMissing: 1 of 2 pods worker are there"
+    )
+
+
+def test_a_launcher_that_waits_for_its_workers_is_not_waited_for() -> None:
+    specs = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 1}}
+    spec = {"mpiReplicaSpecs": specs, "launcherCreationPolicy": "WaitForWorkersReady"}
+    owner = owner_object("MPIJob", "pi", spec)
+    assert told([made_pod("w", mpi_job_pod_marks("pi", "worker"))], owner) == ""
+
+
+def test_a_ray_cluster_is_whole_with_head_and_groups() -> None:
+    groups = [{"groupName": "gpu", "replicas": 2, "numOfHosts": 1}]
+    owner = owner_object("RayCluster", "ray", {"workerGroupSpecs": groups})
+    head = made_pod("h", ray_cluster_pod_marks("ray", "head"), gated=False)
+    gpus = [made_pod(f"g{n}", ray_cluster_pod_marks("ray", "gpu")) for n in range(2)]
+    assert told([head, *gpus], owner) == ""
+    assert told([head, gpus[0]], owner) == "PodsMissing: 1 of 2 pods gpu are there"
+
+
+def test_kueue_says_the_size_in_each_pod() -> None:
+    pods = [made_pod(f"k{n}", kueue_pod_marks("k", 2)) for n in range(2)]
+    assert told(pods) == ""
+    assert told(pods[:1]) == "PodsMissing: 1 of 2 pods are there"
+    other = made_pod("k2", kueue_pod_marks("k", 3))
+    assert told([*pods, other]).startswith("GangSizeInvalid: the pods disagree on")
+
+
+def test_a_pod_group_needs_its_least_number() -> None:
+    """More may come."""
+    owner = pod_group_of_coscheduling("c", 2)
+    pods = [made_pod(f"c{n}", coscheduling_pod_marks("c")) for n in range(3)]
+    assert told(pods[:1], owner) == "PodsMissing: 1 of 2 pods are there"
+    assert told(pods[:2], owner) == ""
+    assert told(pods, owner) == ""
+
+
+def test_our_annotation_wins_over_what_made_the_pods() -> None:
+    marks = job_pod_marks("j", 0)
+    marks["annotations"] |= {GANG_SIZE: "2"}
+    pods = [made_pod(f"j{n}", marks) for n in range(2)]
+    assert told(pods) == ""
+
+
+def test_an_owner_that_changes_concerns_its_gang() -> None:
+    """And one that says the same again does not."""
+    view = view_of(jobs_pods(0), job())
+    (group,) = view.groups()
+    key = OwnerKey("Job", NAMESPACE, "j")
+    assert view.apply_owner(key, read_gang_owner(job())) == frozenset()
+    assert view.apply_owner(key, read_gang_owner(job(8))) == {group}
+    assert view.apply_owner(key, None) == {group}
+    assert view.apply_owner(key, None) == frozenset()
+
+
+def test_a_pod_without_a_gate_concerns_the_gang_that_it_belongs_to() -> None:
+    """As it comes, and as it goes."""
+    specs = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 1}}
+    owner = owner_object("MPIJob", "pi", {"mpiReplicaSpecs": specs})
+    view = view_of([made_pod("w", mpi_job_pod_marks("pi", "worker"))], owner)
+    (group,) = view.groups()
+    launcher = made_pod("l", mpi_job_pod_marks("pi", "launcher"), gated=False)
+    assert view.apply_pod(f"{NAMESPACE}/l", launcher) == {group}
+    assert view.apply_pod(f"{NAMESPACE}/l", None) == {group}

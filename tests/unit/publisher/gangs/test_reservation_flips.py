@@ -1,0 +1,45 @@
+"""A reservation that comes and goes without end is noticed."""
+
+from __future__ import annotations
+
+from contracts.allocation import AllocationResult
+from contracts.claim import (
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+    ResourceClaimStatus,
+)
+from contracts.meta import ObjectMeta
+from publisher.gangs.reservation_flips import ENDLESS, ReservationFlips
+
+
+def shared_claim(*uids: str, allocated: bool = True) -> ResourceClaim:
+    reserved = (
+        ResourceClaimConsumerReference(resource="pods", name=uid, uid=uid)
+        for uid in uids
+    )
+    allocation = AllocationResult() if allocated else None
+    status = ResourceClaimStatus(allocation=allocation, reserved_for=tuple(reserved))
+    return ResourceClaim(metadata=ObjectMeta(), status=status)
+
+
+def looped(times: int) -> ReservationFlips:
+    """Let one of two reservations go and come so often."""
+    flips, both, one = ReservationFlips(), shared_claim("a", "b"), shared_claim("a")
+    flips.apply("c", None, both)
+    for _ in range(times):
+        flips.apply("c", both, one)
+        flips.apply("c", one, both)
+    return flips
+
+
+def test_only_who_goes_on_and_on_is_endless() -> None:
+    assert not looped(2).are_endless("c", "b")
+    assert looped(ENDLESS // 2).are_endless("c", "b")
+    assert not looped(ENDLESS).are_endless("c", "a")
+    assert not looped(ENDLESS).are_endless("another", "b")
+
+
+def test_a_claim_that_is_free_begins_anew() -> None:
+    flips = looped(ENDLESS)
+    flips.apply("c", shared_claim("a"), shared_claim(allocated=False))
+    assert not flips.are_endless("c", "b")

@@ -54,6 +54,27 @@ async def test_allocation_is_set_or_cleared_never_changed(
     assert not allocated(await kube.update(claim, "status"))
 
 
+async def test_no_patch_keeps_parameters_as_their_author_wrote_them(
+    kube: Kube, site: Fleet
+) -> None:
+    """They are compared byte by byte: a patch of something else changes the spec.
+
+    This client writes spaces, and puts the same spaces back when it replaces the claim.
+    """
+    spec = objects.requests(site.device_class)
+    parameters = {"b": 1, "a": 2}
+    opaque = {"driver": site.driver, "parameters": parameters}
+    spec["devices"]["config"] = [{"opaque": opaque}]
+    claim = await kube.create(objects.claim(site.namespace, "c", spec))
+    annotated = {"metadata": {"annotations": {"a": "b"}}}
+    json_patch = [{"op": "add", "path": "/metadata/annotations", "value": {"a": "b"}}]
+    for patch in (annotated, json_patch):
+        with pytest.raises(RefusedError, match=r"spec: .*immutable"):
+            await kube.patch(claim, patch)
+    claim["metadata"]["annotations"] = {"a": "b"}
+    await kube.update(claim)
+
+
 async def test_reserved_claim_cannot_be_deallocated(kube: Kube, site: Fleet) -> None:
     """Who clears the allocation clears the reservations with it."""
     claim = await site.allocate(await site.claim("c"), site.a)

@@ -21,13 +21,16 @@ from tests.lab.services import eventually
 from tests.lab.waits import events_about
 
 
-async def waits_with_a_reason(kube: Kube, pod: Json) -> None:
-    """Wait until the author of a pod is told why it waits."""
+async def until_reason(kube: Kube, pod: Json) -> str:
+    """Wait until the author of a pod is told why it waits, and give the words."""
+    notes: list[str] = []
 
     async def told() -> bool:
-        return bool(await events_about(kube, pod))
+        notes[:] = [note for _, note in await events_about(kube, pod)]
+        return bool(notes)
 
     await eventually(told, "a pod is told why it waits")
+    return notes[0]
 
 
 def partition(name: str, kind: str, memory: int) -> Json:
@@ -80,7 +83,7 @@ async def test_partitions_never_draw_more_than_there_is(
     more = await create_gang(bare, "more", parts("quarter"), 2)
     (whole,) = await create_gang(bare, "whole", parts("whole"))
     for pod in (*more, whole):
-        await waits_with_a_reason(kube, pod)
+        await until_reason(kube, pod)
     assert await memory_in_use(bare, devices) == 80
     bare.kubelets.finish(half.pod)
     later = await until_bound(bare, "more", 2)
@@ -115,7 +118,7 @@ async def test_shares_of_a_device_add_up_to_its_capacity(
     pods += await run_gang(bare, "default", bandwidth(""))
     assert [share(pod) for pod in pods] == [10, 10, 10]
     (waiting,) = await create_gang(bare, "much", bandwidth("15G"))
-    await waits_with_a_reason(kube, waiting)
+    await until_reason(kube, waiting)
     pods += await run_gang(bare, "little", bandwidth("10G"))
     assert sum(map(share, pods)) == 40
     ids = Counter(pod.results[0]["shareID"] for pod in pods)
@@ -166,6 +169,25 @@ async def test_devices_of_several_nodes_are_for_just_these(bare: Fleet) -> None:
         "all": None,
         "here": {"nodeSelectorTerms": [{"matchFields": [only]}]},
     }
+
+
+async def test_a_pool_counts_once_it_is_whole(bare: Fleet, kube: Kube) -> None:
+    """Of its newest generation; until then its devices are nobody's."""
+    parts = [{"nodeName": bare.a, "devices": [device(name)]} for name in ("one", "two")]
+    first, second = objects.pool(bare.driver, bare.a, *parts)
+    await bare.publish(first)
+    request = exactly(bare.device_class, allocationMode="All")
+    (waiting,) = await create_gang(bare, "all", asks(request))
+    assert "1 pools unusable" in await until_reason(kube, waiting)
+    await bare.publish(second)
+    (pod,) = await until_bound(bare, "all")
+    assert sorted(pod.devices) == ["one", "two"]
+    bare.kubelets.finish(pod.pod)
+    newest = {"name": bare.a, "generation": 2, "resourceSliceCount": 1}
+    devices = [device("three")]
+    await kube.patch(second, {"spec": {"pool": newest, "devices": devices}})
+    (pod,) = await run_gang(bare, "newest", asks(request))
+    assert pod.devices == ["three"]
 
 
 async def report(site: Fleet, claim: Json, kind: str) -> None:

@@ -124,7 +124,6 @@ async def test_admin_access_is_beside_whoever_holds_the_device(
     assert told == [True, None]
 
 
-@pytest.mark.every_release
 async def test_constraints_hold_in_each_claim(bare: Fleet) -> None:
     """Both devices of a pod are below one root, in different slots."""
     place = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
-from publisher.gangs.status import Note
+from publisher.gangs.notes import Note
 
 LASTING_S = 3.0
 CHANGED_S = 300.0
@@ -65,4 +65,4 @@ class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
 
 def _key(note: Note) -> tuple[str, ...]:
     """Return what is told at most once at a time; what happened, once and for all."""
-    return (note.about.uid, note.reason, note.message if note.once else "")
+    return (note.regarding.uid, note.reason, note.message if note.once else "")

@@ -14,13 +14,16 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
+from msgspec import to_builtins
+
 from contracts.names import REPORTER
 from publisher.cluster.delay_queue import DelayQueue
 from publisher.cluster.event_throttle import SAME_S, EventThrottle
 from publisher.cluster.observer import Observer
 from publisher.errors import ApiError, NotFoundError
 from publisher.gangs.context import StatusReport
-from publisher.gangs.status import Note, is_past, list_notes, make_gang_status
+from publisher.gangs.notes import Note, list_notes
+from publisher.gangs.status import is_past, make_gang_status
 from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import EVENT, GANG
@@ -140,14 +143,14 @@ class StatusWriter:
         self._observer.apply("Gang", key, raw, raw["metadata"]["uid"])
 
     async def _write_event(self, note: Note) -> None:
-        about = note.about
+        regarding = note.regarding
         time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         body = {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.name,
             "metadata": {
-                "name": f"{about.name[:_NAME]}.{secrets.token_hex(8)}",
-                "namespace": about.namespace,
+                "name": f"{regarding.name[:_NAME].rstrip('-.')}.{secrets.token_hex(8)}",
+                "namespace": regarding.namespace,
             },
             "eventTime": time,
             "reportingController": REPORTER,
@@ -156,14 +159,10 @@ class StatusWriter:
             "type": note.type,
             "reason": note.reason,
             "note": note.message,
-            "regarding": {
-                "apiVersion": GANG.api_version if note.kind == GANG.name else "v1",
-                "kind": note.kind,
-                "namespace": about.namespace,
-                "name": about.name,
-                "uid": about.uid,
-            },
+            "regarding": to_builtins(regarding),
         }
+        if note.related is not None:
+            body["related"] = to_builtins(note.related)
         # Its namespace may be gone by now.
         with suppress(NotFoundError):
             await self._api.create(EVENT, body)

@@ -1,4 +1,4 @@
-"""What people read: the status of a Gang object, and events on pods and Gangs.
+"""The status of a Gang object, as people read it.
 
 Words for the author of the pods, who knows neither solver nor bus. Times of
 conditions change only when the condition does, so an unchanged status is an unchanged
@@ -7,45 +7,18 @@ object. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from contracts.gang import Gang, GangPhase
-from contracts.messages import GangAllocated
-from contracts.meta import ObjectMeta
-from contracts.names import GATE
 from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
-from publisher.gangs.plan_repairs import FINISHED, HELD_TWICE
+from publisher.gangs.notes import ALLOCATED
 from publisher.gangs.view import is_gated, is_over
 
-GANG = "Gang"
-ALLOCATED, PLACEMENT_LOST = "Allocated", "PlacementLost"
-_FLEETING = ("PodsMissing", "ClaimsMissing", "VolumesMissing", "Undecided")
-"""Reasons that any gang has while it comes."""
-_ALARMING = (PLACEMENT_LOST, FINISHED, HELD_TWICE)
+PLACEMENT_LOST = "PlacementLost"
 _ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING)
-_MESSAGE = 1000
-"""Characters of an event's message (the API server takes 1,024 bytes)."""
-
-
-class Note(Struct, frozen=True, kw_only=True):
-    """An event on a pod or Gang, not yet written."""
-
-    kind: str
-    about: ObjectMeta
-    type: str
-    """`Normal` or `Warning`."""
-    reason: str
-    message: str
-
-    lasting: bool = False
-    """It is usually over in a moment, and told only when it is not."""
-    once: bool = False
-    """It says what happened, not what holds."""
 
 
 def make_gang_status(
@@ -88,35 +61,6 @@ def make_gang_status(
 def is_past(pods: Sequence[Pod], present: Mapping[str, Any]) -> bool:
     """Whether a Gang object has had its pods, and keeps the status that it has."""
     return not pods and present.get("phase") == GangPhase.COMPLETED
-
-
-def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
-    """List what to tell: every pod why it waits, the Gang what became of it."""
-    for report in reports:
-        if gang is not None and report.phase == GangPhase.RUNNING and report.decision:
-            yield _note_allocation(gang, report.decision)
-        if not report.reason:
-            continue
-        at_gate = f"{report.message} (waits at scheduling gate {GATE})"
-        for pod in report.pods:
-            message = at_gate if is_gated(pod) else report.message
-            yield _note("Pod", pod.metadata, report, message)
-        if gang is not None:
-            yield _note(GANG, gang.metadata, report, report.message)
-
-
-def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
-    """Say where pods of a gang went, and which solve to replay."""
-    pods, nodes = len(decision.members), {m.node for m in decision.members}
-    return Note(
-        kind=GANG,
-        about=gang.metadata,
-        type="Normal",
-        reason=ALLOCATED,
-        message=f"{pods} pods have their devices on {len(nodes)} nodes "
-        f"(solve {decision.solve}, attempt {decision.attempt})",
-        once=True,
-    )
 
 
 def _choose_chief(reports: Sequence[StatusReport], pods: Sequence[Pod]) -> StatusReport:
@@ -162,17 +106,3 @@ def _date(
     is_same = last is not None and last.get("status") == condition["status"]
     since = last.get("lastTransitionTime") if is_same and last is not None else None
     return {**condition, "lastTransitionTime": since or now}
-
-
-def _note(kind: str, about: ObjectMeta, report: StatusReport, message: str) -> Note:
-    alarming = report.phase == GangPhase.REJECTED or report.reason in _ALARMING
-    return Note(
-        kind=kind,
-        about=about,
-        type="Warning" if alarming else "Normal",
-        reason=report.reason
-        if kind == GANG
-        else f"Gang{report.reason.removeprefix(GANG)}",
-        message=message[:_MESSAGE],
-        lasting=report.reason in _FLEETING,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.lab.cluster import Stack
 from tests.lab.controlplane import fleet
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.server import ControlPlane
 
 
@@ -22,6 +24,12 @@ def stack(
     """NATS, a solver and a publisher that own everything."""
     with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
         yield running
+
+
+@pytest.fixture
+def kubectl(control_plane_programs: Path, control_plane: ControlPlane) -> Kubectl:
+    """kubectl as the admin of the shared control plane."""
+    return Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
 
 
 @pytest.fixture

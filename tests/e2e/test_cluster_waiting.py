@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from functools import partial
 from pathlib import Path
 
 from contracts.gang import GangPhase
 from moorings.client import Client
 from tests.lab import command_line
-from tests.lab.cluster import Stack, create_pods, is_running, template, uid_of
+from tests.lab.cluster import (
+    Stack,
+    create_pods,
+    exists,
+    is_running,
+    job,
+    name_of,
+    template,
+    uid_of,
+)
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.waits import events_about, pods_of, until_over, until_phase, until_told
 
 FULL = "asks for 4 of {} on one node for each of 2 pods; 0 matching devices are free"
@@ -35,7 +46,7 @@ async def running_pair(site: Fleet) -> list[Json]:
 async def test_a_gang_that_does_not_fit_follows_one_that_ends(
     site: Fleet, kube: Kube, client: Client
 ) -> None:
-    """Until then every pod says why it waits, once."""
+    """Until then every pod leads to why they wait, told once."""
     first = await running_pair(site)
     pods = await create_pods(site, "second", range(2), size=2)
     for pod in pods:
@@ -48,6 +59,28 @@ async def test_a_gang_that_does_not_fit_follows_one_that_ends(
     await until_phase(client, site, "second", GangPhase.RUNNING)
     for pod in pods:
         assert len(await events_about(kube, pod)) == 1
+
+
+async def test_a_gang_of_many_is_told_once_and_every_pod_leads_there(
+    site: Fleet, kube: Kube, kubectl: Kubectl
+) -> None:
+    """Whoever describes any pod reads what controls it, and there the reason."""
+    await running_pair(site)
+    await kube.create(job(site, "many", 40, "pair"))
+    waiting = await pods_of(site, "many", 40, exists)
+    for pod in (waiting[0], waiting[-1]):
+        shown = kubectl("describe", "pod", name_of(pod), "-n", site.namespace)
+        (owner,) = re.findall(r"Controlled By: +Job/(\S+)", shown)
+        await until_told(kube, pod, "GangDevicesTaken")
+        told = kubectl("describe", "job", owner, "-n", site.namespace)
+        assert re.search(r"Normal +GangDevicesTaken .*0 matching devices", told), told
+    events = await kube.list("events.k8s.io/v1", "Event", site.namespace)
+    about = [
+        (event["regarding"]["kind"], event["related"]["name"])
+        for event in events
+        if event["reason"] == "GangDevicesTaken"
+    ]
+    assert about == [("Job", name_of(waiting[0]))]
 
 
 async def test_a_gang_that_is_never_whole_is_not_submitted(

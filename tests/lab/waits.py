@@ -35,14 +35,27 @@ async def pods_of(
 
 
 async def events_about(kube: Kube, about: Json) -> list[tuple[str, str]]:
-    """List our events about an object: reason and note, oldest first."""
+    """List our events that an object leads to: reason and note, oldest first.
+
+    A pod leads to what made it, to its Gang object and to the other pods of its gang,
+    as docs/cluster.md says: what holds of a gang is told once.
+    """
     meta = about["metadata"]
-    events = await kube.list("events.k8s.io/v1", "Event", meta["namespace"])
+    namespace, gang = meta["namespace"], meta.get("labels", {}).get(GANG, "")
+    owners = {item["uid"] for item in meta.get("ownerReferences", ())}
+    events = await kube.list("events.k8s.io/v1", "Event", namespace)
+    pods = await kube.list("v1", "Pod", namespace, labelSelector=f"{GANG}={gang}")
+    uids = {meta["uid"], *owners}
+    uids |= {pod["metadata"]["uid"] for pod in pods if gang}
     ours = [
         event
         for event in events
-        if event["regarding"].get("uid") == meta["uid"]
-        and event["reportingController"] == REPORTER
+        if event["reportingController"] == REPORTER
+        and (
+            event["regarding"]["uid"] in uids
+            or (event["regarding"]["kind"], event["regarding"]["name"])
+            == ("Gang", gang)
+        )
     ]
     ours.sort(key=lambda event: str(event["eventTime"]))
     return [(event["reason"], event["note"]) for event in ours]
@@ -56,12 +69,17 @@ async def until_told(
 
     async def told() -> bool:
         events = await events_about(kube, about)
-        notes[:] = [note for why, note in events if why == reason]
+        notes[:] = [note for why, note in events if _bare(why) == _bare(reason)]
         return bool(notes)
 
     what = f"event {reason} about {name_of(about)}"
     await eventually(told, what, within_s)
     return notes[-1]
+
+
+def _bare(reason: str) -> str:
+    """Give a reason as a Gang object says it; elsewhere it begins with `Gang`."""
+    return reason.removeprefix("Gang")
 
 
 async def until_phase(

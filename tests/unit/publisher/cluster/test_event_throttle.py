@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from contracts.meta import ObjectMeta
 from publisher.cluster.event_throttle import CHANGED_S, LASTING_S, SAME_S, EventThrottle
-from publisher.gangs.status import Note
+from publisher.gangs.notes import Note, Subject
 
 WAITS = Note(
-    kind="Pod",
-    about=ObjectMeta(name="a", uid="1"),
+    regarding=Subject(
+        api_version="v1", kind="Pod", namespace="default", name="a", uid="1"
+    ),
     type="Normal",
     reason="GangDevicesTaken",
     message="0 devices are free",
@@ -46,7 +46,7 @@ def test_another_reason_or_object_is_news() -> None:
     said = EventThrottle()
     said.remember(WAITS, 0)
     assert due(said, OTHER, 0)
-    assert due(said, replace(WAITS, about=ObjectMeta(name="a", uid="2")), 0)
+    assert due(said, replace(WAITS, regarding=replace(WAITS.regarding, uid="2")), 0)
     said.remember(OTHER, 0)
     assert not due(said, WAITS, 1)
 

@@ -1,0 +1,167 @@
+"""Events for the authors of pods: one a gang and reason, however many pods it has.
+
+It is about the object that leads to all of them: the Gang object; else the controller
+that made all of the pods (`kubectl describe pod` names it as `Controlled By`); else the
+first of the pods by name. The first pod is the event's `related` object. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from contracts.allocation import Rule
+from contracts.gang import Gang, GangPhase
+from contracts.messages import GangAllocated
+from contracts.meta import ObjectMeta, OwnerReference
+from contracts.names import API_VERSION, GATE
+from contracts.workload import Pod
+from publisher.gangs.context import StatusReport
+from publisher.gangs.view import is_gated
+
+GANG = "Gang"
+ALLOCATED = "Allocated"
+_ORDINARY: tuple[str, ...] = (
+    Rule.TAKEN,
+    Rule.ALL_DEVICES,
+    Rule.JOINT,
+    Rule.OUTRANKED,
+    Rule.NODE_RESOURCES,
+)
+"""Reasons that end when others end: nobody has to do anything. All else is wrong."""
+_FLEETING = ("PodsMissing", "ClaimsMissing", "VolumesMissing", "Undecided")
+"""Reasons that any gang has while it comes."""
+_MESSAGE = 1024
+"""Bytes of an event's message that the API server takes."""
+
+
+class Subject(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An object that an event names; an ObjectReference of Kubernetes."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """An event, not yet written."""
+
+    regarding: Subject
+    related: Subject | None = None
+    """The first of the pods, where `regarding` is another object."""
+    type: str
+    """`Normal` or `Warning`."""
+    reason: str
+    message: str
+
+    lasting: bool = False
+    """It is usually over in a moment, and told only when it is not."""
+    once: bool = False
+    """It says what happened, not what holds."""
+
+
+def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
+    """List what to tell: of each reason one note, and where a Gang's pods went."""
+    by_reason: dict[str, list[StatusReport]] = {}
+    for report in reports:
+        if gang is not None and report.phase == GangPhase.RUNNING and report.decision:
+            yield _note_allocation(gang, report.decision)
+        if report.reason:
+            by_reason.setdefault(report.reason, []).append(report)
+    for reason, alike in by_reason.items():
+        pods = {pod.metadata.uid: pod for report in alike for pod in report.pods}
+        ordered = sorted(pods.values(), key=lambda pod: pod.metadata.name)
+        if gang is None and not ordered:
+            continue
+        yield _note(reason, alike, ordered, gang)
+
+
+def _note(
+    reason: str, alike: Sequence[StatusReport], pods: Sequence[Pod], gang: Gang | None
+) -> Note:
+    regarding = _subject_of_gang(gang) if gang else _choose_subject(pods)
+    first = _subject_of_pod(pods[0]) if pods else None
+    rejected = any(report.phase == GangPhase.REJECTED for report in alike)
+    message = "; ".join(dict.fromkeys(report.message for report in alike))
+    told = _describe_pods(pods, regarding)
+    return Note(
+        regarding=regarding,
+        related=None if regarding == first else first,
+        type="Normal" if reason in _ORDINARY and not rejected else "Warning",
+        reason=reason if gang else f"{GANG}{reason.removeprefix(GANG)}",
+        message=f"{_cut(message, _MESSAGE - len(told))}{told}",
+        lasting=reason in _FLEETING,
+    )
+
+
+def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
+    """Say where pods of a gang went, and which solve to replay."""
+    pods, nodes = len(decision.members), {m.node for m in decision.members}
+    return Note(
+        regarding=_subject_of_gang(gang),
+        type="Normal",
+        reason=ALLOCATED,
+        message=f"{pods} pods have their devices on {len(nodes)} nodes "
+        f"(solve {decision.solve}, attempt {decision.attempt})",
+        once=True,
+    )
+
+
+def _cut(message: str, size: int) -> str:
+    return message.encode()[:size].decode(errors="ignore")
+
+
+def _describe_pods(pods: Sequence[Pod], regarding: Subject) -> str:
+    """Say which pods are meant, and that they wait at the gate where they do."""
+    if not pods:
+        return ""
+    name, more = pods[0].metadata.name, len(pods) - 1
+    words = [f"pod {name} and {more} more"] if more else [f"pod {name}"]
+    if not more and regarding.uid == pods[0].metadata.uid:
+        words = []
+    if all(map(is_gated, pods)):
+        verb = "wait" if more else "waits"
+        words.append(f"{verb} at scheduling gate {GATE}")
+    return f" ({' '.join(words)})" if words else ""
+
+
+def _choose_subject(pods: Sequence[Pod]) -> Subject:
+    """Return what a person finds from each of the pods, who has no Gang object."""
+    first = pods[0]
+    owner = _controller_of(first)
+    alike = all(_controller_of(pod) == owner for pod in pods)
+    if len(pods) == 1 or owner is None or not alike:
+        return _subject_of_pod(first)
+    return Subject(
+        api_version=owner.api_version,
+        kind=owner.kind,
+        namespace=first.metadata.namespace,
+        name=owner.name,
+        uid=owner.uid,
+    )
+
+
+def _controller_of(pod: Pod) -> OwnerReference | None:
+    owners = pod.metadata.owner_references
+    return next((owner for owner in owners if owner.controller), None)
+
+
+def _subject_of_gang(gang: Gang) -> Subject:
+    return _subject(API_VERSION, GANG, gang.metadata)
+
+
+def _subject_of_pod(pod: Pod) -> Subject:
+    return _subject("v1", "Pod", pod.metadata)
+
+
+def _subject(api_version: str, kind: str, meta: ObjectMeta) -> Subject:
+    return Subject(
+        api_version=api_version,
+        kind=kind,
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+    )

@@ -1,0 +1,136 @@
+"""One event a gang and reason, about the object that leads to all of its pods."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from contracts.allocation import Rule
+from contracts.gang import Gang, GangPhase
+from contracts.meta import OwnerReference
+from contracts.workload import Pod
+from publisher.gangs.context import StatusReport
+from publisher.gangs.notes import Note, list_notes
+from publisher.gangs.plan_repairs import HELD_TWICE
+from tests import builders
+from tests.builders.pods import waiting_pod
+
+
+def made_by(name: str, pod: Pod) -> Pod:
+    """Give a pod a controller, a Job of a name."""
+    owner = OwnerReference(
+        api_version="batch/v1", kind="Job", name=name, uid=f"uid-{name}"
+    )
+    owners = (replace(owner, controller=True),)
+    return replace(pod, metadata=replace(pod.metadata, owner_references=owners))
+
+
+PODS = tuple(waiting_pod(f"train-{number:04}", gang="train") for number in range(2000))
+OF_A_JOB = tuple(made_by("train", pod) for pod in PODS)
+
+
+def report(*pods: Pod, reason: str = Rule.TAKEN, message: str = "full") -> StatusReport:
+    return StatusReport(
+        phase=GangPhase.PENDING, reason=reason, message=message, pods=pods
+    )
+
+
+def only(*reports: StatusReport, gang: Gang | None = None) -> Note:
+    (note,) = list_notes(reports, gang)
+    return note
+
+
+def about(note: Note) -> tuple[str, str]:
+    return note.regarding.kind, note.regarding.name
+
+
+def test_a_gang_of_thousands_is_told_once_about_what_made_its_pods() -> None:
+    """`kubectl describe pod` names the Job, and the Job has the event."""
+    note = only(report(*reversed(OF_A_JOB)))
+    assert about(note) == ("Job", "train")
+    assert note.regarding.uid == "uid-train"
+    assert note.related is not None
+    assert note.related.name == "train-0000"
+    waiting = "(pod train-0000 and 1999 more wait at scheduling gate"
+    assert note.message == f"full {waiting} moorings.dev/allocation)"
+
+
+def test_a_gang_object_is_told_of_all_its_pods() -> None:
+    gang = builders.gang(builders.member(count=2000), name="train")
+    note = only(report(*OF_A_JOB), gang=gang)
+    assert (*about(note), note.reason) == ("Gang", "train", "DevicesTaken")
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        PODS[:3],
+        OF_A_JOB[:1],
+        (OF_A_JOB[0], made_by("other", PODS[1])),
+        (OF_A_JOB[0], PODS[1]),
+    ],
+    ids=["made-by-nobody", "one", "of-two-jobs", "one-of-a-job"],
+)
+def test_what_no_object_leads_to_is_told_of_the_first_pod(
+    pods: tuple[Pod, ...],
+) -> None:
+    note = only(report(*pods))
+    assert (*about(note), note.related) == ("Pod", "train-0000", None)
+    assert note.reason == "GangDevicesTaken"
+
+
+def test_reports_of_one_reason_are_one_note() -> None:
+    """Such as devices that were taken from several pods."""
+    reports = [
+        report(pod, reason=HELD_TWICE, message=f"device {number} is taken")
+        for number, pod in enumerate(OF_A_JOB[:2])
+    ]
+    other = report(OF_A_JOB[2], reason="PlacementLost")
+    twice, lost = list_notes([*reports, other], None)
+    assert twice.message.startswith("device 0 is taken; device 1 is taken (pod train-0")
+    assert about(lost) == ("Pod", "train-0002")
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason", "kind"),
+    [
+        (GangPhase.PENDING, Rule.TAKEN, "Normal"),
+        (GangPhase.PENDING, Rule.OUTRANKED, "Normal"),
+        (GangPhase.REJECTED, Rule.TAKEN, "Warning"),
+        (GangPhase.PENDING, Rule.NO_CANDIDATE, "Warning"),
+        (GangPhase.PENDING, Rule.SELECTOR_ERROR, "Warning"),
+        (GangPhase.PENDING, "Undecided", "Warning"),
+        ("Waiting", "PodsMissing", "Warning"),
+        ("Waiting", "ClaimsDiffer", "Warning"),
+        (GangPhase.RUNNING, "PlacementLost", "Warning"),
+        (GangPhase.RUNNING, "NobodyKnowsThis", "Warning"),
+    ],
+)
+def test_it_is_a_warning_where_something_is_wrong(
+    phase: str, reason: str, kind: str
+) -> None:
+    """A gang that others hold up, and that comes next, has nothing wrong with it."""
+    assert only(replace(report(*PODS[:2], reason=reason), phase=phase)).type == kind
+
+
+def test_a_pod_is_not_named_to_itself() -> None:
+    alone = report(PODS[0])
+    assert (
+        only(alone).message == "full (waits at scheduling gate moorings.dev/allocation)"
+    )
+    gang = builders.gang(builders.member(), name="train")
+    assert only(alone, gang=gang).message.startswith("full (pod train-0000 waits at")
+    opened = report(waiting_pod("a", opened_by="uid-red"))
+    assert only(opened).message == "full"
+
+
+def test_message_fits_the_event() -> None:
+    """The API server counts bytes; what is cut is not the pods."""
+    message = only(report(*PODS[:2], message="é" * 2000)).message
+    assert len(message.encode()) <= 1024
+    assert message.endswith("wait at scheduling gate moorings.dev/allocation)")
+
+
+def test_where_all_is_well_nothing_is_told() -> None:
+    assert not list(list_notes([report(*PODS, reason="")], None))
+    assert not list(list_notes([report()], None))

@@ -28,7 +28,7 @@ def stack(
 
 @pytest.fixture
 def kubectl(control_plane_programs: Path, control_plane: ControlPlane) -> Kubectl:
-    """kubectl as the admin of the shared control plane."""
+    """Give kubectl as the admin of the shared control plane."""
     return Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
 
 

@@ -87,6 +87,13 @@ class StatusWriter:
             log.warning("status.missed", gang=str(group), reason=str(error))
             self._due.put_by(group, monotonic() + _AGAIN_S)
 
+    async def tell(self, note: Note) -> None:
+        """Write what is of no group, unless it was told before."""
+        try:
+            await self._write_notes_due([note])
+        except ApiError as error:
+            log.warning("event.missed", about=note.reason, reason=str(error))
+
     def fall_silent(self) -> None:
         """Write nothing more of what was reported: another publisher does."""
         self._reports.clear()
@@ -123,6 +130,12 @@ class StatusWriter:
 
     async def _write_notes(self, group: GroupKey, pending: Sequence[Note]) -> None:
         """Write the notes that are due, and look at the others when they are."""
+        waits_s = await self._write_notes_due(pending)
+        if waits_s:
+            self._due.put_by(group, monotonic() + min(waits_s))
+
+    async def _write_notes_due(self, pending: Sequence[Note]) -> list[float]:
+        """Write the notes that are due; returns how long each has to wait then."""
         waits_s = []
         for note in pending:
             wait_s = self._throttle.due_in_s(note, monotonic())
@@ -131,8 +144,7 @@ class StatusWriter:
                 self._throttle.remember(note, monotonic())
                 wait_s = SAME_S
             waits_s.append(wait_s)
-        if waits_s:
-            self._due.put_by(group, monotonic() + min(waits_s))
+        return waits_s
 
     async def _write_status(self, key: str, status: dict[str, Any]) -> None:
         try:

@@ -32,22 +32,31 @@ from publisher.cluster.status_writer import StatusWriter
 from publisher.cluster.sweeper import Sweeper
 from publisher.config import PublisherConfig
 from publisher.errors import ClusterError, UnavailableError
+from publisher.gangs.notes import UNOWNED, Subject, note_unowned
 from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
 from publisher.kube.discovery import watch_served
 from publisher.kube.informer import Follow, Informer, follow
-from publisher.kube.kinds import GANG, GANG_OWNERS, STORAGE_KINDS, ServedKinds
+from publisher.kube.kinds import (
+    GANG,
+    GANG_OWNERS,
+    LEASE,
+    STORAGE_KINDS,
+    ServedKinds,
+)
 from publisher.kube.lease import LeaderLease
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
+from runtime.log import get_logger
 from runtime.retry import retry
 from runtime.run import Task
 from runtime.waits import first_of
 from runtime.wire import BusSettings
 
+log = get_logger(__name__)
 _UNSAID = frozenset(kind.name for kind in (*STORAGE_KINDS, *GANG_OWNERS))
 """Kinds that only the publisher decides by: the bus does not carry them."""
 _Writer = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
@@ -107,6 +116,7 @@ class _Parts(Struct, frozen=True, kw_only=True):
     controller: GangController
     sweeper: Sweeper
     devices: DevicePublisher
+    owns_nothing: bool
 
 
 def _build(
@@ -184,6 +194,7 @@ def _build(
         controller=controller,
         sweeper=Sweeper(api, observer, config.sweep_s),
         devices=devices,
+        owns_nothing=ownership.is_nothing,
     )
 
 
@@ -228,12 +239,28 @@ async def _lead(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) -> None:
         gc.collect()
         gc.freeze()
         async for lost in lease.terms(stop):
-            await _lead_until(parts, lost)
+            await _lead_until(parts, lease, lost)
     finally:
         await parts.queue.close()
 
 
-async def _lead_until(parts: _Parts, lost: asyncio.Event) -> None:
+async def _say_what_is_owned(parts: _Parts, lease: LeaderLease) -> None:
+    """Say so where nothing is: two allocators draw from the same devices then."""
+    if not parts.owns_nothing:
+        return
+    log.warning("ownership.none", reason=UNOWNED)
+    namespace, _, name = lease.key.partition("/")
+    subject = Subject(
+        api_version=LEASE.api_version,
+        kind=LEASE.name,
+        namespace=namespace,
+        name=name,
+        uid=lease.uid,
+    )
+    await parts.statuses.tell(note_unowned(subject))
+
+
+async def _lead_until(parts: _Parts, lease: LeaderLease, lost: asyncio.Event) -> None:
     """Run what only the publisher that leads may do, until it leads no more."""
     writers: dict[str, _Writer] = {
         # Says on the bus what the cluster holds; first, because gates that open wait
@@ -249,6 +276,7 @@ async def _lead_until(parts: _Parts, lost: asyncio.Event) -> None:
         "gangs": parts.controller.lead,
     }
     async with asyncio.TaskGroup() as term:
+        term.create_task(_say_what_is_owned(parts, lease), name="ownership")
         for name, write in writers.items():
             term.create_task(write(lost), name=name)
 

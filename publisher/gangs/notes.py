@@ -22,6 +22,11 @@ from publisher.gangs.view import is_gated
 
 GANG = "Gang"
 ALLOCATED = "Allocated"
+UNOWNED = (
+    "no driver, DeviceClass or node is named as Moorings' alone "
+    "(PUBLISHER_OWNED_DRIVERS, _CLASSES, _NODES): it decides for pods that wait at "
+    f"scheduling gate {GATE}, and kube-scheduler may give the same devices to others"
+)
 _ORDINARY: tuple[str, ...] = (
     Rule.TAKEN,
     Rule.ALL_DEVICES,
@@ -77,6 +82,17 @@ def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[N
         if gang is None and not ordered:
             continue
         yield _note(reason, alike, ordered, gang)
+
+
+def note_unowned(lease: Subject) -> Note:
+    """Say of the Lease by which we lead that no device is ours alone."""
+    return Note(
+        regarding=lease,
+        type="Warning",
+        reason="NothingOwned",
+        message=UNOWNED,
+        once=True,
+    )
 
 
 def _note(

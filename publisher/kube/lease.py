@@ -37,9 +37,16 @@ class LeaderLease:
     ) -> None:
         """`key` is `namespace/name`; `identity` is of this process alone."""
         self._api = api
-        self._key = key
+        self.key = key
+        """`namespace/name` of the Lease."""
         self._candidate = LeaseCandidate(identity=identity, duration_s=duration_s)
-        self._outage = Outage(f"lease {self._key}")
+        self._outage = Outage(f"lease {self.key}")
+
+    @property
+    def uid(self) -> str:
+        """The uid of the Lease; empty: it was not seen yet."""
+        lease = self._candidate.lease
+        return "" if lease is None else lease.uid
 
     @property
     def leads(self) -> bool:
@@ -60,7 +67,7 @@ class LeaderLease:
                 await first_of(stop, within_s=self._candidate.renew_s)
                 continue
             # ... then renew it beside the caller's work, which ends with the term.
-            log.info("lease.acquired", lease=self._key)
+            log.info("lease.acquired", lease=self.key)
             term = asyncio.Event()
             renewing = asyncio.create_task(self._renew(term), name="lease")
             stopping = asyncio.create_task(stop.wait())
@@ -82,7 +89,7 @@ class LeaderLease:
             failed = self._candidate.renewed_s == renewed_s
             pause_s = self._candidate.renew_s / (3 if failed else 1)
             await first_of(never, within_s=min(pause_s, self._left_s()))
-        log.error("lease.lost", lease=self._key)
+        log.error("lease.lost", lease=self.key)
         term.set()
 
     async def _try_once(self, limit_s: float) -> None:
@@ -105,7 +112,7 @@ class LeaderLease:
     async def _read(self) -> None:
         """Read the Lease; there may be none."""
         try:
-            lease = lease_of(await self._api.get(LEASE, self._key))
+            lease = lease_of(await self._api.get(LEASE, self.key))
         except NotFoundError:
             lease = lease_of(None)
         self._candidate = leadership.note_observed(
@@ -122,7 +129,7 @@ class LeaderLease:
         if lease.resource_version:
             answer = await self._patch(body, lease.resource_version)
         else:
-            namespace, _, name = self._key.partition("/")
+            namespace, _, name = self.key.partition("/")
             metadata = {"namespace": namespace, "name": name}
             header = {"apiVersion": LEASE.api_version, "kind": LEASE.name}
             answer = await self._api.create(
@@ -142,12 +149,12 @@ class LeaderLease:
                     body = {"spec": {"holderIdentity": ""}}
                     await self._patch(body, lease.resource_version)
         except (ApiError, TimeoutError) as error:
-            log.warning("lease.kept", lease=self._key, reason=str(error))
+            log.warning("lease.kept", lease=self.key, reason=str(error))
         self._candidate = leadership.note_released(self._candidate)
 
     async def _patch(self, body: Json, resource_version: str) -> Json:
         return await self._api.patch(
-            LEASE, self._key, body, resource_version=resource_version
+            LEASE, self.key, body, resource_version=resource_version
         )
 
     @property

@@ -36,6 +36,11 @@ class Ownership(Struct, frozen=True, kw_only=True):
             node_labels=frozenset((key, value) for key, _, value in labels),
         )
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is Moorings' alone: it decides only for pods at its gate."""
+        return not (self.drivers or self.classes or self.node_labels)
+
     def owns_driver(self, driver: DriverName) -> bool:
         """Whether Moorings may decide about devices of this driver."""
         return not self.drivers or driver in self.drivers

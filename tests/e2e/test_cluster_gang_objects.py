@@ -26,10 +26,8 @@ from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.objects import RESOURCE
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.manifests import BASE
+from tests.lab.manifests import CRD
 from tests.lab.waits import pods_of, until_phase, until_told
-
-CRD = BASE / "gangs-customresourcedefinition.yaml"
 
 
 @pytest.fixture(scope="module")

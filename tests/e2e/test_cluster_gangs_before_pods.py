@@ -17,10 +17,8 @@ from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.manifests import BASE
+from tests.lab.manifests import CRD
 from tests.lab.waits import pods_of, until_over, until_phase, until_told
-
-CRD = BASE / "gangs-customresourcedefinition.yaml"
 
 
 @pytest.fixture(scope="module", autouse=True)

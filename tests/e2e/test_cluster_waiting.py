@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from contracts.gang import GangPhase
+from contracts.names import LEASE_NAME
 from moorings.client import Client
 from tests.lab import command_line
 from tests.lab.cluster import (
@@ -23,6 +24,7 @@ from tests.lab.cluster import (
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.services import eventually
 from tests.lab.waits import events_about, pods_of, until_over, until_phase, until_told
 
 FULL = "asks for 4 of {} on one node for each of 2 pods; 0 matching devices are free"
@@ -52,7 +54,7 @@ async def test_a_gang_that_does_not_fit_follows_one_that_ends(
     for pod in pods:
         note = await until_told(kube, pod, "GangDevicesTaken")
         assert FULL.format(site.device_class) in note
-        assert "waits at scheduling gate moorings.dev/allocation" in note
+        assert "wait at scheduling gate moorings.dev/allocation" in note
     for pod in first:
         site.kubelets.finish(pod)
     await pods_of(site, "second", 2, is_running)
@@ -81,6 +83,19 @@ async def test_a_gang_of_many_is_told_once_and_every_pod_leads_there(
         if event["reason"] == "GangDevicesTaken"
     ]
     assert about == [("Job", name_of(waiting[0]))]
+
+
+async def test_a_publisher_that_owns_nothing_says_so(
+    stack: Stack, kubectl: Kubectl
+) -> None:
+    """Whoever looks for the leader reads that kube-scheduler draws from the same."""
+    assert stack.nats.url
+
+    def says() -> bool:
+        told = kubectl("describe", "lease", LEASE_NAME, "-n", "default")
+        return re.search(r"Warning +NothingOwned .*PUBLISHER_OWNED", told) is not None
+
+    await eventually(says, "the Lease says so")
 
 
 async def test_a_gang_that_is_never_whole_is_not_submitted(

@@ -1,4 +1,4 @@
-"""Moorings as k8s/base installs it: its rights, its policies, and k8s/examples.
+"""k8s/overlays/simulated as installed: its rights, its policies, and k8s/examples.
 
 The services run with the variables that the manifests give them, but for places, and
 the publisher with the rights of its service account.
@@ -21,7 +21,7 @@ from tests.lab.controlplane.client import Kube, named, path_of
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.options import CONTROLLERS, Options
 from tests.lab.controlplane.server import ControlPlane, running
-from tests.lab.manifests import BASE, K8S, base, environment
+from tests.lab.manifests import CRD, K8S, SIMULATED, base, environment
 from tests.lab.nats_server import LabServer
 from tests.lab.services import Process, eventually
 from tests.lab.services import running as processes_running
@@ -54,7 +54,8 @@ def control_plane(
         kubectl = Kubectl(
             control_plane_programs / "kubectl", control_plane.kubeconfig()
         )
-        kubectl("apply", "--validate=strict", "-k", str(BASE))
+        kubectl("apply", "-f", str(CRD))
+        kubectl("apply", "--validate=strict", "-k", str(SIMULATED))
         kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
         yield control_plane
 

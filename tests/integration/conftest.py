@@ -20,7 +20,7 @@ from tests.lab.controlplane.options import (
     Options,
 )
 from tests.lab.controlplane.server import ControlPlane, running
-from tests.lab.manifests import BASE, OVERLAYS
+from tests.lab.manifests import CRD, OVERLAYS, SIMULATED, owned, write_site
 from tests.lab.nats_server import LabServer
 
 OLDER = OVERLAYS / "kubernetes-1.35"
@@ -42,7 +42,7 @@ class Installed(NamedTuple):
 def installed(
     control_plane_programs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installed]:
-    """k8s/base on a control plane apart, because its policies hold for everybody.
+    """k8s/overlays/simulated on a control plane apart: its policies hold for everybody.
 
     Nothing is scheduled there.
     """
@@ -53,7 +53,7 @@ def installed(
         kubectl = Kubectl(
             control_plane_programs / "kubectl", control_plane.kubeconfig()
         )
-        _install(kubectl, BASE)
+        _install(kubectl, SIMULATED)
         _await_policies(kubectl, "Mutating")
         yield Installed(control_plane, kubectl)
 
@@ -69,7 +69,8 @@ def installed_on_1_35(
         kubectl = Kubectl(
             control_plane_programs / "kubectl", control_plane.kubeconfig()
         )
-        _install(kubectl, OLDER)
+        site = write_site(folder / "site", OLDER, owned(SIMULATED))
+        _install(kubectl, site)
         yield Installed(control_plane, kubectl)
 
 
@@ -81,6 +82,7 @@ async def admin(installed: Installed) -> AsyncIterator[Kube]:
 
 
 def _install(kubectl: Kubectl, folder: Path) -> None:
+    kubectl("apply", "-f", str(CRD))
     kubectl("apply", "--validate=strict", "-k", str(folder))
     kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
     _await_policies(kubectl, "Validating")

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import subprocess
 from pathlib import Path
-from typing import Any
 
+import pytest
 import yaml
 
 from tests.lab.controlplane.client import Kube, named
 from tests.lab.controlplane.kubectl import Kubectl
-from tests.lab.manifests import BASE, KUSTOMIZATION, Manifest, base, workloads
-
-OWNERSHIP = BASE.parent / "components" / "ownership"
+from tests.lab.manifests import (
+    BASE,
+    K8S,
+    OVERLAYS,
+    SIMULATED,
+    Manifest,
+    base,
+    workloads,
+    write_site,
+)
 
 
 def _build(program: Path, folder: Path) -> list[Manifest]:
@@ -20,57 +30,105 @@ def _build(program: Path, folder: Path) -> list[Manifest]:
     return list(yaml.safe_load_all(kubectl("kustomize", str(folder))))
 
 
-def _write(folder: Path, **fields: Any) -> Path:
-    folder.mkdir()
-    (folder / KUSTOMIZATION).write_text(yaml.safe_dump(fields))
-    return folder
-
-
-def test_ownership_is_said_in_one_place(
-    control_plane_programs: Path, tmp_path: Path
-) -> None:
-    """Of the classes and drivers of k8s/base nothing is left but in the roles."""
-    data = {"drivers": "a.example.com", "classes": "big.example.com,small"}
-    changed = {"kind": "ConfigMap", "metadata": {"name": "ownership"}, "data": data}
-    near = os.path.relpath(BASE, tmp_path / "changed")
-    _write(
-        tmp_path / "changed",
-        resources=[near],
-        patches=[{"target": {"name": "ownership"}, "patch": yaml.safe_dump(changed)}],
-    )
-    component = os.path.relpath(OWNERSHIP, tmp_path / "whole")
-    whole = _write(tmp_path / "whole", resources=["../changed"], components=[component])
-
-    built = _build(control_plane_programs, whole)
-    policies = [
+def _policies(built: list[Manifest]) -> list[str]:
+    return [
         yaml.safe_dump(thing, width=10_000)
         for thing in built
         if thing["kind"].endswith("AdmissionPolicy")
     ]
-    assert [policy for policy in policies if ",nic.moorings.dev" in policy] == []
-    assert sum("big.example.com,small" in policy for policy in policies) == 4
-    assert sum("''a.example.com''.split" in policy for policy in policies) == 1
+
+
+@pytest.mark.parametrize(
+    ("resources", "policies"), [(BASE, 4), (OVERLAYS / "kubernetes-1.35", 3)]
+)
+def test_ownership_is_said_in_one_place(
+    control_plane_programs: Path, tmp_path: Path, resources: Path, policies: int
+) -> None:
+    """Publisher and policies follow from the one list, on old releases too."""
+    said = {"drivers": "a.example.com", "classes": "big.example.com,small"}
+    site = write_site(tmp_path / "site", resources, said)
+
+    built = _build(control_plane_programs, site)
+    listing = [text for text in _policies(built) if "big.example.com,small" in text]
+    assert len(listing) == policies
+    (owned,) = (
+        thing
+        for thing in built
+        if thing["kind"] == "ConfigMap" and "drivers" in thing["data"]
+    )
+    assert owned["data"] == said
+    (container,) = (
+        container
+        for thing in built
+        if thing["kind"] == "Deployment" and thing["metadata"]["name"] == "publisher"
+        for container in thing["spec"]["template"]["spec"]["containers"]
+    )
+    named = {
+        entry["valueFrom"]["configMapKeyRef"]["name"]
+        for entry in container["env"]
+        if "configMapKeyRef" in entry.get("valueFrom", {})
+    }
+    # The name has a hash, so the publisher starts anew when the list changes.
+    assert named == {owned["metadata"]["name"]} != {"ownership"}
+
+
+def test_site_of_the_repository_is_whole(
+    control_plane_programs: Path, tmp_path: Path
+) -> None:
+    """With the secrets that it names it is all that there is to apply."""
+    folder = tmp_path / "k8s"
+    shutil.copytree(K8S, folder)
+    secrets = subprocess.run(
+        ["bash", str(folder / "secrets.sh")], capture_output=True, check=True
+    )
+    (folder / "site" / "secrets.yaml").write_bytes(secrets.stdout)
+
+    built = _build(control_plane_programs, folder / "site")
+    there = {(thing["kind"], thing["metadata"]["name"]) for thing in built}
+    base_objects = {(thing["kind"], thing["metadata"]["name"]) for thing in base()}
+    assert base_objects <= there
+    assert {("Secret", "nats-tls"), ("Secret", "nats-users")} <= there
+    text = yaml.safe_dump_all(built)
+    assert text.count("image: REGISTRY/moorings:0.1.0") == 3
+    assert [text for text in _policies(built) if "moorings.dev,nic" in text] == [
+        text for text in _policies(built) if "name: moorings-nodeagent" in text
+    ]
+
+
+def test_what_is_deleted_with_moorings_holds_no_gang(
+    control_plane_programs: Path,
+) -> None:
+    """Deleting a CustomResourceDefinition deletes every object of it."""
+    built = _build(control_plane_programs, SIMULATED)
+    assert "CustomResourceDefinition" not in {thing["kind"] for thing in built}
 
 
 def test_base_is_built_as_it_is_written(control_plane_programs: Path) -> None:
-    """The ConfigMap says what the policies already say; one more holds NATS' files."""
+    """Policies say what lies there; two ConfigMaps are made of files."""
     built = {
         (thing["kind"], thing["metadata"]["name"]): thing
         for thing in _build(control_plane_programs, BASE)
     }
-    (generated,) = [
-        name for kind, name in built if kind == "ConfigMap" and name.startswith("nats-")
-    ]
-    files = built.pop(("ConfigMap", generated))["data"]
+    made: dict[str, Manifest] = {}
+    for name in ("nats", "ownership"):
+        (key,) = (
+            key for key in built if re.fullmatch(f"{name}-[a-z0-9]{{10}}", key[1])
+        )
+        made[name] = built.pop(key)
     nats = built["StatefulSet", "nats"]["spec"]["template"]["spec"]
     for volume in nats["volumes"]:
-        if volume.get("configMap") == {"name": generated}:
+        if volume.get("configMap") == {"name": made["nats"]["metadata"]["name"]}:
             volume["configMap"] = {"name": "nats"}
+    publisher = built["Deployment", "publisher"]["spec"]["template"]["spec"]
+    for entry in publisher["containers"][0]["env"]:
+        if "configMapKeyRef" in entry.get("valueFrom", {}):
+            entry["valueFrom"]["configMapKeyRef"]["name"] = "ownership"
     written = {(thing["kind"], thing["metadata"]["name"]): thing for thing in base()}
 
     assert built == written
-    for name, text in files.items():
+    for name, text in made["nats"]["data"].items():
         assert text == (BASE / "nats" / name).read_text()
+    assert made["ownership"]["data"] == {"drivers": "", "classes": ""}
 
 
 async def test_pods_of_base_fit_their_namespace(admin: Kube) -> None:

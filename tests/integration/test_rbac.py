@@ -276,7 +276,7 @@ ATTEMPTS = {
         _allocation("node-1", FOREIGN),
         _device_status(FOREIGN),
         "associated-node:patch",
-        "a node agent writes only for the drivers in the ConfigMap ownership",
+        "a node agent writes only for the drivers of node agents",
     ),
     "with-a-reservation": Attempt(
         _allocation("node-1"),

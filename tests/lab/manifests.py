@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,10 @@ import yaml
 K8S = Path(__file__).parents[2] / "k8s"
 BASE = K8S / "base"
 OVERLAYS = K8S / "overlays"
+SIMULATED = OVERLAYS / "simulated"
+"""What owns the devices that our own agents simulate; most tests install this one."""
+OWNERSHIP = K8S / "components" / "ownership"
+CRD = K8S / "crd" / "gangs-customresourcedefinition.yaml"
 KUSTOMIZATION = "kustomization.yaml"
 
 Manifest = dict[str, Any]
@@ -24,7 +30,6 @@ def base() -> tuple[Manifest, ...]:
 
 
 WORKLOADS = ("Deployment", "DaemonSet", "StatefulSet")
-OWNERSHIP = "ownership"
 
 
 def workloads() -> dict[str, Manifest]:
@@ -35,7 +40,24 @@ def workloads() -> dict[str, Manifest]:
     return {resource["metadata"]["name"]: resource for resource in workload_objects}
 
 
-def environment(workload: str, **fields: str) -> dict[str, str]:
+def owned(folder: Path) -> dict[str, str]:
+    """Read the drivers and classes that a kustomization says are ours."""
+    kustomization = yaml.safe_load((folder / KUSTOMIZATION).read_text())
+    (said,) = (
+        entry
+        for entry in kustomization["configMapGenerator"]
+        if entry["name"] == "ownership"
+    )
+    lines = [*said.get("literals", ())]
+    for name in said.get("envs", ()):
+        text = (folder / name).read_text()
+        lines += [line for line in text.splitlines() if not line.startswith("#")]
+    return dict(line.split("=", 1) for line in lines)
+
+
+def environment(
+    workload: str, ownership: Path = SIMULATED, /, **fields: str
+) -> dict[str, str]:
     """Give the variables of a workload's container, ConfigMaps read.
 
     `fields` are those of its pod, such as `metadata_name`; Secrets stay out.
@@ -47,6 +69,7 @@ def environment(workload: str, **fields: str) -> dict[str, str]:
         for resource in base()
         if resource["kind"] == "ConfigMap"
     }
+    maps["ownership"] = owned(ownership)
     variables: dict[str, str] = {}
     for entry in container["env"]:
         match entry:
@@ -59,3 +82,21 @@ def environment(workload: str, **fields: str) -> dict[str, str]:
             case _:
                 pass
     return variables
+
+
+def write_site(folder: Path, resources: Path, ownership: Mapping[str, str]) -> Path:
+    """Write a site's kustomization over others, as docs/operations.md says."""
+    folder.mkdir()
+
+    def near(path: Path) -> str:
+        return os.path.relpath(path, folder)
+
+    said = {"name": "ownership", "namespace": "moorings-system", "behavior": "replace"}
+    literals = [f"{name}={text}" for name, text in ownership.items()]
+    kustomization = {
+        "resources": [near(resources)],
+        "configMapGenerator": [{**said, "literals": literals}],
+        "components": [near(OWNERSHIP)],
+    }
+    (folder / KUSTOMIZATION).write_text(yaml.safe_dump(kustomization))
+    return folder

@@ -50,7 +50,7 @@ async def events_about(kube: Kube, about: Json) -> list[tuple[str, str]]:
     ours = [
         event
         for event in events
-        if event["reportingController"] == REPORTER
+        if event.get("reportingController") == REPORTER
         and (
             event["regarding"]["uid"] in uids
             or (event["regarding"]["kind"], event["regarding"]["name"])

@@ -21,15 +21,14 @@ from contracts.gang import GangSpec
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION
 from contracts.validate.gangs import MODES, RECOVERIES, SCOPES
-from tests.lab.manifests import BASE
+from tests.lab.manifests import CRD
 
-DEFINITION = BASE / "gangs-customresourcedefinition.yaml"
 OPAQUE = (ResourceClaimSpec, DeviceClaim, ObjectMeta)
 """Kept as written: the API server adds fields with each release."""
 
 
 def _definition() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(DEFINITION.read_text())
+    found: dict[str, Any] = yaml.safe_load(CRD.read_text())
     return found
 
 

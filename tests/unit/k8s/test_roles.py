@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import yaml
+
 from tests.lab.manifests import base
 
 
@@ -18,12 +20,12 @@ def test_no_rule_has_a_wildcard() -> None:
     assert [name for name, rule in rules for part in rule.values() if "*" in part] == []
 
 
-def test_drivers_of_the_roles_are_those_of_the_ownership() -> None:
-    """RBAC wants a list, which kustomize cannot make of the ConfigMap."""
-    (owned,) = [
-        thing["data"]["drivers"].split(",")
-        for thing in base()
-        if thing["metadata"]["name"] == "ownership"
+def test_drivers_of_the_roles_are_those_of_the_agents() -> None:
+    """Who may write the device status of a claim: RBAC and policy say the same."""
+    named = {(thing["kind"], thing["metadata"]["name"]): thing for thing in base()}
+    fleet = yaml.safe_load(named["ConfigMap", "fleet"]["data"]["fleet.yaml"])
+    announced = [
+        devices["driver"] for node in fleet["nodes"] for devices in node["devices"]
     ]
     granted = {
         thing["metadata"]["name"]: rule["resourceNames"]
@@ -32,8 +34,15 @@ def test_drivers_of_the_roles_are_those_of_the_ownership() -> None:
         for rule in thing["rules"]
         if "resourceclaims/driver" in rule["resources"]
     }
+    policy = named["ValidatingAdmissionPolicy", "moorings-nodeagent"]
+    (listed,) = (
+        item["expression"]
+        for item in policy["spec"]["variables"]
+        if item["name"] == "drivers"
+    )
 
     assert granted == {
-        "moorings-publisher-drivers": owned,
-        "moorings-nodeagent-drivers": owned,
+        "moorings-publisher-drivers": announced,
+        "moorings-nodeagent-drivers": announced,
     }
+    assert listed == f"'{','.join(announced)}'.split(',')"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,15 @@ from runtime.bus.permissions import USERS, server_configuration
 from runtime.config import read_config
 from runtime.settings import ServiceConfig
 from solver.service.config import SolverConfig
-from tests.lab.manifests import BASE, Manifest, base, environment, workloads
+from tests.lab.manifests import (
+    BASE,
+    K8S,
+    SIMULATED,
+    Manifest,
+    base,
+    environment,
+    workloads,
+)
 
 CONFIGS: dict[str, type[ServiceConfig]] = {
     "nodeagent": NodeAgentConfig,
@@ -52,12 +61,22 @@ def test_variables_are_those_of_the_configuration(name: str) -> None:
     assert config.bus_user == name
 
 
-def test_publisher_owns_what_the_policies_gate() -> None:
-    variables = environment("publisher", **POD)
+@pytest.mark.parametrize(
+    ("folder", "names"),
+    [
+        (BASE, ()),
+        (K8S / "site", ()),
+        (SIMULATED, ("gpu.moorings.dev", "nic.moorings.dev")),
+    ],
+)
+def test_publisher_owns_nothing_until_told(
+    folder: Path, names: tuple[str, ...]
+) -> None:
+    variables = environment("publisher", folder, **POD)
     config = read_config(PublisherConfig, "PUBLISHER_", variables)
 
-    assert config.owned_drivers == ("gpu.moorings.dev", "nic.moorings.dev")
-    assert config.owned_classes == ("gpu.moorings.dev", "nic.moorings.dev")
+    assert config.owned_drivers == names
+    assert config.owned_classes == names
     assert config.namespace == "moorings-system"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -24,25 +24,37 @@ from contracts.messages import (
     AllocationWritten,
     CommandMessage,
     DevicesAnnounced,
+    ObjectObserved,
     SubmitGang,
 )
+from contracts.names import GANG_UID
+from contracts.reports import GroupReported
 from contracts.tokens import token
 from contracts.topics import (
     COMMANDS,
     CONFIRMATIONS,
     GANG_TOPICS,
     INVENTORIES,
+    REPORTS,
+    STATE,
     SUBMISSIONS,
+    M,
+    Topic,
 )
 from contracts.validate import validate
-from moorings.errors import BadInputError, UnknownNameError
+from moorings.errors import BadInputError, CannotReadError, UnknownNameError
+from moorings.stories import GangQuery, HeldObjects, WrittenGangs
 from runtime.bus.bus import Bus
-from runtime.errors import BusUnavailableError, PublishRefusedError
+from runtime.bus.follower import Start
+from runtime.errors import (
+    BusError,
+    BusUnavailableError,
+    NotAllowedError,
+    PublishRefusedError,
+)
 from runtime.wire import BusSettings, Outgoing
 
 CONNECT_S = 5.0
-WrittenGangs = Mapping[GangUID, AllocationWritten]
-"""What was written of the last attempt of gangs, by their uid."""
 
 
 class Client:
@@ -88,45 +100,101 @@ class Client:
         """Cancel or release a gang."""
         await self.bus.publish(Outgoing.of(COMMANDS, message))
 
+    async def read(
+        self, topic: Topic[M], *names: str, start: Start | None = None
+    ) -> AsyncIterator[tuple[M, int]]:
+        """Read what a topic holds now, each message with its sequence.
+
+        `names` are those that its subjects begin with, the cluster first; without any,
+        all of the cluster.
+
+        Raises:
+            CannotReadError: our user may not, or there is no such stream.
+        """
+        batches = self.bus.read_existing(
+            topic, *(names or (self.cluster,)), start=start, patient=False
+        )
+        try:
+            async for batch in batches:
+                for incoming in batch.messages:
+                    if incoming.message is not None:
+                        yield incoming.message, incoming.sequence
+        except NotAllowedError as error:
+            reason = f"not allowed for user {error.user!r} of the bus"
+            raise CannotReadError(topic.stream, reason) from error
+        except BusError as error:
+            raise CannotReadError(topic.stream, str(error)) from error
+
     async def fetch_gangs(self) -> list[GangRecord]:
-        """Fetch how all gangs are now, oldest first."""
+        """Fetch how all gangs are now, oldest first.
+
+        Raises:
+            CannotReadError: what is said of gangs cannot be read.
+        """
         records: dict[GangUID, GangRecord] = {}
         for topic in GANG_TOPICS:
             # Commands from the first one kept: a publisher's own may hide another's.
-            batches = self.bus.read_existing(topic, self.cluster)
-            async for batch in batches:
-                for incoming in batch.messages:
-                    message = incoming.message
-                    if message is not None:
-                        record = records.get(message.uid) or GangRecord.of(message)
-                        records[message.uid] = record.apply(message, incoming.sequence)
+            async for message, sequence in self.read(topic):
+                record = records.get(message.uid) or GangRecord.of(message)
+                records[message.uid] = record.apply(message, sequence)
         submitted = [record for record in records.values() if record.submission]
         return sorted(submitted, key=lambda record: record.submission_sequence)
 
+    async def fetch_reports(self) -> list[GroupReported]:
+        """Fetch what pods wait for that are not submitted, and what befell others.
+
+        Raises:
+            CannotReadError: it cannot be read.
+        """
+        return [
+            message
+            async for message, _ in self.read(REPORTS)
+            if isinstance(message, GroupReported)
+        ]
+
     async def fetch_inventories(self) -> dict[NodeName, DevicesAnnounced]:
-        """Fetch what node agents announce, by node."""
-        messages_by_node: dict[NodeName, DevicesAnnounced] = {}
-        async for batch in self.bus.read_existing(INVENTORIES, self.cluster):
-            for incoming in batch.messages:
-                if incoming.message is not None:
-                    messages_by_node[incoming.message.node] = incoming.message
-        return messages_by_node
+        """Fetch what node agents announce, by node.
+
+        Raises:
+            CannotReadError: it cannot be read.
+        """
+        return {message.node: message async for message, _ in self.read(INVENTORIES)}
+
+    async def fetch_held(self) -> HeldObjects:
+        """Fetch which pods of gangs are there, and which claims hold devices.
+
+        Raises:
+            CannotReadError: it cannot be read.
+        """
+        pods: dict[str, GangUID] = {}
+        async for message, _ in self.read(STATE, self.cluster, "Pod"):
+            if isinstance(message, ObjectObserved):
+                annotations = message.object["metadata"].get("annotations") or {}
+                pods[message.key] = GangUID(annotations.get(GANG_UID, ""))
+        claims = [
+            message.key
+            async for message, _ in self.read(STATE, self.cluster, "ResourceClaim")
+            if isinstance(message, ObjectObserved)
+        ]
+        return HeldObjects(pods=pods, claims=frozenset(claims))
 
     async def fetch_written(self, records: Sequence[GangRecord]) -> WrittenGangs:
-        """Fetch what publishers wrote of the last attempts of gangs."""
+        """Fetch what publishers wrote of the last attempts of gangs.
+
+        Raises:
+            CannotReadError: it cannot be read.
+        """
         attempts = {record.uid: record.attempt for record in records}
-        names: tuple[str, ...] = (self.cluster,)
+        names: tuple[str, ...] = ()
         if len(records) == 1:
             names = (self.cluster, records[0].namespace, records[0].uid)
         written: dict[GangUID, AllocationWritten] = {}
         # What came last of a gang may be that its gates opened: read what came before.
-        async for batch in self.bus.read_existing(CONFIRMATIONS, *names, start="all"):
-            for incoming in batch.messages:
-                message = incoming.message
-                if not isinstance(message, AllocationWritten):
-                    continue
-                if message.attempt == attempts.get(message.uid):
-                    written[message.uid] = message
+        async for message, _ in self.read(CONFIRMATIONS, *names, start="all"):
+            if isinstance(
+                message, AllocationWritten
+            ) and message.attempt == attempts.get(message.uid):
+                written[message.uid] = message
         return written
 
     async def find_gangs(
@@ -141,16 +209,12 @@ class Client:
             UnknownNameError: there is none.
         """
         records = await self.fetch_gangs()
-        if namespace is None and "/" in name:
-            namespace, _, name = name.partition("/")
-        matches = [
-            record
-            for record in records
-            if record.uid == name
-            or (record.name == name and namespace in (None, record.namespace))
-        ]
+        wanted = GangQuery.of(name, namespace)
+        matches = [record for record in records if wanted.is_of(record)]
         if not matches:
-            near = difflib.get_close_matches(name, [record.name for record in records])
+            near = difflib.get_close_matches(
+                wanted.name, [record.name for record in records]
+            )
             raise UnknownNameError("gang", name, near)
         living = [record for record in matches if not record.phase.is_terminal]
         return living or matches[-1:]
@@ -199,5 +263,7 @@ async def open_client(
             await bus.wait_connected(CONNECT_S)
         except BusUnavailableError as error:
             reason = f"nobody answers{f' ({otherwise})' if otherwise else ''}"
+            if "Authorization" in error.reason:
+                reason = f"refuses user {settings.user!r}: {error.reason}"
             raise BadInputError(server, reason) from error
         yield Client(bus, ClusterName(cluster))

@@ -5,6 +5,7 @@ MooringsError
 |-- LocalStackError       a component of the local stack does not run
 |-- UsageError            a command line that has no meaning
 |-- BadInputError         a file, document or address that cannot be used
+|-- CannotReadError       something of the bus that cannot be read, and why
 `-- UnknownNameError      nothing of that name, or more than one
 """
 
@@ -45,6 +46,15 @@ class BadInputError(MooringsError):
         self.source = source
         self.reason = reason
         super().__init__(f"{source}: {reason}")
+
+
+class CannotReadError(MooringsError):
+    """Something of the bus that cannot be read: which stream, and why."""
+
+    def __init__(self, stream: str, reason: str) -> None:
+        self.stream = stream
+        self.reason = reason
+        super().__init__(f"{stream} cannot be read: {reason}")
 
 
 class UnknownNameError(MooringsError):

@@ -25,14 +25,12 @@ class SolveEntry(Struct, frozen=True, kw_only=True):
 async def list_solves(client: Client) -> list[SolveEntry]:
     """List the recorded solves, oldest first."""
     entries: dict[str, SolveEntry] = {}
-    async for batch in client.bus.read_existing(SOLVES, client.cluster, start="all"):
-        for incoming in batch.messages:
-            message = incoming.message
-            if isinstance(message, SolveOpened):
-                entries[message.solve] = SolveEntry(opened=message)
-            elif message is not None and message.solve in entries:
-                opened = entries[message.solve].opened
-                entries[message.solve] = SolveEntry(opened=opened, decided=message)
+    async for message, _ in client.read(SOLVES, start="all"):
+        if isinstance(message, SolveOpened):
+            entries[message.solve] = SolveEntry(opened=message)
+        elif message.solve in entries:
+            opened = entries[message.solve].opened
+            entries[message.solve] = SolveEntry(opened=opened, decided=message)
     return list(entries.values())
 
 

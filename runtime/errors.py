@@ -9,6 +9,7 @@ ServiceError
     |-- PublishRefusedError   the server refused a message; nothing was stored
     |-- StreamDiffersError    a stream exists with other settings
     |-- BusRefusedError       any other refusal of the server
+    |   `-- NotAllowedError   our user of the bus lacks the right
     |-- MessageError          a stored message that cannot be read
     |-- BlobMissingError      no blob of that digest, or not all of it
     `-- BlobCorruptedError    chunks that do not add up to the digest
@@ -103,6 +104,14 @@ class BusRefusedError(BusError):
         self.reason = reason
         self.code = code
         super().__init__(f"{what}: {reason}")
+
+
+class NotAllowedError(BusRefusedError):
+    """Our user of the bus may not use a subject."""
+
+    def __init__(self, subject: str, user: str) -> None:
+        self.user = user
+        super().__init__(subject, f"not allowed for user {user!r} of the bus")
 
 
 class MessageError(BusError):

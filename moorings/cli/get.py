@@ -1,4 +1,4 @@
-"""Commands that show how things are: get, explain."""
+"""The command that shows how things are: gangs, pods, nodes, devices, solves."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ from typing import Annotated, Any
 
 import typer
 
-from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
+from moorings.cli.known import fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
 from moorings.cli.output import ExitCode, Format, notify, show
 from moorings.cli.solves import print_solves
-from moorings.cli.views import (
-    NONE,
-    explain_gang,
-    print_explanation,
-    view_gang,
-    view_pods,
-)
+from moorings.cli.views import NONE, is_recent, view_gang, view_pods, view_story
 from moorings.client import Client
 from moorings.errors import UnknownNameError, UsageError
 from moorings.recorded import find_solve, list_solves
+from moorings.stories import GangQuery
 
 GANG_COLUMNS = (
     "namespace",
@@ -36,7 +31,16 @@ GANG_COLUMNS = (
     "age",
     "reason",
 )
-POD_COLUMNS = ("namespace", "name", "gang", "member", "node", "devices", "claims")
+POD_COLUMNS = (
+    "namespace",
+    "name",
+    "gang",
+    "member",
+    "node",
+    "devices",
+    "claims",
+    "status",
+)
 NODE_COLUMNS = ("name", "devices", "held", "pools")
 KINDS = {
     **dict.fromkeys(("gang", "gangs", "gangs.moorings.dev"), "gangs"),
@@ -45,16 +49,11 @@ KINDS = {
     **dict.fromkeys(("solve", "solves"), "solves"),
 }
 """What people call them, as they do with kubectl."""
-NOT_YET = (
-    "beside a cluster a gang is here once all its pods and claims are: until then"
-    " `kubectl describe pod` says what it waits for"
-)
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     app.command()(get)
-    app.command()(explain)
 
 
 def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
@@ -78,7 +77,7 @@ def get(
     what: Annotated[
         str,
         typer.Argument(
-            help="`gangs`, `pods`, `nodes` or `solves`; or a gang by name or uid.",
+            help="`gangs`, `pods`, `nodes`, `devices` or `solves`; or a gang by name.",
             autocompletion=lambda: sorted(set(KINDS.values())),
         ),
     ] = "gangs",
@@ -86,12 +85,15 @@ def get(
         str | None, typer.Argument(help="Only the one of this name.")
     ] = None,
     namespace: Namespace = None,
+    every: Annotated[
+        bool, typer.Option("--all", "-a", help="Those that are over, too.")
+    ] = False,
     server: Server = "",
     state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
-    """Show gangs, their pods that have devices, nodes of agents, or recorded solves."""
+    """Show gangs, pods that have devices, nodes, devices, or recorded solves."""
     kind, name = parse_target(what, name)
 
     async def run() -> int:
@@ -105,45 +107,74 @@ def get(
                     print_solves([await find_solve(client, name)], output)
                 case "solves":
                     print_solves(await list_solves(client), output)
-                case _ if name is not None:
-                    records = await client.find_gangs(name, namespace)
-                    show_gangs(_select_namespace(records, namespace), output)
                 case _:
-                    records = await client.fetch_gangs()
-                    show_gangs(_select_namespace(records, namespace), output)
+                    wanted = None if name is None else GangQuery.of(name, namespace)
+                    await _show_stories(client, wanted, namespace, output, every=every)
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
 
 
-def _select_namespace(
-    records: Iterable[GangRecord], namespace: str | None
-) -> list[GangRecord]:
-    return [record for record in records if namespace in (None, record.namespace)]
+async def _show_stories(
+    client: Client,
+    wanted: GangQuery | None,
+    namespace: str | None,
+    output: Format,
+    *,
+    every: bool,
+) -> None:
+    """Show gangs: those that live, all, or the one of a name."""
+    known = await fetch_known(client)
+    stories = [s for s in known.stories if namespace in (None, s.namespace)]
+    shown = stories
+    if wanted is not None:
+        shown = [story for story in stories if wanted.is_in(story)]
+        if not shown:
+            raise unknown_gang(wanted, stories)
+        shown = [story for story in shown if is_recent(story) or every] or shown[-1:]
+    elif not every:
+        shown = [story for story in stories if is_recent(story)]
+    views = [view_story(story, known.held) for story in shown]
+    known.notify_unread()
+    hidden = len(stories) - len(shown)
+    if hidden and wanted is None:
+        notify(f"{hidden} that are over are not shown (--all shows them)")
+    if not views and output is Format.TABLE:
+        notify("no gangs" if not hidden else "no gangs that are alive")
+        return
+    show(
+        views,
+        output,
+        GANG_COLUMNS,
+        ([_to_cell(v[c]) for c in GANG_COLUMNS] for v in views),
+    )
 
 
 def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
-    """Show gangs in a row each."""
+    """Print what was submitted."""
     views = [view_gang(record) for record in records]
-    if not views and output is Format.TABLE:
-        notify("no gangs")
-        return
-    rows = ([view[c] for c in GANG_COLUMNS] for view in views)
-    show(views, output, GANG_COLUMNS, rows)
+    show(views, output, GANG_COLUMNS, ([v[c] for c in GANG_COLUMNS] for v in views))
 
 
 async def _show_pods(
     client: Client, name: str | None, namespace: str | None, output: Format
 ) -> None:
     """Show where the pods of gangs are that have devices."""
-    gangs = _select_namespace(await client.fetch_gangs(), namespace)
-    records = [record for record in gangs if record.placed is not None]
+    known = await fetch_known(client)
+    records = [
+        record
+        for story in known.stories
+        if namespace in (None, story.namespace)
+        for record in story.living
+        if record.placed is not None
+    ]
     written = await client.fetch_written(records)
     views = [
         view
         for record in records
-        for view in view_pods(record, written.get(record.uid))
+        for view in view_pods(record, written.get(record.uid), known.held)
     ]
+    known.notify_unread()
     if name is not None:
         views = _find_views(views, "pod", name)
     if not views and output is Format.TABLE:
@@ -201,68 +232,3 @@ def _find_views(
         names = sorted({view["name"] for view in views})
         raise UnknownNameError(what, name, difflib.get_close_matches(name, names))
     return matches
-
-
-def explain(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="Name, namespace/name or uid of a gang; or pod/NAME.",
-            show_default=False,
-        ),
-    ],
-    namespace: Namespace = None,
-    server: Server = "",
-    state_dir: StateDir = None,
-    cluster: Cluster = "local",
-    output: Output = Format.TABLE,
-) -> None:
-    """Say where a gang is and what it has, or why it waits and what was counted.
-
-    Several gangs may have one name, as when pods of a running one are replaced; each is
-    explained, as a list with -o json.
-    """
-    kind, name = parse_target(what, None)
-    if kind not in ("gangs", "pods") or name is None:
-        raise UsageError(f"explain: {what!r} is no gang and no pod/NAME")
-
-    async def run() -> int:
-        async with connect(server, state_dir, cluster) as client:
-            try:
-                if kind == "pods":
-                    records = await _find_gangs_of_pod(client, name, namespace)
-                else:
-                    records = await client.find_gangs(name, namespace)
-            except UnknownNameError as error:
-                singular = kind.removesuffix("s")
-                raise UnknownNameError(singular, name, error.near, NOT_YET) from error
-            written = await client.fetch_written(records)
-        explanations = [explain_gang(r, written.get(r.uid)) for r in records]
-        if output is Format.TABLE:
-            for explanation in explanations:
-                print_explanation(explanation)
-        elif len(explanations) > 1:
-            show(explanations, output, (), ())
-        else:
-            show(explanations[0], output, (), ())
-        rejected = any(record.phase is GangPhase.REJECTED for record in records)
-        return ExitCode.NO if rejected else ExitCode.YES
-
-    raise typer.Exit(asyncio.run(run()))
-
-
-async def _find_gangs_of_pod(
-    client: Client, name: str, namespace: str | None
-) -> list[GangRecord]:
-    """Find the gang whose claims were written for a pod; a lone pod names its own.
-
-    Raises:
-        UnknownNameError: there is none.
-    """
-    records = _select_namespace(await client.fetch_gangs(), namespace)
-    written = await client.fetch_written(records)
-    for record in reversed(records):
-        message = written.get(record.uid)
-        if message is not None and any(pod.pod == name for pod in message.pods):
-            return [record]
-    return await client.find_gangs(name, namespace)

@@ -19,6 +19,7 @@ from contracts.errors import ContractsError
 from moorings.cli import (
     components,
     demo,
+    explain,
     gangs,
     get,
     lint,
@@ -48,6 +49,7 @@ for module in (
     plan,
     lint,
     get,
+    explain,
     watch,
     gangs,
     solves,

@@ -188,8 +188,16 @@ class Bus:
         *names: str,
         stop: asyncio.Event | None = None,
         start: Start | None = None,
+        patient: bool = True,
     ) -> AsyncIterator[TopicBatch[M]]:
-        """Read what a topic holds now, then end; earlier when `stop` is set."""
+        """Read what a topic holds now, then end; earlier when `stop` is set.
+
+        Services are `patient`: what cannot be read is tried again for ever.
+
+        Raises:
+            BusError: it cannot be read, as who is not patient is told: no such stream,
+                not allowed (NotAllowedError), nobody there.
+        """
         done = asyncio.Event()
         batches = reader.read(
             self._connection,
@@ -200,6 +208,7 @@ class Bus:
             counts=Counter(),
             survives_restart=True,
             once=True,
+            patient=patient,
         )
         async with aclosing(batches):
             async for batch in batches:

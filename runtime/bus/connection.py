@@ -23,6 +23,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription as ClientSubscription
 
+from runtime.bus.pending import PendingRequests
 from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.log import get_logger
 from runtime.waits import first_of
@@ -115,8 +116,9 @@ class Connection:
         self._up = asyncio.Event()
         self._closing = asyncio.Event()
         self._subscriptions: set[Subscription] = set()
-        self._answers: dict[str, asyncio.Future[Delivery]] = {}
-        self._requests = 0
+        self._pending: PendingRequests[Delivery] = PendingRequests()
+        self._failure = ""
+        """Why the last attempt to connect failed."""
         self._inbox = self.new_inbox()
         self._answers_subscription = Subscription(f"{self._inbox}.*", self._answer)
         self._subscriptions.add(self._answers_subscription)
@@ -161,7 +163,8 @@ class Connection:
             async with asyncio.timeout(timeout_s or self.settings.request_timeout_s):
                 await self._up.wait()
         except TimeoutError as error:
-            raise BusUnavailableError(what, "not connected") from error
+            why = f"not connected{f': {self._failure}' if self._failure else ''}"
+            raise BusUnavailableError(what, why) from error
 
     async def subscribe(self, subject: str, handler: Handler) -> Subscription:
         """Hand over every message on a subject; the server knows when this returns."""
@@ -221,11 +224,7 @@ class Connection:
 
         The caller awaits it with `answer`.
         """
-        self._requests += 1
-        token = str(self._requests)
-        future: asyncio.Future[Delivery] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda _: self._answers.pop(token, None))
-        self._answers[token] = future
+        token, future = self._pending.add(subject)
         try:
             reply = f"{self._inbox}.{token}"
             await self.publish(subject, data, reply=reply, headers=headers)
@@ -244,6 +243,7 @@ class Connection:
 
         Raises:
             BusUnavailableError: none within the time, or nobody listens.
+            NotAllowedError: our user may not ask that.
         """
         limit_s = timeout_s or self.settings.request_timeout_s
         try:
@@ -272,9 +272,7 @@ class Connection:
         return await self.answer(subject, future, timeout_s)
 
     def _answer(self, delivery: Delivery) -> None:
-        future = self._answers.get(delivery.subject.rpartition(".")[2])
-        if future is not None and not future.done():
-            future.set_result(delivery)
+        self._pending.answer(delivery.subject.rpartition(".")[2], delivery)
 
     async def _supervise(self) -> None:
         """Make one client after the other until closing; use each until it fails."""
@@ -288,6 +286,7 @@ class Connection:
                 await self._connect(client, lost)
                 await self._serve(client, lost)
             except (nats.errors.Error, OSError, ValueError, EOFError) as error:
+                self._failure = str(error)
                 if pause_s == _FIRST_PAUSE_S:
                     log.warning("bus.connect_failed", reason=str(error))
             finally:
@@ -301,6 +300,7 @@ class Connection:
     async def _connect(self, client: Client, lost: asyncio.Event) -> None:
         async def on_error(error: Exception) -> None:
             log.warning("bus.error_reported", reason=str(error) or repr(error))
+            self._pending.fail_forbidden(str(error), self.settings.user)
 
         async def on_lost() -> None:
             lost.set()
@@ -331,6 +331,7 @@ class Connection:
         for subscription in tuple(self._subscriptions):
             await subscription.attach(client)
         self._client = client
+        self._failure = ""
         self.count += 1
         self._up.set()
         self._notify()
@@ -351,10 +352,7 @@ class Connection:
         """Fail what waits for this client, tell the listeners, close it."""
         self._client = None
         self._up.clear()
-        for future in tuple(self._answers.values()):
-            if not future.done():
-                future.set_exception(BusUnavailableError("request", "connection lost"))
-                future.exception()  # retrieved: nobody may be waiting for this one
+        self._pending.fail_all()
         self._notify()
         with contextlib.suppress(TimeoutError, OSError, nats.errors.Error):
             async with asyncio.timeout(_CLOSE_S):

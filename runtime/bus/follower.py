@@ -37,9 +37,15 @@ async def follow(
     subjects: Sequence[str],
     stop: asyncio.Event,
     start: Start,
+    *,
+    patient: bool = True,
 ) -> AsyncGenerator[Fetched, None]:
-    """Read until `stop` is set; see `Bus.follow`."""
-    reader = _Reader(connection, stream, subjects, start)
+    """Read until `stop` is set; see `Bus.follow`.
+
+    Raises:
+        BusError: the server cannot be read from; who is `patient` tries for ever.
+    """
+    reader = _Reader(connection, stream, subjects, start, patient=patient)
     stopping = asyncio.create_task(stop.wait())
     stopping.add_done_callback(lambda _: reader.wake.set())
     connection.listeners.add(reader.wake.set)
@@ -63,8 +69,11 @@ class _Reader:
         stream: str,
         subjects: Sequence[str],
         start: Start,
+        *,
+        patient: bool,
     ) -> None:
         self._connection = connection
+        self._patient = patient
         self._stream = stream
         self._subjects = tuple(subjects)
         self._start = start
@@ -156,6 +165,8 @@ class _Reader:
         """Make a consumer behind the last message, if the server can be reached."""
         await self.discard()
         self._consumer = None
+        if not self._patient:
+            await self._connection.wait_up("read")
         if not self._connection.connected:
             return
         consumer = Consumer(self._connection, self._stream, self.wake.set)
@@ -164,6 +175,8 @@ class _Reader:
             await consumer.create(self._subjects, policy)
         except BusError as error:
             await consumer.discard()
+            if not self._patient:
+                raise
             if not self._complained:
                 log.warning("follow.delayed", stream=self._stream, reason=str(error))
             self._complained = True

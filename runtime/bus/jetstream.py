@@ -20,6 +20,7 @@ from runtime.wire import Received, seconds, unpack
 T = TypeVar("T")
 
 NO_MESSAGE = 10037
+NO_STREAM = 10059
 STREAM_NAME_IN_USE = 10058
 
 

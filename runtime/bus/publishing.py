@@ -158,6 +158,8 @@ async def _wait_stored(
         return _read_sequence(subject, await connection.answer(subject, sent))
     except BusUnavailableError:
         return None
+    except BusRefusedError as error:
+        raise PublishRefusedError(subject, "other", error.reason) from error
 
 
 def _read_sequence(subject: str, reply: Delivery) -> int:

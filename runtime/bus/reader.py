@@ -39,6 +39,7 @@ async def read(
     counts: Counter[str],
     survives_restart: bool,
     once: bool = False,
+    patient: bool = True,
 ) -> AsyncGenerator[TopicBatch[Any], None]:
     """Read topics of one stream until `stop` is set; see `Bus.read`."""
     (stream,) = {topic.stream for topic in topics}
@@ -51,7 +52,8 @@ async def read(
     caught_up = False
     count = 0
     # Closed at once when this ends, so that the consumer goes before the bus does.
-    async with aclosing(follow(connection, stream, subjects, stop, start)) as pages:
+    following = follow(connection, stream, subjects, stop, start, patient=patient)
+    async with aclosing(following) as pages:
         async for fetched in pages:
             if fetched.restarted and not survives_restart:
                 # What we know was said there: it is found out again at a start.

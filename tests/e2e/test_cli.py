@@ -18,9 +18,18 @@ import pytest
 import yaml
 
 from contracts import topics
+from contracts.ids import Namespace
 from contracts.lifecycle import GangRecord
-from contracts.messages import AllocationWritten, GatesOpened, PodWritten
-from moorings.client import open_client
+from contracts.messages import (
+    AllocationWritten,
+    GatesOpened,
+    ObjectGone,
+    ObjectObserved,
+    PodWritten,
+)
+from contracts.names import GANG_UID
+from contracts.reports import WAITING, GroupReported, PodsReport
+from moorings.client import Client, open_client
 from runtime.wire import Outgoing
 from tests.lab.command_line import MAIN, moorings
 
@@ -191,19 +200,18 @@ async def say_written(server: str, gang: GangRecord) -> None:
     """Say what a publisher of a cluster says: what was written, that gates opened."""
     async with open_client(server, "local") as client:
         who = (client.cluster, gang.namespace, gang.uid)
+        pods = tuple(
+            PodWritten(
+                member="worker",
+                index=index,
+                pod=f"train-b-{index}",
+                claims={"gpus": f"train-b-{index}-gpus-x7f2c"},
+            )
+            for index in range(2)
+        )
         written = AllocationWritten(
             cluster=who[0], namespace=who[1], uid=who[2], attempt=gang.attempt
-        ).naming(
-            tuple(
-                PodWritten(
-                    member="worker",
-                    index=index,
-                    pod=f"train-b-{index}",
-                    claims={"gpus": f"train-b-{index}-gpus-x7f2c"},
-                )
-                for index in range(2)
-            )
-        )
+        ).naming(pods)
         opened = GatesOpened(
             cluster=who[0],
             namespace=who[1],
@@ -211,13 +219,24 @@ async def say_written(server: str, gang: GangRecord) -> None:
             attempt=gang.attempt,
             state=0,
         )
+        for pod in pods:
+            await observe(client, "Pod", pod.pod, {GANG_UID: gang.uid})
+            await observe(client, "ResourceClaim", pod.claims["gpus"], {})
         for message in (written, opened):
-            await client.bus.publish(
-                Outgoing(
-                    subject=topics.CONFIRMATIONS.subject(*who),
-                    data=topics.CONFIRMATIONS.codec.encode(message),
-                )
-            )
+            await client.bus.publish(Outgoing.of(topics.CONFIRMATIONS, message))
+
+
+async def observe(
+    client: Client, kind: str, name: str, annotations: dict[str, str]
+) -> None:
+    """Say that the cluster has an object, of which only the names matter."""
+    metadata = {"namespace": "team-a", "name": name, "annotations": annotations}
+    versions = {"Pod": "v1", "ResourceClaim": "resource.k8s.io/v1"}
+    raw = {"apiVersion": versions[kind], "kind": kind, "metadata": metadata}
+    message = ObjectObserved(
+        cluster=client.cluster, kind=kind, key=f"team-a/{name}", object=raw
+    )
+    await client.bus.publish(Outgoing.of(topics.STATE, message))
 
 
 async def gang_named(server: str, name: str) -> GangRecord:
@@ -251,6 +270,10 @@ def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> N
         assert "team-a/train-b: Running" in explained.stdout
         assert "worker/1 pod/train-b-1 on " in explained.stdout
         assert " of resourceclaim/train-b-1-gpus-x7f2c" in explained.stdout
+    asyncio.run(end_pod(server, "train-b-1"))
+    assert names_shown("get", "pods", home=home) == {"train-b-0"}
+    explained = moorings("explain", "train-b", home=home)
+    assert "worker/1 pod/train-b-1 (gone) on " in explained.stdout
     again = moorings("submit", "-f", "-", home=home, stdin=json.dumps(asked))
     assert again.returncode == 0, again.stderr
     both = json.loads(moorings("explain", "train-b", "-o", "json", home=home).stdout)
@@ -260,6 +283,46 @@ def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> N
     assert all(view["uid"] in answer.stderr for view in both)
     for view in both:
         assert moorings("release", view["uid"], home=home).returncode == 0
+
+
+async def end_pod(server: str, name: str) -> None:
+    """Say that a pod and its claim are gone."""
+    async with open_client(server, "local") as client:
+        for kind, key in (("Pod", name), ("ResourceClaim", f"{name}-gpus-x7f2c")):
+            gone = ObjectGone(cluster=client.cluster, kind=kind, key=f"team-a/{key}")
+            await client.bus.publish(Outgoing.of(topics.STATE, gone))
+
+
+async def report(server: str, *reports: PodsReport) -> None:
+    """Say what a publisher of a cluster says of pods that it cannot submit."""
+    async with open_client(server, "local") as client:
+        message = GroupReported(
+            cluster=client.cluster,
+            namespace=Namespace("team-a"),
+            kind="Gang",
+            name="halves",
+            since="2026-01-01T00:00:00+00:00",
+            reports=reports,
+        )
+        await client.bus.publish(Outgoing.of(topics.REPORTS, message))
+
+
+def test_a_gang_that_was_not_submitted_is_known(stack: tuple[Path, str]) -> None:
+    home, server = stack
+    missing = PodsReport(
+        phase=WAITING,
+        reason="PodsMissing",
+        message="3 of 4 pods are there",
+        pods=3,
+        names=("halves-0", "halves-1", "halves-2"),
+    )
+    asyncio.run(report(server, missing))
+    shown = moorings("get", "gangs", "halves", home=home).stdout.splitlines()[1]
+    assert shown.split()[1:5] == ["halves", "Waiting", "0", "3"]
+    for words in ("halves", "team-a/halves", "pod/halves-1"):
+        explained = moorings("explain", words, home=home)
+        assert explained.returncode == 0, explained.stderr
+        assert "  PodsMissing: 3 of 4 pods are there\n" in explained.stdout
 
 
 @contextmanager
@@ -314,8 +377,8 @@ MISTAKES = {
     ("get", "pod", "nothing-here"): (3, "no pod named 'nothing-here'"),
     ("get", "deployments", "web"): (2, "no 'deployments' here; there are gangs, nodes"),
     ("explain", "node/a"): (2, "'node/a' is no gang and no pod/NAME"),
-    ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; beside a"),
-    ("explain", "nothing-here"): (3, "`kubectl describe pod` says what it waits for"),
+    ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; pods that"),
+    ("explain", "nothing-here"): (3, "`kubectl describe pod` says why they do"),
     ("get", "-o", "xml"): (2, "'--output' / '-o': 'xml' is not one of 'table'"),
     ("replay", "ffffffff"): (3, "no solve named 'ffffffff'"),
     ("submit", "-f", "missing.yaml"): (3, "missing.yaml: No such file"),

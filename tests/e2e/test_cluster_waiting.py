@@ -27,6 +27,7 @@ from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.services import eventually
 from tests.lab.waits import events_about, pods_of, until_over, until_phase, until_told
 
+WAIT_S = 60.0
 FULL = "asks for 4 of {} on one node for each of 2 pods; 0 matching devices are free"
 
 
@@ -108,6 +109,23 @@ async def test_a_gang_that_is_never_whole_is_not_submitted(
         assert note.startswith("2 of 3 pods are there")
     namespaces = {record.namespace for record in await client.fetch_gangs()}
     assert site.namespace not in namespaces
+
+    async def reasons() -> list[str]:
+        """Return what those who read the bus are told."""
+        told = await client.fetch_reports()
+        mine = (message for message in told if message.namespace == site.namespace)
+        return [report.reason for message in mine for report in message.reports]
+
+    async def is_told() -> bool:
+        return await reasons() == ["PodsMissing"]
+
+    async def is_withdrawn() -> bool:
+        return not await reasons()
+
+    await eventually(is_told, "the bus knows why the pods wait", WAIT_S)
+    await create_pods(site, "train", range(2, 3), size=3)
+    await pods_of(site, "train", 3, is_running)
+    await eventually(is_withdrawn, "the bus forgets it", WAIT_S)
 
 
 async def test_a_cancelled_gang_waits_until_its_pods_are_made_anew(

@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,11 +20,11 @@ from nats.aio.client import Client
 
 from contracts.codec import encode
 from contracts.kubernetes.decode import to_kubernetes
-from contracts.topics import TOPICS, Topic
+from contracts.topics import STATE, TOPICS, Topic
 from moorings.local.process import find_free_port
 from runtime.bus.bus import Bus
 from runtime.bus.permissions import USERS
-from runtime.errors import BusUnavailableError
+from runtime.errors import BusRefusedError, BusUnavailableError, NotAllowedError
 from runtime.wire import BusSettings
 from tests.builders import device_class, gang, member, member_claim, request
 from tests.lab.controlplane.programs import REQUIRED
@@ -176,6 +177,37 @@ NOBODY_PUBLISHES = (
     "evt.dec.v1.x.x.x",
     "anything",
 )
+
+
+async def test_who_may_not_read_is_told_so_at_once(secured: SecuredNats) -> None:
+    """Not that there is nothing, and not after a while; who may, reads."""
+    async with Bus.open(secured.settings("publisher")) as bus:
+        await bus.wait_connected(10)
+        await bus.ensure_streams()
+    for user, is_allowed in (("platform", False), ("viewer", True)):
+        async with open_bus_of(secured, user) as bus:
+            reading = bus.read_existing(STATE, "local", patient=False)
+            if is_allowed:
+                assert [batch async for batch in reading][-1].caught_up
+                continue
+            with pytest.raises(NotAllowedError, match="user 'platform' of the bus"):
+                await anext(reading)
+
+
+async def test_a_stream_that_is_not_there_is_said_so(secured: SecuredNats) -> None:
+    missing = structs.replace(STATE, stream="NOWHERE")
+    async with open_bus_of(secured, "solver") as bus:
+        with pytest.raises(BusRefusedError):
+            await anext(bus.read_existing(missing, "local", patient=False))
+
+
+@asynccontextmanager
+async def open_bus_of(secured: SecuredNats, user: str) -> AsyncIterator[Bus]:
+    """Connect as a user who does not wait for long."""
+    settings = structs.replace(secured.settings(user), request_timeout_s=60.0)
+    async with Bus.open(settings) as bus:
+        await bus.wait_connected(10)
+        yield bus
 
 
 @pytest.mark.parametrize("user", USERS)

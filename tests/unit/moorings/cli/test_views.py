@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from contracts.allocation import Reason, Rule
-from contracts.messages import AllocationWritten, PodWritten
+from contracts.gang import GangPhase
+from contracts.ids import GangUID
+from contracts.messages import (
+    AllocationWritten,
+    GangRejected,
+    GatesOpened,
+    PodWritten,
+)
+from contracts.reports import WAITING, PodsReport
 from moorings.cli.views import (
     MOST_LINES,
-    WAITING,
+    UNDECIDED,
     explain_gang,
+    explain_story,
+    is_recent,
     print_explanation,
     view_gang,
     view_members,
     view_pods,
+    view_story,
 )
+from moorings.stories import GangStory, HeldObjects
 from tests import builders
-from tests.builders.decisions import gang_allocated, gang_pending, submission
+from tests.builders.decisions import (
+    gang_allocated,
+    gang_pending,
+    gang_released,
+    submission,
+)
 from tests.builders.plans import record_of
 
 SUBMITTED = submission(builders.gang(builders.member(count=2), priority=7))
@@ -53,7 +71,7 @@ def test_a_row_counts_pods_and_nodes() -> None:
 
 def test_a_gang_that_waits_says_for_what() -> None:
     """For a decision, or for the first reason of the last one."""
-    assert view_gang(record_of(SUBMITTED))["reason"] == WAITING
+    assert view_gang(record_of(SUBMITTED))["reason"] == UNDECIDED
     pending = replace(gang_pending(), reasons=(REASON,))
     assert view_gang(record_of(SUBMITTED, pending))["reason"] == str(REASON)
 
@@ -100,3 +118,116 @@ def test_a_long_list_of_members_is_cut_and_it_is_said(
         "  worker/0 pod/train-0 on node-1: gpu-0 of resourceclaim/train-0-gpus-x"
     )
     assert last == "  ... and 5 more (-o json shows all)"
+
+
+OPENED = GatesOpened(**IDS, attempt=1, state=1)
+BOTH = (POD, replace(POD, index=1, pod="train-1", claims={"gpus": "train-1-gpus-y"}))
+RUNNING = record_of(SUBMITTED, DECISION, OPENED)
+ALL_WRITTEN = replace(WRITTEN, pods=BOTH)
+NS = builders.NAMESPACE
+
+
+def held(*pods: str, uid: str = RUNNING.uid) -> HeldObjects:
+    """Let these pods run for the gang, each with its claim; others hold nothing."""
+    claims = {"train-0": "train-0-gpus-x", "train-1": "train-1-gpus-y"}
+    return HeldObjects(
+        pods={f"{NS}/{pod}": GangUID(uid) for pod in pods},
+        claims=frozenset(f"{NS}/{claims[pod]}" for pod in pods),
+    )
+
+
+def test_a_pod_that_is_gone_holds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is no row, its devices are nobody's, and an explanation says that it went."""
+    rows = list(view_pods(RUNNING, ALL_WRITTEN, held("train-1")))
+    assert [(row["name"], row["devices"]) for row in rows] == [("train-1", 1)]
+    print_explanation(explain_gang(RUNNING, ALL_WRITTEN, held("train-1")))
+    _, first, second = capsys.readouterr().out.splitlines()
+    assert first == "  worker/0 pod/train-0 (gone) on node-1: holds no devices"
+    assert second.startswith("  worker/1 pod/train-1 on node-1: gpu-")
+
+
+def test_another_pod_of_the_name_is_not_the_one_that_went() -> None:
+    """A StatefulSet makes `train-0` anew, for which another gang holds devices."""
+    other = HeldObjects(pods={f"{NS}/train-0": GangUID("another")})
+    assert list(view_pods(RUNNING, ALL_WRITTEN, other)) == []
+    assert view_gang(RUNNING, other)["pods"] == 0
+
+
+def test_a_pod_that_is_gone_is_shown_while_its_claim_holds_devices() -> None:
+    kept = HeldObjects(claims=frozenset((f"{NS}/train-0-gpus-x",)))
+    rows = list(view_pods(RUNNING, ALL_WRITTEN, kept))
+    assert [(row["name"], row["status"]) for row in rows] == [("train-0", "Gone")]
+
+
+def test_without_knowing_what_is_held_all_are_shown() -> None:
+    rows = list(view_pods(RUNNING, ALL_WRITTEN, None))
+    assert [row["name"] for row in rows] == ["train-0", "train-1"]
+    written = record_of(SUBMITTED, DECISION, ALL_WRITTEN)
+    assert len(list(view_pods(written, ALL_WRITTEN, HeldObjects()))) == 2
+
+
+MISSING = PodsReport(
+    phase=WAITING, reason="PodsMissing", message="3 of 4", pods=3, names=("a", "b", "c")
+)
+
+
+def story(*records: Any, reports: tuple[PodsReport, ...] = ()) -> GangStory:
+    return GangStory(
+        namespace=NS,
+        name="train",
+        is_lone=False,
+        records=records,
+        reports=reports,
+        since="2026-01-01T00:00:00+00:00",
+    )
+
+
+def test_a_gang_that_was_never_submitted_has_a_row_and_an_explanation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    waiting = story(reports=(MISSING,))
+    row = view_story(waiting, None)
+    assert (row["phase"], row["pods"], row["nodes"]) == (WAITING, 3, 0)
+    assert row["reason"] == "PodsMissing: 3 of 4"
+    (explanation,) = explain_story(waiting, {}, None)
+    print_explanation(explanation)
+    assert capsys.readouterr().out.splitlines() == [
+        f"{NS}/train: Waiting",
+        "  PodsMissing: 3 of 4",
+        "    pods a, b, c",
+    ]
+
+
+def test_replaced_pods_are_in_the_row_of_their_gang() -> None:
+    """Two run by the first submission; a third waits for its own to be decided."""
+    again = replace(
+        record_of(submission(builders.gang(uid="b"), uid="b")), uid=GangUID("b")
+    )
+    row = view_story(story(RUNNING, again), held("train-0", "train-1"))
+    assert (row["phase"], row["pods"]) == (GangPhase.PENDING, 3)
+    assert row["reason"] == UNDECIDED
+    assert row["submissions"] == [RUNNING.uid, "b"]
+
+
+def test_what_befell_a_running_gang_is_said_where_it_is_explained() -> None:
+    lost = PodsReport(
+        phase=GangPhase.RUNNING, reason="PlacementLost", gang_uid=RUNNING.uid
+    )
+    running = story(RUNNING, reports=(lost, MISSING))
+    first, second = explain_story(running, {}, None)
+    assert [report["reason"] for report in first["reports"]] == ["PlacementLost"]
+    assert [report["reason"] for report in second["reports"]] == ["PodsMissing"]
+
+
+def test_what_is_over_is_not_shown_unasked() -> None:
+    """Only a rejection is news for a while."""
+    assert is_recent(story(RUNNING))
+    ended = record_of(SUBMITTED, gang_released())
+    assert not is_recent(story(ended))
+    assert is_recent(story(ended, reports=(MISSING,)))
+    rejection = GangRejected(**IDS, name="train", epoch=1)
+    now = datetime.now(UTC)
+    for minutes, is_shown in ((1, True), (600, False)):
+        at = (now - timedelta(minutes=minutes)).isoformat()
+        rejected = record_of(replace(SUBMITTED, submitted_at=at), rejection)
+        assert is_recent(story(rejected)) is is_shown

@@ -1,0 +1,132 @@
+"""The command that says why: where a gang is and what it has, or why it waits."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from contracts.gang import GangPhase
+from contracts.lifecycle import GangRecord
+from moorings.cli.get import parse_target
+from moorings.cli.known import NOT_YET, KnownGangs, fetch_known, unknown_gang
+from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
+from moorings.cli.output import ExitCode, Format, show
+from moorings.cli.views import explain_story, print_explanation
+from moorings.client import Client
+from moorings.errors import UnknownNameError, UsageError
+from moorings.stories import GangQuery, GangStory, WrittenGangs
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command()(explain)
+
+
+def explain(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="Name, namespace/name or uid of a gang; or pod/NAME.",
+            show_default=False,
+        ),
+    ],
+    namespace: Namespace = None,
+    server: Server = "",
+    state_dir: StateDir = None,
+    cluster: Cluster = "local",
+    output: Output = Format.TABLE,
+) -> None:
+    """Say where a gang is and what it has, or why it waits and what was counted.
+
+    Pods of a running gang that are replaced are decided by themselves: each decision is
+    explained, as a list with -o json.
+    """
+    kind, name = parse_target(what, None)
+    if kind not in ("gangs", "pods") or name is None:
+        raise UsageError(f"explain: {what!r} is no gang and no pod/NAME")
+
+    async def run() -> int:
+        async with connect(server, state_dir, cluster) as client:
+            known = await fetch_known(client)
+            if kind == "pods":
+                stories = await _find_stories_of_pod(client, known, name, namespace)
+            else:
+                stories = _find_stories(known, GangQuery.of(name, namespace))
+            records = [record for story in stories for record in story.records]
+            written = await client.fetch_written(records)
+        explanations = [
+            explanation
+            for story in stories
+            for explanation in explain_story(story, written, known.held)
+        ]
+        known.notify_unread()
+        _show(explanations, output)
+        rejected = any(e["phase"] == GangPhase.REJECTED for e in explanations)
+        return ExitCode.NO if rejected else ExitCode.YES
+
+    raise typer.Exit(asyncio.run(run()))
+
+
+def _show(explanations: list[dict[str, Any]], output: Format) -> None:
+    if output is Format.TABLE:
+        for explanation in explanations:
+            print_explanation(explanation)
+    else:
+        value = explanations if len(explanations) > 1 else explanations[0]
+        show(value, output, (), ())
+
+
+def _find_stories(known: KnownGangs, wanted: GangQuery) -> list[GangStory]:
+    """Find the gangs of a name: those alive, else the last.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    matches = [story for story in known.stories if wanted.is_in(story)]
+    if not matches:
+        raise unknown_gang(wanted, known.stories)
+    living = [story for story in matches if story.living or story.reports]
+    return living or matches[-1:]
+
+
+async def _find_stories_of_pod(
+    client: Client, known: KnownGangs, name: str, namespace: str | None
+) -> list[GangStory]:
+    """Find the gang of a pod: that it runs for, that asked for it, or that it waits in.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    stories = [s for s in known.stories if namespace in (None, s.namespace)]
+    written = await client.fetch_written([r for s in stories for r in s.records])
+    # The newest first: another pod may have had the name before.
+    for story in sorted(stories, key=_age_of, reverse=True):
+        waits = any(name in report.names for report in story.reports)
+        if waits or any(_is_of_pod(r, written, name) for r in story.records):
+            return [story]
+    for story in stories:
+        if story.is_lone and story.name == name:
+            return [story]
+    raise UnknownNameError("pod", name, why=NOT_YET)
+
+
+def _age_of(story: GangStory) -> tuple[bool, int]:
+    """Order gangs by their last submission; those alive come after those that ended."""
+    last = max((record.submission_sequence for record in story.records), default=0)
+    return bool(story.living or story.reports), last
+
+
+def _is_of_pod(record: GangRecord, written: WrittenGangs, name: str) -> bool:
+    """Whether a submission asked for a pod of this name, or gave it claims."""
+    message = written.get(record.uid)
+    if message is not None and any(pod.pod == name for pod in message.pods):
+        return True
+    places = record.submission.places if record.submission is not None else {}
+    return any(
+        pod.name == name
+        for of_member in places.values()
+        for place in of_member
+        for pod in place.pods
+    )

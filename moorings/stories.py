@@ -1,0 +1,173 @@
+"""Gangs as people know them: by name, with all that was submitted for one.
+
+While a gang runs, pods that replace some of its own are submitted by themselves, as a
+gang of its name; and pods wait that were never submitted. All of that is one story.
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from contracts.gang import GangPhase
+from contracts.ids import GangUID
+from contracts.lifecycle import GangRecord
+from contracts.messages import AllocationWritten
+from contracts.names import GANG
+from contracts.reports import (
+    PHASES_BY_URGENCY,
+    WAITING,
+    GroupReported,
+    PodsReport,
+)
+
+WrittenGangs = Mapping[GangUID, AllocationWritten]
+"""What was written of the last attempt of gangs, by their uid."""
+
+
+class HeldObjects(Struct, frozen=True, kw_only=True):
+    """What the cluster has of gangs, as the publisher last said."""
+
+    pods: dict[str, GangUID] = {}
+    """By `namespace/name`, the gang that a pod runs for; empty: none."""
+    claims: frozenset[str] = frozenset()
+    """The claims that hold devices, by `namespace/name`."""
+
+    def has_pod(self, record: GangRecord, pod: str) -> bool:
+        """Whether a pod of this name runs for the gang: another may have its name."""
+        return self.pods.get(f"{record.namespace}/{pod}") == record.uid
+
+
+class GangQuery(Struct, frozen=True, kw_only=True):
+    """How somebody names a gang: `name`, `namespace/name` or a uid."""
+
+    name: str
+    namespace: str | None = None
+    """None: any."""
+
+    @classmethod
+    def of(cls, text: str, namespace: str | None = None) -> GangQuery:
+        """Read what was typed; `namespace` is said beside it."""
+        before, slash, after = text.partition("/")
+        if slash and namespace is None:
+            return cls(name=after, namespace=before)
+        return cls(name=text, namespace=namespace)
+
+    def is_of(self, record: GangRecord) -> bool:
+        """Whether it names a submission."""
+        if record.uid == self.name:
+            return True
+        return record.name == self.name and self.namespace in (None, record.namespace)
+
+    def is_in(self, story: GangStory) -> bool:
+        """Whether it names a gang, or one of its submissions."""
+        in_namespace = self.namespace in (None, story.namespace)
+        is_same = story.name == self.name and in_namespace
+        return is_same or any(record.uid == self.name for record in story.records)
+
+
+class GangStory(Struct, frozen=True, kw_only=True):
+    """All that there is of one gang."""
+
+    namespace: str
+    name: str
+    is_lone: bool
+    """Whether it is a pod without a gang."""
+    records: tuple[GangRecord, ...] = ()
+    """What was submitted for it, oldest first."""
+    reports: tuple[PodsReport, ...] = ()
+    """What is wrong with its pods, or what they wait for before they are submitted."""
+    since: str = ""
+    """RFC 3339: since when those hold."""
+
+    @property
+    def living(self) -> tuple[GangRecord, ...]:
+        """What was submitted for it and is not over."""
+        return tuple(record for record in self.records if not record.phase.is_terminal)
+
+    @property
+    def phase(self) -> str:
+        """The phase that needs attention most; of what is over, the last one."""
+        phases = [*(str(record.phase) for record in self.living)]
+        phases += [report.phase for report in self.reports]
+        if not phases:
+            return str(self.records[-1].phase)
+        return min(phases, key=_urgency)
+
+    def count_pods(self, held: HeldObjects | None) -> int:
+        """Count its pods: those that wait, and of those that run the ones there are.
+
+        Without `held` nobody knows which are gone.
+        """
+        waiting = sum(r.pods for r in self.reports if r.phase == WAITING)
+        if any(record.phase is not GangPhase.RUNNING for record in self.living):
+            waiting = 0  # they are those of the submission
+        records = self.living or (() if waiting else self.records[-1:])
+        return waiting + sum(count_pods(record, held) for record in records)
+
+
+def count_pods(record: GangRecord, held: HeldObjects | None) -> int:
+    """Count the pods of one submission; pods that share a claim are several."""
+    if record.phase is GangPhase.RUNNING and held is not None:
+        return sum(uid == record.uid for uid in held.pods.values())
+    if record.submission is None:
+        return 0
+    places = record.submission.places
+    return sum(
+        sum(len(place.pods) for place in places[member.name])
+        if member.name in places
+        else member.count
+        for member in record.submission.gang.spec.members
+    )
+
+
+def collect_stories(
+    records: Iterable[GangRecord], reports: Iterable[GroupReported]
+) -> list[GangStory]:
+    """Tell the stories of gangs, by namespace and name.
+
+    What was submitted over NATS alone has no pods that could be replaced: there each
+    submission is a gang, whatever its name.
+    """
+    by_key: dict[tuple[str, str, bool, str], list[GangRecord]] = {}
+    for record in records:
+        uid = "" if _has_pods(record) else str(record.uid)
+        key = (str(record.namespace), record.name, _is_lone(record), uid)
+        by_key.setdefault(key, []).append(record)
+    reports_by_key = {
+        (str(report.namespace), report.name, report.kind != "Gang", ""): report
+        for report in reports
+    }
+    stories = []
+    for key in sorted(by_key.keys() | reports_by_key.keys()):
+        report = reports_by_key.get(key)
+        namespace, name, is_lone, _ = key
+        stories.append(
+            GangStory(
+                namespace=namespace,
+                name=name,
+                is_lone=is_lone,
+                records=tuple(by_key.get(key, ())),
+                reports=() if report is None else report.reports,
+                since="" if report is None else report.since,
+            )
+        )
+    return stories
+
+
+def _has_pods(record: GangRecord) -> bool:
+    return record.submission is not None and bool(record.submission.places)
+
+
+def _is_lone(record: GangRecord) -> bool:
+    """Whether it was submitted for a pod that is in no gang."""
+    if record.submission is None or not record.submission.places:
+        return False
+    return GANG not in record.submission.gang.metadata.labels
+
+
+def _urgency(phase: str) -> int:
+    known = phase in PHASES_BY_URGENCY
+    return PHASES_BY_URGENCY.index(phase) if known else len(PHASES_BY_URGENCY)

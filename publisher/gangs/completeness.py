@@ -20,9 +20,11 @@ from contracts.pods.membership import (
     controller_of,
 )
 from contracts.workload import Pod
+from publisher.gangs.gang_size import ALONE, Company, find_company
 from publisher.gangs.readiness import NotReady
-from publisher.gangs.view import View, is_over, uids_of
+from publisher.gangs.view import View, is_gated, is_over, uids_of
 
+_MISSING = "PodsMissing"
 _ONE_BY_ONE = {
     "StatefulSet": "it makes a pod when the one before runs: set its "
     "podManagementPolicy to Parallel",
@@ -39,26 +41,28 @@ def find_shortage(
     view: View,
     *,
     gang: Gang | None,
-    others: int,
-    idle: Collection[str],
+    company: Company = ALONE,
 ) -> NotReady | None:
     """Say which pods of a gang are not there; None: all are.
 
-    `pods` wait, `others` are submitted, run or have succeeded. The uids of `idle` wait
-    for nothing any more.
+    `pods` wait, `company` is who counts beside them.
     """
     membership = view.membership(pods[0])
+    hint = _hint(pods, view)
+    if company.asked and not company.ran:
+        hint = hint or f"{company.asked} more wait already, and none of the gang runs"
+    there = len(pods) + company.count
     if gang is not None:
         size = sum(member.count for member in gang.spec.members)
-        return _compare(len(pods) + others, size, _hint(pods, view))
+        return _compare(there, size, hint)
     if membership.is_lone:
         return None
     declared = read_declared_size(pods, membership)
     if isinstance(declared, UnknownSize):
         return NotReady(reason=declared.reason, message=declared.message)
-    there = len(pods) + others + sum(_count_ungated(pods, membership, view).values())
+    there += sum(_count_ungated(pods, membership, view).values())
     if declared is not None:
-        return _compare(there, declared, _hint(pods, view))
+        return _compare(there, declared, hint)
     owner = view.owners.owner_of(membership)
     if owner is None:
         return _report_unknown(membership)
@@ -66,7 +70,22 @@ def find_shortage(
         return None
     if owner.minimum is not None:
         return _compare(there, owner.minimum, "")
-    return _compare_roles(pods, owner, view, idle)
+    return _compare_roles(pods, owner, view, company)
+
+
+def is_left_alone(pods: Sequence[Pod], view: View, gang: Gang | None) -> bool:
+    """Whether these pods were to join others of their gang, and none of them runs."""
+    same_run = list_run(view.pods(view.group_of(pods[0])), pods, view)
+    if find_company(same_run, pods).ran:
+        return False
+    shortage = find_shortage(pods, view, gang=gang)
+    return shortage is not None and shortage.reason == _MISSING
+
+
+def list_run(pods: Iterable[Pod], run: Sequence[Pod], view: View) -> list[Pod]:
+    """Choose the pods of a group that are of the same run as others."""
+    wanted = view.membership(run[0]).run
+    return [pod for pod in pods if view.membership(pod).run == wanted]
 
 
 def split_by_run(pods: Sequence[Pod], view: View) -> Iterator[list[Pod]]:
@@ -88,9 +107,7 @@ def _compare(there: int, size: int, hint: str) -> NotReady | None:
     if there >= size:
         return None
     message = f"{there} of {size} pods are there"
-    return NotReady(
-        reason="PodsMissing", message=f"{message} ({hint})" if hint else message
-    )
+    return NotReady(reason=_MISSING, message=f"{message} ({hint})" if hint else message)
 
 
 def _hint(pods: Sequence[Pod], view: View) -> str:
@@ -121,9 +138,9 @@ def _report_unknown(membership: Membership) -> NotReady:
 
 
 def _compare_roles(
-    pods: Sequence[Pod], owner: GangOwner, view: View, idle: Collection[str]
+    pods: Sequence[Pod], owner: GangOwner, view: View, company: Company
 ) -> NotReady | None:
-    present = _count_roles(pods, owner, view, idle)
+    present = _count_roles(pods, owner, view, company)
     missing = [
         f"{present[role.name]} of {role.count} pods {f'{role.name} ' * bool(role.name)}"
         "are there"
@@ -132,21 +149,21 @@ def _compare_roles(
     ]
     if not missing:
         return None
-    return NotReady(reason="PodsMissing", message=", ".join(missing))
+    return NotReady(reason=_MISSING, message=", ".join(missing))
 
 
 def _count_roles(
-    pods: Sequence[Pod], owner: GangOwner, view: View, idle: Collection[str]
+    pods: Sequence[Pod], owner: GangOwner, view: View, company: Company
 ) -> Counter[str]:
     """Count the pods of a run that are there, by role."""
     run = view.membership(pods[0])
     gated: Counter[str] = Counter()
-    waiting = uids_of(pods)
+    waiting = uids_of((*pods, *company.stand_ins))
     for pod in view.pods(view.group_of(pods[0])):
         uid = pod.metadata.uid
         membership = view.membership(pod)
         if uid in waiting or (
-            uid not in idle
+            not is_gated(pod)
             and membership.run == run.run
             and _is_there(pod, owner)
             and not _is_of_another(pod, owner)

@@ -50,6 +50,8 @@ class GroupPlan(Struct, kw_only=True):
     """Pods to delete, so that whoever made them makes new ones."""
     messages: list[PublisherMessage] = []
     reports: list[StatusReport] = []
+    given_up: list[GangUID] = []
+    """Gangs that are being taken back for good: their pods wait for nothing yet."""
     forget: list[GangUID] = []
     """Gangs of which nothing is left."""
     doubted: list[Pod] = []

@@ -26,6 +26,7 @@ from publisher.gangs.claims import (
     is_same_allocation,
     reserved_uids,
 )
+from publisher.gangs.completeness import is_left_alone
 from publisher.gangs.context import PlanContext, SubmittedGang
 from publisher.gangs.members import bind_node
 from publisher.gangs.plan_claims import Assignment
@@ -52,6 +53,10 @@ def find_fault(
     count = len(submitted.record.pods)
     if len(there) < count:
         return f"{count - len(there)} of {count} pods are gone"
+    if not displaced and not submitted.is_reserved:
+        waiting, gang = submitted.waiting, context.view.gang(context.group)
+        if is_left_alone(waiting, context.view, gang):
+            return "a gang begins whole, and no pod that these were to join runs"
     decided = {(a.member, a.index): a for a in assignments}
     for member in message.gang.spec.members:
         for index, place in enumerate(message.places.get(member.name, ())):

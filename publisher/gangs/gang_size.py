@@ -1,60 +1,103 @@
-"""How many pods make a gang whole beside those that wait: so a pod is replaced at once.
+"""Who makes a gang whole beside pods that wait.
 
-Pods outlive the run that they were of: those of a CronJob's last Job stay when they
-have succeeded, those of a deleted Job go a moment later than the next one comes. What
-is over must not make the next run whole, or it would start pod by pod. Pure.
+A gang begins whole. From then on what it lost is replaced at once: pods that wait are
+asked for by themselves beside pods that run, and no longer than any do. Who only waits
+counts for nobody, whatever was submitted for it: it may be given up. Pods outlive the
+run that they were of: those of a CronJob's last Job stay when they have succeeded,
+those of a deleted Job go a moment later than the next one comes. What is over must not
+make the next run whole, or it would start pod by pod. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from contracts.meta import OwnerReference
+from msgspec import Struct
+
+from contracts.pods.membership import controller_of
 from contracts.workload import Pod
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.view import is_over, uids_of
-
-_NOBODY = OwnerReference()
+from publisher.gangs.view import is_gated, is_over, uids_of
 
 
-def count_others(
+class Company(Struct, frozen=True, kw_only=True):
+    """Who makes a gang whole beside pods that wait; without `ran` nobody does."""
+
+    ran: tuple[Pod, ...] = ()
+    """Pods that run, or have succeeded."""
+    stand_ins: tuple[Pod, ...] = ()
+    """Pods that wait as well, in the place of one each that ran and is over."""
+    gone: int = 0
+    """Pods that ran and are gone, of gangs that still run."""
+    asked: int = 0
+    """How many pods wait that were submitted, whether they count or not."""
+
+    @property
+    def count(self) -> int:
+        """So many pods."""
+        return len(self.ran) + len(self.stand_ins) + self.gone
+
+
+ALONE = Company()
+"""Nobody."""
+
+
+def find_company(
     pods: Sequence[Pod],
     waiting: Sequence[Pod],
-    idle: Collection[str],
-    records: Sequence[PodGangRecord],
-) -> int:
-    """Count pods of a gang that run, have succeeded, or had their turn and are gone.
+    asked: Collection[str] = (),
+    records: Sequence[PodGangRecord] = (),
+) -> Company:
+    """Say who of a gang's `pods` counts beside those that are `waiting`.
 
-    `waiting` is for whom it is asked; the uids of `idle` wait for nothing any more.
-    What has succeeded counts while others run, or beside pods of the same owner.
+    `asked` has the uids of pods that wait and whose submissions stand.
     """
-    owners = {_owner(pod) for pod in waiting}
+    run = [pod for pod in _of_same_run(pods, waiting) if not is_gated(pod)]
+    ran = tuple(_list_running(run, waiting))
+    if not ran:
+        return Company(asked=len(asked))
+    there = uids_of(ran)
+    over = sum(is_over(pod) and pod.metadata.uid not in there for pod in run)
+    stand_ins = [pod for pod in pods if pod.metadata.uid in asked]
+    return Company(
+        ran=ran,
+        stand_ins=tuple(stand_ins[:over]),
+        gone=_count_gone(pods, there, records),
+        asked=len(asked),
+    )
+
+
+def _list_running(run: Sequence[Pod], waiting: Sequence[Pod]) -> list[Pod]:
+    """List pods beyond the gate that run, or have succeeded.
+
+    What has succeeded counts while others run, or beside pods of the same owner. A pod
+    that is being deleted may end as a success as well, and will be replaced.
+    """
+    owners = {owner.uid for pod in waiting if (owner := controller_of(pod)).uid}
+    running = [pod for pod in run if not is_over(pod)]
+    succeeded = [
+        pod
+        for pod in run
+        if pod.status.phase == "Succeeded"
+        and pod.metadata.deletion_timestamp is None
+        and (running or controller_of(pod).uid in owners)
+    ]
+    return running + succeeded
+
+
+def _of_same_run(pods: Iterable[Pod], waiting: Sequence[Pod]) -> Iterator[Pod]:
+    """Leave out pods whose owner was made anew, with other pods."""
+    owners = [owner for pod in waiting if (owner := controller_of(pod)).uid]
     uids = {owner.uid for owner in owners}
-    names = {(owner.kind, owner.name) for owner in owners if owner.uid}
-    missing = uids_of(waiting) | set(idle)
-    alive: set[str] = set()
-    succeeded: list[Pod] = []
+    names = {(owner.kind, owner.name) for owner in owners}
     for pod in pods:
-        owner = _owner(pod)
-        made_anew = (owner.kind, owner.name) in names and owner.uid not in uids
-        if pod.metadata.uid in missing or made_anew:
-            continue
-        if not is_over(pod):
-            alive.add(pod.metadata.uid)
-        elif pod.status.phase == "Succeeded":
-            succeeded.append(pod)
-    done = sum(bool(alive) or _owner(pod).uid in uids for pod in succeeded)
-    return len(alive) + done + _count_gone(pods, alive, records)
-
-
-def _owner(pod: Pod) -> OwnerReference:
-    """Return the controller that makes a pod anew when it is gone."""
-    owners = pod.metadata.owner_references
-    return next((owner for owner in owners if owner.controller), _NOBODY)
+        owner = controller_of(pod)
+        if (owner.kind, owner.name) not in names or owner.uid in uids:
+            yield pod
 
 
 def _count_gone(
-    pods: Sequence[Pod], alive: Collection[str], records: Sequence[PodGangRecord]
+    pods: Sequence[Pod], ran: Collection[str], records: Sequence[PodGangRecord]
 ) -> int:
     """Count the pods that are gone of gangs that still run.
 
@@ -64,6 +107,6 @@ def _count_gone(
     gone: set[str] = set()
     for record in records:
         is_running = record.is_open and not record.is_over
-        if is_running and not record.pods.isdisjoint(alive):
+        if is_running and not record.pods.isdisjoint(ran):
             gone |= record.pods - there
     return len(gone)

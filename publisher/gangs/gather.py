@@ -25,6 +25,7 @@ from contracts.validate.names import MAX_LABEL, check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gangs.compare import default_member_of, find_difference
 from publisher.gangs.completeness import find_shortage
+from publisher.gangs.gang_size import ALONE, Company
 from publisher.gangs.members import GroupedPods, Owns, group_pods
 from publisher.gangs.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.view import View
@@ -46,14 +47,12 @@ class UnsubmittedPods(Struct, frozen=True, kw_only=True):
 
     pods: tuple[Pod, ...]
     """Gated, not over."""
-    others: int
-    """Pods of the gang that are submitted, run or have succeeded."""
+    company: Company = ALONE
+    """Who makes the gang whole beside these."""
     alone: bool = False
     """Whether they do not wait for others: their gates are open already."""
     gang: Gang | None = None
     """The Gang object."""
-    idle: frozenset[str] = frozenset()
-    """Uids of pods of the gang that wait for nothing any more."""
     generation: int = 1
     """Greater than that of every submission that asked for one of the pods before."""
 
@@ -76,7 +75,9 @@ def assemble(
     if busy is not None:
         return busy
     if gang is not None:
-        differs = find_difference(gang, pods, view, owns, whole=not unsubmitted.others)
+        differs = find_difference(
+            gang, pods, view, owns, whole=not unsubmitted.company.count
+        )
         if differs:
             return NotReady(reason="ClaimsDiffer", message=differs)
     grouped = group_pods(pods, view, owns, default_member_of(gang))
@@ -148,8 +149,7 @@ def _find_shortage(unsubmitted: UnsubmittedPods, view: View) -> NotReady | None:
         unsubmitted.pods,
         view,
         gang=unsubmitted.gang,
-        others=unsubmitted.others,
-        idle=unsubmitted.idle,
+        company=unsubmitted.company,
     )
 
 

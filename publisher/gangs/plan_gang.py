@@ -8,7 +8,7 @@ submitted again by themselves. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -19,14 +19,14 @@ from contracts.names import GANG_UID
 from contracts.pods.members import group_connected
 from contracts.reports import WAITING
 from contracts.workload import Pod
-from publisher.gangs.completeness import split_by_run
+from publisher.gangs.completeness import list_run, split_by_run
 from publisher.gangs.context import (
     GroupPlan,
     PlanContext,
     StatusReport,
     SubmittedGang,
 )
-from publisher.gangs.gang_size import count_others
+from publisher.gangs.gang_size import find_company
 from publisher.gangs.gather import ReadyGang, UnsubmittedPods, assemble, gang_uid
 from publisher.gangs.plan_claims import plan_fresh_start
 from publisher.gangs.plan_finished import plan_commanded, plan_finished
@@ -51,7 +51,7 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     pods = view.pods(context.group)
     # First what needs no gang, then the gangs that were submitted.
     plan_repairs(pods, view, plan)
-    kept, idle = _plan_submitted_gangs(context, pods, plan)
+    kept, asked = _plan_submitted_gangs(context, pods, plan)
     gang = view.gang(context.group)
     if gang is not None and gang.spec.hold and plan_reservation(context, gang, plan):
         return plan
@@ -59,11 +59,14 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     free = [pod for pod in pods if pod.metadata.uid not in kept and not is_over(pod)]
     waiting = [pod for pod in free if is_gated(pod)]
     displaced = [pod for pod in free if is_displaced(pod, view, context.owns)]
+    leave = uids_of(plan.removals)
+    stay = [pod for pod in pods if pod.metadata.uid not in leave]
     for run in split_by_run(waiting, view):
-        others = count_others(pods, run, idle, context.records)
-        _plan_new(context, run, plan, others=others, idle=idle)
+        same_run = list_run(stay, run, view)
+        company = find_company(same_run, run, asked, context.records)
+        _plan_new(context, UnsubmittedPods(pods=tuple(run), company=company), plan)
     for group in group_connected(displaced, lambda pod: claim_keys(pod).values()):
-        _plan_new(context, group, plan, others=0, alone=True)
+        _plan_new(context, UnsubmittedPods(pods=tuple(group), alone=True), plan)
     plan.reports += report_misplaced(context, free)
     if not pods and not context.records and gang is not None:
         message = "no pod is there yet"
@@ -81,10 +84,11 @@ def _plan_submitted_gangs(
 ) -> tuple[set[str], set[str]]:
     """Plan for all gangs of a group; returns the uids of pods that they keep.
 
-    The second set is of those that wait for nothing any more.
+    The second set is of those that wait for devices: their gangs are not given up.
     """
     kept: set[str] = set()
-    idle: set[str] = set()
+    asked: set[str] = set()
+    gated = uids_of(pod for pod in pods if is_gated(pod) and not is_over(pod))
     newest = _newest_gang_by_pod(context.records)
     # First those that name their pods.
     for record in context.records:
@@ -92,20 +96,20 @@ def _plan_submitted_gangs(
             submitted = _gang_with_its_pods(record, pods, newest)
             stay = _plan_one(context, submitted, plan) & uids_of(submitted.pods)
             kept |= stay
-            if record.is_ending:
-                idle |= stay
+            if not record.is_ending and record.uid not in plan.given_up:
+                asked |= stay & gated
     # Then those that were submitted before their pods, decided ones before others:
     # each may have the waiting pods that nobody has asked for before it.
     reserved = [record for record in context.records if not record.pods]
     finished = {record.uid for record in context.records if record.is_finished}
-    asked = {uid for uid, owner in newest.items() if owner not in finished} | kept
+    named = {uid for uid, owner in newest.items() if owner not in finished} | kept
     for record in sorted(reserved, key=lambda r: (r.in_force is None, r.uid)):
-        submitted = _gang_with_free_pods(record, pods, asked, asked | kept)
+        submitted = _gang_with_free_pods(record, pods, named, named | kept)
         stay = plan_reserved(context, submitted, plan)
         kept |= stay
-        if record.is_ending:
-            idle |= stay
-    return kept, idle
+        if not record.is_ending and record.uid not in plan.given_up:
+            asked |= stay & gated
+    return kept, asked
 
 
 def _plan_one(
@@ -142,14 +146,14 @@ def _gang_with_its_pods(
 
 
 def _gang_with_free_pods(
-    record: PodGangRecord, pods: Sequence[Pod], asked: set[str], taken: set[str]
+    record: PodGangRecord, pods: Sequence[Pod], named: set[str], taken: set[str]
 ) -> SubmittedGang:
     """Let a gang without pods of its own have those that nobody has taken.
 
-    Its own are those that it opened, unless another has `asked` for them since.
+    Its own are those that it opened, unless another has `named` them since.
     """
     opened = tuple(pod for pod in pods if _runs_for(pod, record.uid))
-    own = (pod for pod in opened if pod.metadata.uid not in asked)
+    own = (pod for pod in opened if pod.metadata.uid not in named)
     waiting = (
         pod
         for pod in pods
@@ -172,31 +176,20 @@ def _runs_for(pod: Pod, uid: GangUID) -> bool:
 
 
 def _plan_new(
-    context: PlanContext,
-    pods: Sequence[Pod],
-    plan: GroupPlan,
-    *,
-    others: int,
-    idle: Collection[str] = (),
-    alone: bool = False,
+    context: PlanContext, unsubmitted: UnsubmittedPods, plan: GroupPlan
 ) -> None:
     """Submit pods once they are a whole gang, or say why not yet."""
-    view = context.view
+    view, pods = context.view, unsubmitted.pods
     plan.patches += plan_fresh_start(pods, view, context.owns)
     generation, uid = _name_next(context, pods)
     if context.forgotten(uid) is False:
         plan.reports.append(report_cancelled(pods))
         return
-    unsubmitted = UnsubmittedPods(
-        pods=tuple(pods),
-        others=others,
-        idle=frozenset(idle),
-        alone=alone,
-        gang=view.gang(context.group),
-        generation=generation,
+    unsubmitted = replace(
+        unsubmitted, gang=view.gang(context.group), generation=generation
     )
     gang = assemble(unsubmitted, view, context.owns)
-    report = StatusReport(phase=GangPhase.PENDING, pods=unsubmitted.pods)
+    report = StatusReport(phase=GangPhase.PENDING, pods=pods)
     match gang:
         case NotReady(reason=reason, message=message):
             report = replace(report, phase=WAITING, reason=reason, message=message)

@@ -87,6 +87,7 @@ def plan_reserved(
         return _plan_ended(context, submitted, plan)
     is_gang_gone = _owner_uid(record) and not _is_held(context, record)
     if is_gang_gone and not submitted.opened:
+        plan.given_up.append(record.uid)
         steps = plan_withdrawal(submitted, waiting, context.view)
         plan.patches += steps
         if not steps:

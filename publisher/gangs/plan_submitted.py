@@ -106,6 +106,7 @@ def _plan_given_up(
     context: PlanContext, submitted: SubmittedGang, fault: str, plan: GroupPlan
 ) -> None:
     """Take everything back, then give the gang up."""
+    plan.given_up.append(submitted.record.uid)
     steps = plan_withdrawal(submitted, submitted.waiting, context.view)
     plan.patches += steps
     if not steps:

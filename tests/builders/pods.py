@@ -51,6 +51,7 @@ def waiting_pod(
     uid: str = "",
     version: int = 1,
     phase: str = "Pending",
+    deleting: bool = False,
     annotations: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> Pod:
@@ -84,7 +85,11 @@ def waiting_pod(
         for key in names
     )
     status = PodStatus(phase=phase, resource_claim_statuses=generated)
-    metadata = replace(made.metadata, resource_version=str(version))
+    metadata = replace(
+        made.metadata,
+        resource_version=str(version),
+        deletion_timestamp="2026-11-20T12:00:00Z" if deleting else None,
+    )
     return replace(made, metadata=metadata, status=status)
 
 

@@ -1,12 +1,14 @@
 """Gangs are opened whole or not at all, whatever happens in which order.
 
-The laws stand in tests/simulation/laws.py; a game is any list of moves
+The laws stand in tests/simulation/laws.py and wholeness.py; a game is any list of moves
 (tests/simulation/game.py).
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from itertools import islice, product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,8 @@ from hypothesis.strategies import SearchStrategy
 from tests.simulation.game import Game
 from tests.simulation.setting import Setting, Slot
 
-EXAMPLES = 10_000 if os.environ.get("MOORINGS_SOAK") == "1" else 200
+SOAK = os.environ.get("MOORINGS_SOAK") == "1"
+EXAMPLES = 10_000 if SOAK else 200
 Move = tuple[str, int, int]
 
 POD_MOVES = (
@@ -27,6 +30,8 @@ POD_MOVES = (
     "delete",
     "finish",
     "terminate",
+    "replace",
+    "rerun",
 )
 TROUBLE = (
     "clear",
@@ -41,19 +46,26 @@ TROUBLE = (
 GANG_MOVES = ("gang_object", "submit_late")
 PLAYERS = ("solve", "control", "schedule", "restart")
 WHOLE = ("crowd", "advance", "advance", "replace", "hear", "hear", "act", "act")
+OWNERS = ("", "StatefulSet", "ReplicaSet", "Job")
+LIFE = ("hear", "plan", "carry_out", "solve")
+"""One step in a gang's life, again and again."""
+STEPS = 20
 PIECES = ("hear_api", "hear_bus", "hear", "plan", "plan", "carry_out", "carry_out")
 
 
 @st.composite
 def worlds(draw: st.DrawFn, *, rival: bool = False) -> Setting:
-    """Draw a few pods: of gangs or alone, with claims of their own or shared ones."""
+    """Draw a few pods: of gangs or alone, of owners, with own or shared claims."""
     slots = []
     for number in range(draw(st.integers(1, 5))):
         gang = draw(st.sampled_from(["", "red", "red", "red", "blue"]))
         own = draw(st.sampled_from([1, 1, 1, 2, 0]))
         shared = draw(st.sampled_from(["", "", "", "one", "two"]))
         theirs = draw(st.sampled_from([False, False, False, True]))
-        slots.append(Slot(f"{gang or 'lone'}-{number}", gang, own, theirs, shared))
+        owner = draw(st.sampled_from(OWNERS))
+        extra = draw(st.sampled_from([False, False, False, True]))
+        name = f"{gang or 'lone'}-{number}"
+        slots.append(Slot(name, gang, own, theirs, shared, owner, extra))
     nodes, devices = draw(st.integers(1, 3)), draw(st.integers(1, 4))
     return Setting(tuple(slots), nodes, devices, rival)
 
@@ -64,13 +76,46 @@ def moves(*names: str) -> SearchStrategy[list[Move]]:
     return st.lists(move, min_size=15, max_size=60)
 
 
-def play(setting: Setting, drawn: list[Move]) -> None:
+def disturbances() -> Iterator[tuple[Setting, list[Move]]]:
+    """Go through gangs of four that lose pods, which are replaced in the same look.
+
+    At every step of their life, whoever makes the pods, with devices for all of them or
+    not, with one pod more than the gang needs and without.
+    """
+    for owner, devices, more in product(OWNERS, (2, 5), (False, True)):
+        slots = [Slot(f"red-{n}", "red", owner=owner) for n in range(4)]
+        if more:
+            slots.append(Slot("red-4", "red", owner=owner, extra=True))
+        setting = Setting(tuple(slots), nodes=1, devices=devices)
+        for steps, lost in product(range(STEPS), (0, 4, 8)):
+            life = [(name, 0, 0) for name in LIFE * steps]
+            yield setting, [("crowd", 0, 0), *life, ("replace", steps, lost)]
+
+
+def play(setting: Setting, drawn: list[Move]) -> int:
+    """Play to the end and tear all down; returns how many gates were opened."""
     game = Game(setting)
     game.play(drawn)
     game.settle()
     game.laws.check_end(game.leader)
     game.tear_down()
     game.laws.check_nothing_left(game.leader)
+    return game.laws.opened
+
+
+def test_pods_replaced_in_one_look_at_every_step() -> None:
+    """No gang is split, and none that has devices is left waiting."""
+    games = islice(disturbances(), 0, None, 1 if SOAK else 7)
+    opened = [play(setting, drawn) for setting, drawn in games]
+    assert min(opened) == 0
+    assert max(opened) > 4
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(worlds(), moves(*POD_MOVES, *PLAYERS, *WHOLE, *WHOLE, *PIECES))
+def test_pods_that_come_and_go(setting: Setting, drawn: list[Move]) -> None:
+    """Nothing else happens, so that gangs get far."""
+    play(setting, [("crowd", 0, 0), ("advance", 3, 0), *drawn])
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -15,12 +15,12 @@ from contracts.messages import CancelGang, ReleaseGang, SubmitGang
 from contracts.names import API_VERSION
 from tests import builders
 from tests.builders.decisions import CLUSTER
-from tests.builders.pods import waiting_pod
 from tests.simulation.laws import Laws
 from tests.simulation.players import Bus, Solver
 from tests.simulation.publisher import Publisher
 from tests.simulation.setting import Setting
-from tests.simulation.world import THEIRS, Json, World, devices_of, is_over, uid_of
+from tests.simulation.workloads import Workloads
+from tests.simulation.world import World, devices_of, uid_of
 
 NS = builders.NAMESPACE
 MOST_ROUNDS = 40
@@ -36,11 +36,9 @@ class Game:
         self.world = World()
         self.bus = Bus()
         self.solver = Solver(self.world, self.bus, setting.nodes, setting.devices)
-        self._made = 0
+        self.workloads = Workloads(self.world, setting)
         for number in range(setting.nodes):
             self.unplug(number, 0)
-        for name in sorted({slot.shared for slot in setting.slots} - {""}):
-            self._make_claim(name)
         self.leader = Publisher(self.world, self.bus)
         self.publishers = [self.leader]
         if setting.rival:
@@ -55,101 +53,9 @@ class Game:
     def play(self, moves: Sequence[tuple[str, int, int]]) -> None:
         """Make these moves, one after the other."""
         for name, one, two in moves:
-            getattr(self, name)(one, two)
+            mover = self.workloads if hasattr(self.workloads, name) else self
+            getattr(mover, name)(one, two)
             self.laws.check_bus()
-
-    # --- pods and claims ------------------------------------------------------------
-
-    def create(self, one: int, _two: int) -> None:
-        """Make a pod, unless it is there."""
-        slots = self.setting.slots
-        slot = slots[one % len(slots)]
-        key = f"{NS}/{slot.name}"
-        if self.world.get("Pod", key) is not None:
-            return
-        self._made += 1
-        own = [f"own-{index}" for index in range(slot.own)]
-        size = sum(other.gang == slot.gang for other in slots) if slot.gang else None
-        pod = waiting_pod(
-            slot.name,
-            gang=slot.gang,
-            size=size,
-            templates=[*own, THEIRS] if slot.theirs else own,
-            shared={"shared": slot.shared} if slot.shared else {},
-            uid=f"pod-{self._made}",
-        )
-        raw = to_builtins(pod) | {"apiVersion": "v1"}
-        raw["status"] = {"phase": "Pending"}
-        self.world.put("Pod", key, raw)
-
-    def generate(self, one: int, _two: int) -> None:
-        """Make the claims of a pod, as the controller manager does."""
-        pods = [
-            (key, pod)
-            for key, pod in self.world.all("Pod")
-            if not is_over(pod) and any(self._is_missing(pod, c) for c in _claims(pod))
-        ]
-        if not pods:
-            return
-        key, pod = pods[one % len(pods)]
-        made = _generated(pod)
-        for claim in _claims(pod):
-            if self._is_missing(pod, claim):
-                name = f"{pod['metadata']['name']}-{claim['name']}-{self._made}"
-                self._make_claim(name, owner=uid_of(pod))
-                made[claim["name"]] = name
-        statuses = [
-            {"name": name, "resourceClaimName": claim} for name, claim in made.items()
-        ]
-        body = {"status": {"resourceClaimStatuses": statuses}}
-        self.world.change("Pod", key, body)
-
-    def _is_missing(self, pod: Json, claim: Json) -> bool:
-        """Whether a claim of a pod is to be made, for the first time or again."""
-        name = _generated(pod).get(claim["name"])
-        made = name and self.world.get("ResourceClaim", f"{NS}/{name}") is not None
-        return "resourceClaimTemplateName" in claim and not made
-
-    def _make_claim(self, name: str, owner: str = "", held: Json | None = None) -> None:
-        self._made += 1
-        claim = to_builtins(builders.claim(name=name, uid=f"claim-{self._made}"))
-        claim |= {"apiVersion": "resource.k8s.io/v1"}
-        if owner:
-            claim["metadata"]["owner"] = owner
-        if held is not None:
-            claim["status"] = {"allocation": held}
-        self.world.put("ResourceClaim", f"{NS}/{name}", claim)
-
-    def delete(self, one: int, _two: int) -> None:
-        """Delete a pod."""
-        pods = [key for key, _ in self.world.all("Pod")]
-        if pods:
-            self.world.delete_pod(pods[one % len(pods)])
-
-    def terminate(self, one: int, _two: int) -> None:
-        """Begin to delete a pod."""
-        pods = [key for key, _ in self.world.all("Pod")]
-        if pods:
-            self.world.terminate_pod(pods[one % len(pods)])
-
-    def replace(self, one: int, _two: int) -> None:
-        """Delete a pod, and let whoever made it make it anew."""
-        pods = [key for key, _ in self.world.all("Pod")]
-        if pods:
-            key = pods[one % len(pods)]
-            self.world.delete_pod(key)
-            names = [f"{NS}/{slot.name}" for slot in self.setting.slots]
-            self.create(names.index(key), 0)
-            self.generate(0, 0)
-
-    def finish(self, one: int, two: int) -> None:
-        """Let a bound pod end, or a waiting one fail."""
-        pods = [key for key, pod in self.world.all("Pod") if not is_over(pod)]
-        if pods:
-            key = pods[one % len(pods)]
-            bound = self.world.objects["Pod", key]["spec"].get("nodeName")
-            phase = "Succeeded" if bound and two % 2 else "Failed"
-            self.world.change("Pod", key, {"status": {"phase": phase}})
 
     # --- others ---------------------------------------------------------------------
 
@@ -181,8 +87,8 @@ class Game:
         if free and two % 3 == 0:
             self.world.damage(free[one % len(free)], {"allocation": held})
             return
-        name = f"foreign-{self._made}"
-        self._make_claim(name, held=held)
+        name = f"foreign-{self.workloads.count()}"
+        self.workloads.make_claim(name, held=held)
         self.world.damaged[f"{NS}/{name}"] = len(self.world.changes)
 
     def unplug(self, one: int, _two: int) -> None:
@@ -191,17 +97,8 @@ class Game:
         if self.world.get("Node", name) is not None:
             self.world.remove("Node", name)
             return
-        self._made += 1
-        node = {"apiVersion": "v1", "metadata": {"name": name, "uid": f"n{self._made}"}}
-        self.world.put("Node", name, node)
-
-    def restore(self, one: int, _two: int) -> None:
-        """Make a shared claim anew that somebody deleted."""
-        names = sorted({slot.shared for slot in self.setting.slots} - {""})
-        if names:
-            name = names[one % len(names)]
-            if self.world.get("ResourceClaim", f"{NS}/{name}") is None:
-                self._make_claim(name)
+        metadata = {"name": name, "uid": f"node-{self.workloads.count()}"}
+        self.world.put("Node", name, {"apiVersion": "v1", "metadata": metadata})
 
     def cancel(self, one: int, two: int) -> None:
         """Let somebody give a gang up."""
@@ -229,11 +126,10 @@ class Game:
                 )
                 for index in range(slots[0].own)
             ),
-            count=len(slots) + (two % 5 == 1),
+            count=self.setting.size_of(name) + (two % 5 == 1),
         )
-        self._made += 1
         there = self.world.get("Gang", key)
-        uid = f"gang-{self._made}" if there is None else uid_of(there)
+        uid = f"gang-{self.workloads.count()}" if there is None else uid_of(there)
         recovery = "Recreate" if one % 4 == 3 else "Report"
         gang = builders.gang(
             member, name=name, uid=uid, hold=two % 5 == 2, recovery=recovery
@@ -252,9 +148,8 @@ class Game:
             builders.member_claim(builders.request(), name=f"own-{index}")
             for index in range(slots[0].own)
         ]
-        member = builders.member(*claims, name="pod", count=len(slots))
-        self._made += 1
-        uid = f"late-{self._made}"
+        member = builders.member(*claims, name="pod", count=self.setting.size_of(name))
+        uid = f"late-{self.workloads.count()}"
         gang = builders.gang(member, name=name, uid=uid)
         message = SubmitGang(cluster=CLUSTER, uid=GangUID(uid), gang=gang)
         self.bus.publish(message)
@@ -298,13 +193,6 @@ class Game:
         """Let a publisher plan for one group and carry all of it out."""
         self._publisher(two).act()
 
-    def crowd(self, _one: int, _two: int) -> None:
-        """Make all pods and their claims."""
-        for number in range(len(self.setting.slots)):
-            self.create(number, 0)
-        for _ in self.setting.slots:
-            self.generate(0, 0)
-
     def advance(self, one: int, two: int) -> None:
         """Let a publisher hear everything and act a few times, or the solver."""
         publisher = self._publisher(two)
@@ -343,8 +231,7 @@ class Game:
         self.leader.refusing = 0
         for _ in range(MOST_ROUNDS):
             before = len(self.world.changes), self._said()
-            for number in range(len(self.setting.slots)):
-                self.generate(number, 0)
+            self.workloads.generate_all()
             self._exhaust()
             while self.solver.step():
                 continue
@@ -386,12 +273,3 @@ class Game:
             if key.startswith(f"{NS}/foreign"):
                 self.world.remove("ResourceClaim", key)
         self.settle()
-
-
-def _claims(pod: Json) -> list[Json]:
-    return list(pod["spec"].get("resourceClaims") or ())
-
-
-def _generated(pod: Json) -> dict[str, str]:
-    statuses = pod["status"].get("resourceClaimStatuses") or ()
-    return {status["name"]: status["resourceClaimName"] for status in statuses}

@@ -25,6 +25,7 @@ from publisher.gangs.patches import Purpose
 from tests import builders
 from tests.simulation.players import Bus, Solver
 from tests.simulation.publisher import Publisher
+from tests.simulation.wholeness import Wholeness
 from tests.simulation.world import (
     THEIRS,
     Json,
@@ -62,6 +63,7 @@ class Laws:
         self._confirmed = self._submitted = 0
         """Confirmations and submissions that were looked at."""
         self.opened = 0
+        self._wholeness = Wholeness(world, bus)
         world.watchers.append(self._check_write)
 
     # --- writes ---------------------------------------------------------------------
@@ -72,6 +74,7 @@ class Laws:
         if is_opening(written):
             self.opened += 1
             self._gate_may_open(written)
+            self._wholeness.check_gate(written)
             self._opened.add(_notes(written.after)[GANG_UID])
 
     def _devices_are_free(self, written: Written) -> None:
@@ -243,6 +246,7 @@ class Laws:
         """Nothing is left half done, and whoever waits was told why."""
         self.check_askers()
         told = publisher.tell_all()
+        self._wholeness.check_waiting(why for why, _ in told.values())
         holders: Counter[tuple[str, str]] = Counter()
         for key, claim in self._world.all("ResourceClaim"):
             if not key.startswith(f"{NS}/foreign") and key not in self._world.damaged:
@@ -263,8 +267,9 @@ class Laws:
                 self._holds_nothing(key, pod)
 
     def _has_devices(self, key: str, pod: Json) -> bool:
-        """Whether a pod has all its devices, though on another node than its own."""
-        claims = (self._world.get("ResourceClaim", c) for c in claims_of(key, pod))
+        """Whether a pod has all devices of ours, though maybe on another node."""
+        ours = (name for name in claims_of(key, pod) if f"-{THEIRS}" not in name)
+        claims = (self._world.get("ResourceClaim", name) for name in ours)
         return all(claim is not None and devices_of(claim) for claim in claims)
 
     def _holds_nothing(self, key: str, pod: Json) -> None:

@@ -16,6 +16,10 @@ class Slot(Struct, frozen=True):
     """Whether it has a claim that is left to kube-scheduler."""
     shared: str = ""
     """A ResourceClaim that others may use as well."""
+    owner: str = ""
+    """The kind of workload that makes it, anew when it goes; empty: a person."""
+    extra: bool = False
+    """Whether the gang is whole without it, as when a workload was scaled up."""
 
 
 class Setting(Struct, frozen=True):
@@ -28,3 +32,13 @@ class Setting(Struct, frozen=True):
     """Whether a second publisher acts on whatever it happens to know."""
     late: bool = False
     """Whether writes may be under way while other things happen."""
+
+    @property
+    def shared(self) -> list[str]:
+        """Name the ResourceClaims that pods share."""
+        return sorted({slot.shared for slot in self.slots} - {""})
+
+    def size_of(self, gang: str) -> int:
+        """Say how many pods make a gang whole."""
+        of_gang = [slot for slot in self.slots if slot.gang == gang]
+        return max(1, sum(not slot.extra for slot in of_gang))

@@ -8,7 +8,12 @@ from contracts.names import GANG, GANG_SIZE
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import OwnerKey, WorkloadAPI
 from contracts.workload import Pod
-from publisher.gangs.completeness import find_shortage, split_by_run
+from publisher.gangs.completeness import (
+    find_shortage,
+    is_left_alone,
+    split_by_run,
+)
+from publisher.gangs.gang_size import Company
 from publisher.gangs.view import View, is_gated, is_over
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
@@ -40,14 +45,12 @@ def view_of(pods: Iterable[Pod], *owners: Json) -> View:
     return view
 
 
-def told(
-    pods: Iterable[Pod], *owners: Json, others: int = 0, idle: Iterable[str] = ()
-) -> str:
+def told(pods: Iterable[Pod], *owners: Json) -> str:
     """What is said of the waiting ones; empty: they are a whole gang."""
     everybody = list(pods)
     view = view_of(everybody, *owners)
     waiting = [pod for pod in everybody if is_gated(pod) and not is_over(pod)]
-    found = find_shortage(waiting, view, gang=None, others=others, idle=set(idle))
+    found = find_shortage(waiting, view, gang=None)
     return "" if found is None else f"{found.reason}: {found.message}"
 
 
@@ -102,14 +105,26 @@ def test_a_pod_replaces_another_while_the_rest_run() -> None:
     assert told([*running, *jobs_pods(3)], job()) == ""
 
 
-def test_pods_that_wait_for_nothing_make_nobody_whole() -> None:
-    """Seven of a submission that is being cancelled, and the one that is new."""
+def test_pods_that_only_wait_make_nobody_whole() -> None:
+    """Three of a submission that is being cancelled, and the one that is new."""
     pods = jobs_pods(0, 1, 2, 3)
     view = view_of(pods, job())
-    idle = {pod.metadata.uid for pod in pods[:3]}
-    found = find_shortage(pods[3:], view, gang=None, others=0, idle=idle)
+    found = find_shortage(pods[3:], view, gang=None)
     assert found is not None
     assert found.message == "1 of 4 pods are there"
+    assert is_left_alone(pods[3:], view, None)
+    assert not is_left_alone(pods, view, None)
+
+
+def test_a_pod_that_was_asked_for_stands_in_for_one_that_failed() -> None:
+    """So that the second replacement does not wait for the first."""
+    asked, again = jobs_pods(2, 3)
+    ran = [opened(pod) for pod in jobs_pods(0, 1, phase="Running")]
+    view = view_of([*ran, asked, again], job())
+    company = Company(ran=tuple(ran), stand_ins=(asked,))
+    assert find_shortage([again], view, gang=None, company=company) is None
+    assert find_shortage([again], view, gang=None) is not None
+    assert not is_left_alone([again], view, None)
 
 
 def test_pods_of_the_job_before_do_not_count() -> None:
@@ -120,8 +135,7 @@ def test_pods_of_the_job_before_do_not_count() -> None:
     runs = list(split_by_run([*before, *now], view))
     assert [len(run) for run in runs] == [3, 1]
     for run in runs:
-        found = find_shortage(run, view, gang=None, others=3, idle=set())
-        assert found is not None
+        assert find_shortage(run, view, gang=None) is not None
 
 
 def test_pods_that_come_one_by_one_are_decided_one_by_one() -> None:

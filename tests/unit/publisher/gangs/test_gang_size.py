@@ -1,15 +1,17 @@
-"""Which pods count beside those that wait, so that a gang is whole."""
+"""Who counts beside pods that wait, so that their gang is whole."""
 
 from __future__ import annotations
 
 from contracts.gang import GangPhase
 from contracts.messages import GatesOpened
 from contracts.workload import Pod
-from publisher.gangs.gang_size import count_others
+from publisher.gangs.gang_size import find_company
 from publisher.gangs.records import PodGangRecord
 from tests.builders.decisions import gang_allocated
 from tests.builders.plans import record_of, submission_of
 from tests.builders.pods import waiting_pod
+
+A, B = "uid-a", "uid-b"
 
 
 def pod(name: str, phase: str = "Pending", *, opened: bool = False) -> Pod:
@@ -39,18 +41,36 @@ def running_gang(*pods: Pod) -> PodGangRecord:
 def test_pods_that_run_count_and_those_that_failed_do_not() -> None:
     waiting = [pod("c")]
     others = [pod("a", "Running", opened=True), pod("b", "Failed", opened=True)]
-    assert count_others([*waiting, *others], waiting, (), ()) == 1
+    assert find_company([*waiting, *others], waiting).count == 1
 
 
-def test_pods_that_wait_for_nothing_do_not_count() -> None:
-    waiting, idle = [pod("a")], pod("b")
-    assert count_others([*waiting, idle], waiting, ["uid-b"], ()) == 0
+def test_who_only_waits_counts_for_nobody() -> None:
+    """Whatever was submitted for it: nothing of the gang runs."""
+    waiting, asked = [pod("a")], pod("b")
+    assert find_company([*waiting, asked], waiting, [B]).count == 0
+    assert find_company([*waiting, asked], waiting, [B]).asked == 1
+
+
+def test_who_is_asked_for_stands_in_for_one_that_ran() -> None:
+    """Two replacements of two that failed: the second does not wait for the first."""
+    ran = [pod(name, "Failed", opened=True) for name in ("c", "d")]
+    more = [pod("f"), pod("g")]
+    pods = [pod("a"), pod("b"), *ran, *more, pod("e", "Running", opened=True)]
+    assert find_company(pods, [pod("a")], [B]).count == 2
+    assert find_company(pods, [pod("a")], [B, "uid-f", "uid-g"]).count == 3
+    assert find_company(pods[:2] + pods[-1:], [pod("a")], [B]).count == 1
+
+
+def test_a_pod_that_ends_while_it_is_deleted_has_not_done_its_work() -> None:
+    """It is called a success when its containers end well, and is made anew."""
+    leaving = waiting_pod("b", opened_by="g", phase="Succeeded", deleting=True)
+    assert find_company([pod("a"), leaving], [pod("a")]).count == 0
 
 
 def test_pods_that_are_gone_of_a_gang_that_runs_had_their_turn() -> None:
     first, second = pod("a", "Running", opened=True), pod("b", opened=True)
     record = running_gang(first, second)
     again = pod("c")
-    assert count_others([first, again], [again], (), [record]) == 2
+    assert find_company([first, again], [again], (), [record]).count == 2
     ended = record_of(submission_of((first, second)))
-    assert count_others([first, again], [again], (), [ended]) == 1
+    assert find_company([first, again], [again], (), [ended]).count == 1

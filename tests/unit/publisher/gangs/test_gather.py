@@ -33,7 +33,7 @@ def waiting(name: str, size: str = "1", member: str = "", cpu: int = 1) -> Pod:
 
 
 def assembled(*pods: Pod) -> ReadyGang | NotReady:
-    return assemble(UnsubmittedPods(pods=pods, others=0), View(), lambda _: True)
+    return assemble(UnsubmittedPods(pods=pods), View(), lambda _: True)
 
 
 @pytest.mark.parametrize("size", ["9" * 5000, "0", "-1", "5001", "four", "1e3", "²"])
@@ -98,7 +98,7 @@ def test_a_gang_without_our_label_is_found_again_by_what_put_it_together() -> No
     view.apply_owner(owner.key, owner)
     for pod in pods:
         view.apply_pod(f"{NAMESPACE}/{pod.metadata.name}", pod)
-    ready = assemble(UnsubmittedPods(pods=pods, others=0), view, lambda _: True)
+    ready = assemble(UnsubmittedPods(pods=pods), view, lambda _: True)
     assert isinstance(ready, ReadyGang)
     assert [member.name for member in ready.gang.spec.members] == ["worker"]
     message = SubmitGang(

@@ -5,14 +5,17 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.ids import ClusterName
-from contracts.messages import SubmitGang
+from contracts.messages import CancelGang, PodRef, SubmitGang
 from contracts.meta import OwnerReference
+from contracts.reports import WAITING
 from contracts.workload import Pod
-from publisher.gangs.context import PlanContext
+from publisher.gangs.context import GroupPlan, PlanContext
 from publisher.gangs.plan_gang import plan_gang
+from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey, View
 from tests import builders
-from tests.builders.pods import waiting_pod
+from tests.builders.plans import context_of, record_of, submission_of, view_of
+from tests.builders.pods import real_claim, waiting_pod
 
 NS = builders.NAMESPACE
 
@@ -65,7 +68,7 @@ def test_a_pod_that_replaces_another_is_asked_for_alone() -> None:
     again = of_job(waits("c"), "one")
     assert submitted(of_job(ran("a", "Running"), "one"), again) == [1]
     assert submitted(of_job(ran("a", "Succeeded"), "one"), again) == [1]
-    assert submitted(ran("a", "Succeeded"), waits("c")) == [1]
+    assert submitted(ran("a", "Succeeded"), waits("c")) == []
     assert submitted(of_job(ran("a", "Failed"), "one"), again) == []
 
 
@@ -101,3 +104,67 @@ def test_what_has_succeeded_counts_while_the_gang_runs_on() -> None:
         for pod in (launcher, worker, again)
     ]
     assert submitted(*three) == [1]
+
+
+def of_train(name: str, size: int = 3) -> Pod:
+    return waiting_pod(name, gang="train", size=size, templates=["gpus"])
+
+
+def runs(name: str) -> Pod:
+    return waiting_pod(
+        name,
+        gang="train",
+        size=3,
+        templates=["gpus"],
+        opened_by="g",
+        node="node-1",
+        phase="Running",
+    )
+
+
+def plan_of(*pods: Pod, asked: PodGangRecord) -> GroupPlan:
+    """Plan for the gang `train`, for some of whose pods something was submitted."""
+    claims = (real_claim(f"{pod.metadata.name}-gpus") for pod in pods)
+    return plan_gang(context_of(view_of(pods, claims), asked))
+
+
+def test_a_pod_replaced_in_one_look_waits_for_those_that_were_submitted() -> None:
+    """Their gang is cancelled in the same plan: beside it nobody is whole."""
+    a, b, c, d = map(of_train, "abcd")
+    plan = plan_of(a, b, d, asked=record_of(submission_of((a, b, c))))
+    assert [type(message) for message in plan.messages] == [CancelGang]
+    told = {p.metadata.name: r for r in plan.reports for p in r.pods if r.reason}
+    assert (told["d"].phase, told["d"].reason) == (WAITING, "PodsMissing")
+    assert told["d"].message.startswith("1 of 3 pods are there")
+
+
+def test_a_pod_more_waits_until_the_gang_runs_that_waits() -> None:
+    """Else it might run, and the gang that was there before it not."""
+    a, b, c, d = map(of_train, "abcd")
+    plan = plan_of(a, b, c, d, asked=record_of(submission_of((a, b, c))))
+    assert plan.messages == []
+    (told,) = (report for report in plan.reports if report.pods == (d,))
+    text = "1 of 3 pods are there (3 more wait already, and none of the gang runs)"
+    assert told.message == text
+
+
+def test_who_was_to_join_others_is_asked_for_anew_once_none_of_them_runs() -> None:
+    a, b, c = map(of_train, "abc")
+    alone = record_of(submission_of((a,)))
+    assert plan_of(a, runs("d"), asked=alone).messages == []
+    plan = plan_of(a, b, c, asked=alone)
+    assert [type(message) for message in plan.messages] == [CancelGang]
+
+
+def test_who_was_to_join_others_stays_while_one_of_them_runs() -> None:
+    """A second one beside it is decided by itself."""
+    a, b = map(of_train, "ab")
+    plan = plan_of(a, b, runs("d"), runs("e"), asked=record_of(submission_of((a,))))
+    (message,) = plan.messages
+    assert isinstance(message, SubmitGang)
+    assert [ref.name for ref in pods_of(message)] == ["b"]
+
+
+def pods_of(message: SubmitGang) -> list[PodRef]:
+    places = (place for places in message.places.values() for place in places)
+    return [ref for place in places for ref in place.pods]

@@ -17,10 +17,13 @@ from contracts.messages import MAX_REASON
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import OwnerKey, WorkloadAPI, list_owner_kinds
 from contracts.workload import Pod
+from publisher.gangs.offered_devices import read_offered
 from publisher.gangs.view import GroupKey, View
 from publisher.kube.changes import ChangePage
 from publisher.kube.kinds import GANG, NODE, POD, STORAGE_KINDS, Kind
 from runtime.log import get_logger
+
+_SLICE = "ResourceSlice"
 
 log = get_logger(__name__)
 
@@ -50,7 +53,8 @@ class Observer:
     def kinds(self) -> frozenset[str]:
         """Name the kinds whose pages are to be taken in."""
         storage = (kind.name for kind in STORAGE_KINDS)
-        return frozenset({*self._kinds, NODE.name, *storage, *self._owners})
+        others = (NODE.name, _SLICE, *storage, *self._owners)
+        return frozenset({*self._kinds, *others})
 
     def kind(self, name: str) -> Kind:
         """Return a kind by its name, in the version that the cluster serves."""
@@ -74,6 +78,9 @@ class Observer:
         """
         if kind == NODE.name:
             return self.view.apply_node(key, is_there=raw is not None)
+        if kind == _SLICE:
+            offered = None if raw is None else read_offered(raw)
+            return self.view.groups_using(self.view.offered.apply_slice(key, offered))
         if kind in self._owners:
             return self._apply_owner(kind, key, raw)
         if raw is not None and self._is_applied(kind, key, raw["metadata"]):

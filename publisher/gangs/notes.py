@@ -35,8 +35,14 @@ _ORDINARY: tuple[str, ...] = (
     Rule.NODE_RESOURCES,
 )
 """Reasons that end when others end: nobody has to do anything. All else is wrong."""
-_FLEETING = ("PodsMissing", "ClaimsMissing", "VolumesMissing", "Undecided")
-"""Reasons that any gang has while it comes."""
+_FLEETING = (
+    "PodsMissing",
+    "ClaimsMissing",
+    "VolumesMissing",
+    "Undecided",
+    "DeviceRemoved",
+)
+"""Reasons that any gang has while it comes, or that a new slice may end."""
 _MESSAGE = 1024
 """Bytes of an event's message that the API server takes."""
 

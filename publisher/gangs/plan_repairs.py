@@ -4,7 +4,8 @@ A claim that is in use and lost its finalizer gets it back: without it nobody fr
 claim. A pod that has ended while others use its claim makes the controller write
 without end; only the end of the pod object ends that. It is deleted where its owner has
 counted it and misses nothing; otherwise its author is told. So is who has a device that
-somebody else took as well: the API server does not look. Pure.
+somebody else took as well, because the API server does not look, or one that its driver
+does not offer any more. Pure.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from contracts.claim import ResourceClaim
 from contracts.gang import GangPhase
+from contracts.ids import DeviceID
 from contracts.names import FINALIZER, MANAGED
 from contracts.workload import Pod
 from publisher.gangs.claims import reserved_uids
@@ -29,6 +31,9 @@ from publisher.gangs.view import (
 
 FINISHED = "FinishedPodInTheWay"
 HELD_TWICE = "DeviceHeldTwice"
+REMOVED = "DeviceRemoved"
+_NAMED = 5
+"""So many devices are named in a text."""
 _COUNTED_BY = {("batch/v1", "Job"), ("apps/v1", "ReplicaSet")}
 """They do not miss a pod that ended, once it has no finalizer of theirs."""
 
@@ -37,6 +42,7 @@ def plan_repairs(pods: Sequence[Pod], view: View, plan: GroupPlan) -> None:
     """Add what is to be done for pods that run or have ended."""
     plan.patches += _plan_finalizers(pods, view)
     plan.reports += _report_held_twice(pods, view)
+    plan.reports += _report_removed(pods, view)
     for pod in pods:
         key = _find_endless(pod, view)
         if not key:
@@ -97,6 +103,30 @@ def _report_conflict(pod: Pod, device: str, other: str) -> StatusReport:
         message=f"device {device} was allocated to ResourceClaim {other} as well",
         pods=(pod,),
     )
+
+
+def _report_removed(pods: Sequence[Pod], view: View) -> Iterator[StatusReport]:
+    """Tell of devices that their drivers do not offer any more, all in one."""
+    alive = [pod for pod in pods if not is_over(pod) and not is_gated(pod)]
+    removed = [(pod, device) for pod in alive for device in _removed_of(pod, view)]
+    if not removed:
+        return
+    concerned = {pod.metadata.uid: pod for pod, _ in removed}
+    named = [f"{device} of pod {pod.metadata.name}" for pod, device in removed[:_NAMED]]
+    yield StatusReport(
+        phase=GangPhase.RUNNING,
+        reason=REMOVED,
+        message=f"{len(concerned)} of {len(alive)} pods hold devices that no "
+        f"ResourceSlice offers any more: {', '.join(named)}",
+        pods=tuple(concerned.values()),
+    )
+
+
+def _removed_of(pod: Pod, view: View) -> Iterator[DeviceID]:
+    for key in claim_keys(pod).values():
+        claim = view.claim(key)
+        if claim is not None:
+            yield from view.offered.missing(claim)
 
 
 def _find_endless(pod: Pod, view: View) -> str:

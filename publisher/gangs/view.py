@@ -28,6 +28,7 @@ from contracts.pods.membership import (
     read_membership,
 )
 from contracts.workload import Pod
+from publisher.gangs.offered_devices import OfferedDevices
 from publisher.gangs.owners import GangOwners
 from publisher.gangs.reservation_flips import ReservationFlips
 from publisher.gangs.volumes import Volumes
@@ -78,6 +79,8 @@ class View:
         """What their volumes ask of nodes; `waiting_groups` says who is concerned."""
         self.owners = GangOwners()
         """What says how many pods a gang has."""
+        self.offered = OfferedDevices()
+        """What slices offer; `groups_using` says whom its claims concern."""
 
     # --- what is there --------------------------------------------------------------
 
@@ -186,6 +189,7 @@ class View:
         if not self._is_news(before, claim, uid):
             return frozenset()
         self.reservation_flips.apply(key, before, claim)
+        self.offered.note_claim(key, before, claim)
         concerned = {key}
         for device in exclusive_devices_of(before):
             holders = self._holders[device]
@@ -201,7 +205,11 @@ class View:
             holders = self._holders.setdefault(device, set())
             holders.add(key)
             concerned |= holders
-        users = (pod for name in concerned for pod in self.users(name))
+        return self.groups_using(concerned)
+
+    def groups_using(self, claims: Iterable[str]) -> frozenset[GroupKey]:
+        """Name the groups of our pods that use any of these claims."""
+        users = (pod for key in claims for pod in self.users(key))
         return frozenset(map(self.group_of, users))
 
     def apply_gang(

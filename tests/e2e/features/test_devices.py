@@ -18,7 +18,7 @@ from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet, now
 from tests.lab.services import eventually
-from tests.lab.waits import events_about
+from tests.lab.waits import events_about, until_told
 
 
 async def until_reason(kube: Kube, pod: Json) -> str:
@@ -188,6 +188,25 @@ async def test_a_pool_counts_once_it_is_whole(bare: Fleet, kube: Kube) -> None:
     await kube.patch(second, {"spec": {"pool": newest, "devices": devices}})
     (pod,) = await run_gang(bare, "newest", asks(request))
     assert pod.devices == ["three"]
+
+
+async def test_a_device_in_use_that_leaves_its_slice_is_told(
+    bare: Fleet, kube: Kube
+) -> None:
+    """Not while the slice is being made again, as after a restart of kubelet."""
+    slice_ = objects.resource_slice(bare.driver, bare.a, objects.devices(2))
+    await bare.publish(slice_)
+    (pod,) = await run_gang(bare, "user", asks(exactly(bare.device_class)))
+    assert pod.devices == ["dev-0"]
+    await kube.delete(slice_)
+    await bare.controller_manager_caught_up()
+    await kube.create(slice_)
+    await kube.patch(slice_, {"spec": {"devices": [device("dev-1")]}})
+    note = await until_told(kube, pod.pod, "GangDeviceRemoved")
+    assert f"{bare.driver}/{bare.a}/dev-0 of pod user-0" in note
+    assert [reason for reason, _ in await events_about(kube, pod.pod)] == [
+        "GangDeviceRemoved"
+    ]
 
 
 async def report(site: Fleet, claim: Json, kind: str) -> None:

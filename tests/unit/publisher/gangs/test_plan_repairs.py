@@ -5,11 +5,19 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.claim import ResourceClaim
+from contracts.ids import DeviceName, DriverName, PoolID, PoolName
 from contracts.meta import OwnerReference
 from contracts.workload import Pod
 from publisher.gangs.context import GroupPlan
+from publisher.gangs.offered_devices import OfferedSlice
 from publisher.gangs.patches import Purpose
-from publisher.gangs.plan_repairs import FINISHED, HELD_TWICE, plan_repairs, plan_sweep
+from publisher.gangs.plan_repairs import (
+    FINISHED,
+    HELD_TWICE,
+    REMOVED,
+    plan_repairs,
+    plan_sweep,
+)
 from publisher.gangs.reservation_flips import ENDLESS
 from publisher.gangs.view import View
 from tests import builders
@@ -53,6 +61,28 @@ def test_a_device_of_two_claims_is_told() -> None:
     assert report.reason == HELD_TWICE
     assert report.message.endswith(f"to ResourceClaim {builders.NAMESPACE}/two as well")
     assert not repaired(view_of([pod], claims[:1]), pod).reports
+
+
+def test_devices_that_are_offered_no_more_are_told_at_once() -> None:
+    """To pods that use them; those that wait or have ended use none."""
+    users = [runner("a"), runner("b"), runner("c", claim="two")]
+    ended = runner("d", "Succeeded")
+    claims = [
+        real_claim("one", allocated=HELD),
+        real_claim("two", allocated=builders.allocation(builders.result("gpu-7"))),
+    ]
+    pods = [*users, ended]
+    view = view_of(pods, claims)
+    pool = PoolID(DriverName(builders.DRIVER), PoolName(builders.NODE))
+    offered = OfferedSlice(pool, 1, 1, frozenset({DeviceName("gpu-7")}))
+    view.offered.apply_slice("s", offered)
+    (report,) = repaired(view, *pods).reports
+    assert (report.reason, report.pods) == (REMOVED, tuple(users[:2]))
+    device = f"{builders.DRIVER}/{builders.NODE}/gpu-0"
+    assert report.message == (
+        "2 of 3 pods hold devices that no ResourceSlice offers any more: "
+        f"{device} of pod a, {device} of pod b"
+    )
 
 
 def test_a_pod_that_makes_the_controller_write_without_end_goes_or_is_told() -> None:

@@ -41,6 +41,10 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     """Whether pods that have succeeded count: `roles` does not leave them out."""
     is_gang: bool = True
     """Whether its pods wait for one another; False: each is decided by itself."""
+    priority: int | None = None
+    """Of the gang; None: as its pods have."""
+    not_modelled: str = ""
+    """The field that cannot be decided yet; empty: none."""
 
 
 # --- excerpts of the kinds ------------------------------------------------------------
@@ -156,6 +160,34 @@ class _CoschedulingExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
     spec: _CoschedulingSpec = _CoschedulingSpec()
 
 
+class _GangPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
+    min_count: int = 1
+
+
+class _SchedulingPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
+    gang: _GangPolicy | None = None
+
+
+class _TopologyConstraint(KubernetesExcerpt, frozen=True, kw_only=True):
+    key: str = ""
+
+
+class _SchedulingConstraints(KubernetesExcerpt, frozen=True, kw_only=True):
+    topology: tuple[_TopologyConstraint, ...] = ()
+
+
+class _PodGroupSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    parent_composite_pod_group_name: str | None = None
+    scheduling_policy: _SchedulingPolicy = _SchedulingPolicy()
+    scheduling_constraints: _SchedulingConstraints = _SchedulingConstraints()
+    priority: int | None = None
+
+
+class _PodGroupExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _PodGroupSpec = _PodGroupSpec()
+
+
 # --- reading them ---------------------------------------------------------------------
 
 
@@ -269,6 +301,26 @@ def _coscheduling(raw: Mapping[str, Any], what: str) -> GangOwner:
     )
 
 
+def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
+    """Read Kubernetes' own PodGroup; only a policy of `gang` makes it one."""
+    found = read(raw, _PodGroupExcerpt, what, [])
+    spec = found.spec
+    gang = spec.scheduling_policy.gang
+    not_modelled = ""
+    if spec.scheduling_constraints.topology:
+        not_modelled = "spec.schedulingConstraints.topology"
+    elif spec.parent_composite_pod_group_name:
+        not_modelled = "spec.parentCompositePodGroupName"
+    return GangOwner(
+        key=_key("PodGroup", found.metadata),
+        uid=found.metadata.uid,
+        minimum=None if gang is None else gang.min_count,
+        is_gang=gang is not None,
+        priority=spec.priority,
+        not_modelled=not_modelled,
+    )
+
+
 def _key(kind: str, metadata: ObjectMeta) -> OwnerKey:
     return OwnerKey(kind, metadata.namespace, metadata.name)
 
@@ -280,4 +332,5 @@ _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], str], GangOwner]] =
     ("kubeflow.org", "MPIJob"): _mpi_job,
     ("ray.io", "RayCluster"): _ray_cluster,
     ("scheduling.x-k8s.io", "PodGroup"): _coscheduling,
+    ("scheduling.k8s.io", "PodGroup"): _pod_group,
 }

@@ -42,6 +42,7 @@ from publisher.kube.kinds import (
     GANG,
     GANG_OWNERS,
     LEASE,
+    POD_GROUP,
     STORAGE_KINDS,
     ServedKinds,
 )
@@ -57,7 +58,7 @@ from runtime.waits import first_of
 from runtime.wire import BusSettings
 
 log = get_logger(__name__)
-_UNSAID = frozenset(kind.name for kind in (*STORAGE_KINDS, *GANG_OWNERS))
+_UNSAID = frozenset(kind.name for kind in (*STORAGE_KINDS, *GANG_OWNERS, POD_GROUP))
 """Kinds that only the publisher decides by: the bus does not carry them."""
 _Writer = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 """Works until the event is set: leading is over, or the service stops."""
@@ -301,8 +302,8 @@ def _follows(
     }
     follows[GANG.name] = partial(follow, api, GANG, may_be_absent=True)
     owners = list_owner_kinds(config.workloads)
-    for kind in GANG_OWNERS:
-        if kind.name in owners:
+    for kind in (*GANG_OWNERS, kinds.pod_group):
+        if kind is not None and kind.name in owners:
             follows[kind.name] = partial(
                 follow, api, kind, may_be_absent=True, may_be_denied=True
             )

@@ -5,19 +5,69 @@ Stands alone so that plans read claims in one way. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from contracts.allocation import AllocationResult
-from contracts.claim import ResourceClaim
+from contracts.claim import ResourceClaim, ResourceClaimConsumerReference
+from contracts.messages import PodRef
+from contracts.meta import OwnerReference
 from contracts.names import FINALIZER, MANAGED
 
+_POD_GROUPS = "podgroups"
 MOST_RESERVED = 256
 """So many users may a claim have at a time (DRA: ResourceClaimReservedForMaxSize)."""
 
 
 def reserved_uids(claim: ResourceClaim) -> frozenset[str]:
-    """Return the uids of those who may use a claim."""
-    if claim.status is None:
-        return frozenset()
-    return frozenset(user.uid for user in claim.status.reserved_for)
+    """Return the uids of the pods, and of others but PodGroups, that may use a claim.
+
+    A PodGroup holds its claim for whichever pods it has.
+    """
+    users = () if claim.status is None else claim.status.reserved_for
+    return frozenset(user.uid for user in users if user.resource != _POD_GROUPS)
+
+
+def is_reserved(claim: ResourceClaim) -> bool:
+    """Whether anybody may use a claim."""
+    return claim.status is not None and bool(claim.status.reserved_for)
+
+
+def pod_group_of(claim: ResourceClaim) -> OwnerReference | None:
+    """Return the PodGroup for all of whose pods a claim was made (KEP-5729)."""
+    owners = claim.metadata.owner_references
+    return next((owner for owner in owners if owner.kind == "PodGroup"), None)
+
+
+def list_consumers(
+    claim: ResourceClaim, pods: Iterable[PodRef]
+) -> list[ResourceClaimConsumerReference]:
+    """List for whom a claim is to be reserved that these pods use: as kube-scheduler.
+
+    It strips the reservations of pods from the claim of a PodGroup.
+    """
+    group = pod_group_of(claim)
+    if group is None:
+        return [
+            ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
+            for pod in pods
+        ]
+    return [
+        ResourceClaimConsumerReference(
+            api_group=group.api_version.partition("/")[0],
+            resource=_POD_GROUPS,
+            name=group.name,
+            uid=group.uid,
+        )
+    ]
+
+
+def list_missing(
+    claim: ResourceClaim, pods: Iterable[PodRef]
+) -> list[ResourceClaimConsumerReference]:
+    """List those of `list_consumers` for whom a claim is not reserved yet."""
+    users = () if claim.status is None else claim.status.reserved_for
+    there = {user.uid for user in users}
+    return [user for user in list_consumers(claim, pods) if user.uid not in there]
 
 
 def is_prepared(claim: ResourceClaim) -> bool:

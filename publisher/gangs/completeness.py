@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from contracts.allocation import Rule
 from contracts.gang import Gang
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
@@ -66,6 +67,12 @@ def find_shortage(
     owner = view.owners.owner_of(membership)
     if owner is None:
         return _report_unknown(membership)
+    if owner.not_modelled:
+        return NotReady(
+            reason=str(Rule.NOT_MODELLED),
+            message=f"{owner.key.kind} {owner.key.name}: {owner.not_modelled}: this "
+            "version cannot decide it yet",
+        )
     if not owner.is_gang:
         return None
     if owner.minimum is not None:

@@ -20,7 +20,6 @@ from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
 from contracts.names import GANG, WORKLOAD
-from contracts.pods.membership import Membership
 from contracts.validate.names import MAX_LABEL, check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gangs.compare import default_member_of, find_difference
@@ -86,7 +85,7 @@ def assemble(
     unequal = _find_unequal(gang, grouped)
     if unequal:
         return NotReady(reason="ClaimsDiffer", message=unequal)
-    gang = _make_gang(unsubmitted, grouped, view.membership(pods[0]))
+    gang = _make_gang(unsubmitted, grouped, view)
     return ReadyGang(gang=gang, places=grouped.places)
 
 
@@ -99,9 +98,9 @@ def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
     return GangUID(str(uuid5(_UUIDS, text)))
 
 
-def _make_gang(
-    unsubmitted: UnsubmittedPods, grouped: GroupedPods, membership: Membership
-) -> Gang:
+def _make_gang(unsubmitted: UnsubmittedPods, grouped: GroupedPods, view: View) -> Gang:
+    membership = view.membership(unsubmitted.pods[0])
+    owner = view.owners.owner_of(membership)
     api, group = membership.api, membership.group
     name = _shorten(group)
     meta = ObjectMeta(
@@ -113,6 +112,8 @@ def _make_gang(
     )
     if unsubmitted.gang is None:
         priority = max(pod.spec.priority or 0 for pod in unsubmitted.pods)
+        if owner is not None and owner.priority is not None:
+            priority = owner.priority
         return Gang(
             metadata=meta, spec=GangSpec(priority=priority, members=grouped.members)
         )

@@ -37,6 +37,7 @@ from contracts.pods.members import (
 )
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
+from publisher.gangs.claims import pod_group_of
 from publisher.gangs.patches import narrow_affinity
 from publisher.gangs.view import View, claim_keys, is_gated
 
@@ -119,8 +120,10 @@ def _read(pod: Pod, view: View, owns: Owns) -> MemberPod:
     for name, key in claim_keys(pod).items():
         claim = view.claim(key)
         if claim is not None and owns(claim) and claim.allocation is None:
+            own_name = claim.metadata.name if pod_group_of(claim) else None
+            claim_name = shared[name] or own_name
             wanting.append(
-                MemberClaim(name=name, spec=claim.spec, claim_name=shared[name])
+                MemberClaim(name=name, spec=claim.spec, claim_name=claim_name)
             )
     read = read_member_pod(pod.metadata, pod.spec, wanting)
     if is_gated(pod):

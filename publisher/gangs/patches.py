@@ -23,6 +23,7 @@ from contracts.meta import ObjectMeta
 from contracts.names import FINALIZER, GATE, MANAGED, VOID
 from contracts.pods.node_affinity import NODE_AFFINITY, REQUIRED
 from contracts.workload import Pod
+from publisher.gangs.claims import list_consumers, list_missing
 
 _TERMS = "nodeSelectorTerms"
 _LISTS = ("matchExpressions", "matchFields")
@@ -82,7 +83,7 @@ def allocate(
     `now` is RFC 3339, whole seconds, UTC: fractions are lost and then differ.
     """
     body = to_builtins(allocation) | {"allocationTimestamp": now}
-    reserved = [_consumer(pod) for pod in pods]
+    reserved = to_builtins(list_consumers(claim, pods))
     status = {"allocation": body, "reservedFor": reserved}
     return _of_claim(claim, Purpose.ALLOCATE, status=status)
 
@@ -90,9 +91,8 @@ def allocate(
 def reserve(claim: ResourceClaim, pods: Iterable[PodRef]) -> Patch:
     """Reserve an allocated claim for further pods."""
     users = () if claim.status is None else claim.status.reserved_for
-    uids = {user.uid for user in users}
-    more = [_consumer(pod) for pod in pods if pod.uid not in uids]
-    status = {"reservedFor": [*to_builtins(users), *more]}
+    more = list_missing(claim, pods)
+    status = {"reservedFor": to_builtins([*users, *more])}
     return _of_claim(claim, Purpose.RESERVE, status=status)
 
 
@@ -159,10 +159,6 @@ def _of_claim(
 
 def _identity(meta: ObjectMeta) -> dict[str, str]:
     return {"uid": meta.uid, "resourceVersion": meta.resource_version}
-
-
-def _consumer(pod: PodRef) -> dict[str, str]:
-    return {"resource": "pods", "name": pod.name, "uid": pod.uid}
 
 
 def narrow_affinity(

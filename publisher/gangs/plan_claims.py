@@ -27,7 +27,7 @@ from publisher.gangs import patches
 from publisher.gangs.claims import (
     is_prepared,
     is_same_allocation,
-    reserved_uids,
+    list_missing,
 )
 from publisher.gangs.members import Owns
 from publisher.gangs.patches import Patch
@@ -211,7 +211,7 @@ def _plan_joining(joining: Mapping[str, list[PodRef]], view: View) -> Iterator[P
         claim = view.claim(key)
         if claim is None or claim.allocation is None:
             continue
-        if {ref.uid for ref in refs} - reserved_uids(claim):
+        if list_missing(claim, refs):
             yield patches.reserve(claim, refs)
 
 
@@ -235,7 +235,7 @@ def _plan_step(
         return patches.allocate(claim, decided, users, now)
     if not is_same_allocation(held, decided):
         return f"ResourceClaim {key} was allocated by somebody else"
-    if {ref.uid for ref in users} <= reserved_uids(claim):
+    if not list_missing(claim, users):
         return None
     return patches.reserve(claim, users)
 

@@ -17,7 +17,7 @@ from contracts.gang import GangPhase
 from contracts.ids import DeviceID
 from contracts.names import FINALIZER, MANAGED
 from contracts.workload import Pod
-from publisher.gangs.claims import reserved_uids
+from publisher.gangs.claims import is_reserved
 from publisher.gangs.context import GroupPlan, StatusReport
 from publisher.gangs.patches import Patch, clear, prepare
 from publisher.gangs.view import (
@@ -67,7 +67,7 @@ def plan_sweep(view: View) -> Iterator[Patch]:
         if claim.allocation is None or MANAGED not in claim.metadata.annotations:
             continue
         used = any(not is_over(pod) for pod in view.users(key))
-        if not used and not reserved_uids(claim):
+        if not used and not is_reserved(claim):
             yield clear(claim)
 
 

@@ -16,7 +16,13 @@ from msgspec import Struct
 from contracts.kubernetes.decode import RESOURCE_GROUP
 from publisher.errors import ClusterError, NotFoundError, UnavailableError
 from publisher.kube.answers import ApiStatus, error_of_status
-from publisher.kube.kinds import VERSIONS, Kind, ServedKinds, choose_kinds
+from publisher.kube.kinds import (
+    SCHEDULING_GROUP,
+    VERSIONS,
+    Kind,
+    ServedKinds,
+    choose_kinds,
+)
 from publisher.kube.protobuf import MEDIA_TYPE, add_metadata
 from publisher.kube.transport import AGENT, Transport
 
@@ -109,13 +115,24 @@ class KubernetesApi:
     async def fetch_served_kinds(
         self, versions: tuple[str, ...] = VERSIONS
     ) -> ServedKinds:
-        """Ask which versions of resource.k8s.io the cluster serves; the first counts.
+        """Ask which versions of our kinds the cluster serves; the first counts.
 
         Raises:
             ClusterError: none that we know.
             ApiError: the API server does not say.
         """
-        what, path = f"discover {RESOURCE_GROUP}", f"/apis/{RESOURCE_GROUP}"
+        plurals = await self._fetch_plurals(RESOURCE_GROUP)
+        scheduling = await self._fetch_plurals(SCHEDULING_GROUP)
+        kinds = choose_kinds(plurals, versions, scheduling)
+        if kinds is None:
+            readable = ", ".join(versions)
+            reason = f"serves {RESOURCE_GROUP} in none of the versions {readable}"
+            raise ClusterError(self._transport.server, reason)
+        return kinds
+
+    async def _fetch_plurals(self, group: str) -> dict[str, frozenset[str]]:
+        """Ask what a group serves, by version; nothing where there is no such group."""
+        what, path = f"discover {group}", f"/apis/{group}"
         plurals: dict[str, frozenset[str]] = {}
         try:
             body = await self._transport.call(what, "GET", path)
@@ -126,13 +143,8 @@ class KubernetesApi:
                 names = frozenset(resource.name for resource in resources)
                 plurals[served.version] = names
         except NotFoundError:
-            plurals = {}
-        kinds = choose_kinds(plurals, versions)
-        if kinds is None:
-            readable = ", ".join(versions)
-            reason = f"serves {RESOURCE_GROUP} in none of the versions {readable}"
-            raise ClusterError(self._transport.server, reason)
-        return kinds
+            return {}
+        return plurals
 
     async def list_page(
         self,

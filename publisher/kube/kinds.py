@@ -17,6 +17,8 @@ from contracts.names import API_VERSION
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 """Of resource.k8s.io, newest first: what `contracts.kubernetes.decode` can read."""
+SCHEDULING_GROUP = "scheduling.k8s.io"
+POD_GROUP_VERSIONS = ("v1beta1", "v1alpha3", "v1alpha2")
 TAINT_RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")
 
 
@@ -103,6 +105,10 @@ RESOURCE_CLAIM_TEMPLATE = Kind(
 )
 
 
+POD_GROUP = Kind(
+    group=SCHEDULING_GROUP, plural="podgroups", name="PodGroup", namespaced=True
+)
+"""Kubernetes' own; in `ServedKinds` in the version that is served."""
 GANG_OWNERS = (
     Kind(group="batch", plural="jobs", name="Job", namespaced=True),
     Kind(group="apps", plural="statefulsets", name="StatefulSet", namespaced=True),
@@ -142,6 +148,8 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
     resource_claim_template: Kind
     device_taint_rule: Kind | None
     """None: not served; devices are tainted in their slices only."""
+    pod_group: Kind | None = None
+    """Kubernetes' own PodGroup (KEP-4671); None: not served."""
 
     @property
     def followed(self) -> tuple[Kind, ...]:
@@ -158,13 +166,16 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
 def choose_kinds(
     plurals_by_version: Mapping[str, Container[str]],
     versions: tuple[str, ...] = VERSIONS,
+    pod_groups: Mapping[str, Container[str]] = {},
 ) -> ServedKinds | None:
     """Choose the first of some versions that is served; None: the cluster has none.
 
-    `plurals_by_version["v1"]` names what the cluster serves in resource.k8s.io/v1.
+    `plurals_by_version["v1"]` names what the cluster serves in resource.k8s.io/v1,
+    `pod_groups` the same of scheduling.k8s.io.
     """
     version = _newest(versions, RESOURCE_CLAIM, plurals_by_version)
     rules = _newest(TAINT_RULE_VERSIONS, DEVICE_TAINT_RULE, plurals_by_version)
+    groups = _newest(POD_GROUP_VERSIONS, POD_GROUP, pod_groups)
     if version is None:
         return None
     return ServedKinds(
@@ -173,6 +184,7 @@ def choose_kinds(
         resource_claim=RESOURCE_CLAIM.at(version),
         resource_claim_template=RESOURCE_CLAIM_TEMPLATE.at(version),
         device_taint_rule=None if rules is None else DEVICE_TAINT_RULE.at(rules),
+        pod_group=None if groups is None else POD_GROUP.at(groups),
     )
 
 

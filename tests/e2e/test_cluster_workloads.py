@@ -134,7 +134,9 @@ async def test_pods_of_other_projects_are_gangs(large: Fleet, client: Client) ->
         _leader_worker_set(large),
         _kueue(large),
     )
-    told = (until_told(large.kube, gang.waiting, "GangPodsMissing") for gang in late)
+    told = (
+        until_told(large.kube, gang.waiting, "GangPodsMissing", 60.0) for gang in late
+    )
     await asyncio.gather(*told)
     for gang in late:
         await large.kube.create(gang.last)

@@ -53,6 +53,7 @@ PERSONAS = (
                 "jobsets.jobset.x-k8s.io": "list watch",
                 "mpijobs.kubeflow.org": "list watch",
                 "rayclusters.ray.io": "list watch",
+                "podgroups.scheduling.k8s.io": "list watch",
                 "podgroups.scheduling.x-k8s.io": "list watch",
             },
             SYSTEM: {

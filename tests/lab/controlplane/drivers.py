@@ -29,7 +29,13 @@ class Drivers:
         claim_by_device: dict[Device, str] = {}
         for claim in claims:
             status = claim.get("status", {})
-            if uid not in {entry["uid"] for entry in status.get("reservedFor", ())}:
+            users = status.get("reservedFor", ())
+            group = pod["spec"].get("schedulingGroup", {}).get("podGroupName")
+            if not any(
+                user["uid"] == uid
+                or (user["resource"] == "podgroups" and user["name"] == group)
+                for user in users
+            ):
                 return False
             claim_by_device |= dict.fromkeys(_devices(claim), claim["metadata"]["uid"])
         for device, claim_uid in claim_by_device.items():

@@ -117,3 +117,33 @@ def test_what_is_no_number_is_named() -> None:
     """So its pods wait, rather than for a wrong number of them."""
     with pytest.raises(DecodeError, match="parallelism"):
         read_gang_owner(owner_object("Job", "train", {"parallelism": "many"}))
+
+
+def native(policy: Json, **spec: Any) -> GangOwner:
+    return owner(
+        {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": "pg", "namespace": NAMESPACE, "uid": "u"},
+            "spec": {"schedulingPolicy": policy, **spec},
+        }
+    )
+
+
+def test_a_pod_group_of_kubernetes_is_a_gang_by_its_policy() -> None:
+    found = native({"gang": {"minCount": 4}}, priority=7)
+    assert (found.is_gang, found.minimum, found.priority) == (True, 4, 7)
+    assert found.key == OwnerKey("PodGroup", NAMESPACE, "pg")
+    assert not native({"basic": {}}).is_gang
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"schedulingConstraints": {"topology": [{"key": "rack"}]}}, "topology"),
+        ({"parentCompositePodGroupName": "p"}, "parentCompositePodGroupName"),
+        ({"schedulingConstraints": {}}, ""),
+    ],
+)
+def test_what_of_a_pod_group_is_not_modelled_is_named(spec: Json, field: str) -> None:
+    assert native({"gang": {"minCount": 1}}, **spec).not_modelled.endswith(field)

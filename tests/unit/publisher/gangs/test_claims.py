@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from contracts.claim import ResourceClaimStatus
+from contracts.messages import PodRef
+from contracts.meta import OwnerReference
 from publisher.gangs.claims import (
     devices_of,
     is_prepared,
+    is_reserved,
     is_same_allocation,
+    list_consumers,
+    list_missing,
     reserved_uids,
 )
 from tests import builders
@@ -47,3 +53,25 @@ def test_devices_are_listed_with_the_request_they_are_for() -> None:
     held = builders.allocation(builders.result("b"), builders.result("a"))
     names = [(request, device) for request, _, _, device in devices_of(held)]
     assert names == [("gpu", "a"), ("gpu", "b")]
+
+
+GROUP = OwnerReference(
+    api_version="scheduling.k8s.io/v1beta1", kind="PodGroup", name="pg", uid="uid-pg"
+)
+
+
+def test_a_claim_of_a_pod_group_is_reserved_for_the_group() -> None:
+    """Once, however many pods use it; kube-scheduler strips other reservations."""
+    pods = [PodRef(name=name, uid=uid_of(name)) for name in ("a", "b")]
+    own = real_claim()
+    assert [user.name for user in list_consumers(own, pods)] == ["a", "b"]
+    shared = replace(own, metadata=replace(own.metadata, owner_references=(GROUP,)))
+    (user,) = list_consumers(shared, pods)
+    assert (user.api_group, user.resource) == ("scheduling.k8s.io", "podgroups")
+    assert (user.name, user.uid) == ("pg", "uid-pg")
+    assert list_missing(shared, pods) == [user]
+    status = ResourceClaimStatus(reserved_for=(user,))
+    held = replace(shared, status=status)
+    assert list_missing(held, pods) == []
+    assert reserved_uids(held) == frozenset()
+    assert is_reserved(held)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from contracts.allocation import Reason, Rule
 from contracts.claim import ResourceClaim
 from contracts.device import NodeSelector
 from contracts.messages import Place
+from contracts.meta import OwnerReference
 from contracts.pods.node_affinity import read_required_nodes
-from contracts.workload import Pod
+from contracts.workload import Pod, PodResourceClaimStatus, PodStatus
 from publisher.gangs.members import GroupedPods, group_pods, uids_of_places
 from tests import builders
 from tests.builders.plans import view_of
@@ -59,6 +62,21 @@ def test_pods_that_share_a_claim_are_one_place() -> None:
     pods = [waiting_pod(name, shared={"gpus": "c"}) for name in ("a", "b")]
     got = grouped(pods, real_claim("c"))
     assert shape(got) == {"pod": 1}
+    assert names(got.places["pod"]) == [["a", "b"]]
+    assert [place.claims for place in got.places["pod"]] == [("c",)]
+
+
+def test_pods_of_a_pod_group_share_the_claim_that_was_made_for_it() -> None:
+    """Though each names a template: their status names one claim (KEP-5729)."""
+    group = OwnerReference(kind="PodGroup", name="pg", uid="u")
+    made = real_claim("c")
+    claim = replace(made, metadata=replace(made.metadata, owner_references=(group,)))
+    status = PodResourceClaimStatus(name="gpus", resource_claim_name="c")
+    pods = [
+        replace(pod, status=PodStatus(resource_claim_statuses=(status,)))
+        for pod in (waiting_pod(name, templates=["gpus"]) for name in ("a", "b"))
+    ]
+    got = grouped(pods, claim)
     assert names(got.places["pod"]) == [["a", "b"]]
     assert [place.claims for place in got.places["pod"]] == [("c",)]
 

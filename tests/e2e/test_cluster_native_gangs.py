@@ -1,0 +1,151 @@
+"""Kubernetes' own PodGroups: decided once, and kube-scheduler's gang logic agrees."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorings.client import Client, open_client
+from tests.lab import cluster
+from tests.lab.cluster import GATES, Stack, is_running, pods_until, template
+from tests.lab.controlplane import fleet, objects, server
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.options import CONTROLLERS, Options
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.waits import until_told
+
+NATIVE = Options(
+    feature_gates=(
+        "GenericWorkload=true",
+        "DRAWorkloadResourceClaims=true",
+        "TopologyAwareWorkloadScheduling=true",
+    ),
+    runtime_config=("scheduling.k8s.io/v1beta1=true",),
+    controllers=(*CONTROLLERS, "podgroup-protection-controller"),
+)
+
+
+@pytest.fixture(scope="module")
+def native(
+    control_plane_programs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """A control plane with PodGroups and claims of theirs."""
+    folder = tmp_path_factory.mktemp("native")
+    with server.running(control_plane_programs, folder, NATIVE) as control_plane:
+        yield control_plane
+
+
+@pytest.fixture(scope="module")
+def stack(
+    native: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
+    with cluster.started(native, tmp_path_factory.mktemp("stack")) as running:
+        yield running
+
+
+@pytest.fixture
+async def client(stack: Stack) -> AsyncIterator[Client]:
+    async with open_client(stack.nats.url, "local") as client:
+        yield client
+
+
+@pytest.fixture
+async def kube(native: ControlPlane) -> AsyncIterator[Kube]:
+    async with native.client() as kube:
+        yield kube
+
+
+@pytest.fixture
+async def site(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]:
+    assert stack.nats.url
+    async with fleet.running(kube, namespace) as site:
+        await template(site, "one", count=1)
+        yield site
+
+
+async def pod_group(site: Fleet, name: str, policy: Json, **spec: Any) -> Json:
+    return await site.kube.create(
+        {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"namespace": site.namespace, "name": name},
+            "spec": {"schedulingPolicy": policy, **spec},
+        }
+    )
+
+
+async def add_pods(site: Fleet, group: str, numbers: range) -> list[str]:
+    """Create pods of a PodGroup at our gate, each with the claim `d`; gives names."""
+    names = [f"{group}-{number}" for number in numbers]
+    for name in names:
+        pod = objects.pod(
+            site.namespace,
+            name,
+            templates={"d": "one"},
+            schedulingGates=GATES,
+            schedulingGroup={"podGroupName": group},
+        )
+        await site.kube.create(pod)
+    return names
+
+
+def gang(count: int) -> Json:
+    return {"gang": {"minCount": count}}
+
+
+async def test_a_pod_group_is_decided_once_and_bound(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """Not before its least number of pods is there; kube-scheduler says it is in."""
+    group = await pod_group(site, "train", gang(3))
+    first = await add_pods(site, "train", range(2))
+    (pod, _) = await pods_until(kube, site.namespace, first, lambda _: True)
+    assert "2 of 3 pods are there" in await until_told(
+        kube, pod, "GangPodsMissing", 90.0
+    )
+    names = [*first, *await add_pods(site, "train", range(2, 3))]
+    await pods_until(kube, site.namespace, names, is_running, 60.0)
+    records = [r for r in await client.fetch_gangs() if r.namespace == site.namespace]
+    assert [record.name for record in records] == ["train"]
+    assert await kube.until(group, _is_scheduled)
+
+
+def _is_scheduled(group: Json) -> bool:
+    conditions = (group.get("status") or {}).get("conditions") or ()
+    return any(
+        one["type"] == "PodGroupInitiallyScheduled" and one["status"] == "True"
+        for one in conditions
+    )
+
+
+async def test_a_claim_of_the_group_is_one_claim(site: Fleet, kube: Kube) -> None:
+    """All of its pods use it, on the node that it is on."""
+    own = [{"name": "d", "resourceClaimTemplateName": "one"}]
+    group = await pod_group(site, "shared", gang(2), resourceClaims=own)
+    names = await add_pods(site, "shared", range(2))
+    pods = await pods_until(kube, site.namespace, names, is_running, 60.0)
+    assert len({pod["spec"]["nodeName"] for pod in pods}) == 1
+    statuses = [pod["status"]["resourceClaimStatuses"][0] for pod in pods]
+    (claim,) = {status["resourceClaimName"] for status in statuses}
+    of_group = (await kube.get(group))["status"]["resourceClaimStatuses"]
+    assert [status["resourceClaimName"] for status in of_group] == [claim]
+    claims = await kube.list("resource.k8s.io/v1", "ResourceClaim", site.namespace)
+    assert len(claims) == 1
+    assert await kube.until(group, _is_scheduled)
+
+
+async def test_what_is_not_modelled_is_named(site: Fleet, kube: Kube) -> None:
+    """Its pods wait; those of a group without a gang are decided one by one."""
+    topology = {"topology": [{"key": "kubernetes.io/hostname"}]}
+    await pod_group(site, "racks", gang(1), schedulingConstraints=topology)
+    await pod_group(site, "loose", {"basic": {}})
+    names = await add_pods(site, "racks", range(1))
+    loose = await add_pods(site, "loose", range(2))
+    (pod,) = await pods_until(kube, site.namespace, names, lambda _: True)
+    told = await until_told(kube, pod, "GangNotModelled", 90.0)
+    assert "PodGroup racks: spec.schedulingConstraints.topology" in told
+    await pods_until(kube, site.namespace, loose, is_running, 60.0)

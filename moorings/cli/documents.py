@@ -16,8 +16,8 @@ from contracts.gang import Gang
 from contracts.kubernetes.decode import WritableObject, decode_object, flatten
 from moorings.cli.output import notify
 from moorings.errors import BadInputError
+from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
-from moorings.plan.work import PlanObject
 
 SUFFIXES = (".yaml", ".yml", ".json")
 

@@ -19,8 +19,8 @@ from moorings.cli.options import Output
 from moorings.cli.output import ExitCode, Format, console, notify, show, show_progress
 from moorings.errors import UsageError
 from moorings.plan.limits import parse_gates, read_features
+from moorings.plan.objects import PlanObject
 from moorings.plan.plan import Plan
-from moorings.plan.work import PlanObject
 from solver.cel.evaluator import SelectorEvaluator
 
 
@@ -127,6 +127,8 @@ def _print_plan(result: Plan) -> None:
         notify(f"error: {result.error}")
         return
     # First what each claim gets, then each reason once, then all of it in one line.
+    for note in result.notes:
+        notify(f"note: {note}")
     rows = [_to_row(to_builtins(claim)) for claim in result.claims]
     columns = ("gang", "pod", "claim", "verdict", "node", "devices")
     show(result, Format.TABLE, columns, rows)
@@ -136,6 +138,8 @@ def _print_plan(result: Plan) -> None:
     verdicts = Counter(gang.verdict for gang in result.gangs)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     stats = result.stats
+    if stats.settled_pods:
+        counts = f"{counts or 'nothing to decide'}, {stats.settled_pods} pods settled"
     console.print(
         f"{result.status}: {counts or 'nothing to decide'}; {stats.devices} devices on "
         f"{stats.nodes} nodes, {stats.total_seconds:.3f} s",
@@ -152,6 +156,6 @@ def _to_row(claim: dict[str, Any]) -> tuple[str, ...]:
     devices = "  ".join(
         f"{request}: {', '.join(names)}" for request, names in by_request.items()
     )
-    pod = f"{claim['member']}/{claim['index']}"
+    pod = claim.get("pod") or f"{claim['member']}/{claim['index']}"
     node = claim.get("node") or ""
     return (claim["gang"], pod, claim["claim"], claim["verdict"], node, devices)

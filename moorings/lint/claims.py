@@ -18,7 +18,7 @@ from contracts.ids import GangUID
 from contracts.kubernetes.defaults import default_claim_spec
 from contracts.meta import ObjectMeta
 from moorings.lint.findings import Finding, LintRule, Severity
-from moorings.plan.work import PlanObject
+from moorings.plan.objects import PlanObject
 from solver.problem.problem import (
     ClaimPart,
     GangPart,

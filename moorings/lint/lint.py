@@ -17,7 +17,8 @@ from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_fi
 from moorings.lint.matches import Matches
 from moorings.lint.requests import check_claim, check_class
 from moorings.lint.slices import check_pools
-from moorings.plan.work import PlanObject, apply_state
+from moorings.plan.objects import PlanObject
+from moorings.plan.state import apply_state
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, find_missing_verdicts
 from solver.selectors.table import SelectorTable

@@ -1,99 +1,216 @@
-"""From a Decision to the Plan that is printed, in the order of the input. Pure."""
+"""From Decisions to the Plan that is printed: what each gets, or why not. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct, structs
 
 from contracts.allocation import Reason
 from contracts.claim import ResourceClaimConsumerReference
-from contracts.gang import MemberClaim
 from contracts.ids import object_key
-from contracts.messages import MemberAllocated
+from contracts.messages import MemberAllocated, SubmitGang
+from contracts.workload import Pod
+from moorings.plan.asking import WaitingGang
 from moorings.plan.plan import ClaimPlan, GangPlan, Plan, PlanStatistics, PodPlan
 from moorings.plan.work import PlanWork
-from solver.decision import Decision, GangDecision
+from publisher.gangs.compare import member_name_of
+from publisher.gangs.view import claim_keys
+from solver.decision import Decision, GangDecision, Status
 from solver.problem.problem import GangPart, MemberPart, Problem
 from solver.results import claim_ref
 from solver.snapshot.parts import NodePart, PoolPart
 
+Consumers = Mapping[str, tuple[ResourceClaimConsumerReference, ...]]
+"""The pods that use a claim, by its `namespace/name`."""
+_WORST = (Status.OPTIMAL, Status.FEASIBLE, Status.NOT_PROVEN)
+
+
+class SolvedWork(Struct, frozen=True, kw_only=True):
+    """One solve: what was asked, and what was decided."""
+
+    work: PlanWork
+    problem: Problem
+    decision: Decision
+
 
 def make_plan(
-    work: PlanWork,
-    problem: Problem,
-    decision: Decision,
-    *,
-    evaluations: int,
-    seconds: tuple[float, float],
+    answers: Sequence[SolvedWork], *, evaluations: int, seconds: tuple[float, float]
 ) -> Plan:
-    """Write the answer down; `seconds` are those of the solve and of everything."""
-    decisions = {gang.uid: gang for gang in decision.gangs}
-    parts = {gang.uid: gang for gang in problem.gangs}
-    uids = [gang.metadata.uid for gang in work.gangs]
-    pairs = [(parts[uid], decisions[uid]) for uid in uids]  # type: ignore[index]  # uids of this work
-    values = [part.value for page in problem.pages for part in page.parts()]
-    pools = [value for value in values if isinstance(value, PoolPart)]
-    nodes = {value.name for value in values if isinstance(value, NodePart)}
-    statistics = decision.statistics
+    """Write answers down; `seconds` are those of the solves and of everything.
+
+    Objective, hash and statistics are those of the first: the others only bind pods to
+    claims that it allocated.
+    """
+    first, last = answers[0], answers[-1]
+    claims: list[ClaimPlan] = []
+    gangs: list[GangPlan] = []
+    consumers = _find_consumers(answers)
+    for answer in answers:
+        for message, part, gang in _pair(answer):
+            claims += _plan_claims(answer.work, message, part, gang, consumers)
+            gangs.append(_plan_gang(message, gang))
+    for waiting in last.work.waiting:
+        claims += _plan_waiting_claims(last.work, waiting)
+        gangs.append(_plan_waiting(waiting))
+    statuses = {answer.decision.status for answer in answers}
     return Plan(
-        status=str(decision.status),
-        objective=decision.objective,
-        claims=tuple(
-            claim for part, gang in pairs for claim in _plan_claims(work, part, gang)
-        ),
-        gangs=tuple(_plan_gang(gang) for _, gang in pairs),
-        stats=PlanStatistics(
-            devices=sum(len(pool.devices) for pool in pools),
-            nodes=len(nodes | {pool.node for pool in pools if pool.node}),
-            device_kinds=statistics.device_kinds,
-            node_kinds=statistics.node_kinds,
-            engine=statistics.engine,
-            engine_reason=statistics.engine_reason,
-            patterns=statistics.patterns,
-            selector_evaluations=evaluations,
-            solve_seconds=round(seconds[0], 6),
-            total_seconds=round(seconds[1], 6),
-        ),
-        problem_hash=problem.hash,
+        status=str(max(statuses, key=_WORST.index)),
+        objective=first.decision.objective,
+        claims=tuple(claims),
+        gangs=tuple(gangs),
+        notes=last.work.notes,
+        stats=_make_statistics(first, evaluations, seconds),
+        problem_hash=first.problem.hash,
     )
 
 
-def _plan_gang(gang: GangDecision) -> GangPlan:
+def _pair(answer: SolvedWork) -> Iterator[tuple[SubmitGang, GangPart, GangDecision]]:
+    decisions = {gang.uid: gang for gang in answer.decision.gangs}
+    parts = {gang.uid: gang for gang in answer.problem.gangs}
+    for message in answer.work.gangs:
+        yield message, parts[message.uid], decisions[message.uid]
+
+
+def _find_consumers(answers: Iterable[SolvedWork]) -> Consumers:
+    """Find the real pods that use each claim, of the gangs that are in."""
+    consumers: dict[str, list[ResourceClaimConsumerReference]] = {}
+    for answer in answers:
+        for message, _, gang in _pair(answer):
+            for member in gang.members if message.places else ():
+                place = message.places[member.member][member.index]
+                for ref in place.pods:
+                    pod = answer.work.pod(gang.namespace, ref)
+                    if pod is None:
+                        continue
+                    user = ResourceClaimConsumerReference(
+                        resource="pods", name=ref.name, uid=ref.uid
+                    )
+                    for key in claim_keys(pod).values():
+                        consumers.setdefault(key, []).append(user)
+    return {key: tuple(users) for key, users in consumers.items()}
+
+
+def _make_statistics(
+    answer: SolvedWork, evaluations: int, seconds: tuple[float, float]
+) -> PlanStatistics:
+    values = [part.value for page in answer.problem.pages for part in page.parts()]
+    pools = [value for value in values if isinstance(value, PoolPart)]
+    nodes = {value.name for value in values if isinstance(value, NodePart)}
+    statistics = answer.decision.statistics
+    return PlanStatistics(
+        devices=sum(len(pool.devices) for pool in pools),
+        nodes=len(nodes | {pool.node for pool in pools if pool.node}),
+        device_kinds=statistics.device_kinds,
+        node_kinds=statistics.node_kinds,
+        engine=statistics.engine,
+        engine_reason=statistics.engine_reason,
+        patterns=statistics.patterns,
+        settled_pods=answer.work.settled.pods,
+        allocated_claims=answer.work.settled.claims,
+        selector_evaluations=evaluations,
+        solve_seconds=round(seconds[0], 6),
+        total_seconds=round(seconds[1], 6),
+    )
+
+
+# --- what was decided -----------------------------------------------------------------
+
+
+def _plan_gang(message: SubmitGang, gang: GangDecision) -> GangPlan:
     return GangPlan(
         namespace=gang.namespace,
         name=gang.name,
         uid=gang.uid,
         verdict=gang.verdict,
         members=tuple(
-            PodPlan(name=member.member, index=member.index, node=member.node)
+            PodPlan(
+                name=member.member,
+                index=member.index,
+                node=member.node,
+                pods=_pods_of(message, member.member, member.index),
+            )
             for member in gang.members
         ),
         reasons=gang.reasons,
     )
 
 
+def _pods_of(message: SubmitGang, member: str, index: int) -> tuple[str, ...]:
+    if not message.places:
+        return ()
+    return tuple(ref.name for ref in message.places[member][index].pods)
+
+
 def _plan_claims(
-    work: PlanWork, part: GangPart, gang: GangDecision
+    work: PlanWork,
+    message: SubmitGang,
+    part: GangPart,
+    gang: GangDecision,
+    consumers: Consumers,
 ) -> Iterator[ClaimPlan]:
     if gang.members:
         for member in gang.members:
-            yield from _plan_allocated(work, gang, member)
+            for plan in _plan_allocated(work, message, gang, member):
+                key = object_key(plan.namespace, plan.name)
+                yield structs.replace(plan, reserved_for=consumers.get(key, ()))
     else:
-        yield from _plan_unallocated(work, part, gang)
+        yield from _plan_unallocated(work, message, part, gang)
+
+
+def _name_by_claim(
+    work: PlanWork, message: SubmitGang, member: str, index: int
+) -> dict[str, tuple[str, str]]:
+    """Name the ResourceClaims of a place, with their uids, by claim of the member."""
+    if not message.places:
+        return {}
+    place = message.places[member][index]
+    claims = next(m.claims for m in message.gang.spec.members if m.name == member)
+    named = {}
+    for claim, name in zip(claims, place.claims, strict=True):
+        found = work.claim(object_key(message.gang.metadata.namespace, name))
+        named[claim.name] = (name, "" if found is None else found.metadata.uid)
+    return named
+
+
+def _plan_allocated(
+    work: PlanWork, message: SubmitGang, gang: GangDecision, member: MemberAllocated
+) -> Iterator[ClaimPlan]:
+    named = _name_by_claim(work, message, member.member, member.index)
+    pods = _pods_of(message, member.member, member.index)
+    for claim in member.claims:
+        name, uid = named.get(claim.claim, (claim.ref.name, ""))
+        yield ClaimPlan(
+            namespace=gang.namespace,
+            name=name,
+            uid=uid or claim.ref.uid,
+            gang=gang.name,
+            member=member.member,
+            index=member.index,
+            claim=claim.claim,
+            pod=", ".join(pods),
+            node=member.node,
+            verdict="allocated",
+            allocation=claim.allocation,
+        )
 
 
 def _plan_unallocated(
-    work: PlanWork, part: GangPart, gang: GangDecision
+    work: PlanWork, message: SubmitGang, part: GangPart, gang: GangDecision
 ) -> Iterator[ClaimPlan]:
     """Write down the claims of a gang that is not in, all for one reason."""
     reason = gang.reasons[0]
     error = str(reason) if gang.verdict == "error" else None
-    submitted = next(g for g in work.gangs if g.metadata.uid == part.uid)
     resolved_members = {member.name: member for member in part.members}
-    for member in submitted.spec.members:
+    for member in message.gang.spec.members:
         resolved = resolved_members.get(member.name)
         for index in range(member.count):
+            named = _name_by_claim(work, message, member.name, index)
             for claim in member.claims:
-                name, uid = _name_claim(part, resolved, index, claim)
+                name, uid = named.get(claim.name) or (claim.claim_name or "", "")
+                if not uid and resolved is not None:
+                    ref = _refer(part, resolved, index, claim.name)
+                    name, uid = name or ref[0], ref[1]
                 yield ClaimPlan(
                     namespace=gang.namespace,
                     name=name or f"{gang.name}-{member.name}-{index}-{claim.name}",
@@ -102,27 +219,24 @@ def _plan_unallocated(
                     member=member.name,
                     index=index,
                     claim=claim.name,
+                    pod=", ".join(_pods_of(message, member.name, index)),
                     node=None,
                     verdict=gang.verdict,
-                    error_scope=_find_error_scope(reason)
-                    if error is not None
-                    else None,
+                    error_scope=None if error is None else _find_error_scope(reason),
                     error=error,
                     reasons=gang.reasons,
                 )
 
 
-def _name_claim(
-    part: GangPart, member: MemberPart | None, index: int, claim: MemberClaim
+def _refer(
+    part: GangPart, member: MemberPart, index: int, claim: str
 ) -> tuple[str, str]:
-    """Return name and uid of a claim as far as it has them; `member` is resolved."""
-    name, uid = claim.claim_name or "", ""
-    if member is not None:
-        for resolved in member.claims:
-            if resolved.name == claim.name:
-                ref = claim_ref(part, member, index, resolved)
-                name, uid = ref.name, ref.uid
-    return name, uid
+    """Return the name and uid that the solver gives a claim."""
+    for resolved in member.claims:
+        if resolved.name == claim:
+            ref = claim_ref(part, member, index, resolved)
+            return ref.name, ref.uid
+    return "", ""
 
 
 def _find_error_scope(reason: Reason) -> str:
@@ -132,24 +246,45 @@ def _find_error_scope(reason: Reason) -> str:
     return "node" if "nodeOnly" in reason.facts else "cluster"
 
 
-def _plan_allocated(
-    work: PlanWork, gang: GangDecision, member: MemberAllocated
-) -> Iterator[ClaimPlan]:
-    for claim in member.claims:
-        ref = claim.ref
-        consumers: tuple[ResourceClaimConsumerReference, ...] = work.consumers.get(
-            object_key(ref.namespace, ref.name), ()
-        )
-        yield ClaimPlan(
-            namespace=ref.namespace,
-            name=ref.name,
-            uid=ref.uid,
-            gang=gang.name,
-            member=member.member,
-            index=member.index,
-            claim=claim.claim,
-            node=member.node,
-            verdict="allocated",
-            allocation=claim.allocation,
-            reserved_for=consumers,
-        )
+# --- what was not asked for -----------------------------------------------------------
+
+
+def _plan_waiting(waiting: WaitingGang) -> GangPlan:
+    return GangPlan(
+        namespace=waiting.group.namespace,
+        name=waiting.group.name,
+        uid="",
+        verdict=waiting.verdict,
+        reasons=waiting.reasons,
+    )
+
+
+def _plan_waiting_claims(work: PlanWork, waiting: WaitingGang) -> Iterator[ClaimPlan]:
+    is_error = waiting.verdict == "error"
+    for index, pod in enumerate(waiting.pods):
+        for name, key in _list_claims(pod):
+            found = work.claim(key) if key else None
+            if found is not None and found.allocation is not None:
+                continue
+            yield ClaimPlan(
+                namespace=waiting.group.namespace,
+                name=key.partition("/")[2] or f"{pod.metadata.name}-{name}",
+                uid="" if found is None else found.metadata.uid,
+                gang=waiting.group.name,
+                member=member_name_of(pod, None),
+                index=index,
+                claim=name,
+                pod=pod.metadata.name,
+                node=None,
+                verdict=waiting.verdict,
+                error_scope="cluster" if is_error else None,
+                error=str(waiting.reasons[0]) if is_error else None,
+                reasons=waiting.reasons,
+            )
+
+
+def _list_claims(pod: Pod) -> Iterator[tuple[str, str]]:
+    """Go through the claims of a pod: names, and keys of those that are known."""
+    keys = claim_keys(pod)
+    for claim in pod.spec.resource_claims:
+        yield claim.name, keys.get(claim.name, "")

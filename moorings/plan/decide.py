@@ -9,10 +9,12 @@ from msgspec import Struct
 
 from contracts.errors import ContractsError
 from contracts.features import Features
-from moorings.plan.answer import make_plan
-from moorings.plan.limits import drop_node_needs, refuse_admin_access, refuse_gangs
+from moorings.plan.answer import SolvedWork, make_plan
+from moorings.plan.limits import drop_node_needs, refuse_admin_access
+from moorings.plan.objects import PlanObject
 from moorings.plan.plan import Plan
-from moorings.plan.work import PlanObject, PlanWork, prepare_work
+from moorings.plan.sharing import continue_work
+from moorings.plan.work import PlanWork, prepare_work
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
@@ -47,33 +49,44 @@ class Planner:
         self._evaluations = 0
 
     def plan(self, objects: Iterable[PlanObject], options: PlanOptions) -> Plan:
-        """Answer one plan; what cannot be decided is in the answer."""
+        """SolvedWork one plan; what cannot be decided is in the answer."""
         started = time.perf_counter()
         evaluations_before = self._evaluations
         try:
             entries = list(objects)
-            work = prepare_work(entries, options.node)
+            answers, solve_seconds = self._answer(entries, options, started)
+        except (ContractsError, SolverError, ValueError) as error:
+            return Plan(status="Error", error=str(error))
+        return make_plan(
+            answers,
+            evaluations=self._evaluations - evaluations_before,
+            seconds=(solve_seconds, time.perf_counter() - started),
+        )
+
+    def _answer(
+        self, entries: list[PlanObject], options: PlanOptions, started: float
+    ) -> tuple[list[SolvedWork], float]:
+        """Decide what is asked now, then what waited for that; and how long it took."""
+        answers: list[SolvedWork] = []
+        solve_seconds = 0.0
+        work: PlanWork | None = prepare_work(entries, options.node)
+        while work is not None:
             problem = self._make_problem(work, entries, options)
             solving = time.perf_counter()
             decision = _decide(problem, options, started)
-        except (ContractsError, SolverError, ValueError) as error:
-            return Plan(status="Error", error=str(error))
-        ended = time.perf_counter()
-        return make_plan(
-            work,
-            problem,
-            decision,
-            evaluations=self._evaluations - evaluations_before,
-            seconds=(ended - solving, ended - started),
-        )
+            solve_seconds += time.perf_counter() - solving
+            answers.append(SolvedWork(work=work, problem=problem, decision=decision))
+            work = continue_work(work, decision)
+        return answers, solve_seconds
 
     def _make_problem(
         self, work: PlanWork, objects: list[PlanObject], options: PlanOptions
     ) -> Problem:
+        uids = {message.uid for message in work.gangs}
         batch = choose_batch(work.snapshot, _ALL)
+        batch = tuple(record for record in batch if record.uid in uids)
         lenient = options.order == "upstream"
         gangs = resolve_gangs(work.snapshot, batch, options.features, lenient=lenient)
-        gangs = refuse_gangs(gangs, work.refused)
         gangs = drop_node_needs(gangs, objects)
         if not lenient:
             gangs = refuse_admin_access(gangs, objects)

@@ -15,7 +15,7 @@ from contracts.allocation import Reason, Rule
 from contracts.features import FeatureError, Features, features_of, read_gates
 from contracts.workload import Namespace, Node
 from moorings.errors import UsageError
-from moorings.plan.work import PlanObject
+from moorings.plan.objects import PlanObject
 from solver.problem.problem import GangPart
 
 ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
@@ -46,15 +46,8 @@ def read_features(version: str, gates: Mapping[str, bool]) -> Features:
         raise UsageError(str(error)) from error
 
 
-def refuse_gangs(
-    gangs: Iterable[GangPart], reasons: Mapping[str, Reason]
-) -> tuple[GangPart, ...]:
-    """Refuse the gangs for which there is a reason, by their uid."""
-    return tuple(_refuse(gang, reasons.get(gang.uid)) for gang in gangs)
-
-
-def _refuse(gang: GangPart, reason: Reason | None) -> GangPart:
-    if reason is None or gang.refused:
+def _refuse(gang: GangPart, reason: Reason) -> GangPart:
+    if gang.refused:
         return gang
     return structs.replace(gang, refused=(reason,), rejected=True)
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from contracts.allocation import AllocationResult, Reason
 from contracts.claim import ResourceClaimConsumerReference
+from moorings.plan.asking import WaitReason
 from solver.decision import TierValue
 
 
@@ -26,15 +27,17 @@ class ClaimPlan(PlanPart, frozen=True, kw_only=True):
     index: int
     claim: str
     """Its name in the member."""
+    pod: str = ""
+    """Where there is one; it may be one that a controller is still to make."""
     node: str | None
     verdict: str
-    """`allocated`, `none` or `error`."""
+    """`allocated`, `none`, `waits` or `error`."""
     error_scope: str | None = None
     """`node`, `cluster` or `aborted`."""
     error: str | None = None
     allocation: AllocationResult | None = None
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Reason | WaitReason, ...] = ()
 
 
 class PodPlan(PlanPart, frozen=True, kw_only=True):
@@ -44,6 +47,8 @@ class PodPlan(PlanPart, frozen=True, kw_only=True):
     """Of the member."""
     index: int
     node: str
+    pods: tuple[str, ...] = ()
+    """Their names; those that share a claim go together."""
 
 
 class GangPlan(PlanPart, frozen=True, kw_only=True):
@@ -53,8 +58,9 @@ class GangPlan(PlanPart, frozen=True, kw_only=True):
     name: str
     uid: str
     verdict: str
+    """`allocated`, `none`, `waits` or `error`."""
     members: tuple[PodPlan, ...] = ()
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Reason | WaitReason, ...] = ()
 
 
 class PlanStatistics(PlanPart, frozen=True, kw_only=True):
@@ -68,6 +74,10 @@ class PlanStatistics(PlanPart, frozen=True, kw_only=True):
     """`direct`, `pattern`, or empty: counting was enough."""
     engine_reason: str = ""
     patterns: int = 0
+    settled_pods: int = 0
+    """Pods of the input that are on a node or over: nothing is asked for them."""
+    allocated_claims: int = 0
+    """Claims of the input that hold their devices."""
     selector_evaluations: int = 0
     solve_seconds: float = 0.0
     total_seconds: float = 0.0
@@ -84,6 +94,8 @@ class Plan(Struct, frozen=True, kw_only=True, rename="camel"):
     objective: tuple[TierValue, ...] = ()
     claims: tuple[ClaimPlan, ...] = ()
     gangs: tuple[GangPlan, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was taken otherwise than it is written, or is left out."""
     stats: PlanStatistics = PlanStatistics()
     problem_hash: str = ""
 

@@ -1,77 +1,175 @@
-"""Pods that need claims decided, whoever makes them.
+"""The pods of an input: real ones, and those that its workloads will make.
 
-Real pods that are not bound yet, and a pod for each replica of a workload. Pure.
+Each as the cluster would have it: with a uid, in a namespace, its claims named. What
+the API server would not take is told apart, and so is what nobody asks us about. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
+from uuid import uuid5
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from contracts.claim import DeviceClass, ResourceClaim
-from contracts.gang import MemberClaim, MemberNode
-from contracts.ids import object_key
+from contracts.allocation import Reason, Rule
 from contracts.kubernetes.decode import KubernetesObject
-from contracts.meta import ObjectMeta
-from contracts.pods.members import MemberPod, list_extended_resources, read_member_pod
-from contracts.workload import Pod, PodSpec, Workload
+from contracts.names import GANG_UID
+from contracts.pods.gang_owners import GangOwner, read_gang_owner
+from contracts.pods.membership import OwnerKey
+from contracts.validate.pods import check_pod_spec
+from contracts.workload import Container, Pod, PodSpec, Workload
+from moorings.plan.objects import PlanObject
+from moorings.plan.replicas import UUIDS, find_makers, make_replicas, uid_of_maker
+
+DEFAULT_NAMESPACE = "default"
 
 
-def find_pods(
-    objects: Iterable[KubernetesObject], claims: Mapping[str, ResourceClaim]
-) -> Iterator[MemberPod]:
-    """Find all pods that need something decided: real ones and replicas.
+class PlannedPod(Struct, frozen=True, kw_only=True):
+    """A pod, and where in the input it comes from."""
 
-    `claims` are those without an allocation, by `namespace/name`.
+    pod: Pod
+    place: int
+    """Number of the object that it is, or is made by."""
+    uid: str = ""
+    """That it has in the cluster; empty: it is not there yet."""
+
+
+class RefusedPod(Struct, frozen=True, kw_only=True):
+    """Pods that the API server would not take, and why."""
+
+    pod: Pod
+    name: str
+    """Of the object that says so."""
+    reason: Reason
+
+
+def read_pods(
+    entries: list[PlanObject], *, any_node: bool, any_volume: bool
+) -> tuple[list[PlannedPod], list[RefusedPod]]:
+    """Read the pods of objects.
+
+    `any_node`: nobody has said what nodes are; `any_volume`: nor what volumes are.
     """
-    values = list(objects)
-    extended = list_extended_resources(v for v in values if isinstance(v, DeviceClass))
-    for value in values:
-        match value:
-            case Pod() if not value.spec.node_name:
-                templates = [(value.metadata, value.spec)]
-            case Workload():
-                templates = list(_make_replicas(value))
-            case _:
+
+    def complete(pod: Pod) -> Pod:
+        return _complete(pod, any_node=any_node, any_volume=any_volume)
+
+    values = [entry.decoded.value for entry in entries]
+    real = [value for value in values if isinstance(value, Pod)]
+    workloads = [value for value in values if isinstance(value, Workload)]
+    makers = {id(workload) for workload in find_makers(workloads, real)}
+    pods: list[PlannedPod] = []
+    refused: list[RefusedPod] = []
+    for place, (entry, value) in enumerate(zip(entries, values, strict=True)):
+        if isinstance(value, Pod):
+            reason = find_fault(value.spec, value.metadata.name)
+            if reason is not None:
+                name = value.metadata.name
+                refused.append(RefusedPod(pod=value, name=name, reason=reason))
                 continue
-        for metadata, spec in templates:
-            pod = read_member_pod(metadata, spec, _read_claims(metadata, spec, claims))
-            if pod.claims or extended & pod.node.resources.keys():
-                yield pod
+            pod = complete(value)
+            pods.append(PlannedPod(pod=pod, place=place, uid=value.metadata.uid))
+        elif isinstance(value, Workload) and id(value) in makers:
+            found = list(_find_template_faults(value))
+            refused += found
+            pods += (
+                PlannedPod(pod=complete(pod), place=place)
+                for pod in (
+                    () if found else make_replicas(value, entry.raw, read_owner(entry))
+                )
+            )
+    return pods, refused
 
 
-def _make_replicas(workload: Workload) -> Iterator[tuple[ObjectMeta, PodSpec]]:
+def read_owner(entry: PlanObject) -> GangOwner | None:
+    """Read how many pods an object says that a gang has; None: it says nothing.
+
+    Raises:
+        DecodeError: a value is not of the type that its field has.
+    """
+    value = entry.decoded.value
+    owner = read_gang_owner(entry.raw) if isinstance(value, Workload) else None
+    if owner is None:
+        return None
+    namespace = owner.key.namespace or DEFAULT_NAMESPACE
+    return structs.replace(
+        owner,
+        key=OwnerKey(owner.key.kind, namespace, owner.key.name),
+        uid=uid_of_maker(value.kind, value.metadata),  # type: ignore[union-attr]  # a Workload
+    )
+
+
+def find_fault(spec: PodSpec, subject: str, path: str = "spec") -> Reason | None:
+    """Return why the API server would not take a pod; None: it would."""
+    for violation in check_pod_spec(spec, path):
+        return Reason(
+            rule=Rule.INVALID,
+            subject=subject,
+            field=violation.field,
+            message=": ".join(filter(None, (violation.rule, violation.message))),
+        )
+    return None
+
+
+def _find_template_faults(workload: Workload) -> Iterator[RefusedPod]:
     for replicated in workload.templates:
-        role = f"-{replicated.name}" if replicated.name else ""
-        for index in range(replicated.count):
+        name = workload.metadata.name
+        subject = f"{name}/{replicated.name}".rstrip("/")
+        reason = find_fault(replicated.template.spec, subject, "template.spec")
+        if reason is not None:
             metadata = structs.replace(
-                replicated.template.metadata,
-                name=f"{workload.metadata.name}{role}-{index}",
-                namespace=workload.metadata.namespace,
-                uid="",
+                workload.metadata, labels=replicated.template.metadata.labels
             )
-            yield metadata, replicated.template.spec
+            pod = Pod(metadata=metadata, spec=replicated.template.spec)
+            yield RefusedPod(pod=pod, name=name, reason=reason)
 
 
-def _read_claims(
-    metadata: ObjectMeta, spec: PodSpec, claims: Mapping[str, ResourceClaim]
-) -> Iterator[MemberClaim]:
-    for claim in spec.resource_claims:
-        if claim.resource_claim_template_name:
-            template = claim.resource_claim_template_name
-            yield MemberClaim(name=claim.name, template_name=template)
-        elif claim.resource_claim_name:
-            name = claim.resource_claim_name
-            claim_object = claims.get(object_key(metadata.namespace, name))
-            yield MemberClaim(
-                name=claim.name,
-                claim_name=name,
-                spec=claim_object.spec if claim_object is not None else None,
-            )
+def _complete(pod: Pod, *, any_node: bool, any_volume: bool) -> Pod:
+    meta, spec = pod.metadata, pod.spec
+    namespace = meta.namespace or DEFAULT_NAMESPACE
+    uid = meta.uid or str(uuid5(UUIDS, f"pod/{namespace}/{meta.name}"))
+    if any_node and GANG_UID not in meta.annotations:
+        spec = allow_any_node(spec)
+    if spec.volumes:
+        # The claims of ephemeral volumes are made for pods that are there.
+        kept = (v for v in spec.volumes if meta.uid or v.ephemeral is None)
+        volumes = () if any_node or any_volume else tuple(kept)
+        spec = structs.replace(spec, volumes=volumes)
+    metadata = structs.replace(meta, namespace=namespace, uid=uid)
+    return structs.replace(pod, metadata=metadata, spec=spec)
 
 
-def allow_any_node(pod: MemberPod) -> MemberPod:
+def allow_any_node(spec: PodSpec) -> PodSpec:
     """Let a pod go anywhere, as where no Node says what nodes are."""
-    node = MemberNode(resources=pod.node.resources)
-    return structs.replace(pod, node=node, refusal=None)
+    return structs.replace(
+        spec,
+        node_selector={},
+        affinity={},
+        tolerations=(),
+        topology_spread_constraints=(),
+        host_network=False,
+        containers=tuple(map(_without_ports, spec.containers)),
+        init_containers=tuple(map(_without_ports, spec.init_containers)),
+    )
+
+
+def _without_ports(container: Container) -> Container:
+    return structs.replace(container, ports=()) if container.ports else container
+
+
+def list_specs(value: KubernetesObject) -> Iterator[PodSpec]:
+    """Go through the pods, or patterns for pods, that an object is or has."""
+    if isinstance(value, Pod):
+        yield value.spec
+    elif isinstance(value, Workload):
+        yield from (replicated.template.spec for replicated in value.templates)
+
+
+def list_resources(spec: PodSpec) -> set[str]:
+    """Name the resources that the containers of a pod ask for."""
+    return {
+        name
+        for container in (*spec.init_containers, *spec.containers)
+        for amounts in (container.resources.limits, container.resources.requests)
+        for name in amounts
+    }

@@ -7,7 +7,7 @@ from typing import Any
 
 from contracts.errors import ContractsError, UnknownKindError
 from contracts.kubernetes.decode import decode_object, flatten
-from moorings.plan.work import PlanObject
+from moorings.plan.objects import PlanObject
 
 Say = Callable[[str], None]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from contracts.allocation import Reason
 from contracts.ids import ClusterName, GangUID
 from contracts.messages import (
     CommandMessage,
@@ -39,6 +40,8 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     message: str = ""
     pods: tuple[Pod, ...] = ()
     """Those that wait because of this."""
+    cause: Reason | None = None
+    """What this version of the solver would refuse."""
     decision: GangAllocated | None = None
 
 

@@ -81,7 +81,7 @@ def assemble(
             return NotReady(reason="ClaimsDiffer", message=differs)
     grouped = group_pods(pods, view, owns, default_member_of(gang))
     if isinstance(grouped, Reason):
-        return NotReady(reason=str(grouped.rule), message=str(grouped))
+        return NotReady(reason=str(grouped.rule), message=str(grouped), cause=grouped)
     unequal = _find_unequal(gang, grouped)
     if unequal:
         return NotReady(reason="ClaimsDiffer", message=unequal)

@@ -191,8 +191,10 @@ def _plan_new(
     gang = assemble(unsubmitted, view, context.owns)
     report = StatusReport(phase=GangPhase.PENDING, pods=pods)
     match gang:
-        case NotReady(reason=reason, message=message):
-            report = replace(report, phase=WAITING, reason=reason, message=message)
+        case NotReady(reason=reason, message=message, cause=cause):
+            report = replace(
+                report, phase=WAITING, reason=reason, message=message, cause=cause
+            )
         case ReadyGang():
             plan.messages.append(_submission(context, uid, gang))
     plan.reports.append(report)

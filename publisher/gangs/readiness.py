@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from contracts.allocation import Reason
 from contracts.claim import ResourceClaim
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
@@ -31,6 +32,8 @@ class NotReady(Struct, frozen=True, kw_only=True):
     reason: str
     """One word for their author, such as `PodsMissing`."""
     message: str
+    cause: Reason | None = None
+    """What this version of the solver would refuse."""
 
 
 def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:

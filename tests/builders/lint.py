@@ -11,7 +11,7 @@ from contracts.features import Features
 from contracts.kubernetes.decode import decode_object, to_kubernetes
 from moorings.lint.claims import LintClaim, gather_claims, make_probe_gang
 from moorings.lint.matches import Matches
-from moorings.plan.work import PlanObject
+from moorings.plan.objects import PlanObject
 from solver.problem.assemble import SnapshotLookup, find_missing_verdicts
 from solver.selectors.table import SelectorTable
 from tests.builders.claims import claim

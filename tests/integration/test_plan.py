@@ -135,7 +135,7 @@ def test_pods_of_a_gang_are_decided_together(planner: Planner) -> None:
     assert len(found["claims"]) == 2
 
 
-def test_pods_that_share_a_claim_are_one_member(planner: Planner) -> None:
+def test_a_claim_that_pods_share_is_reserved_for_all(planner: Planner) -> None:
     objects = [
         *WORLD,
         *raw(named("shared")),
@@ -150,13 +150,14 @@ def test_pods_that_share_a_claim_are_one_member(planner: Planner) -> None:
 
 def test_a_workload_counts_as_its_replicas(planner: Planner) -> None:
     template = pod("x", gpu="t:one")
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "train", "namespace": NAMESPACE},
-        "spec": {"parallelism": 5, "template": {"spec": template["spec"]}},
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "serve", "namespace": NAMESPACE},
+        "spec": {"replicas": 5, "template": {"spec": template["spec"]}},
     }
-    found = planned(planner, objects=[*WORLD, *raw(claim_template(name="one")), job])
+    objects = [*WORLD, *raw(claim_template(name="one")), deployment]
+    found = planned(planner, objects=objects)
     verdicts = [item["verdict"] for item in found["gangs"]]
     assert verdicts.count("allocated") == 4
     assert verdicts.count("none") == 1

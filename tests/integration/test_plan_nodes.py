@@ -71,13 +71,13 @@ spec:
   resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]
   containers: [{name: c, resources: {requests: {cpu: CPU}}}]
 """
-JOB = """
+DEPLOYMENT = """
 ---
-apiVersion: batch/v1
-kind: Job
-metadata: {name: train, namespace: default}
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: serve, namespace: default}
 spec:
-  parallelism: 2
+  replicas: 2
   template:
     spec:
       nodeSelector: {zone: ZONE}
@@ -142,19 +142,19 @@ def test_both_orders_count_what_they_placed(plan: Plans) -> None:
 def test_a_taint_needs_a_toleration(plan: Plans) -> None:
     text = pod().replace("tolerations: [{key: gpu, operator: Exists}]", "")
     (reason,) = plan(DEVICES, NODE, text).gangs[0].reasons
-    assert (reason.rule, reason.subject) == ("NodeTainted", "p/gpu/gpu")
+    assert (reason.rule, reason.subject) == ("NodeTainted", "pod/gpu/gpu")
     assert "node-1: gpu:NoSchedule" in reason.message
 
 
 def test_replicas_of_a_workload_ask_for_their_own_nodes(plan: Plans) -> None:
-    found = plan(DEVICES, NODE, JOB.replace("ZONE", "west"))
+    found = plan(DEVICES, NODE, DEPLOYMENT.replace("ZONE", "west"))
     assert sorted(gang.verdict for gang in found.gangs) == ["allocated", "none"]
-    found = plan(DEVICES, NODE, JOB.replace("ZONE", "east"))
+    found = plan(DEVICES, NODE, DEPLOYMENT.replace("ZONE", "east"))
     assert {g.reasons[0].rule for g in found.gangs} == {"NodeNotSelected"}
 
 
 def test_without_any_node_object_nothing_limits(plan: Plans) -> None:
-    found = plan(DEVICES, BOUND, pod(cpu="300"), JOB.replace("ZONE", "nowhere"))
+    found = plan(DEVICES, BOUND, pod(cpu="300"), DEPLOYMENT.replace("ZONE", "nowhere"))
     assert [g.verdict for g in found.gangs].count("allocated") == 2
 
 
@@ -175,7 +175,7 @@ def test_without_any_node_object_nothing_limits(plan: Plans) -> None:
                 "Execution: [{topologyKey: kubernetes.io/hostname}]}}"
             ),
             (
-                "spec.members[].node.affinity.podAntiAffinity."
+                "spec.affinity.podAntiAffinity."
                 "requiredDuringSchedulingIgnoredDuringExecution"
             ),
         ),
@@ -219,13 +219,21 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.c
 """
 
 
-def test_pods_that_share_a_claim_fit_together_or_not_at_all(plan: Plans) -> None:
+def in_gang(text: str) -> str:
+    meta = "labels: {moorings.dev/gang: g}, annotations: {moorings.dev/gang-size: '2'}"
+    return text.replace("namespace: default}", f"namespace: default, {meta}}}")
+
+
+def test_pods_of_a_gang_that_share_a_claim_fit_together_or_not_at_all(
+    plan: Plans,
+) -> None:
     by_name = {"resourceClaimTemplateName: one": "resourceClaimName: both"}
     for cpu, verdict in (("2", "allocated"), ("2500m", "none")):
-        pods = pod("a", cpu, **by_name), pod("b", cpu, **by_name)
+        pods = (in_gang(pod(name, cpu, **by_name)) for name in "ab")
         (gang,) = plan(DEVICES, NODE, SHARED, *pods).gangs
         assert gang.verdict == verdict
-    strange = pod("b", **by_name, operator="value")
+    strange = in_gang(pod("b", **by_name, operator="value"))
     strange = strange.replace("value: Exists", "value: other")
-    (gang,) = plan(DEVICES, NODE, SHARED, pod("a", **by_name), strange).gangs
+    first = in_gang(pod("a", **by_name))
+    (gang,) = plan(DEVICES, NODE, SHARED, first, strange).gangs
     assert gang.reasons[0].field == "spec.tolerations"

@@ -17,9 +17,9 @@ import pytest
 from contracts.claim import DeviceClass
 from moorings.cli.documents import read_documents
 from moorings.plan.decide import Planner, PlanOptions
+from moorings.plan.objects import PlanObject
 from moorings.plan.plan import Plan
 from moorings.plan.reading import Reader
-from moorings.plan.work import PlanObject
 from solver.cel.evaluator import SelectorEvaluator
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -30,7 +30,7 @@ OURS = Path(__file__).parent.parent / "data"
 FOLDERS = (
     sorted({file.parent for file in DATA.rglob("*.yaml")}) if DATA.is_dir() else []
 )
-SOURCED = ("allocated", "none", "error")
+SOURCED = ("allocated", "none", "waits", "error")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from contracts.features import Features
 from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
 from moorings.lint.claims import LintClaim, gather_claims, make_probe_gang
 from moorings.lint.findings import LintRule, Severity
-from moorings.plan.work import PlanObject
+from moorings.plan.objects import PlanObject
 from solver.problem.assemble import SnapshotLookup
 from tests import builders
 from tests.builders.problems import snapshot_of

@@ -9,7 +9,7 @@ from contracts.features import Features
 from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
 from moorings.lint.findings import Lint, LintRule
 from moorings.lint.lint import lint
-from moorings.plan.work import PlanObject
+from moorings.plan.objects import PlanObject
 from solver.cel.evaluator import SelectorEvaluator
 from tests import builders
 from tests.builders.problems import PlainEvaluator

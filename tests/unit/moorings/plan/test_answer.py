@@ -5,9 +5,10 @@ from __future__ import annotations
 from contracts.allocation import Reason, Rule
 from contracts.codec import to_builtins
 from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
-from moorings.plan.answer import _find_error_scope, make_plan
+from moorings.plan.answer import SolvedWork, _find_error_scope, make_plan
+from moorings.plan.objects import PlanObject
 from moorings.plan.plan import Plan
-from moorings.plan.work import PlanObject, prepare_work
+from moorings.plan.work import prepare_work
 from solver.allocate import allocate
 from tests import builders
 from tests.builders.problems import problem_of
@@ -27,7 +28,8 @@ def answer(*values: WritableObject) -> Plan:
     work = prepare_work(entries)
     problem = problem_of(work.snapshot)
     decision = allocate(problem)
-    return make_plan(work, problem, decision, evaluations=5, seconds=(0.1, 0.2))
+    solved = SolvedWork(work=work, problem=problem, decision=decision)
+    return make_plan([solved], evaluations=5, seconds=(0.1, 0.2))
 
 
 def test_claims_come_in_the_order_of_the_input() -> None:

@@ -7,8 +7,8 @@ from typing import Any, cast
 from contracts.codec import to_builtins
 from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
 from moorings.plan.decide import Planner, PlanOptions
+from moorings.plan.objects import PlanObject
 from moorings.plan.plan import Plan
-from moorings.plan.work import PlanObject
 from solver.cel.evaluator import SelectorEvaluator
 from tests import builders
 from tests.builders.problems import PlainEvaluator

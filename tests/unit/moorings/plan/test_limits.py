@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import GangUID, Namespace
@@ -16,9 +17,8 @@ from moorings.plan.limits import (
     parse_gates,
     read_features,
     refuse_admin_access,
-    refuse_gangs,
 )
-from moorings.plan.work import PlanObject
+from moorings.plan.objects import PlanObject
 from solver.problem.problem import (
     ClaimPart,
     GangPart,
@@ -61,17 +61,11 @@ def test_unknown_releases_are_wrong_usage() -> None:
         read_features("1.2", {})
 
 
-def test_a_gang_is_refused_for_the_reason_given() -> None:
-    reason = Reason(rule=Rule.INVALID, message="no")
-    (refused,) = refuse_gangs([gang()], {"u": reason})
-    assert (refused.refused, refused.rejected) == ((reason,), True)
-    assert refuse_gangs([gang()], {"other": reason}) == (gang(),)
-
-
 def test_the_first_refusal_stays() -> None:
-    first, second = (Reason(rule=Rule.INVALID, message=text) for text in "ab")
-    once = refuse_gangs([gang()], {"u": first})
-    assert refuse_gangs(once, {"u": second}) == once
+    first = Reason(rule=Rule.INVALID, message="first")
+    refused = structs.replace(gang(admin_access=True), refused=(first,))
+    namespace = entry("Namespace", name="default")
+    assert refuse_admin_access([refused], [namespace]) == (refused,)
 
 
 def test_without_nodes_nothing_is_asked_of_them() -> None:

@@ -1,76 +1,76 @@
-"""Which pods a plan has to decide: real ones, and one for each replica."""
+"""Pods as the cluster would have them, and those that it would not take."""
 
 from __future__ import annotations
 
-from contracts.claim import ResourceClaim
-from contracts.ids import NodeName
-from contracts.kubernetes.decode import KubernetesObject
-from contracts.meta import ObjectMeta
-from contracts.pods.members import MemberPod
-from contracts.workload import PodTemplate, ReplicatedPodTemplate, Workload
-from moorings.plan.pods import allow_any_node, find_pods
+from msgspec import structs
+
+from contracts.names import GANG_UID
+from contracts.workload import Container, ContainerPort, PodVolume, PodVolumeClaim
+from moorings.plan.pods import PlannedPod, allow_any_node, list_resources, read_pods
 from tests import builders
-
-CLAIM = builders.claim(name="c")
-CLAIMS = {f"{builders.NAMESPACE}/c": CLAIM}
-POD = builders.pod("a", claims={"gpus": "c"})
+from tests.builders.inputs import Json, entries, written_job, written_pod
 
 
-def pods(
-    *objects: KubernetesObject, claims: dict[str, ResourceClaim] | None = None
-) -> list[MemberPod]:
-    """Find the pods among these objects."""
-    return list(find_pods(objects, CLAIMS if claims is None else claims))
+def read(*objects: Json, any_node: bool = False) -> list[PlannedPod]:
+    """Read pods that the API server takes."""
+    pods, refused = read_pods(entries(*objects), any_node=any_node, any_volume=any_node)
+    assert refused == []
+    return pods
 
 
-def test_a_pod_that_is_bound_is_decided_already() -> None:
-    """And one without claims needs nothing."""
-    bound = builders.pod("b", claims={"gpus": "c"}, node_name=NodeName("n"))
-    assert [pod.name for pod in pods(POD, bound, builders.pod("bare"))] == ["a"]
+def test_a_pod_has_a_namespace_and_a_uid() -> None:
+    """Made up, and always the same, where the input has none."""
+    unsaid = written_pod("a")
+    del unsaid["metadata"]["namespace"]
+    (one,), (again,) = read(unsaid), read(unsaid)
+    assert one.pod.metadata.namespace == "default"
+    assert one.pod.metadata.uid == again.pod.metadata.uid != ""
+    assert one.uid == ""
+    (live,) = read(written_pod("a", live=True))
+    assert live.uid == live.pod.metadata.uid == "uid-a"
 
 
-def test_a_named_claim_asks_for_what_it_says_while_it_is_free() -> None:
-    """One that is allocated, or not in the input, has no spec to decide."""
-    (claim,) = pods(POD)[0].claims
-    assert (claim.claim_name, claim.spec) == ("c", CLAIM.spec)
-    (claim,) = pods(POD, claims={})[0].claims
-    assert (claim.claim_name, claim.spec) == ("c", None)
-
-
-def test_each_replica_of_a_workload_is_a_pod() -> None:
-    """Named after workload and role, as its controller would."""
-    spec = builders.pod("x", templates={"gpus": "t"}).spec
-    template = PodTemplate(spec=spec)
-    workload = Workload(
-        kind="JobSet",
-        metadata=ObjectMeta(name="train", namespace="team-b"),
-        templates=(
-            ReplicatedPodTemplate(name="driver", template=template),
-            ReplicatedPodTemplate(count=2, template=template),
-        ),
-    )
-    replicas = pods(workload)
-    assert [pod.name for pod in replicas] == ["train-driver-0", "train-0", "train-1"]
-    assert {pod.namespace for pod in replicas} == {"team-b"}
-    assert [pod.claims[0].template_name for pod in replicas] == ["t", "t", "t"]
-
-
-def test_an_extended_resource_of_a_class_is_a_request() -> None:
-    """Without the class it is a number that a device plugin counts."""
-    name = "example.com/gpu"
-    pod = builders.pod("a", requests={name: 1})
-    device_class = builders.device_class(extended_resource_name=name)
-    assert [each.name for each in pods(pod, device_class)] == ["a"]
-    assert pods(pod) == []
+def test_a_workload_that_the_api_server_refuses_is_told_once() -> None:
+    job = written_job("train", 3)
+    job["spec"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu"}]
+    pods, (refused,) = read_pods(entries(job), any_node=True, any_volume=True)
+    assert pods == []
+    assert (refused.name, refused.reason.rule) == ("train", "Invalid")
+    assert refused.reason.field == "template.spec.resourceClaims[0]"
 
 
 def test_where_no_node_is_described_a_pod_may_go_anywhere() -> None:
-    """What it needs of a node's resources stays."""
+    """What it asks of a node's resources stays; extended ones are among them."""
     picky = builders.pod(
-        "a", claims={"gpus": "c"}, requests={"cpu": 2}, node_selector={"rack": "r"}
+        "a", requests={"cpu": 2}, node_selector={"rack": "r"}, host_network=True
+    ).spec
+    port = Container(name="c", ports=(ContainerPort(host_port=80),))
+    picky = structs.replace(picky, containers=(*picky.containers, port))
+    spec = allow_any_node(picky)
+    assert (spec.node_selector, spec.host_network) == ({}, False)
+    assert [container.ports for container in spec.containers] == [(), ()]
+    assert list_resources(spec) == {"cpu"}
+
+
+def test_a_pinned_pod_keeps_its_pin() -> None:
+    """It was decided already."""
+    raw = written_pod("a", live=True, nodeSelector={"rack": "r"})
+    raw["metadata"]["annotations"] = {GANG_UID: "g"}
+    (pinned,) = read(raw, any_node=True)
+    assert pinned.pod.spec.node_selector == {"rack": "r"}
+
+
+def test_claims_of_ephemeral_volumes_are_made_for_pods_that_are_there() -> None:
+    volumes = [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "scratch", "ephemeral": {}},
+    ]
+    (planned,) = read(written_pod("a", volumes=volumes))
+    data = PodVolume(
+        name="data", persistent_volume_claim=PodVolumeClaim(claim_name="data")
     )
-    (pod,) = pods(picky)
-    anywhere = allow_any_node(pod)
-    assert pod.node.node_selector == {"rack": "r"}
-    assert not anywhere.node.node_selector
-    assert anywhere.node.resources == pod.node.resources
+    assert planned.pod.spec.volumes == (data,)
+    (live,) = read(written_pod("a", live=True, volumes=volumes))
+    assert len(live.pod.spec.volumes) == 2
+    (anywhere,) = read(written_pod("a", volumes=volumes), any_node=True)
+    assert anywhere.pod.spec.volumes == ()

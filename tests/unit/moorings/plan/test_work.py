@@ -1,90 +1,73 @@
-"""Which gangs a plan makes of the objects that it is given."""
+"""Which gangs a plan asks for, of the objects that it is given."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from contracts.codec import to_builtins
-from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
-from contracts.names import GANG
-from moorings.plan.work import PlanObject, PlanWork, apply_state, prepare_work
+from moorings.plan.work import PlanWork, prepare_work
 from tests import builders
+from tests.builders.inputs import GATED, entries, written_job, written_pod
 
 
-def read(raw: dict[str, Any]) -> PlanObject:
-    return PlanObject(source="x", raw=raw, decoded=decode_object(raw))
-
-
-def entries(*values: WritableObject) -> list[PlanObject]:
-    """Objects as a plan reads them."""
-    return [read(to_builtins(to_kubernetes(value))) for value in values]
-
-
-def members(work: PlanWork) -> dict[str, list[str]]:
-    """The names of members by the names of gangs, both in order."""
+def members(work: PlanWork) -> dict[str, list[tuple[str, int]]]:
+    """The members of gangs, with their counts, both in order."""
     return {
-        gang.metadata.name: [member.name for member in gang.spec.members]
-        for gang in work.gangs
+        message.gang.metadata.name: [
+            (member.name, member.count) for member in message.gang.spec.members
+        ]
+        for message in work.gangs
     }
 
 
-def pod(name: str, claim: str, **labels: str) -> PlanObject:
-    """A real pod that uses a claim by name."""
-    raw = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": builders.NAMESPACE,
-            "uid": name,
-            "labels": labels,
-        },
-        "spec": {
-            "containers": [{"name": "main"}],
-            "resourceClaims": [{"name": "gpu", "resourceClaimName": claim}],
-        },
-    }
-    return read(raw)
+def prepare(*objects: Any, node: str | None = None) -> PlanWork:
+    """Prepare a plan of objects."""
+    return prepare_work(entries(*objects), node)
 
 
-def test_a_claim_that_no_pod_names_is_a_gang() -> None:
-    claims = entries(builders.claim(name="alone"), builders.claim(name="named"))
-    work = prepare_work([*claims, pod("user", "named")])
-    assert members(work) == {"user": ["user"], "alone": ["claim"]}
+def test_a_claim_that_no_pod_names_is_a_gang_behind_all_others() -> None:
+    claims = builders.claim(name="alone"), builders.claim(name="named")
+    work = prepare(*claims, written_pod("user", claim="named"))
+    assert members(work) == {"user": [("pod", 1)], "alone": [("claim", 1)]}
+    assert [each.gang.spec.priority for each in work.gangs] == [0, -1]
+    (alone,) = prepare(claims[0]).gangs
+    assert alone.gang.spec.priority == 0
 
 
-def test_pods_that_share_a_claim_are_one_member() -> None:
-    """They must be on one node."""
-    claims = entries(builders.claim(name="shared"))
-    work = prepare_work([*claims, pod("a", "shared"), pod("b", "shared")])
-    assert members(work) == {"a": ["a"]}
-    (consumers,) = work.consumers.values()
-    assert [consumer.name for consumer in consumers] == ["a", "b"]
-
-
-def test_pods_of_one_label_are_members_of_one_gang() -> None:
-    claims = entries(builders.claim(name="one"), builders.claim(name="two"))
-    train = {GANG: "train"}
-    work = prepare_work([*claims, pod("a", "one", **train), pod("b", "two", **train)])
-    assert members(work) == {"train": ["a", "b"]}
+def test_equal_pods_of_one_label_are_one_member() -> None:
+    template = builders.claim_template(name="one")
+    job = written_job("train", 3, gang="train", size=3, template="one")
+    work = prepare(template, job)
+    assert members(work) == {"train": [("pod", 3)]}
+    (places,) = work.gangs[0].places.values()
+    assert [place.pods[0].name for place in places] == [
+        "train-0",
+        "train-1",
+        "train-2",
+    ]
 
 
 def test_allocated_claims_ask_for_nothing() -> None:
     held = builders.claim(name="held", allocated=builders.allocation())
-    assert prepare_work(entries(held)).gangs == ()
+    work = prepare(held)
+    assert work.gangs == ()
+    assert work.settled.claims == 1
+
+
+def test_pods_without_our_gate_are_submitted_without_places() -> None:
+    """kube-scheduler binds them, and makes claims for their extended resources."""
+    template = builders.claim_template(name="one")
+    for more, is_placed in (({}, False), (GATED, True)):
+        work = prepare(template, written_pod("a", template="one", **more))
+        (record,) = work.snapshot.gangs.values()
+        assert record.submission is not None
+        assert bool(record.submission.places) is is_placed
+        assert work.gangs[0].places
 
 
 def test_with_a_node_all_claims_are_decided_together() -> None:
     """As kube-scheduler would for one pod, and the node need not be described."""
-    claims = entries(builders.claim(name="a"), builders.claim(name="b"))
-    (gang,) = prepare_work(claims, node="node-7").gangs
-    (member,) = gang.spec.members
+    claims = builders.claim(name="a"), builders.claim(name="b")
+    (message,) = prepare(*claims, node="node-7").gangs
+    (member,) = message.gang.spec.members
     assert [claim.claim_name for claim in member.claims] == ["a", "b"]
     assert member.node.node_name == "node-7"
-
-
-def test_two_slices_of_one_name_stay_two() -> None:
-    """Files of two clusters may name them alike; the API server would not."""
-    one = builders.resource_slice(*builders.devices(1), name="s", pool="one")
-    two = builders.resource_slice(*builders.devices(1), name="s", pool="two")
-    assert len(apply_state(entries(one, two)).inventory.slices) == 2

@@ -1,0 +1,158 @@
+"""What the API server would refuse in a pod: its claims, and amounts of resources.
+
+Only what decides devices is judged: names of claims and who refers to them, and that
+extended resources are whole numbers, the same in requests and limits. Knows no claim.
+
+Source: k8s.io/kubernetes/pkg/apis/core/validation, validatePodResourceClaims,
+validateContainerResourceRequirements; pkg/apis/core/helper, IsExtendedResourceName.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from contracts.quantity import NANO, Quantity
+from contracts.validate import names
+from contracts.validate.violation import (
+    Violation,
+    Violations,
+    check_each_unique,
+    duplicate,
+    invalid,
+    required,
+)
+from contracts.workload import (
+    Container,
+    ContainerResourceClaim,
+    PodResourceClaim,
+    PodSpec,
+    ResourceRequirements,
+)
+
+_DOMAIN = "kubernetes.io/"
+"""What the names of resources have that Kubernetes itself counts."""
+_QUOTA = "requests."
+_HUGE = "hugepages-"
+_MILLI = NANO // 1000
+_WHOLE = 1000
+"""Thousandths of one."""
+
+
+def check_pod_spec(value: PodSpec, path: str = "spec") -> Violations:
+    """Require claims that can be told apart and amounts that can be counted."""
+    yield from check_each_unique(
+        value.resource_claims,
+        None,
+        f"{path}.resourceClaims",
+        _check_claim,
+        lambda claim: claim.name,
+    )
+    claims = {claim.name for claim in value.resource_claims}
+    for field, container in _list_containers(value):
+        place = f"{path}.{field}.resources"
+        yield from _check_references(
+            container.resources.claims, claims, f"{place}.claims"
+        )
+        yield from _check_amounts(container.resources, place)
+
+
+def _list_containers(value: PodSpec) -> Iterator[tuple[str, Container]]:
+    for index, container in enumerate(value.init_containers):
+        yield f"initContainers[{index}]", container
+    for index, container in enumerate(value.containers):
+        yield f"containers[{index}]", container
+
+
+def _check_claim(value: PodResourceClaim, path: str) -> Violations:
+    by_name, by_template = value.resource_claim_name, value.resource_claim_template_name
+    if not value.name:
+        yield required(f"{path}.name")
+    else:
+        yield from names.check_dns_label(value.name, f"{path}.name")
+    if by_name is not None and by_template is not None:
+        message = (
+            "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be "
+            "specified"
+        )
+        yield invalid(path, value.name, message)
+    if by_name is None and by_template is None:
+        message = (
+            "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        )
+        yield invalid(path, value.name, message)
+    if by_name is not None:
+        yield from names.check_dns_subdomain(by_name, f"{path}.resourceClaimName")
+    if by_template is not None:
+        place = f"{path}.resourceClaimTemplateName"
+        yield from names.check_dns_subdomain(by_template, place)
+
+
+def _check_references(
+    references: tuple[ContainerResourceClaim, ...], claims: set[str], path: str
+) -> Violations:
+    """Require claims of the pod, and no request of one twice."""
+    seen: set[tuple[str, str]] = set()
+    for index, reference in enumerate(references):
+        place = f"{path}[{index}]"
+        name, request = reference.name, reference.request
+        if not name:
+            yield required(place)
+            continue
+        whole_too = (name, "") in seen or (not request and _has(seen, name))
+        if whole_too or (name, request) in seen:
+            yield duplicate(place, f"{name}/{request}".rstrip("/"))
+        seen.add((name, request))
+        if name not in claims:
+            message = f'"{name}": must be one of the names in pod.spec.resourceClaims'
+            yield Violation(field=place, rule="Not found", message=message)
+
+
+def _has(seen: set[tuple[str, str]], name: str) -> bool:
+    return any(each == name for each, _ in seen)
+
+
+def _check_amounts(value: ResourceRequirements, path: str) -> Violations:
+    for field, amounts in (("limits", value.limits), ("requests", value.requests)):
+        for name, amount in amounts.items():
+            yield from _check_amount(name, amount, f"{path}.{field}[{name}]")
+    for name, amount in value.requests.items():
+        limit = value.limits.get(name)
+        place = f"{path}.requests"
+        if _may_be_overcommitted(name):
+            if limit is not None and amount > limit:
+                yield _differ(place, name, amount, "less than or equal to", limit)
+        elif limit is None:
+            message = "Limit must be set for non overcommitable resources"
+            yield required(f"{path}.limits", f"{message}: {name}")
+        elif amount != limit:
+            yield _differ(place, name, amount, "equal to", limit)
+
+
+def _check_amount(name: str, amount: Quantity, path: str) -> Violations:
+    if amount.nano < 0:
+        message = "must be greater than or equal to 0"
+        yield invalid(path, amount.text, message)
+    if is_extended_resource(name) and _count_thousandths(amount) % _WHOLE:
+        yield invalid(path, amount.text, "must be an integer")
+
+
+def _count_thousandths(amount: Quantity) -> int:
+    """Count as Go's MilliValue: away from zero."""
+    thousandths = -(-abs(amount.nano) // _MILLI)
+    return thousandths if amount.nano >= 0 else -thousandths
+
+
+def _differ(
+    path: str, name: str, amount: Quantity, how: str, limit: Quantity
+) -> Violation:
+    return invalid(path, amount.text, f"must be {how} {name} limit of {limit.text}")
+
+
+def is_extended_resource(name: str) -> bool:
+    """Whether the API server counts a resource in whole numbers for somebody else."""
+    return "/" in name and _DOMAIN not in name and not name.startswith(_QUOTA)
+
+
+def _may_be_overcommitted(name: str) -> bool:
+    is_native = "/" not in name or _DOMAIN in name
+    return is_native and not name.startswith(_HUGE)

@@ -1,0 +1,167 @@
+"""Which gangs of a View are asked for now, and which wait and why.
+
+Nothing is decided here twice: the publisher's own plan is asked, as if it had just
+come up and nothing had been submitted yet. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct, structs
+
+from contracts.allocation import Reason
+from contracts.gang import Gang
+from contracts.ids import GangUID
+from contracts.messages import SubmitGang
+from contracts.reports import WAITING
+from contracts.workload import Pod
+from moorings.plan.state import CLUSTER
+from publisher.gangs.context import PlanContext, StatusReport
+from publisher.gangs.plan_gang import plan_gang
+from publisher.gangs.view import (
+    GroupKey,
+    View,
+    claim_keys,
+    is_gated,
+    is_over,
+)
+
+LOST = "PlacementLost"
+SHARED = "ClaimShared"
+
+
+class WaitReason(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why pods are not asked for yet, as the status of their gang would say."""
+
+    rule: str
+    subject: str = ""
+    field: str = ""
+    message: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.message}" if self.message else self.rule
+
+
+class WaitingGang(Struct, frozen=True, kw_only=True):
+    """Pods of which nothing is decided now."""
+
+    group: GroupKey
+    pods: tuple[Pod, ...]
+    reasons: tuple[Reason | WaitReason, ...]
+    verdict: str = "waits"
+    """`waits`, or `error` where waiting does not help."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it waits for a claim that another gang asks for now."""
+        return any(str(reason.rule) == SHARED for reason in self.reasons)
+
+
+class Asked(Struct, kw_only=True):
+    """What was asked for, and what waits; written as it is found."""
+
+    gangs: list[SubmitGang] = []
+    groups: dict[GangUID, GroupKey] = {}
+    """Whose each is."""
+    waiting: list[WaitingGang] = []
+    notes: list[str] = []
+
+
+def ask(view: View, groups: Iterable[GroupKey]) -> Asked:
+    """Ask the publisher's plan of each group what it would submit now."""
+    asked = Asked()
+    for group in groups:
+        gang = view.gang(group)
+        if gang is not None and _is_before_pods(view, group, gang):
+            _take_gang(asked, group, submit_before_pods(gang))
+            continue
+        context = PlanContext(
+            cluster=CLUSTER,
+            group=group,
+            view=view,
+            records=(),
+            owns=lambda _: True,
+            now="",
+        )
+        plan = plan_gang(context)
+        for message in plan.messages:
+            if isinstance(message, SubmitGang):
+                _take_gang(asked, group, message)
+        for report in plan.reports:
+            _take_report(asked, group, report)
+    return asked
+
+
+def submit_before_pods(gang: Gang) -> SubmitGang:
+    """Submit a gang as a platform does over the bus, before its pods.
+
+    Raises:
+        ValueError: it breaks a rule of gangs.
+    """
+    return SubmitGang(cluster=CLUSTER, uid=GangUID(gang.metadata.uid), gang=gang)
+
+
+def _is_before_pods(view: View, group: GroupKey, gang: Gang) -> bool:
+    """Whether a Gang object is asked for without pods.
+
+    One that holds its devices is, and one that no cluster has yet: a what-if.
+    """
+    if view.pods(group):
+        return False
+    return gang.spec.hold or not gang.metadata.resource_version
+
+
+def _take_gang(asked: Asked, group: GroupKey, message: SubmitGang) -> None:
+    asked.gangs.append(message)
+    asked.groups[message.uid] = group
+
+
+def _take_report(asked: Asked, group: GroupKey, report: StatusReport) -> None:
+    if not report.reason:
+        return
+    if report.phase != WAITING and report.reason != LOST:
+        names = ", ".join(pod.metadata.name for pod in report.pods[:3])
+        asked.notes.append(f"{group} ({names}): {report.reason}: {report.message}")
+        return
+    reason = report.cause or WaitReason(rule=report.reason, message=report.message)
+    asked.waiting.append(
+        WaitingGang(
+            group=group,
+            pods=report.pods,
+            reasons=(reason,),
+            verdict="waits" if report.cause is None else "error",
+        )
+    )
+
+
+def name_unknown(waiting: WaitingGang, unknown: dict[str, Reason]) -> WaitingGang:
+    """Say what pods refer to that is not there, rather than that it is missing."""
+    for pod in waiting.pods:
+        reason = unknown.get(pod.metadata.uid)
+        if reason is not None:
+            return structs.replace(waiting, reasons=(reason,), verdict="error")
+    return waiting
+
+
+def find_bound_without(view: View, pods: Iterable[Pod]) -> Iterator[WaitingGang]:
+    """Find pods that are on a node and have no devices: nobody allocates any more."""
+    for pod in pods:
+        if not pod.spec.node_name or is_over(pod) or is_gated(pod):
+            continue
+        for key in claim_keys(pod).values():
+            claim = view.claim(key)
+            if claim is None or claim.allocation is None:
+                yield WaitingGang(
+                    group=view.group_of(pod),
+                    pods=(pod,),
+                    reasons=(
+                        WaitReason(
+                            rule=LOST,
+                            message=f"it is on node {pod.spec.node_name}, and "
+                            f"ResourceClaim {key} holds no devices: who binds a pod "
+                            "has to allocate its claims before",
+                        ),
+                    ),
+                )
+                break

@@ -1,0 +1,61 @@
+"""What a plan says beside its answer: what was taken otherwise than it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from contracts.kubernetes.decode import KubernetesObject
+from contracts.names import GATE
+from moorings.plan.pods import list_specs
+
+_NAMED = 3
+"""So many pods are named in a note."""
+
+
+def note_gates(names: list[str]) -> Iterator[str]:
+    """Say that pods are answered as if they had our gate."""
+    if names:
+        yield (
+            f"{_enumerate(names)}: without the gate {GATE}; answered as if it were "
+            "there, in a cluster kube-scheduler takes such pods one by one"
+        )
+
+
+def note_missed(names: list[str], *, counts: bool) -> Iterator[str]:
+    """Say that pods lack the gate of their gang, which `counts` them or does not."""
+    if names:
+        then = "counts them once they are there" if counts else "does not count them"
+        yield (
+            f"{_enumerate(names)}: without the gate {GATE}, which others of the gang "
+            f"have; kube-scheduler takes such pods, and the gang {then}"
+        )
+
+
+def note_plain(count: int) -> Iterator[str]:
+    """Say that pods are nobody's who asks for devices."""
+    if count:
+        yield f"{count} pods ask for no device; they are kube-scheduler's alone"
+
+
+def note_volumes(
+    values: Iterable[KubernetesObject], *, is_known: bool
+) -> Iterator[str]:
+    """Say that volumes of pods are not looked at; `is_known`: they are."""
+    has_volumes = any(
+        volume.persistent_volume_claim is not None
+        for value in values
+        for spec in list_specs(value)
+        for volume in spec.volumes
+    )
+    if has_volumes and not is_known:
+        yield (
+            "no PersistentVolumeClaim, PersistentVolume or StorageClass is in the "
+            "input: where volumes can be had is not looked at"
+        )
+
+
+def _enumerate(names: list[str]) -> str:
+    """Name the first of some pods."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    noun = "pod" if len(names) == 1 else "pods"
+    return f"{noun} {', '.join(names[:_NAMED])}{more}"

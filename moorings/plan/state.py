@@ -1,0 +1,52 @@
+"""The state that an input describes: what is there before anything is decided. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
+from contracts.device import DeviceTaintRule, ResourceSlice
+from contracts.ids import ClusterName, object_key
+from contracts.messages import ObjectObserved
+from contracts.workload import Node, Pod
+from moorings.plan.objects import PlanObject
+from solver.snapshot.snapshot import Snapshot, apply
+
+CLUSTER = ClusterName("plan")
+_STATE = (
+    ResourceSlice
+    | Node
+    | DeviceClass
+    | DeviceTaintRule
+    | ResourceClaimTemplate
+    | ResourceClaim
+    | Pod
+)
+
+
+def apply_state(objects: Iterable[PlanObject]) -> Snapshot:
+    """Apply all state to an empty snapshot; two slices of one name stay two."""
+    snapshot, count_by_name = Snapshot(), dict[str, int]()
+    for entry in objects:
+        value, kind = entry.decoded.value, entry.decoded.kind
+        if not isinstance(value, _STATE):
+            continue
+        key = value.metadata.name
+        if isinstance(value, ResourceClaimTemplate | ResourceClaim | Pod):
+            key = object_key(value.metadata.namespace, key)
+        count = count_by_name.get(f"{kind}/{key}", 0) + 1
+        count_by_name[f"{kind}/{key}"] = count
+        if count > 1 and isinstance(value, ResourceSlice | ResourceClaim | Pod):
+            key = f"{key}#{count}"
+        message = ObjectObserved(
+            cluster=CLUSTER, kind=kind, key=key, object=dict(entry.raw)
+        )
+        snapshot = apply(snapshot, message)
+    return snapshot
+
+
+def with_node(snapshot: Snapshot, name: str) -> Snapshot:
+    """Add a node of which only the name is known."""
+    raw = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    message = ObjectObserved(cluster=CLUSTER, kind="Node", key=name, object=raw)
+    return apply(snapshot, message)

@@ -1,0 +1,72 @@
+"""Claims of pods, as kube-controller-manager has made or will make them."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from contracts.allocation import Rule
+from contracts.meta import OwnerReference
+from contracts.workload import Pod
+from moorings.plan.claims import POD_CLAIM, PodClaims
+from publisher.gangs.view import claim_keys
+from tests import builders
+from tests.builders.pods import waiting_pod
+
+TEMPLATE = builders.claim_template(builders.request(count=2), name="gpus-template")
+
+
+def fresh(name: str = "a") -> Pod:
+    """Make a pod whose claim is from a template, and not in its status yet."""
+    pod = waiting_pod(name, templates=["gpus"])
+    status = structs.replace(pod.status, resource_claim_statuses=())
+    return structs.replace(pod, status=status)
+
+
+def test_a_claim_is_made_from_its_template_for_the_pod_alone() -> None:
+    claims = PodClaims([], [TEMPLATE])
+    one, two = claims.complete(fresh("a")), claims.complete(fresh("b"))
+    assert claim_keys(one) == {"gpus": "team-a/a-gpus-xxxxx"}
+    assert claim_keys(two) == {"gpus": "team-a/b-gpus-xxxxx"}
+    made = claims.by_key["team-a/a-gpus-xxxxx"]
+    assert made.spec == TEMPLATE.spec.spec
+    assert made.metadata.annotations[POD_CLAIM] == "gpus"
+    assert made.metadata.owner_references[0].uid == "uid-a"
+    assert claims.made == {"team-a/a-gpus-xxxxx", "team-a/b-gpus-xxxxx"}
+
+
+def test_names_that_would_be_one_stay_two() -> None:
+    """Pod `a` with claim `b-c`, and pod `a-b` with claim `c`."""
+    claims = PodClaims([builders.claim(name="a-gpus-xxxxx")], [TEMPLATE])
+    assert claim_keys(claims.complete(fresh())) == {"gpus": "team-a/a-gpus-xxxxx-xxxxx"}
+
+
+def test_a_claim_that_is_there_is_found_by_owner_and_annotation() -> None:
+    """Of this very pod: one of another uid belongs to a pod that is gone."""
+    claim = builders.claim(name="a-gpus-7f2c")
+    for uid, name in (("uid-a", "a-gpus-7f2c"), ("uid-old", "a-gpus-xxxxx")):
+        owner = OwnerReference(kind="Pod", name="a", uid=uid, controller=True)
+        metadata = structs.replace(
+            claim.metadata,
+            owner_references=(owner,),
+            annotations={POD_CLAIM: "gpus"},
+        )
+        claims = PodClaims([structs.replace(claim, metadata=metadata)], [TEMPLATE])
+        assert claim_keys(claims.complete(fresh())) == {"gpus": f"team-a/{name}"}
+
+
+def test_a_complete_pod_stays_as_it_is() -> None:
+    pod = waiting_pod("a", templates=["gpus"])
+    assert PodClaims([], []).complete(pod) is pod
+
+
+def test_what_is_not_there_is_named() -> None:
+    claims = PodClaims([], [])
+    reason = claims.find_unknown(claims.complete(fresh()))
+    assert reason is not None
+    assert (reason.rule, reason.subject) == (Rule.UNKNOWN_TEMPLATE, "a/gpus")
+    named = waiting_pod("a", shared={"gpus": "gone"})
+    reason = claims.find_unknown(named)
+    assert reason is not None
+    assert str(reason) == "UnknownResourceClaim (a/gpus): 'gone' does not exist"
+    known = PodClaims([builders.claim(name="gone")], [])
+    assert known.find_unknown(named) is None

@@ -1,0 +1,20 @@
+"""What is there before anything is decided."""
+
+from __future__ import annotations
+
+from contracts.ids import NodeName
+from moorings.plan.state import apply_state, with_node
+from solver.snapshot.snapshot import Snapshot
+from tests import builders
+from tests.builders.inputs import entries
+
+
+def test_two_slices_of_one_name_stay_two() -> None:
+    """Files of two clusters may name them alike; the API server would not."""
+    one = builders.resource_slice(*builders.devices(1), name="s", pool="one")
+    two = builders.resource_slice(*builders.devices(1), name="s", pool="two")
+    assert len(apply_state(entries(one, two)).inventory.slices) == 2
+
+
+def test_a_node_may_be_known_by_its_name_alone() -> None:
+    assert NodeName("node-7") in with_node(Snapshot(), "node-7").inventory.nodes

@@ -130,6 +130,14 @@ class NodeSelector(KubernetesStruct, frozen=True, kw_only=True):
         field = NodeSelectorRequirement(key=NODE_FIELD, operator="In", values=(node,))
         return cls(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
 
+    @classmethod
+    def except_node(cls, node: NodeName) -> NodeSelector:
+        """Select every node but one."""
+        field = NodeSelectorRequirement(
+            key=NODE_FIELD, operator="NotIn", values=(node,)
+        )
+        return cls(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
+
     @property
     def only_node(self) -> NodeName:
         """The one node that is selected by name; empty: it is not that simple."""

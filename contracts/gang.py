@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from contracts.claim import ResourceClaimSpec
-from contracts.ids import FullyQualifiedName, NodeName
+from contracts.ids import FullyQualifiedName, GangUID, NodeName
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION
 from contracts.quantity import Quantity
@@ -104,6 +104,28 @@ class Gang(KubernetesStruct, frozen=True, kw_only=True):
     kind: str = "Gang"
     metadata: ObjectMeta = ObjectMeta()
     spec: GangSpec = GangSpec()
+
+
+class AvoidedNode(KubernetesStruct, frozen=True, kw_only=True):
+    """A node that kube-scheduler refused to a pod of a gang that was pinned to it."""
+
+    node: NodeName
+    state: str = ""
+    """Digest of the node as it was then; once it is another one, the node may do."""
+    pod: str = ""
+    pod_uid: str = ""
+    gang: GangUID = GangUID("")
+    """The gang that the pod ran for."""
+    message: str = ""
+    """kube-scheduler's own words."""
+    since: str
+    """RFC 3339."""
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.node} avoided: kube-scheduler refused pod {self.pod} there:"
+            f" {self.message}"
+        )
 
 
 class GangPhase(StrEnum):

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from contracts.allocation import AllocationResult, Reason
 from contracts.codec import encode
 from contracts.device import DeviceTaint, ResourcePool
-from contracts.gang import MAX_MEMBERS, Gang
+from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang
 from contracts.ids import (
     ClaimRef,
     ClusterName,
@@ -179,6 +179,8 @@ class SubmitGang(Message, frozen=True, kw_only=True):
     """RFC 3339, by the submitter's clock; for people, never for deciding."""
     places: dict[str, tuple[Place, ...]] = {}
     """By member, one for each index: the pods that wait already. Not for deciding."""
+    avoided: tuple[AvoidedNode, ...] = ()
+    """Nodes that the members' affinity leaves out, and why. Not for deciding."""
 
     def __post_init__(self) -> None:
         spec = self.gang.spec
@@ -217,6 +219,8 @@ class CancelGang(GangMessage, frozen=True, kw_only=True):
     """The gang is not wanted any more, allocated or not."""
 
     reason: str = ""
+    recreate: bool = False
+    """A publisher deletes its pods, so that whoever made them makes others."""
 
 
 class ReleaseGang(GangMessage, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from contracts.avoidance import NodesAvoided
 from contracts.codec import Codec
 from contracts.errors import AddressError
 from contracts.messages import (
@@ -223,6 +224,15 @@ REPORTS: Topic[ReportMessage] = Topic(
     receivers=("publisher", "platform", "viewer"),
 )
 """What pods wait for that are not submitted, and what is wrong with those that run."""
+AVOIDANCES: Topic[NodesAvoided] = Topic(
+    entity="avoid",
+    names=("cluster", "namespace", "name"),
+    stream="AVOID",
+    codec=Codec(NodesAvoided, "avoidance"),
+    senders=("publisher",),
+    receivers=("publisher", "platform", "viewer"),
+)
+"""Nodes that a gang avoids, because kube-scheduler refused them."""
 SOLVES: Topic[SolveMessage] = Topic(
     entity="solve",
     names=("cluster", "id"),
@@ -262,6 +272,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     FENCE,
     CONFIRMATIONS,
     REPORTS,
+    AVOIDANCES,
     SOLVES,
 )
 
@@ -347,6 +358,9 @@ STREAMS: tuple[Stream, ...] = (
         per_subject=1,
         max_age_s=HOUR_S,
         compressed=False,
+    ),
+    Stream(
+        name="AVOID", subjects=_subjects_in("AVOID"), per_subject=1, max_age_s=DAY_S
     ),
     Stream(
         name="SOLVE", subjects=_subjects_in("SOLVE"), per_subject=2, max_age_s=7 * DAY_S

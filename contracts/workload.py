@@ -177,10 +177,24 @@ class PodResourceClaimStatus(KubernetesExcerpt, frozen=True, kw_only=True):
     """None: the template makes none for this pod."""
 
 
+class PodCondition(KubernetesExcerpt, frozen=True, kw_only=True):
+    """One observation of a pod, such as `PodScheduled`."""
+
+    type: str = ""
+    status: str = ""
+    """`True`, `False` or `Unknown`."""
+    reason: str = ""
+    message: str = ""
+
+
 class PodStatus(KubernetesExcerpt, frozen=True, kw_only=True):
     """How far a pod is."""
 
     phase: str = ""
+    conditions: tuple[PodCondition, ...] = ()
+    nominated_node_name: str = ""
+    """Where kube-scheduler makes room for it, or is about to bind it; empty: nowhere.
+    """
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from contracts.avoidance import GRACE_S
 from contracts.pods.membership import WorkloadAPI
 from publisher.kube.kinds import VERSIONS
 from runtime.settings import ServiceConfig
@@ -33,6 +34,8 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Of this publisher among others; empty: host and process."""
     sweep_s: Annotated[float, Meta(gt=0)] = 10.0
     """How often claims are looked for that hold devices for nobody."""
+    refusal_grace_s: Annotated[float, Meta(ge=0)] = GRACE_S
+    """So long kube-scheduler may refuse a pinned pod before anything is done."""
     publish_slices: bool = True
     """Whether announced pools become ResourceSlices too."""
     owned_drivers: tuple[_Subdomain, ...] = ()

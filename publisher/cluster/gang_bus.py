@@ -1,7 +1,7 @@
 """What is said of gangs on the bus: read into their records, and said by us.
 
-Four streams, each read on its own; nothing may be decided before all four were read to
-where they stood at the start. Knows no Kubernetes object.
+Four streams, each read on its own, and what gangs avoid; nothing may be decided before
+all were read to where they stood at the start. Knows no Kubernetes object.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
+from contracts.avoidance import NodesAvoided
 from contracts.ids import ClusterName, GangUID
 from contracts.messages import (
     CancelGang,
+    CommandMessage,
     ConfirmationMessage,
     ReleaseGang,
     SubmitGang,
 )
 from contracts.topics import (
+    AVOIDANCES,
     COMMANDS,
     CONFIRMATIONS,
     GANG_TOPICS,
@@ -33,6 +36,9 @@ from runtime.errors import PublishRefusedError
 from runtime.run import Task
 from runtime.wire import Outgoing
 
+GangWord = SubmitGang | CommandMessage | ConfirmationMessage
+"""What a publisher says of the life of one gang."""
+
 
 class GangBus:
     """Submissions as the bus has them, and the way to say something of a gang."""
@@ -47,11 +53,16 @@ class GangBus:
         self._bus = bus
         self._records = PodGangRecords()
         self._changed = changed
-        self._caught_up = CaughtUp(GANG_TOPICS)
+        self._avoided: dict[tuple[str, ...], NodesAvoided] = {}
+        """By address: what was said last."""
+        self._caught_up = CaughtUp((*GANG_TOPICS, AVOIDANCES))
 
     def tasks(self) -> dict[str, Task]:
         """Name what runs for as long as the service does."""
-        return {f"gangs-{topic.entity}": self._follower(topic) for topic in GANG_TOPICS}
+        tasks = {
+            f"gangs-{topic.entity}": self._follower(topic) for topic in GANG_TOPICS
+        }
+        return {**tasks, f"gangs-{AVOIDANCES.entity}": self._follow_avoidances}
 
     @property
     def synced(self) -> asyncio.Event:
@@ -73,6 +84,21 @@ class GangBus:
                 self._caught_up.note(topic, batch)
 
         return follow
+
+    async def _follow_avoidances(self, stop: asyncio.Event) -> None:
+        # A stream made anew loses nothing that matters: a node may be tried again.
+        batches = self._bus.read(
+            AVOIDANCES, self._cluster, stop=stop, survives_restart=True
+        )
+        async for batch in batches:
+            for incoming in batch.messages:
+                if incoming.message is not None:
+                    self._avoided[incoming.message.address] = incoming.message
+            self._caught_up.note(AVOIDANCES, batch)
+
+    def avoided(self, namespace: str, name: str) -> NodesAvoided | None:
+        """Return which nodes a gang was said to avoid."""
+        return self._avoided.get((self._cluster, namespace, name))
 
     def groups(self) -> Iterator[GroupKey]:
         """Go through the groups of which something was said."""
@@ -102,6 +128,10 @@ class GangBus:
             BusError: it could not be stored.
             ContractsError: what was confirmed before cannot be read.
         """
+        if isinstance(message, NodesAvoided):
+            await self._bus.publish(Outgoing.of(AVOIDANCES, message))
+            self._avoided[message.address] = message
+            return
         expected = None
         if isinstance(message, ConfirmationMessage):
             confirmed = (
@@ -121,7 +151,7 @@ class GangBus:
             sequence = 0
         self._records.apply(message, sequence)
 
-    async def _read_again(self, message: PublisherMessage) -> None:
+    async def _read_again(self, message: GangWord) -> None:
         """Apply what is confirmed of a gang: somebody was faster, or all was lost.
 
         Raises:
@@ -134,7 +164,7 @@ class GangBus:
             self._records.correct(message.uid, last.message, last.sequence)
 
 
-def _outgoing(message: PublisherMessage, expected: int | None) -> Outgoing:
+def _outgoing(message: GangWord, expected: int | None) -> Outgoing:
     """Address a message; `expected` is the last sequence of its subject, if known."""
     match message:
         case SubmitGang():

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
+from contracts.avoidance import GRACE_S
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName
 from contracts.messages import MAX_REASON, GatesOpened
@@ -66,8 +68,12 @@ class GangController:
         reports: ReportPublisher,
         owns: Owns,
         now: Callable[[], str],
+        grace_s: float = GRACE_S,
     ) -> None:
-        """`leads` is set here, for all who hold it, while this publisher leads."""
+        """`leads` is set here, for all who hold it, while this publisher leads.
+
+        What kube-scheduler refuses for less than `grace_s` may pass by itself.
+        """
         self._cluster = cluster
         self._leads = leads
         self._queue = queue
@@ -79,6 +85,7 @@ class GangController:
         self._reports = reports
         self._owns = owns
         self._now = now
+        self._grace_s = grace_s
         self._refused_groups: set[GroupKey] = set()
         """Who waits for writes that the API server does not take."""
         self._rounds = 0
@@ -153,6 +160,8 @@ class GangController:
             situation = self._situation_of(group)
             plan = plan_gang(situation)
             self._gangs.forget(plan.forget)
+            if plan.look_again_s is not None:
+                self._queue.add_in(group, plan.look_again_s)
             if not await self._patches.check(plan.doubted[:_CHECKED], checked):
                 continue
             # Then leave out what the API server refused, and see what remains.
@@ -216,6 +225,9 @@ class GangController:
             now=self._now(),
             refused=self._patches.attempt_refusal_of,
             forgotten=self._gangs.forgotten,
+            refused_since=self._observer.refusals.since,
+            grace_s=self._grace_s,
+            avoided=partial(self._gangs.avoided, group.namespace),
         )
 
     # --- what is reported and said ---------------------------------------------------
@@ -250,5 +262,5 @@ class GangController:
             "gang.told",
             message=type(message).__name__,
             gang=str(situation.group),
-            gang_uid=message.uid,
+            about="/".join(message.address[1:]),
         )

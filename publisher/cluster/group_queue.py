@@ -24,6 +24,10 @@ class GroupQueue:
         self._waiting: LatestQueue[GroupKey, None] = LatestQueue()
         self._resting: dict[GroupKey, asyncio.Task[None]] = {}
         """Groups that are left alone for a while."""
+        self._later: dict[GroupKey, tuple[float, asyncio.TimerHandle]] = {}
+        """When groups are looked at, though nothing may happen."""
+        self._looking: set[asyncio.Task[None]] = set()
+        """Groups whose time has come, on their way into the queue."""
         self._closed = asyncio.Event()
 
     async def add(self, groups: Iterable[GroupKey]) -> None:
@@ -61,7 +65,28 @@ class GroupQueue:
 
         self._resting[group] = asyncio.create_task(rest(), name=f"rest {group}")
 
+    def add_in(self, group: GroupKey, pause_s: float) -> None:
+        """Have a group looked at in so many seconds, whatever happens until then."""
+        loop = asyncio.get_running_loop()
+        due_s = loop.time() + pause_s
+        known = self._later.get(group)
+        if known is not None and known[0] <= due_s:
+            return
+        if known is not None:
+            known[1].cancel()
+        timer = loop.call_at(due_s, self._end_pause, group)
+        self._later[group] = (due_s, timer)
+
+    def _end_pause(self, group: GroupKey) -> None:
+        del self._later[group]
+        task = asyncio.create_task(self.add((group,)), name=f"look {group}")
+        self._looking.add(task)
+        task.add_done_callback(self._looking.discard)
+
     async def close(self) -> None:
         """Let the workers end."""
+        for _, timer in self._later.values():
+            timer.cancel()
+        self._later.clear()
         self._closed.set()
         await self._waiting.close()

@@ -6,8 +6,11 @@ that cannot be read is named and left out; everything else goes on. Decides noth
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
+
+import msgspec
 
 from contracts.claim import ResourceClaim
 from contracts.errors import ContractsError
@@ -17,13 +20,17 @@ from contracts.messages import MAX_REASON
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import OwnerKey, WorkloadAPI, list_owner_kinds
 from contracts.workload import Pod
+from publisher.cluster.compact import compact
 from publisher.gangs.offered_devices import read_offered
+from publisher.gangs.refusals import SeenRefusals
 from publisher.gangs.view import GroupKey, View
 from publisher.kube.changes import ChangePage
 from publisher.kube.kinds import GANG, NODE, POD, STORAGE_KINDS, Kind
 from runtime.log import get_logger
 
 _SLICE = "ResourceSlice"
+_DIGEST = 16
+"""Characters that tell states of a node apart."""
 
 log = get_logger(__name__)
 
@@ -36,6 +43,8 @@ class Observer:
         claims: Kind,
         changed: Callable[[Iterable[GroupKey]], Awaitable[None]],
         apis: Iterable[WorkloadAPI] = (),
+        *,
+        now: Callable[[], str],
     ) -> None:
         """`claims` is the kind ResourceClaim in the version that the cluster serves.
 
@@ -44,6 +53,9 @@ class Observer:
         """
         self.view = View(frozenset(apis))
         self._owners = list_owner_kinds(apis)
+        self.refusals = SeenRefusals()
+        """Pods that kube-scheduler refuses, and since when."""
+        self._now = now
         self._kinds = {kind.name: kind for kind in (POD, claims, GANG)}
         self._changed = changed
         self.statuses: dict[str, dict[str, Any]] = {}
@@ -77,7 +89,8 @@ class Observer:
         is about to look itself.
         """
         if kind == NODE.name:
-            return self.view.apply_node(key, is_there=raw is not None)
+            state = "" if raw is None else _digest(raw)
+            return self.view.apply_node(key, is_there=raw is not None, state=state)
         if kind == _SLICE:
             offered = None if raw is None else read_offered(raw)
             return self.view.groups_using(self.view.offered.apply_slice(key, offered))
@@ -92,6 +105,8 @@ class Observer:
             return frozenset()
         match kind:
             case "Pod" if value is None or isinstance(value, Pod):
+                whose = uid if value is None else value.metadata.uid
+                self.refusals.apply(whose, value, self._now())
                 return self.view.apply_pod(key, value, uid)
             case "ResourceClaim" if value is None or isinstance(value, ResourceClaim):
                 return self.view.apply_claim(key, value, uid)
@@ -135,3 +150,9 @@ class Observer:
 
 def _log_refusal(kind: str, key: str, error: ContractsError) -> None:
     log.error("object.refused", kind=kind, key=key, reason=str(error)[:MAX_REASON])
+
+
+def _digest(node: dict[str, Any]) -> str:
+    """Return what changes when something of a node does that pods depend on."""
+    body = msgspec.json.encode(compact(node), order="sorted")
+    return hashlib.sha256(body).hexdigest()[:_DIGEST]

@@ -138,7 +138,7 @@ def _build(
     # First what is known: the groups that changed, what the cluster holds, what the
     # bus says of gangs and of devices.
     queue = GroupQueue(leads)
-    observer = Observer(kinds.resource_claim, queue.add, config.workloads)
+    observer = Observer(kinds.resource_claim, queue.add, config.workloads, now=now)
     gangs = GangBus(cluster, bus, queue.add)
     # Then who writes: state on the bus; patches, statuses and events for gangs;
     # slices, taint rules and conditions for devices.
@@ -161,6 +161,7 @@ def _build(
         reports=reports,
         owns=lambda claim: ownership.owns_claim(claim.spec),
         now=now,
+        grace_s=config.refusal_grace_s,
     )
     devices = DevicePublisher(
         cluster,

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.allocation import Reason
+from contracts.avoidance import GRACE_S, NodesAvoided
 from contracts.ids import ClusterName, GangUID
 from contracts.messages import (
     CommandMessage,
@@ -27,7 +28,7 @@ from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey, View, is_gated, is_over, uids_of
 from publisher.gangs.void_marks import is_void
 
-PublisherMessage = SubmitGang | CommandMessage | ConfirmationMessage
+PublisherMessage = SubmitGang | CommandMessage | ConfirmationMessage | NodesAvoided
 """What a publisher says of gangs."""
 
 
@@ -53,12 +54,21 @@ class GroupPlan(Struct, kw_only=True):
     """Pods to delete, so that whoever made them makes new ones."""
     messages: list[PublisherMessage] = []
     reports: list[StatusReport] = []
+    leaving: frozenset[str] = frozenset()
+    """Uids of pods that will be deleted, so that others are made."""
     given_up: list[GangUID] = []
     """Gangs that are being taken back for good: their pods wait for nothing yet."""
     forget: list[GangUID] = []
     """Gangs of which nothing is left."""
     doubted: list[Pod] = []
     """Pods without devices, which may have ended: what claims say comes first."""
+    look_again_s: float | None = None
+    """Plan anew in so many seconds, whatever happens; None: only if something does."""
+
+    def look_again_in(self, pause_s: float) -> None:
+        """Plan anew in so many seconds at the latest."""
+        known_s = pause_s if self.look_again_s is None else self.look_again_s
+        self.look_again_s = min(known_s, pause_s)
 
 
 class PlanContext(Struct, frozen=True, kw_only=True):
@@ -76,6 +86,12 @@ class PlanContext(Struct, frozen=True, kw_only=True):
     """Why the API server refused to take an attempt; empty: it did not."""
     forgotten: Callable[[GangUID], bool | None] = lambda _uid: None
     """Of a gang that is over and forgotten, whether its pods are asked for again."""
+    refused_since: Callable[[str], str] = lambda _uid: ""
+    """Since when kube-scheduler is seen to refuse a pod, by uid; RFC 3339."""
+    grace_s: float = GRACE_S
+    """So long a refusal may pass by itself."""
+    avoided: Callable[[str], NodesAvoided | None] = lambda _name: None
+    """Which nodes a gang was said to avoid, by the name of its `NodesAvoided`."""
 
     def address(self, record: PodGangRecord) -> dict[str, Any]:
         """Return the fields by which messages name a gang."""

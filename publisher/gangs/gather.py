@@ -8,24 +8,34 @@ say the same. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.allocation import Reason
-from contracts.gang import MAX_MEMBERS, Gang, GangConstraint, GangSpec
+from contracts.device import NodeSelector
+from contracts.gang import (
+    MAX_MEMBERS,
+    AvoidedNode,
+    Gang,
+    GangConstraint,
+    GangSpec,
+    Member,
+)
 from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
-from contracts.names import GANG, WORKLOAD
+from contracts.names import GANG, RECOVERY, WORKLOAD
+from contracts.validate.gangs import RECOVERIES
 from contracts.validate.names import MAX_LABEL, check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gangs.compare import default_member_of, find_difference
 from publisher.gangs.completeness import find_shortage
 from publisher.gangs.gang_size import ALONE, Company
 from publisher.gangs.members import GroupedPods, Owns, group_pods
+from publisher.gangs.patches import narrow_affinity
 from publisher.gangs.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.view import View
 
@@ -39,6 +49,8 @@ class ReadyGang(Struct, frozen=True, kw_only=True):
 
     gang: Gang
     places: dict[str, tuple[Place, ...]]
+    avoided: tuple[AvoidedNode, ...] = ()
+    """What its members leave out."""
 
 
 class UnsubmittedPods(Struct, frozen=True, kw_only=True):
@@ -54,6 +66,8 @@ class UnsubmittedPods(Struct, frozen=True, kw_only=True):
     """The Gang object."""
     generation: int = 1
     """Greater than that of every submission that asked for one of the pods before."""
+    avoided: tuple[AvoidedNode, ...] = ()
+    """Nodes that they should not go to."""
 
 
 def assemble(
@@ -85,8 +99,14 @@ def assemble(
     unequal = _find_unequal(gang, grouped)
     if unequal:
         return NotReady(reason="ClaimsDiffer", message=unequal)
-    gang = _make_gang(unsubmitted, grouped, view)
-    return ReadyGang(gang=gang, places=grouped.places)
+    recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
+    if isinstance(recovery, NotReady):
+        return recovery
+    avoided = unsubmitted.avoided
+    members = tuple(_leave_out(member, avoided) for member in grouped.members)
+    grouped = replace(grouped, members=members)
+    made = _make_gang(unsubmitted, grouped, view, recovery)
+    return ReadyGang(gang=made, places=grouped.places, avoided=avoided)
 
 
 def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
@@ -98,7 +118,9 @@ def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
     return GangUID(str(uuid5(_UUIDS, text)))
 
 
-def _make_gang(unsubmitted: UnsubmittedPods, grouped: GroupedPods, view: View) -> Gang:
+def _make_gang(
+    unsubmitted: UnsubmittedPods, grouped: GroupedPods, view: View, recovery: str
+) -> Gang:
     membership = view.membership(unsubmitted.pods[0])
     owner = view.owners.owner_of(membership)
     api, group = membership.api, membership.group
@@ -114,9 +136,9 @@ def _make_gang(unsubmitted: UnsubmittedPods, grouped: GroupedPods, view: View) -
         priority = max(pod.spec.priority or 0 for pod in unsubmitted.pods)
         if owner is not None and owner.priority is not None:
             priority = owner.priority
-        return Gang(
-            metadata=meta, spec=GangSpec(priority=priority, members=grouped.members)
-        )
+        members = grouped.members
+        spec = GangSpec(priority=priority, members=members, recovery=recovery)
+        return Gang(metadata=meta, spec=spec)
     spec = replace(
         unsubmitted.gang.spec,
         members=grouped.members,
@@ -152,6 +174,32 @@ def _find_shortage(unsubmitted: UnsubmittedPods, view: View) -> NotReady | None:
         gang=unsubmitted.gang,
         company=unsubmitted.company,
     )
+
+
+def _read_recovery(pods: Sequence[Pod]) -> str | NotReady:
+    """Read what becomes of pods that cannot run where they were placed."""
+    values = {pod.metadata.annotations.get(RECOVERY, RECOVERIES[0]) for pod in pods}
+    value = min(values)
+    if len(values) == 1 and value in RECOVERIES:
+        return value
+    text = f"{value[:40]!r} is none of {', '.join(RECOVERIES)}"
+    if len(values) > 1:
+        text = f"the pods disagree: {', '.join(sorted(values))[:100]}"
+    return NotReady(reason="RecoveryInvalid", message=f"annotation {RECOVERY}: {text}")
+
+
+def _leave_out(member: Member, nodes: Iterable[AvoidedNode]) -> Member:
+    """Keep a member from nodes, unless its claims hold devices of one already.
+
+    A term of `matchFields` has one value (core/v1, validation of node selectors).
+    """
+    if member.node.node_name:
+        return member
+    for avoided in nodes:
+        selector = NodeSelector.except_node(avoided.node)
+        affinity = narrow_affinity(member.node.affinity, selector)
+        member = replace(member, node=replace(member.node, affinity=affinity))
+    return member
 
 
 def _find_unequal(gang: Gang | None, grouped: GroupedPods) -> str:

@@ -19,6 +19,7 @@ from contracts.names import GANG_UID
 from contracts.pods.members import group_connected
 from contracts.reports import WAITING
 from contracts.workload import Pod
+from publisher.gangs.avoidance import find_avoidance, plan_avoidance
 from publisher.gangs.completeness import list_run, split_by_run
 from publisher.gangs.context import (
     GroupPlan,
@@ -33,6 +34,7 @@ from publisher.gangs.plan_finished import plan_commanded, plan_finished
 from publisher.gangs.plan_repairs import plan_repairs
 from publisher.gangs.plan_reserved import plan_reservation, plan_reserved
 from publisher.gangs.plan_running import (
+    find_refused,
     is_displaced,
     plan_running,
     report_misplaced,
@@ -40,6 +42,7 @@ from publisher.gangs.plan_running import (
 from publisher.gangs.plan_submitted import plan_submitted
 from publisher.gangs.readiness import NotReady
 from publisher.gangs.records import PodGangRecord
+from publisher.gangs.recreation import plan_removal
 from publisher.gangs.reports import report_cancelled
 from publisher.gangs.view import claim_keys, is_gated, is_over, uids_of
 
@@ -51,6 +54,7 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     pods = view.pods(context.group)
     # First what needs no gang, then the gangs that were submitted.
     plan_repairs(pods, view, plan)
+    plan_avoidance(context, pods, find_refused(context, pods, plan), plan)
     kept, asked = _plan_submitted_gangs(context, pods, plan)
     gang = view.gang(context.group)
     if gang is not None and gang.spec.hold and plan_reservation(context, gang, plan):
@@ -59,7 +63,7 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     free = [pod for pod in pods if pod.metadata.uid not in kept and not is_over(pod)]
     waiting = [pod for pod in free if is_gated(pod)]
     displaced = [pod for pod in free if is_displaced(pod, view, context.owns)]
-    leave = uids_of(plan.removals)
+    leave = uids_of(plan.removals) | plan.leaving
     stay = [pod for pod in pods if pod.metadata.uid not in leave]
     for run in split_by_run(waiting, view):
         same_run = list_run(stay, run, view)
@@ -67,7 +71,7 @@ def plan_gang(context: PlanContext) -> GroupPlan:
         _plan_new(context, UnsubmittedPods(pods=tuple(run), company=company), plan)
     for group in group_connected(displaced, lambda pod: claim_keys(pod).values()):
         _plan_new(context, UnsubmittedPods(pods=tuple(group), alone=True), plan)
-    plan.reports += report_misplaced(context, free)
+    plan.reports += report_misplaced(context, free, plan)
     if not pods and not context.records and gang is not None:
         message = "no pod is there yet"
         plan.reports.append(
@@ -105,7 +109,10 @@ def _plan_submitted_gangs(
     named = {uid for uid, owner in newest.items() if owner not in finished} | kept
     for record in sorted(reserved, key=lambda r: (r.in_force is None, r.uid)):
         submitted = _gang_with_free_pods(record, pods, named, named | kept)
-        stay = plan_reserved(context, submitted, plan)
+        if plan_removal(submitted, plan):
+            stay = uids_of(submitted.pods)
+        else:
+            stay = plan_reserved(context, submitted, plan)
         kept |= stay
         if not record.is_ending and record.uid not in plan.given_up:
             asked |= stay & gated
@@ -116,6 +123,8 @@ def _plan_one(
     context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
 ) -> frozenset[str]:
     record = submitted.record
+    if plan_removal(submitted, plan):
+        return record.pods
     if record.is_over:
         return plan_finished(context, submitted, plan)
     if record.is_open:
@@ -185,8 +194,13 @@ def _plan_new(
     if context.forgotten(uid) is False:
         plan.reports.append(report_cancelled(pods))
         return
+    # Whose gates are open keep the nodes that they are pinned to.
+    avoided = () if unsubmitted.alone else find_avoidance(context, pods).nodes
     unsubmitted = replace(
-        unsubmitted, gang=view.gang(context.group), generation=generation
+        unsubmitted,
+        gang=view.gang(context.group),
+        generation=generation,
+        avoided=avoided,
     )
     gang = assemble(unsubmitted, view, context.owns)
     report = StatusReport(phase=GangPhase.PENDING, pods=pods)
@@ -220,4 +234,5 @@ def _submission(context: PlanContext, uid: GangUID, ready: ReadyGang) -> SubmitG
         gang=ready.gang,
         submitted_at=context.now,
         places=ready.places,
+        avoided=ready.avoided,
     )

@@ -1,7 +1,8 @@
 """What is left to do for pods whose gates are open.
 
 Watches over them until all are over, and tells of those that cannot run as they were
-placed: somebody took their devices, or their node is gone. Pure.
+placed: somebody took their devices, their node is gone, or kube-scheduler refuses them
+there. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from contracts.gang import GangPhase
-from contracts.messages import ReleaseGang
+from contracts.messages import MAX_REASON, GangAllocated, ReleaseGang
 from contracts.workload import Pod
 from publisher.gangs.context import (
     GroupPlan,
@@ -21,7 +22,12 @@ from publisher.gangs.context import (
 )
 from publisher.gangs.feasibility import pinned_node_of
 from publisher.gangs.members import Owns
-from publisher.gangs.records import PodGangRecord
+from publisher.gangs.recreation import plan_recreation, wants_recreation
+from publisher.gangs.refusals import (
+    SCHEDULER_REFUSED,
+    find_refusal,
+    seconds_between,
+)
 from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
 from publisher.gangs.void_marks import is_void
@@ -56,26 +62,33 @@ def plan_running(
         and not is_gated(pod)
         and is_lost(pod, view, owns)
     ]
+    own = (pod for pod in alive if pod.metadata.uid in own_uids)
+    refused = find_refused(context, own, plan)
     report = StatusReport(phase=GangPhase.RUNNING, decision=record.in_force)
+    plan.doubted += lost or refused
     if lost:
-        plan.doubted += lost
         message = _describe_loss(lost, len(alive), view)
         report = replace(report, reason="PlacementLost", message=message)
-    if lost and _is_recreated(record):
-        message = f"{report.message}; all are deleted, as spec.recovery says"
-        plan.reports.append(replace(report, message=message, pods=alive))
-        plan.removals += alive
-        return record.pods
-    plan.reports.append(replace(report, pods=tuple(lost)))
+    elif refused:
+        report = _report_refused(refused, len(alive), decision=record.in_force)
+    report = replace(report, pods=tuple(lost or refused))
+    if report.reason and wants_recreation(context, record):
+        if plan_recreation(context, submitted, report, plan, by_scheduler=not lost):
+            return record.pods
+    else:
+        plan.reports.append(report)
     # Pods that were freed before they were bound may be asked for again.
     freed = uids_of(pod for pod in lost if is_displaced(pod, view, owns))
     return (record.pods | own_uids) - freed - find_withdrawn(submitted, view)
 
 
 def report_misplaced(
-    context: PlanContext, pods: Iterable[Pod]
+    context: PlanContext, pods: Iterable[Pod], plan: GroupPlan
 ) -> Iterator[StatusReport]:
-    """Tell of pods that no gang answers for, bound to where their devices are not."""
+    """Tell of pods that no gang answers for and that cannot run where they were placed.
+
+    Their devices are elsewhere, or kube-scheduler refuses them.
+    """
     view, owns = context.view, context.owns
     for pod in pods:
         if is_gated(pod) or is_displaced(pod, view, owns):
@@ -91,6 +104,28 @@ def report_misplaced(
                 message=text,
                 pods=(pod,),
             )
+        elif find_refused(context, (pod,), plan):
+            yield _report_refused((pod,), 1)
+
+
+def find_refused(
+    context: PlanContext, pods: Iterable[Pod], plan: GroupPlan
+) -> list[Pod]:
+    """Return the pods that kube-scheduler has refused for longer than may pass.
+
+    Others are looked at again in time. Where their devices are gone that is the reason.
+    """
+    refused = []
+    for pod in pods:
+        if find_refusal(pod) is None or is_lost(pod, context.view, context.owns):
+            continue
+        since = context.refused_since(pod.metadata.uid)
+        left_s = context.grace_s - seconds_between(since or context.now, context.now)
+        if left_s > 0:
+            plan.look_again_in(left_s)
+        else:
+            refused.append(pod)
+    return refused
 
 
 def lacks_devices(pod: Pod, view: View, owns: Owns) -> bool:
@@ -139,6 +174,25 @@ def _describe_loss(lost: Sequence[Pod], alive: int, view: View) -> str:
     )
 
 
-def _is_recreated(record: PodGangRecord) -> bool:
-    message = record.submission
-    return message is not None and message.gang.spec.recovery == "Recreate"
+def _report_refused(
+    refused: Sequence[Pod], alive: int, decision: GangAllocated | None = None
+) -> StatusReport:
+    """Tell of pods that kube-scheduler refuses, with its own words."""
+    said: dict[str, list[str]] = {}
+    for pod in refused:
+        refusal = find_refusal(pod)
+        words = "" if refusal is None else f"{refusal.reason}: {refusal.message}"
+        where = f"{pod.metadata.name} on {pinned_node_of(pod)}"
+        said.setdefault(words, []).append(where)
+    texts = (f"{', '.join(where[:NAMED])}: {words}" for words, where in said.items())
+    head = (
+        f"kube-scheduler refuses {len(refused)} of {alive} pods on the nodes that they "
+        "are pinned to, which have their devices: "
+    )
+    return StatusReport(
+        phase=GangPhase.RUNNING,
+        reason=SCHEDULER_REFUSED,
+        message=f"{head}{'; '.join(texts)}"[:MAX_REASON],
+        pods=tuple(refused),
+        decision=decision,
+    )

@@ -29,6 +29,7 @@ from contracts.names import ATTEMPT
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.errors import DecisionError
+from publisher.gangs.avoidance import find_avoidance, find_end
 from publisher.gangs.context import (
     GroupPlan,
     PlanContext,
@@ -120,9 +121,15 @@ def _plan_undecided(
 ) -> None:
     """Wait for a decision with nothing left of the one before."""
     waiting, view, record = submitted.waiting, context.view, submitted.record
+    message = record.submission
+    ended = "" if message is None else find_end(context, message, waiting)
+    if ended:
+        _plan_given_up(context, submitted, ended, plan)
+        return
     steps = plan_withdrawal(submitted, waiting, view, record.attempt)
     plan.patches += steps or plan_prepare(claims_of(waiting), view, context.owns)
-    plan.reports.append(report_undecided(record, submitted.pods))
+    note = find_avoidance(context, waiting).note
+    plan.reports.append(report_undecided(record, submitted.pods, note))
 
 
 def _plan_refused(

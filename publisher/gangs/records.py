@@ -12,7 +12,7 @@ from functools import cached_property
 
 from contracts.ids import GangUID
 from contracts.lifecycle import GangRecord, LifecycleMessage
-from contracts.messages import ConfirmationMessage
+from contracts.messages import CancelGang, ConfirmationMessage
 from contracts.names import GANG, WORKLOAD
 from publisher.gangs.members import uids_of_places
 from publisher.gangs.view import GroupKey
@@ -44,6 +44,16 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
         if self.submission is None:
             return frozenset()
         return uids_of_places(self.submission.places)
+
+    @property
+    def is_recreating(self) -> bool:
+        """Whether a publisher began to delete its pods, so that others are made."""
+        command = self.command
+        return (
+            isinstance(command, CancelGang)
+            and command.recreate
+            and self.is_ended_by_publisher
+        )
 
     @property
     def age(self) -> tuple[int, str]:

@@ -25,10 +25,17 @@ _KNOWN = (GangPhase.PENDING, GangPhase.REJECTED, GangPhase.CANCELLED)
 _MOST_REPORTS = 20
 _MOST_NAMES = 20
 """Of one report; the others are counted."""
+_TOLD = 3
+"""So many avoided nodes are named in a text."""
 
 
-def report_undecided(record: PodGangRecord, pods: Iterable[Pod]) -> StatusReport:
-    """Tell pods why their gang waits for a decision, or was rejected."""
+def report_undecided(
+    record: PodGangRecord, pods: Iterable[Pod], note: str = ""
+) -> StatusReport:
+    """Tell pods why their gang waits for a decision, or was rejected.
+
+    Which nodes it avoids is part of it, or a note why it avoids none any more.
+    """
     decision, confirmation = record.decision, record.confirmation
     is_rejected = isinstance(decision, GangRejected)
     reasons: tuple[Reason, ...] = ()
@@ -40,10 +47,14 @@ def report_undecided(record: PodGangRecord, pods: Iterable[Pod]) -> StatusReport
         reason, message = type(confirmation).__name__, confirmation.reason
     else:
         reason, message = "Undecided", "the solver has not decided yet"
+    submission = record.submission
+    avoided = [note] if note else []
+    if submission is not None:
+        avoided += [str(node)[:MAX_REASON] for node in submission.avoided[:_TOLD]]
     return StatusReport(
         phase=GangPhase.REJECTED if is_rejected else GangPhase.PENDING,
         reason=reason,
-        message=message[:MAX_REASON],
+        message="; ".join((message[:MAX_REASON], *avoided)),
         pods=tuple(pods),
     )
 

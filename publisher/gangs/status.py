@@ -15,6 +15,7 @@ from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import ALLOCATED
+from publisher.gangs.refusals import SCHEDULER_REFUSED
 from publisher.gangs.view import is_gated, is_over
 
 PLACEMENT_LOST = "PlacementLost"
@@ -35,11 +36,13 @@ def make_gang_status(
     chief = _choose_chief(reports, pods)
     size = sum(member.count for member in gang.spec.members)
     opened = sum(not is_gated(pod) and _counts(pod) for pod in pods)
-    lost = next((r for r in reports if r.reason == PLACEMENT_LOST), None)
-    allocated = chief.phase in _ALLOCATED_IN and lost is None
+    lost = any(r.reason == PLACEMENT_LOST for r in reports)
+    allocated = chief.phase in _ALLOCATED_IN and not lost
     conditions = [_condition(ALLOCATED, allocated, chief)]
-    if lost is not None or _condition_of(present, PLACEMENT_LOST):
-        conditions.append(_condition(PLACEMENT_LOST, lost is not None, lost or chief))
+    for kind in (PLACEMENT_LOST, SCHEDULER_REFUSED):
+        told = next((r for r in reports if r.reason == kind), None)
+        if told is not None or _condition_of(present, kind):
+            conditions.append(_condition(kind, told is not None, told or chief))
     generation = gang.metadata.generation
     status: dict[str, Any] = {
         "phase": str(chief.phase),

@@ -71,7 +71,8 @@ class View:
         """Device -> keys of the claims that hold it alone."""
         self._unbound: set[str] = set()
         """Keys of our pods that are on no node yet."""
-        self._nodes: set[str] = set()
+        self._nodes: dict[str, str] = {}
+        """Nodes, each with a digest of how it is."""
         self._gone: OrderedDict[str, None] = OrderedDict()
         self.reservation_flips = ReservationFlips()
         """Reservations of claims that come and go."""
@@ -141,6 +142,14 @@ class View:
     def is_node(self, name: str) -> bool:
         """Whether there is a node of that name."""
         return name in self._nodes
+
+    def nodes(self) -> frozenset[str]:
+        """Name all nodes."""
+        return frozenset(self._nodes)
+
+    def node_state(self, name: str) -> str:
+        """Return a digest of how a node is; it changes when anything of it does."""
+        return self._nodes.get(name, "")
 
     def has(self, kind: str, key: str, uid: str, version: str = "") -> bool:
         """Whether just this pod of ours, or this claim, is there (in this version)."""
@@ -247,17 +256,21 @@ class View:
         group = None if concerned is None else _group_of(concerned)
         return {group} if group in self._groups else set()
 
-    def apply_node(self, name: str, *, is_there: bool) -> frozenset[GroupKey]:
+    def apply_node(
+        self, name: str, *, is_there: bool, state: str = ""
+    ) -> frozenset[GroupKey]:
         """Take in that a node is there, or is gone; returns the groups concerned.
 
         They are those whose pods are on no node yet: one may be pinned to this.
+        `state` is a digest of how it is.
         """
-        if is_there == (name in self._nodes):
-            return frozenset()
+        was_there = name in self._nodes
         if is_there:
-            self._nodes.add(name)
+            self._nodes[name] = state
         else:
-            self._nodes.discard(name)
+            self._nodes.pop(name, None)
+        if is_there == was_there:
+            return frozenset()
         return self.waiting_groups(self._unbound)
 
     def waiting_groups(self, pods: Iterable[str]) -> frozenset[GroupKey]:

@@ -18,19 +18,22 @@ from contracts.claim import (
     ResourceClaimSpec,
     ResourceClaimStatus,
 )
+from contracts.device import NodeSelector
 from contracts.ids import NodeName
-from contracts.meta import ObjectMeta
+from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import FINALIZER, GANG, GANG_SIZE, GANG_UID, GATE, MANAGED, MEMBER
 from contracts.workload import (
     Pod,
+    PodCondition,
     PodResourceClaim,
     PodResourceClaimStatus,
     PodSchedulingGate,
     PodStatus,
 )
+from publisher.gangs.patches import narrow_affinity
 from tests.builders.claims import claim_spec
 from tests.builders.gangs import pod
-from tests.builders.values import NAMESPACE
+from tests.builders.values import NAMESPACE, UID
 
 
 def uid_of(name: str) -> str:
@@ -53,12 +56,14 @@ def waiting_pod(
     phase: str = "Pending",
     deleting: bool = False,
     annotations: Mapping[str, str] | None = None,
+    owner: str = "",
     **spec: Any,
 ) -> Pod:
     """Make a pod at our gate; the claims of its templates are `<pod>-<claim>`.
 
     `templates` name the generated claims, `shared` gives ResourceClaims by claim.
-    `opened_by` is the uid of the gang for which the gate was opened already.
+    `opened_by` is the uid of the gang for which the gate was opened already, `owner`
+    that of the Job that makes the pod.
     """
     labels = {GANG: gang} if gang else {}
     if member:
@@ -85,12 +90,36 @@ def waiting_pod(
         for key in names
     )
     status = PodStatus(phase=phase, resource_claim_statuses=generated)
+    job = OwnerReference(kind="Job", name=owner, uid=owner, controller=True)
     metadata = replace(
         made.metadata,
         resource_version=str(version),
         deletion_timestamp="2026-11-20T12:00:00Z" if deleting else None,
+        owner_references=(job,) if owner else (),
     )
     return replace(made, metadata=metadata, status=status)
+
+
+def refused_pod(
+    name: str,
+    pinned: str,
+    *,
+    message: str = "0/2 nodes are available",
+    reason: str = "Unschedulable",
+    nominated: str = "",
+    **fields: Any,
+) -> Pod:
+    """Make a pod that kube-scheduler refuses on the node that it is `pinned` to."""
+    fields = {"opened_by": UID, **fields}
+    affinity = narrow_affinity({}, NodeSelector.of_node(NodeName(pinned)))
+    made = waiting_pod(name, affinity=affinity, **fields)
+    condition = PodCondition(
+        type="PodScheduled", status="False", reason=reason, message=message
+    )
+    status = replace(
+        made.status, conditions=(condition,), nominated_node_name=nominated
+    )
+    return replace(made, status=status)
 
 
 def with_claims(made: Pod, *claims: PodResourceClaim) -> Pod:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.lab.controlplane import fleet
 from tests.lab.controlplane.client import Json, Kube, RefusedError
-from tests.lab.controlplane.fleet import only, pinned, runs
+from tests.lab.controlplane.fleet import only, pinned, runs, waits
 
 OPEN = {"op": "remove", "path": "/spec/schedulingGates"}
 TERMS = (
@@ -114,3 +116,22 @@ async def test_no_gate_comes_back(kube: Kube, namespace: str) -> None:
         assert no.value.status == 422
         told = "only deletion is allowed, but found new scheduling gate 'again'"
         assert told in no.value.message
+
+
+async def test_no_object_says_since_when_kube_scheduler_refuses_a_pod(
+    kube: Kube, namespace: str
+) -> None:
+    """PodScheduled is False from the beginning, and its time is that of the gate."""
+    async with fleet.running(kube, namespace) as site:
+        pod = await site.create_pod(
+            "p", gated=True, nodeSelector={"nowhere": "yes"}, affinity=pinned(site.a)
+        )
+        pod = await kube.until(pod, lambda p: "conditions" in p["status"])
+        (before,) = pod["status"]["conditions"]
+        assert (before["status"], before["reason"]) == ("False", "SchedulingGated")
+        await asyncio.sleep(1.1)  # times have whole seconds
+        await site.open_gate(pod)
+        pod = await kube.until(pod, waits("didn't match Pod's node affinity/selector"))
+        (after,) = pod["status"]["conditions"]
+        assert (after["status"], after["reason"]) == ("False", "Unschedulable")
+        assert after["lastTransitionTime"] == before["lastTransitionTime"]

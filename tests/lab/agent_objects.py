@@ -147,7 +147,9 @@ async def agents_of(
 async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Task]:
     """Put together what the service of a cluster puts together, without the rest."""
     served = await api.fetch_served_kinds()
-    observer = Observer(served.resource_claim, GroupQueue(asyncio.Event()).add)
+    observer = Observer(
+        served.resource_claim, GroupQueue(asyncio.Event()).add, now=lambda: ""
+    )
     agents = DevicePublisher(
         CLUSTER,
         bus,

@@ -42,6 +42,8 @@ TROUBLE = (
     "reject",
     "refuse",
     "unplug",
+    "spoil",
+    "pass_time",
 )
 GANG_MOVES = ("gang_object", "submit_late")
 PLAYERS = ("solve", "control", "schedule", "restart")

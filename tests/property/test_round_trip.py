@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from contracts import (
     allocation,
+    avoidance,
     claim,
     device,
     gang,
@@ -35,7 +36,18 @@ from tests.draw import strategies
 
 FEW = settings(max_examples=20, deadline=None)
 """There are many types, and each field is independent."""
-MODULES = (allocation, claim, device, gang, ids, messages, meta, solves, workload)
+MODULES = (
+    allocation,
+    avoidance,
+    claim,
+    device,
+    gang,
+    ids,
+    messages,
+    meta,
+    solves,
+    workload,
+)
 BASES = (Struct, KubernetesStruct, KubernetesExcerpt, messages.Message)
 STRUCTS = sorted(
     {
@@ -74,6 +86,7 @@ CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
             messages.ClaimsReleased,
         ),
     ),
+    "avoidance": (topics.AVOIDANCES.codec, (avoidance.NodesAvoided,)),
     "fence": (topics.FENCE.codec, (messages.EpochClaimed,)),
 }
 

@@ -24,6 +24,8 @@ from tests.simulation.world import World, devices_of, uid_of
 
 NS = builders.NAMESPACE
 MOST_ROUNDS = 40
+PASSES, PASS_S = 12, 31
+"""How often time passes in the end, where kube-scheduler refuses pods."""
 MOST_PLANS = 400
 """Of one publisher between two times that everybody hears everything."""
 
@@ -37,6 +39,8 @@ class Game:
         self.bus = Bus()
         self.solver = Solver(self.world, self.bus, setting.nodes, setting.devices)
         self.workloads = Workloads(self.world, setting)
+        self._is_over = False
+        """Whether nobody makes pods any more."""
         for number in range(setting.nodes):
             self.unplug(number, 0)
         self.leader = Publisher(self.world, self.bus)
@@ -90,6 +94,19 @@ class Game:
         name = f"foreign-{self.workloads.count()}"
         self.workloads.make_claim(name, held=held)
         self.world.damaged[f"{NS}/{name}"] = len(self.world.changes)
+
+    def spoil(self, one: int, two: int) -> None:
+        """Let kube-scheduler refuse a node from now on, or no more; it may show."""
+        name = f"node-{one % self.setting.nodes}"
+        self.world.unfit ^= {name}
+        node = self.world.get("Node", name)
+        if node is not None and two % 2:
+            labels = {"state": f"{len(self.world.changes)}"}
+            self.world.change("Node", name, {"metadata": {"labels": labels}})
+
+    def pass_time(self, one: int, _two: int) -> None:
+        """Let time pass: up to eleven minutes."""
+        self.world.passed_s += 1 + 60 * one
 
     def unplug(self, one: int, _two: int) -> None:
         """Let a node go, or come back."""
@@ -229,8 +246,12 @@ class Game:
                 while group in publisher.rounds:
                     publisher.carry_out(group)
         self.leader.refusing = 0
-        for _ in range(MOST_ROUNDS):
+        passes = PASSES if self.world.unfit else 0
+        for _ in range(MOST_ROUNDS * (1 + passes)):
             before = len(self.world.changes), self._said()
+            if self.setting.recovery and not self._is_over:
+                for number in range(len(self.setting.slots)):
+                    self.workloads.create(number, 0)
             self.workloads.generate_all()
             self._exhaust()
             while self.solver.step():
@@ -240,7 +261,10 @@ class Game:
             self.world.schedule()
             self.laws.check_bus()
             if (len(self.world.changes), self._said()) == before:
-                return
+                if not passes:
+                    return
+                passes -= 1
+                self.world.passed_s += PASS_S
         raise AssertionError("it does not settle")
 
     def _exhaust(self) -> None:
@@ -258,6 +282,7 @@ class Game:
 
     def tear_down(self) -> None:
         """Delete all pods and Gang objects, and what others made."""
+        self._is_over = True
         for key, _ in list(self.world.all("Pod")):
             self.world.delete_pod(key)
         for key, _ in list(self.world.all("Gang")):

@@ -28,6 +28,7 @@ from tests.simulation.publisher import Publisher
 from tests.simulation.wholeness import Wholeness
 from tests.simulation.world import (
     THEIRS,
+    UNFIT,
     Json,
     World,
     Written,
@@ -259,12 +260,28 @@ class Laws:
             why, decision = told[uid_of(pod)]
             if why.reason == "PlacementLost" and self._has_devices(key, pod):
                 continue
+            if self._is_refused(pod):
+                assert why.reason in ("SchedulerRefused", "PlacementLost"), why
+                assert UNFIT in why.message or why.reason == "PlacementLost", why
+                continue
             if why.phase != "Decided" or not why.reason:  # held for pods to come
                 assert why.phase in WAITS, why
             if why.phase == "Pending":
                 assert isinstance(decision, GangPending), f"{key} waits for a decision"
             if is_gated(pod) and not isinstance(decision, GangAllocated):
                 self._holds_nothing(key, pod)
+
+    def _is_refused(self, pod: Json) -> bool:
+        """Whether kube-scheduler refuses a pod on the node that it is pinned to."""
+        node = read_pinned_node(pod["spec"].get("affinity") or {})
+        return not is_gated(pod) and node in self._world.unfit
+
+    def check_elsewhere(self) -> None:
+        """Every pod runs, on a node that kube-scheduler does not refuse."""
+        for key, pod in self._world.all("Pod"):
+            node = pod["spec"].get("nodeName")
+            assert node, f"{key} does not run"
+            assert node not in self._world.unfit, f"{key} on {node}"
 
     def _has_devices(self, key: str, pod: Json) -> bool:
         """Whether a pod has all devices of ours, though maybe on another node."""

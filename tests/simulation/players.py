@@ -6,9 +6,10 @@ simplest way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from contracts.avoidance import NodesAvoided
 from contracts.gang import Member
 from contracts.ids import (
     ClaimRef,
@@ -32,7 +33,7 @@ from contracts.messages import (
     MemberAllocated,
     SubmitGang,
 )
-from contracts.pods.node_affinity import read_pinned_node
+from contracts.pods.node_affinity import read_pinned_node, read_required_nodes
 from tests import builders
 from tests.simulation.world import World, devices_of
 
@@ -49,6 +50,8 @@ class Bus:
         }
         self.last: dict[GangUID, int] = {}
         """The sequence of the last confirmation of each gang."""
+        self.avoided: list[NodesAvoided] = []
+        """What was said of nodes that gangs avoid."""
 
     def publish(self, message: LifecycleMessage, expected: int | None = None) -> int:
         """Store a message; 0: it was refused."""
@@ -184,10 +187,21 @@ class Solver:
 
 def _node_for(member: Member, free: Mapping[str, list[str]]) -> str | None:
     only = {member.node.node_name, read_pinned_node(member.node.affinity)} - {"", None}
+    left_out = set(_list_left_out(member))
     for node, names in free.items():
-        if len(names) >= len(member.claims) and only <= {node}:
+        enough = len(names) >= len(member.claims)
+        if enough and only <= {node} and node not in left_out:
             return node
     return None
+
+
+def _list_left_out(member: Member) -> Iterator[str]:
+    """Name the nodes that the affinity of a member leaves out."""
+    selector = read_required_nodes(member.node.affinity)
+    for term in () if selector is None else selector.node_selector_terms:
+        for field in term.match_fields:
+            if field.operator == "NotIn":
+                yield from field.values
 
 
 def _allocate(

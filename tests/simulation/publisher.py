@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from contracts.avoidance import NodesAvoided
 from contracts.ids import (
     GangUID,
 )
@@ -25,11 +26,10 @@ from publisher.gangs.context import PlanContext, PublisherMessage, StatusReport
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecords
+from publisher.gangs.refusals import SeenRefusals
 from publisher.gangs.view import GroupKey, View
 from tests.simulation.players import CLUSTER, STREAMS, Bus
 from tests.simulation.world import THEIRS, Refused, World
-
-NOW = "2026-11-20T12:00:00Z"
 
 
 class Round(Struct):
@@ -37,6 +37,7 @@ class Round(Struct):
 
     context: PlanContext
     patches: list[Patch]
+    removals: list[Pod]
     messages: list[PublisherMessage]
     heard: int
     """How many changes it knew when it planned."""
@@ -62,11 +63,16 @@ class Publisher:
         self._refused: dict[tuple[GangUID, int], str] = {}
         self._touched: dict[GroupKey, None] = {}
         self._heard = dict.fromkeys(STREAMS, 0)
+        self._refusals = SeenRefusals()
+        self._avoided: dict[tuple[str, str], NodesAvoided] = {}
+        self._later: dict[GroupKey, float] = {}
+        """When groups are to be looked at, though nothing happened."""
         for kind, key in sorted(self._world.objects):
             self._apply(kind, key, self._world.values[kind, key], "")
         self.heard = len(self._world.changes)
         for stream in STREAMS:
             self.hear_bus(stream, len(self._bus.streams[stream]))
+        self._hear_avoided()
         self.touch((*self.view.groups(), *self.records.groups()))
 
     # --- hearing --------------------------------------------------------------------
@@ -76,6 +82,16 @@ class Publisher:
         self.hear_api(len(self._world.changes))
         for stream in STREAMS:
             self.hear_bus(stream, len(self._bus.streams[stream]))
+        self._hear_avoided()
+        passed_s = self._world.passed_s
+        due = [group for group, due_s in self._later.items() if due_s <= passed_s]
+        for group in due:
+            del self._later[group]
+        self.touch(due)
+
+    def _hear_avoided(self) -> None:
+        for message in self._bus.avoided:
+            self._avoided[message.namespace, message.name] = message
 
     def hear_api(self, count: int) -> None:
         """Hear of the next changes."""
@@ -97,8 +113,11 @@ class Publisher:
 
     def _apply(self, kind: str, key: str, value: Any, uid: str) -> frozenset[GroupKey]:
         if kind == "Node":
-            return self.view.apply_node(key, is_there=value is not None)
+            state = "" if value is None else value.metadata.labels.get("state", "")
+            return self.view.apply_node(key, is_there=value is not None, state=state)
         if kind == "Pod":
+            uid = uid or ("" if value is None else value.metadata.uid)
+            self._refusals.apply(uid, value, self._world.now)
             return self.view.apply_pod(key, value, uid)
         if kind == "ResourceClaim":
             return self.view.apply_claim(key, value, uid)
@@ -130,11 +149,15 @@ class Publisher:
         plan = plan_gang(context)
         self.records.forget(plan.forget)
         self.reports = plan.reports
-        for pod in plan.removals:
-            self._remove(pod)
-        if plan.patches or plan.messages:
-            messages = [] if plan.patches else plan.messages
-            self.rounds[group] = Round(context, plan.patches, messages, self.heard)
+        if plan.look_again_s is not None:
+            due_s = self._world.passed_s + plan.look_again_s
+            self._later[group] = min(due_s, self._later.get(group, due_s))
+        writes = plan.patches or plan.removals
+        messages = [] if writes else plan.messages
+        if writes or messages:
+            self.rounds[group] = Round(
+                context, plan.patches, plan.removals, messages, self.heard
+            )
         return group
 
     def carry_out(self, group: GroupKey) -> None:
@@ -143,9 +166,11 @@ class Publisher:
         if planned.patches:
             self._world.planned = planned.heard
             self._write(planned.patches.pop(0))
+        elif planned.removals:
+            self._remove(planned.removals.pop(0))
         elif planned.messages:
             self._say(planned.messages.pop(0), planned.context)
-        if not planned.patches and not planned.messages:
+        if not (planned.patches or planned.removals or planned.messages):
             del self.rounds[group]
             self.touch((group,))
 
@@ -156,9 +181,11 @@ class Publisher:
             view=self.view,
             records=self.records.of_group(group),
             owns=lambda claim: f"-{THEIRS}" not in claim.metadata.name,
-            now=NOW,
+            now=self._world.now,
             refused=lambda uid, attempt: self._refused.get((uid, attempt), ""),
             forgotten=self.records.forgotten,
+            refused_since=self._refusals.since,
+            avoided=lambda name: self._avoided.get((group.namespace, name)),
         )
 
     def tell_all(self) -> dict[str, tuple[StatusReport, DecisionMessage | None]]:
@@ -190,6 +217,7 @@ class Publisher:
         there = self._world.get("Pod", key)
         if there is not None and there["metadata"]["uid"] == pod.metadata.uid:
             self._world.terminate_pod(key)
+        self._apply("Pod", key, self._world.values.get(("Pod", key)), pod.metadata.uid)
 
     def _refuse_or_take(self, patch: Patch) -> None:
         if patch.gang and self.refusing:
@@ -198,6 +226,10 @@ class Publisher:
         self._world.patch(patch)
 
     def _say(self, message: PublisherMessage, context: PlanContext) -> None:
+        if isinstance(message, NodesAvoided):
+            self._bus.avoided.append(message)
+            self._avoided[message.namespace, message.name] = message
+            return
         expected = None
         if isinstance(message, ConfirmationMessage):
             confirmed = (

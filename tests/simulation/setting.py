@@ -30,6 +30,8 @@ class Setting(Struct, frozen=True):
     devices: int = 3
     rival: bool = False
     """Whether a second publisher acts on whatever it happens to know."""
+    recovery: str = ""
+    """What the pods say of it; empty: nothing."""
     late: bool = False
     """Whether writes may be under way while other things happen."""
 

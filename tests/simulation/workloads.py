@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from contracts.codec import to_builtins
 from contracts.meta import OwnerReference
+from contracts.names import RECOVERY
 from tests import builders
 from tests.builders.pods import waiting_pod
 from tests.simulation.setting import Setting, Slot
@@ -55,6 +56,7 @@ class Workloads:
             self._create(slot, name, f"pod-{number}")
 
     def _create(self, slot: Slot, name: str, uid: str) -> None:
+        recovery = self._setting.recovery
         own = [f"own-{index}" for index in range(slot.own)]
         pod = waiting_pod(
             name,
@@ -63,6 +65,7 @@ class Workloads:
             templates=[*own, THEIRS] if slot.theirs else own,
             shared={"shared": slot.shared} if slot.shared else {},
             uid=uid,
+            annotations={RECOVERY: recovery} if recovery else {},
         )
         labels = pod.metadata.labels | {SLOT: slot.name}
         metadata = replace(

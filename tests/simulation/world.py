@@ -8,6 +8,7 @@ anything about Kubernetes: that is what tests/integration is for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
@@ -22,6 +23,9 @@ from tests import builders
 Json = dict[str, Any]
 ENDED = ("Succeeded", "Failed")
 MOST_RESERVED = 256
+BEGAN = datetime(2026, 11, 20, 12, tzinfo=UTC)
+UNFIT = "0/1 nodes are available: 1 node(s) are not fit"
+"""What kube-scheduler says of a node that it refuses."""
 DELETED = "2026-11-20T12:00:00Z"
 THEIRS = "their"
 """Begins the names of a pod's claims that are left to kube-scheduler."""
@@ -70,7 +74,16 @@ class World:
         """When objects came under their keys."""
         self.planned = 0
         """How many changes were known to whoever planned the write that comes next."""
+        self.unfit: set[str] = set()
+        """Nodes that kube-scheduler refuses, for a reason that nobody else sees."""
+        self.passed_s = 0
+        """How much time has passed."""
         self._version = 0
+
+    @property
+    def now(self) -> str:
+        """The time: RFC 3339, whole seconds, UTC."""
+        return (BEGAN + timedelta(seconds=self.passed_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     # --- objects --------------------------------------------------------------------
 
@@ -225,6 +238,9 @@ class World:
             held = claim and (claim.get("status") or {}).get("allocation")
             if not held or node not in nodes_of(held):
                 return
+        if node in self.unfit:
+            self._refuse_pod(key, pod)
+            return
         user = {"resource": "pods", "name": pod["metadata"]["name"]}
         user["uid"] = pod["metadata"]["uid"]
         for name, claim in claims.items():
@@ -233,6 +249,13 @@ class World:
                 body = {"status": {"reservedFor": [*users, user]}}
                 self.change("ResourceClaim", name, body)
         self.change("Pod", key, {"spec": {"nodeName": node}})
+
+    def _refuse_pod(self, key: str, pod: Json) -> None:
+        """Say that a pod does not fit on the only node that it may go to."""
+        condition = {"type": "PodScheduled", "status": "False"}
+        condition |= {"reason": "Unschedulable", "message": UNFIT}
+        if pod["status"].get("conditions") != [condition]:
+            self.change("Pod", key, {"status": {"conditions": [condition]}})
 
     def _allocate_theirs(self, key: str, node: str) -> None:
         """Allocate a claim that is kube-scheduler's, on the node of its pod."""

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from contracts.avoidance import NodesAvoided
+from contracts.ids import Namespace
 from contracts.messages import AllocationWritten, ConfirmationMessage
 from contracts.topics import COMMANDS, GANG_TOPICS, SUBMISSIONS, Topic
 from publisher.cluster.gang_bus import GangBus
@@ -40,7 +42,7 @@ class OneGangBus:
         self.last: ConfirmationMessage | None = None
 
     async def read(
-        self, topic: Topic[Any], *_: str, stop: asyncio.Event
+        self, topic: Topic[Any], *_: str, stop: asyncio.Event, **__: bool
     ) -> AsyncIterator[TopicBatch[Any]]:
         """Hand over what is there."""
         assert not stop.is_set()
@@ -85,17 +87,28 @@ class Told:
         return record
 
 
-async def test_nothing_is_decided_before_all_four_streams_were_read() -> None:
+async def test_nothing_is_decided_before_all_streams_were_read() -> None:
     """Commands are read from the first one kept: our own may hide another's."""
     told = Told()
     tasks = list(told.gangs.tasks().values())
-    assert len(tasks) == len(GANG_TOPICS)
+    assert len(tasks) == len(GANG_TOPICS) + 1
     for task in tasks:
         assert not told.gangs.synced.is_set()
         await task(asyncio.Event())
     assert told.gangs.synced.is_set()
     assert told.groups == [TRAIN]
     assert [t for t in told.bus.read_topics if t.every_message] == [COMMANDS]
+
+
+async def test_what_a_gang_avoids_is_known_once_it_is_said() -> None:
+    told = Told()
+    message = NodesAvoided(
+        cluster=CLUSTER, namespace=Namespace("ml"), name="train", recreations=1
+    )
+    await told.gangs.say(message, ())
+    assert told.bus.published[0].subject == f"avoid.v1.{CLUSTER}.ml.train"
+    assert told.gangs.avoided("ml", "train") == message
+    assert told.gangs.avoided("ml", "other") is None
 
 
 async def test_what_is_said_is_known_before_it_is_read() -> None:

@@ -70,7 +70,7 @@ def controller_of(
     claim = real_claim("pod-1-gpus", managed=False, version=2)
     leads = asyncio.Event()
     queue = GroupQueue(leads)
-    observer = Observer(RESOURCE_CLAIM, queue.add)
+    observer = Observer(RESOURCE_CLAIM, queue.add, now=lambda: NOW)
     observer.view.apply_pod(f"{NS}/pod-1", waiting_pod("pod-1", templates=["gpus"]))
     observer.view.apply_claim(f"{NS}/pod-1-gpus", claim)
     old = to_builtins(claim) | {"apiVersion": "resource.k8s.io/v1"}

@@ -62,3 +62,18 @@ async def test_workers_end_when_the_queue_is_closed(leads: asyncio.Event) -> Non
     queue.rest(ONE, 60.0)
     await queue.close()
     assert await working is None
+
+
+async def test_a_group_is_looked_at_when_its_time_has_come(
+    leads: asyncio.Event,
+) -> None:
+    """At the earliest of several times, once, and it may be worked on before."""
+    queue = GroupQueue(leads)
+    queue.add_in(ONE, 3600)
+    queue.add_in(ONE, 0.01)
+    queue.add_in(ONE, 1800)
+    await queue.add([TWO])
+    assert await queue.take() == TWO
+    async with asyncio.timeout(5):
+        assert await queue.take() == ONE
+    await queue.close()

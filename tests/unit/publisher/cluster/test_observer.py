@@ -12,8 +12,8 @@ from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.kinds import RESOURCE_CLAIM
 from tests import builders
-from tests.builders.plans import TRAIN
-from tests.builders.pods import waiting_pod
+from tests.builders.plans import NOW, TRAIN
+from tests.builders.pods import refused_pod, waiting_pod
 
 KEY = f"{builders.NAMESPACE}/a"
 
@@ -23,7 +23,7 @@ class Told:
 
     def __init__(self) -> None:
         self.groups: list[set[GroupKey]] = []
-        self.observer = Observer(RESOURCE_CLAIM, self._changed)
+        self.observer = Observer(RESOURCE_CLAIM, self._changed, now=lambda: NOW)
 
     async def _changed(self, groups: Iterable[GroupKey]) -> None:
         self.groups.append(set(groups))
@@ -89,3 +89,25 @@ async def test_the_status_of_a_gang_is_kept_while_it_is_there() -> None:
     assert told.observer.statuses == {key: {"phase": "Pending"}}
     told.observer.apply("Gang", key, None, "g")
     assert told.observer.statuses == {}
+
+
+async def test_a_node_is_another_one_when_anything_of_it_changed() -> None:
+    """Its heartbeat is not: that is what changes all the time."""
+    observer = Told().observer
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {}}
+    beating = {**node, "status": {"nodeInfo": {"bootID": "x"}}}
+    tainted = {**node, "spec": {"taints": [{"key": "down", "effect": "NoSchedule"}]}}
+    states = []
+    for raw in (node, beating, tainted):
+        observer.apply("Node", "n", raw, "")
+        states.append(observer.view.node_state("n"))
+    assert states[0] == states[1] != states[2]
+
+
+async def test_since_when_a_pod_is_refused_is_what_was_seen() -> None:
+    observer = Told().observer
+    pod = refused_pod("a", "n", gang="train")
+    observer.apply("Pod", KEY, raw_of(pod), pod.metadata.uid)
+    assert observer.refusals.since(pod.metadata.uid) == NOW
+    observer.apply("Pod", KEY, None, pod.metadata.uid)
+    assert observer.refusals.since(pod.metadata.uid) == ""

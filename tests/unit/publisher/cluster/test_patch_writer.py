@@ -26,6 +26,7 @@ from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
 from publisher.kube.kinds import RESOURCE_CLAIM
 from tests import builders
+from tests.builders.plans import NOW
 from tests.builders.pods import real_claim, waiting_pod
 
 KEY = f"{builders.NAMESPACE}/c"
@@ -81,7 +82,7 @@ class Written:
             return
 
         self.api, self.state = Api(error), State()
-        self.observer = Observer(RESOURCE_CLAIM, changed)
+        self.observer = Observer(RESOURCE_CLAIM, changed, now=lambda: NOW)
         self.observer.view.apply_claim(KEY, CLAIM)
         leading = asyncio.Event()
         if leads:

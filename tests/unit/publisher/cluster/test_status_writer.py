@@ -60,7 +60,7 @@ class Written:
             return
 
         self.api = Api(error)
-        self.observer = Observer(RESOURCE_CLAIM, changed)
+        self.observer = Observer(RESOURCE_CLAIM, changed, now=lambda: NOW)
         self.writer = StatusWriter(
             cast("KubernetesApi", self.api), self.observer, "publisher-0", lambda: NOW
         )

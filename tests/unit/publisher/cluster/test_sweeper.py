@@ -11,6 +11,7 @@ from publisher.errors import ConflictError, UnavailableError
 from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import RESOURCE_CLAIM
 from tests import builders
+from tests.builders.plans import NOW
 from tests.builders.pods import real_claim
 
 KEY = f"{builders.NAMESPACE}/c"
@@ -41,7 +42,7 @@ class Sweep:
             return
 
         self.api = Api(error)
-        self.observer = Observer(RESOURCE_CLAIM, changed)
+        self.observer = Observer(RESOURCE_CLAIM, changed, now=lambda: NOW)
         self.sweeper = Sweeper(cast("KubernetesApi", self.api), self.observer, 60.0)
 
     def put(self, version: int, *reserved: str) -> None:

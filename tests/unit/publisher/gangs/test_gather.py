@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.ids import GangUID
+from contracts.gang import AvoidedNode
+from contracts.ids import GangUID, NodeName
 from contracts.messages import SubmitGang
+from contracts.names import RECOVERY
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import WorkloadAPI
+from contracts.pods.node_affinity import read_required_nodes
 from contracts.validate.names import check_label_value
 from contracts.workload import Pod
 from publisher.gangs.gather import ReadyGang, UnsubmittedPods, assemble
 from publisher.gangs.readiness import NotReady
 from publisher.gangs.view import GroupKey, View
+from tests import builders
 from tests.builders.decisions import CLUSTER
-from tests.builders.plans import record_of
-from tests.builders.pods import waiting_pod
+from tests.builders.plans import record_of, view_of
+from tests.builders.pods import real_claim, waiting_pod
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
     job_set_pod_marks,
@@ -108,3 +112,68 @@ def test_a_gang_without_our_label_is_found_again_by_what_put_it_together() -> No
     assert record_of(message).group == group
     assert str(group) == f"{NAMESPACE}/train"
     assert group != GroupKey(NAMESPACE, "train")
+
+
+def with_recovery(name: str, value: str) -> Pod:
+    return waiting_pod(name, gang="train", size=2, annotations={RECOVERY: value})
+
+
+def test_pods_without_a_gang_object_say_what_becomes_of_them() -> None:
+    """Once their gates are open and they cannot run."""
+    made = assembled(with_recovery("a", "Recreate"), with_recovery("b", "Recreate"))
+    assert isinstance(made, ReadyGang)
+    assert made.gang.spec.recovery == "Recreate"
+    silent = assembled(waiting("a"))
+    assert isinstance(silent, ReadyGang)
+    assert silent.gang.spec.recovery == "Report"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (("Pray", "Pray"), "'Pray' is none of Report, Recreate"),
+        (("Recreate", "Report"), "the pods disagree: Recreate, Report"),
+    ],
+)
+def test_what_cannot_become_of_pods_is_told(
+    values: tuple[str, str], message: str
+) -> None:
+    pods = (
+        with_recovery(name, value) for name, value in zip("ab", values, strict=True)
+    )
+    told = assembled(*pods)
+    assert isinstance(told, NotReady)
+    assert told.reason == "RecoveryInvalid"
+    assert told.message == f"annotation moorings.dev/recovery: {message}"
+
+
+def test_nodes_that_are_avoided_are_left_out_of_every_term() -> None:
+    """Each in a field of its own: a selector by field has one value."""
+    nodes = tuple(AvoidedNode(node=NodeName(n), since="") for n in ("n1", "n2"))
+    term = {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}
+    terms = {"nodeSelectorTerms": [term, term]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    pod = waiting_pod("a", affinity={"nodeAffinity": required})
+    made = assemble(UnsubmittedPods(pods=(pod,), avoided=nodes), View(), lambda _: True)
+    assert isinstance(made, ReadyGang)
+    assert made.avoided == nodes
+    selector = read_required_nodes(made.gang.spec.members[0].node.affinity)
+    assert selector is not None
+    fields = [
+        [(field.operator, *field.values) for field in term.match_fields]
+        for term in selector.node_selector_terms
+    ]
+    assert fields == [[("NotIn", "n1"), ("NotIn", "n2")]] * 2
+
+
+def test_a_pod_whose_claim_has_devices_on_a_node_goes_there_all_the_same() -> None:
+    node = NodeName(builders.NODE)
+    pod = waiting_pod("a", shared={"gpus": "held"})
+    view = view_of(
+        [pod], [real_claim("held", allocated=builders.allocation(), managed=False)]
+    )
+    avoided = (AvoidedNode(node=node, since=""),)
+    made = assemble(UnsubmittedPods(pods=(pod,), avoided=avoided), view, lambda _: True)
+    assert isinstance(made, ReadyGang)
+    (member,) = made.gang.spec.members
+    assert (member.node.node_name, member.node.affinity) == (node, {})

@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.workload import Pod
+from publisher.gangs.context import StatusReport
+from publisher.gangs.notes import list_notes
 from publisher.gangs.status import make_gang_status
 from tests import builders
 from tests.builders.pods import waiting_pod
@@ -52,3 +54,30 @@ def test_pods_are_counted_as_they_are(
 ) -> None:
     """By what each pod shows of itself, and by nothing that we remember."""
     assert shown(*pods) == status
+
+
+def conditions_of(reason: str, present: dict[str, Any]) -> dict[str, str]:
+    """Give the conditions of a gang of which that is told; empty: all is well."""
+    pods = (ran("a", "Running"), waiting_pod("b", gang="red", opened_by="uid-red"))
+    told = StatusReport(phase="Running", reason=reason, message="why", pods=pods[1:])
+    gang = builders.gang(builders.member(count=2), name="red")
+    status = make_gang_status(gang, [told], pods, present, NOW)
+    return {one["type"]: one["status"] for one in status["conditions"]}
+
+
+def test_what_kube_scheduler_refuses_is_a_condition_while_it_lasts() -> None:
+    """The devices are allocated all the same."""
+    refused = conditions_of("SchedulerRefused", {})
+    assert refused == {"Allocated": "True", "SchedulerRefused": "True"}
+    present = {"conditions": [{"type": "SchedulerRefused", "status": "True"}]}
+    mended = conditions_of("", present)
+    assert mended == {"Allocated": "True", "SchedulerRefused": "False"}
+
+
+def test_a_refusal_is_a_warning() -> None:
+    pod = waiting_pod("b", gang="red", opened_by="uid-red")
+    told = StatusReport(
+        phase="Running", reason="SchedulerRefused", message="why", pods=(pod,)
+    )
+    (note,) = list_notes([told], None)
+    assert (note.type, note.reason) == ("Warning", "GangSchedulerRefused")

@@ -1,0 +1,68 @@
+"""Pods that kube-scheduler refuses on the nodes that they are pinned to.
+
+Their gates are open and cannot be closed, their pins cannot be moved: what is in the
+way must go, or they wait for ever. What passes by itself is no refusal: kube-scheduler
+makes room for the pod (preemption), or is about to bind it. Pure.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from contracts.names import GANG_UID
+from contracts.workload import Pod, PodCondition
+from publisher.gangs.view import is_over
+
+SCHEDULER_REFUSED = "SchedulerRefused"
+"""The reason that people read."""
+_SCHEDULED = "PodScheduled"
+_GATED = "SchedulingGated"
+_LONG_AGO_S = float("inf")
+
+
+def find_refusal(pod: Pod) -> PodCondition | None:
+    """Return what kube-scheduler says of a pod of ours that it refuses; None: nothing.
+
+    Sources: core/v1 `PodScheduled`, whose reasons are Unschedulable, SchedulerError and
+    those of other schedulers; `status.nominatedNodeName` (KEP-5278).
+    """
+    spec, status = pod.spec, pod.status
+    opened = GANG_UID in pod.metadata.annotations and not spec.scheduling_gates
+    if not opened or is_over(pod) or spec.node_name or status.nominated_node_name:
+        return None
+    for condition in status.conditions:
+        if condition.type == _SCHEDULED and condition.reason != _GATED:
+            return condition if condition.status == "False" else None
+    return None
+
+
+class SeenRefusals:
+    """Since when pods are refused, as this publisher saw it.
+
+    No object says it: `PodScheduled` is False from the beginning, because of the gate,
+    and keeps the time of that. After a restart the grace of a refusal begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, str] = {}
+
+    def apply(self, uid: str, pod: Pod | None, now: str) -> None:
+        """Look at a pod as it is now (None: it is gone); `now` is RFC 3339."""
+        if pod is None or find_refusal(pod) is None:
+            self._since.pop(uid, None)
+        else:
+            self._since.setdefault(uid, now)
+
+    def since(self, uid: str) -> str:
+        """Return since when a pod is refused; empty: it is not."""
+        return self._since.get(uid, "")
+
+
+def seconds_between(then: str, now: str) -> float:
+    """Measure a time between two in RFC 3339; what cannot be read was long ago."""
+    try:
+        return (
+            datetime.fromisoformat(now) - datetime.fromisoformat(then)
+        ).total_seconds()
+    except (TypeError, ValueError):
+        return _LONG_AGO_S

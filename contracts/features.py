@@ -110,6 +110,13 @@ def features_of(
     )
 
 
+def nearest_release(release: str) -> str:
+    """Return the known release that is nearest to one, such as `1.37` for `1.40`."""
+    known = [tuple(map(int, name.split("."))) for name in _VERSIONS]
+    asked = tuple(map(int, release.split(".")))
+    return _VERSIONS[max(sum(one <= asked for one in known) - 1, 0)]
+
+
 def check_gates(gates: Mapping[str, bool]) -> None:
     """Refuse names that are no gate.
 

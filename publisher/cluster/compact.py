@@ -14,6 +14,7 @@ from contracts.kubernetes.decode import V1
 from contracts.kubernetes.versions import to_v1
 from contracts.names import GANG, GANG_UID, GATE
 from contracts.pods.node_affinity import read_pinned_node
+from contracts.release import RELEASE
 from publisher.gangs.view import ENDED
 
 Json = dict[str, Any]
@@ -39,6 +40,8 @@ def compact(raw: Mapping[str, Any]) -> Json | None:
             return _compact_node(raw)
         case "Pod":
             return _compact_pod(raw)
+        case kind if kind == RELEASE:
+            return dict(raw)
         case "ResourceClaim":
             return _compact_claim(_to_v1(raw))
         case kind if kind in _WHOLE:

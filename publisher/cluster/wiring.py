@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from contracts.names import LEASE_NAME
 from contracts.pods.membership import list_owner_kinds
+from contracts.release import RELEASE, make_release
 from publisher.cluster.device_publisher import DevicePublisher
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
@@ -35,7 +36,7 @@ from publisher.errors import ClusterError, UnavailableError
 from publisher.gangs.notes import UNOWNED, Subject, note_unowned
 from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
-from publisher.kube.changes import ChangePage
+from publisher.kube.changes import Change, ChangePage
 from publisher.kube.discovery import watch_served
 from publisher.kube.informer import Follow, Informer, follow
 from publisher.kube.kinds import (
@@ -102,6 +103,9 @@ async def open_cluster(
             parts = _build(
                 config, api=api, kinds=kinds, bus=bus, identity=identity, now=now
             )
+            if kinds.release:
+                said = Change(RELEASE, RELEASE, make_release(kinds.release))
+                await parts.state.take(ChangePage((said,), synced=False))
             yield _tasks(parts, config, api=api, lease=lease, kinds=kinds)
 
 

@@ -9,6 +9,7 @@ Source: k8s.io/apimachinery, metav1.Status; seen on Kubernetes 1.37.1.
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +27,7 @@ from publisher.errors import (
     UnavailableError,
 )
 
+T = TypeVar("T")
 _DEFAULT_THROTTLE_S = 1.0
 _STRICT = "strict decoding error"
 _OF_RBAC = re.compile(
@@ -146,3 +148,15 @@ def _pause_s(retry_after: str | None, details: _Details) -> float:
     if retry_after is not None and retry_after.isdigit():
         return float(retry_after)
     return float(details.retry_after_seconds) or _DEFAULT_THROTTLE_S
+
+
+def decode(what: str, decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    """Read an answer.
+
+    Raises:
+        UnavailableError: it is not what was asked for.
+    """
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnavailableError(what, f"no JSON of Kubernetes: {error}") from error

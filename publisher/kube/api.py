@@ -8,22 +8,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from contracts.kubernetes.decode import RESOURCE_GROUP
-from publisher.errors import ClusterError, NotFoundError, UnavailableError
-from publisher.kube.answers import ApiStatus, error_of_status
-from publisher.kube.kinds import (
-    SCHEDULING_GROUP,
-    VERSIONS,
-    Kind,
-    ServedKinds,
-    choose_kinds,
-)
+from publisher.errors import UnavailableError
+from publisher.kube.answers import ApiStatus, decode, error_of_status
+from publisher.kube.kinds import VERSIONS, Kind, ServedKinds
 from publisher.kube.protobuf import MEDIA_TYPE, add_metadata
+from publisher.kube.served import fetch_served_kinds
 from publisher.kube.transport import AGENT, Transport
 
 IN_FLIGHT = 32
@@ -33,7 +27,6 @@ _WRITING = {"fieldManager": AGENT, "fieldValidation": "Strict"}
 
 Json = dict[str, Any]
 JsonPatch = Sequence[Json]
-T = TypeVar("T")
 
 
 class _ListMetadata(Struct, rename="camel"):
@@ -66,27 +59,9 @@ class WatchEvent(Struct):
     object: Json
 
 
-class _Resource(Struct):
-    name: str
-
-
-class _Resources(Struct):
-    resources: list[_Resource] = []
-
-
-class _Version(Struct):
-    version: str
-
-
-class _Group(Struct):
-    versions: list[_Version] = []
-
-
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 _PAGE = msgspec.json.Decoder(ObjectPage)
 _EVENT = msgspec.json.Decoder(WatchEvent)
-_GROUP = msgspec.json.Decoder(_Group)
-_RESOURCES = msgspec.json.Decoder(_Resources)
 
 
 class KubernetesApi:
@@ -121,30 +96,7 @@ class KubernetesApi:
             ClusterError: none that we know.
             ApiError: the API server does not say.
         """
-        plurals = await self._fetch_plurals(RESOURCE_GROUP)
-        scheduling = await self._fetch_plurals(SCHEDULING_GROUP)
-        kinds = choose_kinds(plurals, versions, scheduling)
-        if kinds is None:
-            readable = ", ".join(versions)
-            reason = f"serves {RESOURCE_GROUP} in none of the versions {readable}"
-            raise ClusterError(self._transport.server, reason)
-        return kinds
-
-    async def _fetch_plurals(self, group: str) -> dict[str, frozenset[str]]:
-        """Ask what a group serves, by version; nothing where there is no such group."""
-        what, path = f"discover {group}", f"/apis/{group}"
-        plurals: dict[str, frozenset[str]] = {}
-        try:
-            body = await self._transport.call(what, "GET", path)
-            for served in _decode(what, _GROUP, body).versions:
-                place = f"{path}/{served.version}"
-                body = await self._transport.call(what, "GET", place)
-                resources = _decode(what, _RESOURCES, body).resources
-                names = frozenset(resource.name for resource in resources)
-                plurals[served.version] = names
-        except NotFoundError:
-            return {}
-        return plurals
+        return await fetch_served_kinds(self._transport, versions)
 
     async def list_page(
         self,
@@ -173,7 +125,7 @@ class KubernetesApi:
                 }
             ),
         )
-        page = _decode(what, _PAGE, body)
+        page = decode(what, _PAGE, body)
         # In lists the API server leaves out what is the same for all.
         for raw in page.items or ():
             raw.setdefault("apiVersion", kind.api_version)
@@ -220,7 +172,7 @@ class KubernetesApi:
         """
         what = f"get {kind.name} {key}"
         body = await self._transport.call(what, "GET", kind.path_of(key))
-        return _decode(what, _OBJECT, body)
+        return decode(what, _OBJECT, body)
 
     async def create(self, kind: Kind, body: Json) -> Json:
         """Create an object in the namespace that it names.
@@ -241,7 +193,7 @@ class KubernetesApi:
             parameters=_WRITING,
             body=msgspec.json.encode(body),
         )
-        return _decode(what, _OBJECT, answer)
+        return decode(what, _OBJECT, answer)
 
     async def patch(
         self,
@@ -284,7 +236,7 @@ class KubernetesApi:
             body=msgspec.json.encode(content),
             form=f"application/{form}+json",
         )
-        return _decode(what, _OBJECT, answer)
+        return decode(what, _OBJECT, answer)
 
     async def add_metadata(self, kind: Kind, key: str, metadata: Json) -> Json:
         """Add annotations and finalizers to an object that no JSON can change.
@@ -307,7 +259,7 @@ class KubernetesApi:
         answer = await self._transport.call(
             what, "PUT", path, parameters=_WRITING, body=body, form=MEDIA_TYPE
         )
-        return _decode(what, _OBJECT, answer)
+        return decode(what, _OBJECT, answer)
 
     async def apply(
         self, kind: Kind, key: str, body: Json, *, subresource: str = ""
@@ -332,7 +284,7 @@ class KubernetesApi:
             body=msgspec.json.encode(body),
             form="application/apply-patch+yaml",
         )
-        return _decode(what, _OBJECT, answer)
+        return decode(what, _OBJECT, answer)
 
     async def delete(
         self,
@@ -384,10 +336,3 @@ def _decode_events(what: str, lines: bytes) -> tuple[WatchEvent, ...]:
             status = msgspec.convert(event.object, ApiStatus, strict=False)
             raise error_of_status(what, status)
     return tuple(events)
-
-
-def _decode(what: str, decoder: msgspec.json.Decoder[T], body: bytes) -> T:
-    try:
-        return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnavailableError(what, f"no JSON of Kubernetes: {error}") from error

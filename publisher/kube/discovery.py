@@ -58,4 +58,5 @@ async def _fetch_kinds(
 def _list_names(kinds: ServedKinds) -> str:
     """Name the kinds whose versions are chosen apart."""
     chosen = [kinds.resource_claim, kinds.device_taint_rule, kinds.pod_group]
-    return " and ".join(f"{k.name} {k.api_version}" for k in chosen if k is not None)
+    names = [f"{k.name} {k.api_version}" for k in chosen if k is not None]
+    return " and ".join([*names, f"is of release {kinds.release or 'unknown'}"])

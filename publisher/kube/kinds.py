@@ -142,6 +142,9 @@ read. Named as `contracts.pods.membership:OwnerKey` names them."""
 class ServedKinds(Struct, frozen=True, kw_only=True):
     """The kinds of resource.k8s.io in the newest version that both sides know."""
 
+    release: str = ""
+    """Of the API server, such as `1.37`; empty: it does not say."""
+
     resource_slice: Kind
     device_class: Kind
     resource_claim: Kind
@@ -167,11 +170,12 @@ def choose_kinds(
     plurals_by_version: Mapping[str, Container[str]],
     versions: tuple[str, ...] = VERSIONS,
     pod_groups: Mapping[str, Container[str]] = {},
+    release: str = "",
 ) -> ServedKinds | None:
     """Choose the first of some versions that is served; None: the cluster has none.
 
     `plurals_by_version["v1"]` names what the cluster serves in resource.k8s.io/v1,
-    `pod_groups` the same of scheduling.k8s.io.
+    `pod_groups` the same of scheduling.k8s.io; `release` is the API server's.
     """
     version = _newest(versions, RESOURCE_CLAIM, plurals_by_version)
     rules = _newest(TAINT_RULE_VERSIONS, DEVICE_TAINT_RULE, plurals_by_version)
@@ -179,6 +183,7 @@ def choose_kinds(
     if version is None:
         return None
     return ServedKinds(
+        release=release,
         resource_slice=RESOURCE_SLICE.at(version),
         device_class=DEVICE_CLASS.at(version),
         resource_claim=RESOURCE_CLAIM.at(version),

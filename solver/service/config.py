@@ -6,6 +6,7 @@ from contracts.features import (
     DEFAULT_VERSION,
     Features,
     features_of,
+    nearest_release,
     read_gates,
 )
 from runtime.settings import ServiceConfig
@@ -28,18 +29,23 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     """Seconds after which a solve is given up and tried with half the batch."""
     worker_memory_bytes: int = 4 << 30
     """Memory that the worker process may take."""
-    kubernetes_version: str = DEFAULT_VERSION
-    """The cluster's release, which decides what its feature gates are by default."""
+    kubernetes_version: str = ""
+    """The cluster's release, which decides what its feature gates are by default.
+    Empty: what the publisher says of the API server; the newest if nobody does."""
     feature_gates: tuple[str, ...] = ()
     """Gates that were changed, as `Name=true`."""
     heartbeat_grace_s: float = 30.0
     """How long a node may be silent before it is away."""
 
-    @property
-    def features(self) -> Features:
-        """What the cluster's allocator may do.
+    def features_of(self, release: str) -> Features:
+        """Return what the cluster's allocator may do.
+
+        `release` is what the API server says of itself; empty: nothing. What is
+        configured counts instead; of a release that is not known, the nearest one.
 
         Raises:
-            FeatureError: an unknown version or gate.
+            FeatureError: an unknown version or gate is configured.
         """
-        return features_of(self.kubernetes_version, read_gates(self.feature_gates))
+        followed = nearest_release(release) if release else DEFAULT_VERSION
+        version = self.kubernetes_version or followed
+        return features_of(version, read_gates(self.feature_gates))

@@ -13,6 +13,7 @@ from time import perf_counter
 
 from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
+from contracts.features import nearest_release
 from contracts.ids import SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, GangPending
@@ -62,9 +63,9 @@ class Decider:
         self._evaluator = evaluator
         self._worker = worker
         self._table = SelectorTable()
-        self._parameters = Parameters(
-            version=VERSION, work_limit=config.work_limit, features=config.features
-        )
+        self._release = ""
+        """Of the API server, by which the parameters were made."""
+        self._parameters = _parameters_of(config, "")
 
     async def decide(
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
@@ -99,9 +100,8 @@ class Decider:
 
         It is asked nothing at all, of everything: a Problem without gangs.
         """
-        problem = Problem(
-            snapshot.inventory.pages, (), SelectorTable(), self._parameters
-        )
+        parameters = self._follow_release(snapshot)
+        problem = Problem(snapshot.inventory.pages, (), SelectorTable(), parameters)
         try:
             await self._worker.solve(problem)
         except WorkerError as error:
@@ -146,14 +146,24 @@ class Decider:
     async def _problem(
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
     ) -> Problem:
-        gangs = resolve_gangs(snapshot, batch, self._parameters.features)
+        parameters = self._follow_release(snapshot)
+        gangs = resolve_gangs(snapshot, batch, parameters.features)
         while wanted := find_missing_verdicts(snapshot, gangs, self._table):
             verdicts = await asyncio.to_thread(self._evaluator.evaluate, wanted)
             self._table = self._table.with_verdicts(wanted, verdicts)
-        problem = assemble(snapshot, gangs, self._table, self._parameters)
+        problem = assemble(snapshot, gangs, self._table, parameters)
         if len(self._table) > MOST_VERDICTS:
             self._table = problem.selectors
         return problem
+
+    def _follow_release(self, snapshot: Snapshot) -> Parameters:
+        """Return the parameters for the release that the cluster says it is."""
+        release = snapshot.release
+        if release != self._release:
+            self._release = release
+            self._parameters = _parameters_of(self._config, release)
+            _log_release(self._config.kubernetes_version, release)
+        return self._parameters
 
     async def _decide_halves(
         self,
@@ -271,3 +281,21 @@ def _log_decision(opened: SolveOpened, decision: Decision, seconds: float) -> No
         work=decision.statistics.work,
         solve_ms=round(seconds * 1000, 3),
     )
+
+
+def _parameters_of(config: SolverConfig, release: str) -> Parameters:
+    return Parameters(
+        version=VERSION,
+        work_limit=config.work_limit,
+        features=config.features_of(release),
+    )
+
+
+def _log_release(configured: str, release: str) -> None:
+    """Say which release counts; what is configured need not be what is there."""
+    if configured and configured.removeprefix("v") != release:
+        log.warning("release.differs", configured=configured, cluster=release)
+    elif not configured and release and nearest_release(release) != release:
+        log.warning("release.unknown", cluster=release, as_if=nearest_release(release))
+    else:
+        log.info("release.followed", cluster=release)

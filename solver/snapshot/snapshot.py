@@ -25,6 +25,7 @@ from contracts.messages import (
     ObjectGone,
     ObjectObserved,
 )
+from contracts.release import RELEASE, read_release
 from contracts.workload import Node, Pod
 from solver.snapshot.inventory import (
     Inventory,
@@ -118,6 +119,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     attempted_at: FrozenMap[GangUID, int] = FrozenMap()
     """The capacity generation at which a solve last said no to a gang."""
     ended: EndedGangs = EndedGangs()
+    release: str = ""
+    """Of the cluster's API server, such as `1.37`; empty: nobody says."""
 
     @property
     def capacity_generation(self) -> int:
@@ -260,6 +263,8 @@ def _list_allocations(record: GangRecord) -> list[AllocationResult]:
 
 
 def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
+    if message.kind == RELEASE:
+        return _with_release(snapshot, read_release(message.object))
     value = decode_object(message.object).value
     inventory, key = snapshot.inventory, message.key
     match value:
@@ -286,6 +291,14 @@ def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
             )
         case _:
             return snapshot
+
+
+def _with_release(snapshot: Snapshot, release: str) -> Snapshot:
+    """Follow the release: with other features a no may become a yes."""
+    if release == snapshot.release:
+        return snapshot
+    inventory = snapshot.inventory.with_next_generation()
+    return structs.replace(snapshot, inventory=inventory, release=release)
 
 
 def _without_object(snapshot: Snapshot, message: ObjectGone) -> Snapshot:

@@ -30,11 +30,13 @@ async def stack(
 
 
 @pytest.mark.every_release
-@pytest.mark.usefixtures("stack")
 async def test_a_gang_by_labels_is_allocated_whole_and_runs(
-    kube: Kube, namespace: str
+    kube: Kube, namespace: str, stack: Stack
 ) -> None:
-    """Four pods of two devices each fit on two nodes of four only all together."""
+    """Four pods of two devices each fit on two nodes of four only all together.
+
+    Nobody tells the solver which release it is: it follows the API server's.
+    """
     prefix = namespace
     driver = f"{prefix}.example.com"
     await kube.create(objects.device_class(driver, driver))
@@ -56,3 +58,8 @@ async def test_a_gang_by_labels_is_allocated_whole_and_runs(
         assert {pod["spec"]["nodeName"] for pod in pods} == {
             item["metadata"]["name"] for item in nodes
         }
+    (followed,) = [
+        line for line in stack["solver"].log().splitlines() if "release." in line
+    ]
+    assert "release.followed" in followed
+    assert f'"cluster": "{release()}"' in followed

@@ -13,11 +13,30 @@ def test_features_are_those_of_the_release_and_its_gates() -> None:
     config = SolverConfig(
         kubernetes_version="1.35", feature_gates=("DRAPartitionableDevices=true",)
     )
-    assert config.features.partitionable_devices
+    assert config.features_of("1.37").partitionable_devices
     assert not features_of("1.35").partitionable_devices
 
 
 def test_a_gate_that_nobody_knows_is_refused() -> None:
     """A misspelt gate would silently decide otherwise than the cluster."""
     with pytest.raises(FeatureError):
-        _ = SolverConfig(feature_gates=("DRAPartitions=true",)).features
+        SolverConfig(feature_gates=("DRAPartitions=true",)).features_of("")
+
+
+@pytest.mark.parametrize(
+    ("configured", "said", "counts"),
+    [
+        ("", "1.35", "1.35"),
+        ("", "", "1.37"),
+        ("1.34", "1.36", "1.34"),
+        ("", "1.41", "1.37"),
+        ("", "1.33", "1.34"),
+        ("", "2.0", "1.37"),
+    ],
+)
+def test_release_is_the_clusters_own_unless_it_is_configured(
+    configured: str, said: str, counts: str
+) -> None:
+    """Of a release that nobody knows yet, the nearest one is the best guess."""
+    config = SolverConfig(kubernetes_version=configured)
+    assert config.features_of(said) == features_of(counts)

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from contracts.allocation import AllocationResult, DeviceAllocationResult
 from contracts.claim import ResourceClaim, ResourceClaimStatus
+from contracts.errors import DecodeError
 from contracts.gang import GangPhase
 from contracts.ids import (
     DeviceID,
@@ -32,6 +33,7 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.quantity import Quantity
+from contracts.release import RELEASE, make_release
 from contracts.workload import Node, NodeTaint
 from solver.snapshot.inventory import with_node
 from solver.snapshot.parts import NodePart, PoolPart, UsePart, pool_key, use_key
@@ -379,3 +381,16 @@ def test_an_attempt_is_remembered_only_of_gangs_that_wait() -> None:
     ended = apply(snapshot, rejected, sequence=5)
     late = apply(ended, GangAttempted(uid=uid, generation=3))
     assert not list(late.attempted_at)
+
+
+def test_release_of_the_cluster_is_followed() -> None:
+    """With other features a no may become a yes; the same again changes nothing."""
+    raw = make_release("1.35")
+    said = ObjectObserved(cluster=CLUSTER, kind=RELEASE, key=RELEASE, object=raw)
+    before = Snapshot()
+    after = apply(before, said)
+    assert (before.release, after.release) == ("", "1.35")
+    assert after.capacity_generation > before.capacity_generation
+    assert apply(after, said) is after
+    with pytest.raises(DecodeError):
+        apply(after, structs.replace(said, object={**raw, "release": "newest"}))

@@ -1,0 +1,84 @@
+"""What an API server serves of the kinds that we read, and which release it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from contracts.kubernetes.decode import RESOURCE_GROUP
+from contracts.release import release_of
+from publisher.errors import ClusterError, NotFoundError, PermissionDeniedError
+from publisher.kube.answers import decode
+from publisher.kube.kinds import SCHEDULING_GROUP, ServedKinds, choose_kinds
+from publisher.kube.transport import Transport
+
+
+class _Resource(Struct):
+    name: str
+
+
+class _Resources(Struct):
+    resources: list[_Resource] = []
+
+
+class _Version(Struct):
+    version: str
+
+
+class _Group(Struct):
+    versions: list[_Version] = []
+
+
+_GROUP = msgspec.json.Decoder(_Group)
+_RESOURCES = msgspec.json.Decoder(_Resources)
+_VERSION_INFO: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(
+    dict[str, Any]
+)
+
+
+async def fetch_served_kinds(
+    transport: Transport, versions: tuple[str, ...]
+) -> ServedKinds:
+    """Ask which versions of our kinds the cluster serves; the first counts.
+
+    Raises:
+        ClusterError: none that we know.
+        ApiError: the API server does not say.
+    """
+    plurals = await _fetch_plurals(transport, RESOURCE_GROUP)
+    scheduling = await _fetch_plurals(transport, SCHEDULING_GROUP)
+    release = await _fetch_release(transport)
+    kinds = choose_kinds(plurals, versions, scheduling, release)
+    if kinds is None:
+        readable = ", ".join(versions)
+        reason = f"serves {RESOURCE_GROUP} in none of the versions {readable}"
+        raise ClusterError(transport.server, reason)
+    return kinds
+
+
+async def _fetch_plurals(transport: Transport, group: str) -> dict[str, frozenset[str]]:
+    """Ask what a group serves, by version; nothing where there is no such group."""
+    what, path = f"discover {group}", f"/apis/{group}"
+    plurals: dict[str, frozenset[str]] = {}
+    try:
+        body = await transport.call(what, "GET", path)
+        for served in decode(what, _GROUP, body).versions:
+            place = f"{path}/{served.version}"
+            body = await transport.call(what, "GET", place)
+            resources = decode(what, _RESOURCES, body).resources
+            names = frozenset(resource.name for resource in resources)
+            plurals[served.version] = names
+    except NotFoundError:
+        return {}
+    return plurals
+
+
+async def _fetch_release(transport: Transport) -> str:
+    """Ask which release it is; empty: it does not say."""
+    try:
+        body = await transport.call("read /version", "GET", "/version")
+    except (NotFoundError, PermissionDeniedError):
+        return ""
+    return release_of(decode("read /version", _VERSION_INFO, body))

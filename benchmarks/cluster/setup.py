@@ -7,6 +7,7 @@ kube-scheduler, then NATS, a solver and a publisher, and the benchmark that watc
 from __future__ import annotations
 
 import asyncio
+import copy
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 
 from runtime.bus.bus import Bus
 from runtime.wire import BusSettings
+from tests.lab import manifests
 from tests.lab.cluster import Stack, gang_pod, is_bound
 from tests.lab.controlplane import objects, programs, server
 from tests.lab.controlplane.client import Json, Kube, named, path_of
@@ -128,13 +130,36 @@ def pods(namespace: str, sizes: Iterable[int], *, gated: bool) -> list[Json]:
 
 @asynccontextmanager
 async def moorings(plane: ControlPlane, kube: Kube) -> AsyncIterator[tuple[Stack, Bus]]:
-    """Run Moorings with its defaults; it has decided once, so everything was read."""
-    async with _processes(plane) as stack:
+    """Run Moorings with its defaults; it has decided once, so everything was read.
+
+    Claims are prepared by the policy of k8s/base, as where their class is owned.
+    """
+    async with _claims_prepared(kube), _processes(plane) as stack:
         settings = BusSettings(servers=(stack.nats.url,), name="benchmark")
         async with Bus.open(settings) as bus:
             await bus.wait_connected(10)
             await _warm(kube)
             yield stack, bus
+
+
+@asynccontextmanager
+async def _claims_prepared(kube: Kube) -> AsyncIterator[None]:
+    """Apply the policy that saves the publisher a write a pod, for our class."""
+    policy = [
+        manifest
+        for manifest in copy.deepcopy(manifests.base())
+        if manifest["metadata"]["name"] == "moorings-prepare-claims"
+    ]
+    for manifest in policy:
+        for condition in manifest["spec"].get("matchConditions", ()):
+            owned = condition["expression"].replace("''.split", f"'{DRIVER}'.split")
+            condition["expression"] = owned
+    await create(kube, policy)
+    try:
+        yield
+    finally:
+        for manifest in policy:
+            await kube.delete(manifest)
 
 
 @asynccontextmanager

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from contracts.claim import ResourceClaim
+from contracts.kubernetes.decode import decode_object
+from publisher.gangs.claims import is_prepared
 from tests.integration.conftest import Installed
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube, RefusedError, named
@@ -159,6 +162,31 @@ async def test_generated_claims_are_not_marked(admin: Kube, space: str) -> None:
     claim = await admin.get(named(objects.RESOURCE, "ResourceClaim", name, space))
 
     assert "labels" not in claim["metadata"]
+
+
+@pytest.mark.parametrize("template", ["owned", "either", "foreign"])
+async def test_generated_claims_of_owned_classes_are_prepared(
+    admin: Kube, space: str, template: str
+) -> None:
+    """With what the publisher would write first, so that it need not."""
+    pod = await admin.create(objects.pod(space, "p", templates={"x": template}))
+    pod = await admin.until(pod, lambda pod: "resourceClaimStatuses" in pod["status"])
+    name = pod["status"]["resourceClaimStatuses"][0]["resourceClaimName"]
+    raw = await admin.get(named(objects.RESOURCE, "ResourceClaim", name, space))
+    claim = decode_object(raw).value
+    assert isinstance(claim, ResourceClaim)
+    assert is_prepared(claim) is (template != "foreign")
+
+
+async def test_a_prepared_claim_that_nobody_decides_goes_with_its_pod(
+    admin: Kube, space: str
+) -> None:
+    """The controller manager takes the finalizer from what holds no devices."""
+    pod = await admin.create(objects.pod(space, "p", templates={"x": "owned"}))
+    pod = await admin.until(pod, lambda pod: "resourceClaimStatuses" in pod["status"])
+    name = pod["status"]["resourceClaimStatuses"][0]["resourceClaimName"]
+    await admin.delete(pod)
+    await admin.until_gone(named(objects.RESOURCE, "ResourceClaim", name, space))
 
 
 async def test_publisher_opens_the_gate_with_the_pin(admin: Kube, space: str) -> None:

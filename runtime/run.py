@@ -13,6 +13,8 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
+import uvloop
+
 from runtime.errors import EarlyReturnError, ServiceError
 from runtime.health import serve_health
 from runtime.log import bind_facts, configure_logging, get_logger
@@ -44,7 +46,8 @@ def run_service(
             loop.add_signal_handler(number, stop.set)
         return await serve(name, open_tasks, stop, grace_s, health_address)
 
-    return asyncio.run(main())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main())
 
 
 async def serve(

@@ -14,6 +14,7 @@ from contracts.allocation import Rule
 from contracts.gang import Gang
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
+from contracts.pods.members import group_connected
 from contracts.pods.membership import (
     Membership,
     OwnerKey,
@@ -23,9 +24,11 @@ from contracts.pods.membership import (
 from contracts.workload import Pod
 from publisher.gangs.gang_size import ALONE, Company, find_company
 from publisher.gangs.readiness import NotReady
-from publisher.gangs.view import View, is_gated, is_over, uids_of
+from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
 
 _MISSING = "PodsMissing"
+_TOGETHER = ""
+"""No claim's key."""
 _ONE_BY_ONE = {
     "StatefulSet": "it makes a pod when the one before runs: set its "
     "podManagementPolicy to Parallel",
@@ -108,6 +111,28 @@ def split_by_run(pods: Sequence[Pod], view: View) -> Iterator[list[Pod]]:
         key = f"pod {pod.metadata.uid}" if is_alone else membership.run
         runs.setdefault(key, []).append(pod)
     yield from runs.values()
+
+
+def split_replacements(
+    run: Sequence[Pod], view: View, *, gang: Gang | None, company: Company
+) -> list[list[Pod]]:
+    """Split pods that wait beside `company` into those that are asked for at once.
+
+    A gang that begins is one. Of one that runs each pod of a ReplicaSet comes by
+    itself, if that makes the gang whole: a Deployment that rolls ends fewer pods than
+    it makes, and goes on only when some of the new ones run. Pods that share a claim
+    stay together.
+    """
+    if not company.ran:
+        return [list(run)]
+
+    def ties(pod: Pod) -> list[str]:
+        is_single = controller_of(pod).kind == "ReplicaSet"
+        return [*claim_keys(pod).values(), *(() if is_single else (_TOGETHER,))]
+
+    parts = group_connected(run, ties)
+    short = (find_shortage(part, view, gang=gang, company=company) for part in parts)
+    return [list(run)] if any(short) else parts
 
 
 def _compare(there: int, size: int, hint: str) -> NotReady | None:

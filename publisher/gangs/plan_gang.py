@@ -20,7 +20,7 @@ from contracts.pods.members import group_connected
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.avoidance import find_avoidance, plan_avoidance
-from publisher.gangs.completeness import list_run, split_by_run
+from publisher.gangs.completeness import list_run, split_by_run, split_replacements
 from publisher.gangs.context import (
     GroupPlan,
     PlanContext,
@@ -68,7 +68,9 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     for run in split_by_run(waiting, view):
         same_run = list_run(stay, run, view)
         company = find_company(same_run, run, asked, context.records)
-        _plan_new(context, UnsubmittedPods(pods=tuple(run), company=company), plan)
+        for part in split_replacements(run, view, gang=gang, company=company):
+            some = UnsubmittedPods(pods=tuple(part), company=company)
+            _plan_new(context, some, plan)
     for group in group_connected(displaced, lambda pod: claim_keys(pod).values()):
         _plan_new(context, UnsubmittedPods(pods=tuple(group), alone=True), plan)
     plan.reports += report_misplaced(context, free, plan)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from contracts.names import GANG
 from tests.lab.bound import asks, create_gang, exactly, run_gang, until_bound
+from tests.lab.cluster import gang_pod, is_running, name_of
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet, only
-from tests.lab.waits import until_told
+from tests.lab.services import eventually
+from tests.lab.waits import pods_of, until_told
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -94,3 +99,59 @@ async def test_cpus_are_counted_with_the_devices(bare: Fleet, kube: Kube) -> Non
     assert {pod.node for pod in pods} == {bare.a, bare.b}
     (waiting,) = await create_gang(bare, "more", spec, requests={"cpu": "40"})
     await until_told(kube, waiting, "GangNodeResourcesInsufficient")
+
+
+def deployment(site: Fleet, replicas: int, **rolling: Any) -> Json:
+    """Describe a Deployment whose pods are one gang."""
+    pod = gang_pod(
+        site.namespace, "", gang="serve", size=replicas, templates={"d": "one"}
+    )
+    pod["spec"]["restartPolicy"] = "Always"
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "serve", "namespace": site.namespace},
+        "spec": {
+            "replicas": replicas,
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
+            "selector": {"matchLabels": {GANG: "serve"}},
+            "template": {
+                "metadata": {
+                    "labels": pod["metadata"]["labels"],
+                    "annotations": pod["metadata"]["annotations"],
+                },
+                "spec": pod["spec"],
+            },
+        },
+    }
+
+
+async def test_a_deployment_rolls_while_devices_are_full(
+    bare: Fleet, kube: Kube
+) -> None:
+    """A new pod has the device of an old one as soon as that is given back.
+
+    It makes three at once and ends one; together they would wait for ever.
+    """
+    await publish(bare, 2, bare.a, bare.b)
+    spec = asks(exactly(bare.device_class))
+    await kube.create(objects.template(bare.namespace, "one", spec))
+    made = await kube.create(deployment(bare, 4, maxSurge=2, maxUnavailable=1))
+    old = await pods_of(bare, "serve", 4, is_running)
+    changed = {"metadata": {"annotations": {"example.com/version": "two"}}}
+    await kube.patch(made, {"spec": {"template": changed}})
+
+    async def rolled() -> bool:
+        pods = await kube.list("v1", "Pod", bare.namespace)
+        names = set(map(name_of, filter(is_running, pods)))
+        return len(names) == 4 and names.isdisjoint(map(name_of, old))
+
+    await eventually(rolled, "four new pods run", 60)
+    pods = await kube.list("v1", "Pod", bare.namespace)
+    claims = [await bare.generated(pod) for pod in pods]
+    held = {
+        (result["pool"], result["device"])
+        for claim in claims
+        for result in claim["status"]["allocation"]["devices"]["results"]
+    }
+    assert len(held) == 4

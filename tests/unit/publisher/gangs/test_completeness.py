@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
+from contracts.meta import OwnerReference
 from contracts.names import GANG, GANG_SIZE
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import OwnerKey, WorkloadAPI
@@ -12,9 +15,11 @@ from publisher.gangs.completeness import (
     find_shortage,
     is_left_alone,
     split_by_run,
+    split_replacements,
 )
 from publisher.gangs.gang_size import Company
 from publisher.gangs.view import View, is_gated, is_over
+from tests.builders.pods import waiting_pod
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
     Json,
@@ -295,3 +300,29 @@ def test_a_pod_without_a_gate_concerns_the_gang_that_it_belongs_to() -> None:
     launcher = made_pod("l", mpi_job_pod_marks("pi", "launcher"), gated=False)
     assert view.apply_pod(f"{NAMESPACE}/l", launcher) == {group}
     assert view.apply_pod(f"{NAMESPACE}/l", None) == {group}
+
+
+def test_pods_of_a_replica_set_are_replaced_one_by_one() -> None:
+    """Once the gang runs, where each makes it whole; claims in common tie pods."""
+
+    def of(kind: str, name: str, claim: str = "", size: int = 2) -> Pod:
+        owner = OwnerReference(kind=kind, name="o", uid=f"uid-{kind}", controller=True)
+        shared = {"d": claim or name}
+        pod = waiting_pod(name, gang="serve", size=size, shared=shared)
+        return replace(pod, metadata=replace(pod.metadata, owner_references=(owner,)))
+
+    def split(*pods: Pod, ran: tuple[Pod, ...]) -> list[list[str]]:
+        parts = split_replacements(
+            pods, view_of(pods), gang=None, company=Company(ran=ran)
+        )
+        return [[pod.metadata.name for pod in part] for part in parts]
+
+    runs = (of("ReplicaSet", "runs"),)
+    a, b, c = (of("ReplicaSet", name) for name in "abc")
+    assert split(a, b, ran=()) == [["a", "b"]]
+    assert split(a, b, ran=runs) == [["a"], ["b"]]
+    assert split(of("Job", "d"), of("Job", "e"), ran=runs) == [["d", "e"]]
+    tied = of("ReplicaSet", "f", claim="c")
+    assert split(a, c, tied, ran=runs) == [["a"], ["c", "f"]]
+    three = [of("ReplicaSet", name, size=3) for name in "gh"]
+    assert split(*three, ran=runs) == [["g", "h"]]

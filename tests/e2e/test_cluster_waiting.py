@@ -69,8 +69,9 @@ async def test_a_gang_of_many_is_told_once_and_every_pod_leads_there(
 ) -> None:
     """Whoever describes any pod reads what controls it, and there the reason."""
     await running_pair(site)
-    await kube.create(job(site, "many", 40, "pair"))
-    waiting = await pods_of(site, "many", 40, exists)
+    await template(site, "single", count=1)
+    await kube.create(job(site, "many", 8, "single"))
+    waiting = await pods_of(site, "many", 8, exists)
     for pod in (waiting[0], waiting[-1]):
         shown = kubectl("describe", "pod", name_of(pod), "-n", site.namespace)
         (owner,) = re.findall(r"Controlled By: +Job/(\S+)", shown)

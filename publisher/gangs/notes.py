@@ -14,8 +14,9 @@ from msgspec import Struct
 from contracts.allocation import Rule
 from contracts.gang import Gang, GangPhase
 from contracts.messages import GangAllocated
-from contracts.meta import ObjectMeta, OwnerReference
+from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION, GATE
+from contracts.pods.membership import controller_of
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.view import is_gated
@@ -153,9 +154,9 @@ def _describe_pods(pods: Sequence[Pod], regarding: Subject) -> str:
 def _choose_subject(pods: Sequence[Pod]) -> Subject:
     """Return what a person finds from each of the pods, who has no Gang object."""
     first = pods[0]
-    owner = _controller_of(first)
-    alike = all(_controller_of(pod) == owner for pod in pods)
-    if len(pods) == 1 or owner is None or not alike:
+    owner = controller_of(first)
+    alike = all(controller_of(pod) == owner for pod in pods)
+    if len(pods) == 1 or not owner.uid or not alike:
         return _subject_of_pod(first)
     return Subject(
         api_version=owner.api_version,
@@ -164,11 +165,6 @@ def _choose_subject(pods: Sequence[Pod]) -> Subject:
         name=owner.name,
         uid=owner.uid,
     )
-
-
-def _controller_of(pod: Pod) -> OwnerReference | None:
-    owners = pod.metadata.owner_references
-    return next((owner for owner in owners if owner.controller), None)
 
 
 def _subject_of_gang(gang: Gang) -> Subject:

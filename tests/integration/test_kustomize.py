@@ -39,7 +39,7 @@ def _policies(built: list[Manifest]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("resources", "policies"), [(BASE, 4), (OVERLAYS / "kubernetes-1.35", 3)]
+    ("resources", "policies"), [(BASE, 5), (OVERLAYS / "kubernetes-1.35", 3)]
 )
 def test_ownership_is_said_in_one_place(
     control_plane_programs: Path, tmp_path: Path, resources: Path, policies: int

@@ -42,12 +42,18 @@ from contracts.topics import (
     Topic,
 )
 from contracts.validate import validate
-from moorings.errors import BadInputError, CannotReadError, UnknownNameError
+from moorings.errors import (
+    BadInputError,
+    CannotReadError,
+    NotStoredError,
+    UnknownNameError,
+)
 from moorings.stories import GangQuery, HeldObjects, WrittenGangs
 from runtime.bus.bus import Bus
 from runtime.bus.follower import Start
 from runtime.errors import (
     BusError,
+    BusFullError,
     BusUnavailableError,
     NotAllowedError,
     PublishRefusedError,
@@ -71,6 +77,7 @@ class Client:
 
         Raises:
             BadInputError: the gang is not valid.
+            NotStoredError: the bus has no room for it.
         """
         name = gang.metadata.name or "gang"
         violations = validate(default_gang(gang))
@@ -94,6 +101,8 @@ class Client:
             if error.kind == "exists":
                 return uid, False
             raise
+        except BusFullError as error:
+            raise NotStoredError(f"gang/{name}", error.reason) from error
         return uid, True
 
     async def send_command(self, message: CommandMessage) -> None:

@@ -5,6 +5,7 @@ MooringsError
 |-- LocalStackError       a component of the local stack does not run
 |-- UsageError            a command line that has no meaning
 |-- BadInputError         a file, document or address that cannot be used
+|-- NotStoredError        something that was not stored, because the bus has no room
 |-- CannotReadError       something of the bus that cannot be read, and why
 `-- UnknownNameError      nothing of that name, or more than one
 """
@@ -46,6 +47,15 @@ class BadInputError(MooringsError):
         self.source = source
         self.reason = reason
         super().__init__(f"{source}: {reason}")
+
+
+class NotStoredError(MooringsError):
+    """Something that was not stored, as the bus has no room; nobody knows of it."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        self.what = what
+        self.reason = reason
+        super().__init__(f"{what} was not stored: the bus has no room ({reason})")
 
 
 class CannotReadError(MooringsError):

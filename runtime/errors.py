@@ -6,6 +6,7 @@ ServiceError
 |-- EarlyReturnError      a task returned although nobody had asked it to stop
 `-- BusError
     |-- BusUnavailableError   no answer within the retry budget; the outcome is unknown
+    |   `-- BusFullError      there is no room for a message; it was not stored
     |-- PublishRefusedError   the server refused a message; nothing was stored
     |-- StreamDiffersError    a stream exists with other settings
     |-- BusRefusedError       any other refusal of the server
@@ -60,6 +61,16 @@ class BusUnavailableError(BusError):
         self.what = what
         self.reason = reason
         super().__init__(f"{what}: NATS is not available: {reason}")
+
+
+class BusFullError(BusUnavailableError):
+    """There is no room for a message, now; it was not stored."""
+
+    is_final = False
+    """Whether it was tried often enough."""
+
+    def __str__(self) -> str:
+        return f"{self.what}: not stored, the bus has no room: {self.reason}"
 
 
 class PublishRefusedError(BusError):

@@ -38,12 +38,12 @@ async def retry(
 ) -> T:
     """Await `attempt()` until it succeeds: at most 10 times or `budget_s`.
 
-    An error with a `retry_after_s` that is not None is obeyed. The last error is
-    raised as it is.
+    An error with a `retry_after_s` that is not None is obeyed, and one with `is_final`
+    is the last. The last error is raised as it is.
     """
 
     def pause(error: Exception) -> bool | float:
-        if not isinstance(error, on):
+        if not isinstance(error, on) or getattr(error, "is_final", False):
             return False
         after: float | None = getattr(error, "retry_after_s", None)
         return True if after is None else after

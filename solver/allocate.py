@@ -73,6 +73,7 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     cluster = Cluster(problem.pages, problem.parameters.features)
     results = Results(problem, cluster, narrow=True)
     funnel = Funnel(problem)
+    placed = [gang for gang in problem.gangs if gang.uid in placements_by_uid]
     for gang in problem.gangs:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:
@@ -87,6 +88,6 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
             reason = Reason(rule=Rule.NOT_PROVEN, message=message)
             yield structs.replace(undecided, reasons=(reason,))
         else:
-            reasons = funnel.explain(gang, beaten_by=len(placements_by_uid))
+            reasons = funnel.explain(gang, placed=placed)
             is_faulty = any(reason.rule is Rule.SELECTOR_ERROR for reason in reasons)
             yield structs.replace(undecided, reasons=reasons, failed=is_faulty)

@@ -9,7 +9,7 @@ decided again. Works only while this publisher leads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from contracts.errors import ContractsError
 from contracts.ids import ClusterName
 from contracts.messages import MAX_REASON, GatesOpened
 from contracts.reports import WAITING
+from contracts.workload import Pod
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
@@ -119,6 +120,7 @@ class GangController:
                 self._delay(group, error, error.retry_after_s)
             except BusError as error:
                 self._delay(group, error)
+                self._report(group, [self._report_unsaid(group, error)])
             except (ContractsError, ValueError) as error:
                 # What one author wrote must not end the service for everybody.
                 reason = str(error)[:MAX_REASON]
@@ -245,13 +247,23 @@ class GangController:
         if not reasons:
             return []
         self._refused_groups.add(situation.group)
-        pods = situation.view.pods(situation.group)
-        waiting = tuple(pod for pod in pods if is_gated(pod) and not is_over(pod))
         return [
             StatusReport(
-                phase=WAITING, reason="WriteRefused", message=reasons[0], pods=waiting
+                phase=WAITING,
+                reason="WriteRefused",
+                message=reasons[0],
+                pods=_waiting(situation.view.pods(situation.group)),
             )
         ]
+
+    def _report_unsaid(self, group: GroupKey, error: BusError) -> StatusReport:
+        """Tell those who wait that it is for the bus, not for a decision."""
+        return StatusReport(
+            phase=WAITING,
+            reason="NotStored",
+            message=str(error)[:MAX_REASON],
+            pods=_waiting(self._observer.view.pods(group)),
+        )
 
     async def _say(self, situation: PlanContext, message: PublisherMessage) -> None:
         if isinstance(message, GatesOpened):
@@ -264,3 +276,8 @@ class GangController:
             gang=str(situation.group),
             about="/".join(message.address[1:]),
         )
+
+
+def _waiting(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+    """Keep the pods that are behind our gate."""
+    return tuple(pod for pod in pods if is_gated(pod) and not is_over(pod))

@@ -17,6 +17,7 @@ from msgspec import Struct
 from runtime.bus.connection import Connection, Delivery
 from runtime.bus.jetstream import JetStreamError, read_last_message
 from runtime.errors import (
+    BusFullError,
     BusRefusedError,
     BusUnavailableError,
     PublishRefusedError,
@@ -33,7 +34,12 @@ _BATCH_ID = "Nats-Batch-Id"
 _BATCH_SEQUENCE = "Nats-Batch-Sequence"
 _BATCH_COMMIT = "Nats-Batch-Commit"
 
-_EXISTS = frozenset({10077})
+_STORE_FAILED = 10077
+"""Full, or a subject that is written once: only the words tell."""
+_TAKEN = "per subject"
+_FULL = frozenset({10023, 10028, 10047, _STORE_FAILED})
+"""No room on the server, in its memory, on its disk, or in the stream."""
+_FULL_ATTEMPTS = 5
 _STALE = frozenset({10071, 10164})
 _PASSING = frozenset({10167, 10176})
 """Too many requests; a batch that the server lost the beginning of."""
@@ -48,16 +54,21 @@ class _Ack(Struct, frozen=True):
 async def publish(connection: Connection, message: Outgoing) -> int:
     """Store a message and return its sequence; see `Bus.publish`."""
     body, headers = pack(message)
-    unsure = False
+    unsure, attempts = False, 0
 
     async def attempt() -> int:
-        nonlocal unsure
+        nonlocal unsure, attempts
+        attempts += 1
         try:
             reply = await connection.request(message.subject, body, headers)
         except BusUnavailableError:
             unsure = True
             raise
-        return _read_sequence(message.subject, reply)
+        try:
+            return _read_sequence(message.subject, reply)
+        except BusFullError as error:
+            error.is_final = attempts >= _FULL_ATTEMPTS
+            raise
 
     try:
         return await retry(message.subject, attempt, on=BusUnavailableError)
@@ -170,10 +181,11 @@ def _read_sequence(subject: str, reply: Delivery) -> int:
         raise PublishRefusedError(subject, "other", reason) from error
     if ack.error is None:
         return ack.seq
-    code = ack.error.err_code
-    kind: RefusalKind = (
-        "exists" if code in _EXISTS else "stale" if code in _STALE else "other"
-    )
+    code, words = ack.error.err_code, ack.error.description
+    is_taken = code == _STORE_FAILED and _TAKEN in words
+    if code in _FULL and not is_taken:
+        raise BusFullError(subject, words)
+    kind: RefusalKind = "exists" if is_taken else "stale" if code in _STALE else "other"
     if kind == "other" and (ack.error.passing or code in _PASSING):
         raise BusUnavailableError(subject, ack.error.description)
     raise PublishRefusedError(subject, kind, ack.error.description, code, ack.stream)

@@ -249,19 +249,29 @@ def find_tolerated(
     seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> int:
     """Find the devices without a taint that blocks these tolerations."""
-    devices = seen.view.devices
-    bits = (1 << len(devices)) - 1
+    bits = (1 << len(seen.view.devices)) - 1
+    for index, _ in find_blocking_taints(seen, tolerations, features):
+        bits &= ~(1 << index)
+    return bits
+
+
+def find_blocking_taints(
+    seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
+) -> Iterator[tuple[int, DeviceTaint]]:
+    """Go through the devices that a taint keeps these tolerations from, with one."""
     if not features.device_taints:
-        return bits
+        return
+    devices = seen.view.devices
     added: dict[str, list[DeviceTaint]] = {}
     for name, taint in seen.use.taints if seen.use is not None else ():
         added.setdefault(name, []).append(taint)
-    for index in indices_of(bits if added else marks_of(seen.view.part).tainted):
+    everything = (1 << len(devices)) - 1
+    for index in indices_of(everything if added else marks_of(seen.view.part).tainted):
         device = devices[index]
-        taints = (*device.taints, *added.get(device.name, ()))
-        if not all(tolerates(tolerations, taint) for taint in taints):
-            bits &= ~(1 << index)
-    return bits
+        for taint in (*device.taints, *added.get(device.name, ())):
+            if not tolerates(tolerations, taint):
+                yield index, taint
+                break
 
 
 def tolerates(tolerations: tuple[DeviceToleration, ...], taint: DeviceTaint) -> bool:

@@ -6,6 +6,7 @@ pod asks of nodes that gives the pods that there is room for. Words are made els
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -13,13 +14,18 @@ from msgspec import Struct
 from contracts.ids import NodeName
 from solver.devices.candidates import (
     SelectorFault,
+    find_blocking_taints,
     find_free,
     find_supported,
-    find_tolerated,
     select_devices,
 )
 from solver.devices.gather import Cluster, NodePools
-from solver.explain.node_checks import NodeCheck, room_of
+from solver.explain.node_checks import (
+    NodeCheck,
+    describe_nodes,
+    format_taint,
+    room_of,
+)
 from solver.kinds.demand import RequestKind
 from solver.kinds.node_cache import NodeCache
 from solver.kinds.traits import find_targets, find_with_room
@@ -34,6 +40,10 @@ class NodeCounts(Struct, frozen=True):
     supported: int
     free: int
     eligible: int
+    taint: str = ""
+    """One that keeps devices away which would do otherwise; empty: none does."""
+    faulty: int = 0
+    """Devices on which a selector failed, in pools of drivers that have others."""
 
 
 class RequestCounts(Struct, frozen=True):
@@ -99,6 +109,9 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
     """Count what is left on one node."""
     features = problem.parameters.features
     devices = chosen = able = available = usable = 0
+    taint = ""
+    drivers: set[str] = set()
+    faulty: Counter[str] = Counter()
     faults: dict[str, SelectorFault] = {}
     unusable: list[str] = []
     for seen in node.pools:
@@ -113,16 +126,27 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
             if view.targeting >> fault.device & 1:
                 name = view.devices[fault.device].name
                 faults[f"{view.driver}/{view.pool}/{name}"] = fault
+                faulty[view.driver] += 1
         remaining = find_targets(view, selection.bits, kind, features)
         chosen += remaining.bit_count()
+        if remaining:
+            drivers.add(view.driver)
         remaining &= find_supported(seen, node.node, features)
         able += remaining.bit_count()
         remaining &= find_free(seen, features, admin=kind.admin)
         remaining = find_with_room(seen, remaining, kind, features)
         available += remaining.bit_count()
-        remaining &= find_tolerated(seen, kind.tolerations, features)
+        for index, blocking in find_blocking_taints(seen, kind.tolerations, features):
+            if remaining >> index & 1:
+                remaining &= ~(1 << index)
+                taint = taint or format_taint(blocking)
         usable += remaining.bit_count()
-    counts = NodeCounts(node.name, chosen, able, available, usable) if chosen else None
+    counts = None
+    if chosen:
+        # A selector that fails where nothing is wanted has nothing to do with it.
+        beside = sum(faulty[driver] for driver in drivers)
+        amounts = (chosen, able, available, usable)
+        counts = NodeCounts(node.name, *amounts, taint=taint, faulty=beside)
     return _NodeResult(devices, counts, faults, tuple(unusable))
 
 
@@ -172,3 +196,30 @@ def _count_pods(devices: int, selected: int, request: SubrequestPart) -> int:
     if request.all_devices:
         return int(devices == selected > 0)
     return devices // request.count
+
+
+def is_selector_to_blame(
+    counts: RequestCounts, request: SubrequestPart, pods: int
+) -> bool:
+    """Whether there may be enough devices where a selector fails on some.
+
+    Where none is selected at all nobody knows what it would have said.
+    """
+    if not counts.nodes:
+        return bool(counts.faults)
+    if request.all_devices:
+        return any(node.faulty for node in counts.nodes)
+    room = sum((n.selected + n.faulty) // request.count for n in counts.nodes)
+    return room >= pods and any(node.faulty for node in counts.nodes)
+
+
+def describe_taints(counts: RequestCounts) -> str:
+    """Say which taints keep devices away that would do otherwise, on how many nodes.
+
+    `a=b:NoSchedule on 3 of 4 nodes, such as node-1`; empty: none does.
+    """
+    names_by_taint: dict[str, list[NodeName]] = {}
+    for node in counts.nodes:
+        if node.taint:
+            names_by_taint.setdefault(node.taint, []).append(node.node)
+    return describe_nodes(names_by_taint, len(counts.nodes))

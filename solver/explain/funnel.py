@@ -8,7 +8,7 @@ the reason. Always bounded; what counting cannot show is said as such, never gue
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
@@ -19,16 +19,19 @@ from solver.explain.counts import (
     Rooms,
     count_devices,
     count_rooms,
+    describe_taints,
+    is_selector_to_blame,
 )
 from solver.explain.node_checks import (
+    MOST_NAMED,
     NODE_RULES,
     PLENTY,
     NodeCheck,
     Scarcity,
     check_nodes,
+    describe_refusals,
     explain_scarcity,
     find_scarcity,
-    name_example,
     node_demand_of,
     room_of,
 )
@@ -52,8 +55,10 @@ class Funnel:
         self._room_counts: Cache[Hashable, Rooms] = Cache(MOST_COUNTED)
         self._scarcities: Cache[Hashable, Scarcity] = Cache(MOST_COUNTED)
 
-    def explain(self, gang: GangPart, *, beaten_by: int) -> tuple[Reason, ...]:
-        """Return why a gang is not in; `beaten_by`: gangs of the batch that are."""
+    def explain(
+        self, gang: GangPart, *, placed: Sequence[GangPart]
+    ) -> tuple[Reason, ...]:
+        """Return why a gang is not in; `placed`: those of the batch that are."""
         reasons = [
             reason
             for member in gang.members
@@ -62,16 +67,8 @@ class Funnel:
         ]
         if reasons:
             return tuple(reasons)
-        if beaten_by:
-            message = (
-                "its pods would fit by count, but not beside the "
-                f"{beaten_by} gangs decided with it that come first"
-            )
-            return (
-                Reason(
-                    rule=Rule.OUTRANKED, message=message, facts={"gangs": beaten_by}
-                ),
-            )
+        if ahead := [other for other in placed if other.priority >= gang.priority]:
+            return (_explain_outranked(gang, ahead),)
         message = "each pod fits on some node; all of them together do not"
         return (Reason(rule=Rule.JOINT, message=message, facts={"pods": gang.pods}),)
 
@@ -114,7 +111,8 @@ class Funnel:
             if any(check.passed > passed for check in reached):
                 continue
             message = (
-                f"of {len(reached)} nodes 0 {_LET_IN[rule]}{name_example(reached)}"
+                f"of {len(reached)} nodes 0 {_LET_IN[rule]}"
+                f"{describe_refusals(reached, passed)}"
             )
             facts = {"nodes": len(reached), "pods": member.count}
             return Reason(rule=rule, subject=member.name, message=message, facts=facts)
@@ -159,13 +157,17 @@ class Funnel:
             if room >= member.count:
                 continue
             counts = self.counts(request_kind_of(request))
-            if rule is Rule.NO_CANDIDATE and counts.faults:
+            if rule is Rule.NO_CANDIDATE and is_selector_to_blame(
+                counts, request, member.count
+            ):
                 return _explain_fault(request, subject, counts)
             where = ""
-            if rule in NODE_RULES:
+            if rule is Rule.TAINTED:
+                where = describe_taints(counts)
+            elif rule in NODE_RULES:
                 checks, passed = self._checks(member), NODE_RULES.index(rule)
                 selected_checks = (checks[node.node] for node in counts.nodes)
-                where = name_example(c for c in selected_checks if c.passed == passed)
+                where = describe_refusals(selected_checks, passed)
             return _explain_count(
                 (rule, room, where), request, subject, (counts, rooms), member
             )
@@ -189,6 +191,39 @@ class Funnel:
         return Reason(
             rule=Rule.CONSTRAINT, subject=member.name, message=message, facts=facts
         )
+
+
+def _explain_outranked(gang: GangPart, ahead: Sequence[GangPart]) -> Reason:
+    """Name those that come first, of higher priority before others.
+
+    Who asks for the same devices stands before who does not.
+    """
+    wanted = _classes_of(gang)
+    first = sorted(
+        ahead,
+        key=lambda other: (wanted.isdisjoint(_classes_of(other)), -other.priority),
+    )
+    names = [f"{o.namespace}/{o.name} (priority {o.priority})" for o in first]
+    hidden = len(names) - MOST_NAMED
+    words = ", ".join(names[:MOST_NAMED])
+    more = f" and {hidden} more" if hidden > 0 else ""
+    message = (
+        f"its pods would fit by count, but not beside the {len(ahead)} gangs decided "
+        f"with it that have its priority {gang.priority} or more: {words}{more}"
+    )
+    facts = {"gangs": len(ahead), "priority": gang.priority}
+    return Reason(rule=Rule.OUTRANKED, message=message, facts=facts)
+
+
+def _classes_of(gang: GangPart) -> frozenset[str]:
+    """Return the device classes that a gang asks for."""
+    return frozenset(
+        alternative.device_class
+        for member in gang.members
+        for claim in member.claims
+        for request in claim.requests
+        for alternative in request.alternatives
+    )
 
 
 def _explain_fault(
@@ -249,8 +284,11 @@ def _explain_count(
     message = (
         f"asks for {each} of {request.device_class} on one node for each of "
         f"{member.count} pods; {devices_left} {_LEFT[rule]}{where}, which is room for "
-        f"{room} pods"
+        f"{room} of {member.count} pods"
     )
+    if rule is Rule.NO_CANDIDATE and counts.faults:
+        fault = _explain_fault(request, subject, counts)
+        message += f"; besides, {fault.message}"
     if counts.unusable:
         message += f"; {len(counts.unusable)} pools unusable ({counts.unusable[0]})"
     facts = {

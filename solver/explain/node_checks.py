@@ -11,9 +11,11 @@ from collections.abc import Hashable, Iterable, Mapping
 from msgspec import Struct
 
 from contracts.allocation import Reason, Rule
+from contracts.device import DeviceTaint
 from contracts.ids import NodeName
 from contracts.pods.node_resources import CPU, PODS
 from contracts.quantity import NANO, Quantity
+from contracts.workload import NodeTaint
 from solver.devices.candidates import tolerates_taint
 from solver.devices.gather import Cluster
 from solver.kinds.node_cache import NodeCache
@@ -30,6 +32,8 @@ from solver.problem.problem import MemberPart
 from solver.snapshot.parts import NodePart
 
 PLENTY = 1 << 24
+MOST_NAMED = 3
+"""Things of a sort that a message names: taints, gangs."""
 _BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 _BYTES = ("memory", "ephemeral-storage")
 
@@ -45,7 +49,7 @@ class NodeCheck(Struct, frozen=True):
     passed: int
     """How many of `NODE_RULES` let the member in, before the first that does not."""
     why: str
-    """What keeps it away in words, such as `not ready` or `a=b:NoSchedule`."""
+    """What keeps it away in words: `not ready`, `a=b:NoSchedule`, `not selected`."""
     room: dict[str, int]
     """Pods that there is enough of a resource for, by resource; empty: no limit."""
 
@@ -100,7 +104,7 @@ def _check_node(
     if not is_tolerated(fit, node):
         return NodeCheck(node, 1, _name_taint(fit, node), room)
     if not is_chosen(fit, node):
-        return NodeCheck(node, 2, "", room)
+        return NodeCheck(node, 2, "not selected", room)
     return NodeCheck(node, 3, "", room)
 
 
@@ -110,9 +114,14 @@ def _name_taint(fit: NodeFit, node: NodePart) -> str:
         if not any(
             tolerates_taint(toleration, taint) for toleration in fit.tolerations
         ):
-            value = f"={taint.value}" if taint.value else ""
-            return f"{taint.key}{value}:{taint.effect}"
+            return format_taint(taint)
     return f"unschedulable, {UNSCHEDULABLE.key}:{UNSCHEDULABLE.effect}"
+
+
+def format_taint(taint: NodeTaint | DeviceTaint) -> str:
+    """Write a taint as kubectl does: `key=value:Effect`."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
 
 
 def room_of(check: NodeCheck) -> int:
@@ -155,7 +164,8 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
     message = (
         f"asks for {needed} on one node for each of {member.count} pods; of "
         f"{scarcity.nodes} nodes that would do otherwise {scarcity.best} has most "
-        f"left, {remaining}; there is room for {scarcity.room} pods"
+        f"left, {remaining}; there is room for {scarcity.room} of "
+        f"{member.count} pods"
     )
     return Reason(
         rule=Rule.NODE_RESOURCES,
@@ -172,10 +182,27 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
     )
 
 
-def name_example(refusing: Iterable[NodeCheck]) -> str:
-    """Name one of the nodes that keep a member away, and why."""
-    example = next((check for check in refusing if check.why), None)
-    return f" ({example.node.name}: {example.why})" if example is not None else ""
+def describe_refusals(checks: Iterable[NodeCheck], passed: int) -> str:
+    """Say what keeps a member from how many nodes: those that stop at this rule.
+
+    `a=b:NoSchedule on 3 of 4 nodes, such as node-1`; empty: none stops there.
+    """
+    considered = list(checks)
+    names_by_why: dict[str, list[NodeName]] = {}
+    for check in considered:
+        if check.passed == passed:
+            names_by_why.setdefault(check.why, []).append(check.node.name)
+    return describe_nodes(names_by_why, len(considered))
+
+
+def describe_nodes(names_by_why: Mapping[str, list[NodeName]], nodes: int) -> str:
+    """Say on how many of so many nodes something holds, what concerns most first."""
+    most = sorted(names_by_why.items(), key=lambda item: (-len(item[1]), item[0]))
+    parts = [
+        f"{why} on {len(names)} of {nodes} nodes, such as {min(names)}"
+        for why, names in most[:MOST_NAMED]
+    ]
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def format_amount(name: str, units: int) -> str:

@@ -12,6 +12,7 @@ from contracts.topics import STREAMS, Stream
 from runtime.bus import connection as bus_connection
 from runtime.bus.bus import Bus
 from runtime.errors import (
+    BusFullError,
     BusUnavailableError,
     MessageError,
     PublishRefusedError,
@@ -267,3 +268,28 @@ async def test_an_answer_that_was_lost_is_not_taken_for_a_refusal(
     assert await bus.publish(fence) == 1
     assert await bus.publish(Outgoing(subject="submit.v1.c.n.u", data=b"me")) == 1
     assert lost == []
+
+
+async def test_a_full_stream_is_not_one_that_has_the_message(
+    bus: Bus,
+) -> None:
+    """The server gives both the same code; who submits must not believe it stored."""
+    subject = "submit.v1.small.n"
+    await bus.publish(Outgoing(subject=f"{subject}.u", data=b"x"))
+    again = Outgoing(subject=f"{subject}.u", data=b"y")
+    with pytest.raises(PublishRefusedError) as refused:
+        await bus.publish(again)
+    assert refused.value.kind == "exists"
+    small = Stream(
+        name="SMALL",
+        subjects=("small.v1.>",),
+        per_subject=1,
+        write_once=True,
+        max_bytes=512,
+    )
+    await bus.ensure_streams([small])
+    large = Outgoing(subject="small.v1.a", data=bytes(1024))
+    with pytest.raises(BusFullError, match="not stored, the bus has no room: maximum"):
+        await bus.publish(large)
+    with pytest.raises(BusFullError):
+        await bus.publish_many([large])

@@ -17,9 +17,9 @@ from contracts.messages import (
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS, SUBMISSIONS, Topic
 from moorings.client import Client
-from moorings.errors import BadInputError, UnknownNameError
+from moorings.errors import BadInputError, NotStoredError, UnknownNameError
 from runtime.bus.bus import Bus
-from runtime.errors import PublishRefusedError
+from runtime.errors import BusFullError, PublishRefusedError
 from runtime.wire import Incoming, Outgoing, TopicBatch
 from tests import builders
 from tests.builders.decisions import (
@@ -67,6 +67,21 @@ class StoredMessages:
             raise PublishRefusedError(message.subject, "exists", "no")
         self._subjects.add(message.subject)
         return 1
+
+
+class FullBus:
+    """A bus that has no room."""
+
+    async def publish(self, message: Outgoing) -> int:
+        """Take nothing."""
+        raise BusFullError(message.subject, "maximum bytes exceeded")
+
+
+async def test_what_was_not_stored_is_not_said_to_wait() -> None:
+    """Neither is it said to have been submitted before."""
+    full = Client(cast("Bus", FullBus()), CLUSTER)
+    with pytest.raises(NotStoredError, match="gang/train was not stored"):
+        await full.submit(builders.gang())
 
 
 def client(*messages: tuple[Topic[Any], LifecycleMessage]) -> Client:

@@ -20,10 +20,11 @@ from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import ApiError, ConflictError, InvalidError
-from publisher.gangs.context import GroupPlan
+from publisher.gangs.context import GroupPlan, StatusReport
 from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import RESOURCE_CLAIM
 from runtime.bus.bus import Bus
+from runtime.errors import BusFullError
 from tests import builders
 from tests.builders.pods import real_claim, waiting_pod
 from tests.lab.services import eventually
@@ -151,3 +152,28 @@ async def test_pods_of_a_gang_are_deleted_side_by_side(
             return server.deleted == 3
 
         await eventually(deleted, "all are deleted", 5)
+
+
+async def test_pods_are_told_when_their_gang_could_not_be_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not that the solver has yet to decide: it knows of nothing."""
+    told: list[StatusReport] = []
+
+    async def step(*_: object) -> None:
+        raise BusFullError("submit.v1.east", "maximum bytes exceeded")
+
+    def report(_self: object, _group: object, reports: list[StatusReport]) -> None:
+        told.extend(reports)
+
+    module = "publisher.cluster.gang_controller"
+    monkeypatch.setattr(f"{module}.GangController._take_step", step)
+    monkeypatch.setattr(f"{module}.GangController._report", report)
+    async with working(InvalidError("patch", "not here")):
+
+        async def is_told() -> bool:
+            return bool(told)
+
+        await eventually(is_told, "the pods are told")
+    assert told[0].reason == "NotStored"
+    assert "the bus has no room: maximum bytes exceeded" in told[0].message

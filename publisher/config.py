@@ -46,6 +46,10 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Labels, `key=value` each, of the nodes that are decided here; empty: all."""
     workloads: tuple[WorkloadAPI, ...] = tuple(WorkloadAPI)
     """What puts pods together that have no gang label (docs/workloads.md)."""
+    kueue_checks: bool = False
+    """Whether we answer for AdmissionChecks of Kueue (docs/workloads.md)."""
+    kueue_patience_s: Annotated[float, Meta(gt=0)] = 300.0
+    """How long devices may be waited for with quota, until it is given back."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 8
     """Gangs written at the same time."""
     write_budget_s: float = 45.0

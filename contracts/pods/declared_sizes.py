@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from contracts.gang import MAX_MEMBERS
 from contracts.names import GANG_SIZE
-from contracts.pods.membership import LWS, Membership, WorkloadAPI
+from contracts.pods.membership import KUEUE, LWS, Membership, WorkloadAPI
 from contracts.workload import Pod
 
 _DECLARED_IN = {
-    WorkloadAPI.KUEUE: "kueue.x-k8s.io/pod-group-total-count",
+    WorkloadAPI.KUEUE: f"{KUEUE}pod-group-total-count",
     WorkloadAPI.LEADER_WORKER_SET: f"{LWS}size",
 }
 """Annotations of pods whose API puts the size there."""

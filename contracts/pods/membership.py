@@ -17,8 +17,10 @@ from contracts.meta import OwnerReference
 from contracts.names import GANG, GANG_SIZE, MEMBER
 from contracts.workload import Pod
 
-KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
-KUEUE_FAST = "kueue.x-k8s.io/pod-group-fast-admission"
+KUEUE = "kueue.x-k8s.io/"
+"""What labels, annotations and scheduling gates of Kueue begin with."""
+KUEUE_GROUP = f"{KUEUE}pod-group-name"
+KUEUE_FAST = f"{KUEUE}pod-group-fast-admission"
 """Annotation: the pods of the group may come one after the other."""
 COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
 LWS = "leaderworkerset.sigs.k8s.io/"

@@ -7,7 +7,7 @@ that cannot be read is named and left out; everything else goes on. Decides noth
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -71,6 +71,12 @@ class Observer:
     def kind(self, name: str) -> Kind:
         """Return a kind by its name, in the version that the cluster serves."""
         return self._kinds[name]
+
+    def gang_of(self, key: str) -> tuple[Gang | None, Mapping[str, Any]]:
+        """Return the Gang object of a key, and its status."""
+        namespace, _, name = key.partition("/")
+        gang = self.view.gang(GroupKey(namespace, name))
+        return gang, self.statuses.get(key, {})
 
     async def take(self, page: ChangePage) -> None:
         """Apply a page of changes, and tell of the groups that it is about."""

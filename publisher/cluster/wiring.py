@@ -19,9 +19,9 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.names import LEASE_NAME
-from contracts.pods.membership import list_owner_kinds
 from contracts.release import RELEASE, make_release
 from publisher.cluster.device_publisher import DevicePublisher
+from publisher.cluster.followed import UNSAID, follow_kinds
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
 from publisher.cluster.group_queue import GroupQueue
@@ -38,16 +38,13 @@ from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.discovery import watch_served
-from publisher.kube.informer import Follow, Informer, follow
+from publisher.kube.informer import Informer
 from publisher.kube.kinds import (
-    GANG,
-    GANG_OWNERS,
     LEASE,
-    POD_GROUP,
-    STORAGE_KINDS,
     ServedKinds,
 )
 from publisher.kube.lease import LeaderLease
+from publisher.kueue.admission_checks import AdmissionChecks
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
 from runtime.bus.bus import Bus
@@ -59,8 +56,6 @@ from runtime.waits import first_of
 from runtime.wire import BusSettings
 
 log = get_logger(__name__)
-_UNSAID = frozenset(kind.name for kind in (*STORAGE_KINDS, *GANG_OWNERS, POD_GROUP))
-"""Kinds that only the publisher decides by: the bus does not carry them."""
 _Writer = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 """Works until the event is set: leading is over, or the service stops."""
 
@@ -121,6 +116,7 @@ class _Parts(Struct, frozen=True, kw_only=True):
     controller: GangController
     sweeper: Sweeper
     devices: DevicePublisher
+    checks: AdmissionChecks
     owns_nothing: bool
 
 
@@ -177,18 +173,22 @@ def _build(
         now=now,
         publish_slices=config.publish_slices,
     )
+    checks = AdmissionChecks(
+        api, observer.gang_of, patience_s=config.kueue_patience_s, now=now
+    )
     # Last who reads the cluster: every kind once, for all who must know it.
     offered = StateFilter(ownership)
 
     async def take_state(page: ChangePage) -> None:
         await state.take(offered.of(page))
 
-    follows = _follows(api, kinds, config)
+    follows = follow_kinds(api, kinds, config)
     informer = Informer(
         follows,
         (observer.kinds, observer.take),
-        (follows.keys() - _UNSAID, take_state),
+        (follows.keys() - UNSAID, take_state),
         (devices.kinds, devices.take),
+        (checks.kinds, checks.take),
     )
     return _Parts(
         informer=informer,
@@ -200,6 +200,7 @@ def _build(
         controller=controller,
         sweeper=Sweeper(api, observer, config.sweep_s),
         devices=devices,
+        checks=checks,
         owns_nothing=ownership.is_nothing,
     )
 
@@ -278,6 +279,8 @@ async def _lead_until(parts: _Parts, lease: LeaderLease, lost: asyncio.Event) ->
         "sweep": parts.sweeper.sweep,
         # Slices of announced pools, taint rules of owned drivers, health in claims.
         "devices": parts.devices.write,
+        # What becomes of Workloads that Kueue asks us about.
+        "kueue": parts.checks.write,
         # Lets the workers write for gangs, and waits for them in the end.
         "gangs": parts.controller.lead,
     }
@@ -295,21 +298,3 @@ async def _forget(parts: _Parts, stop: asyncio.Event) -> None:
 async def _read_everything(parts: _Parts, stop: asyncio.Event) -> None:
     for synced in (parts.informer.synced, parts.gangs.synced):
         await first_of(synced, stop)
-
-
-def _follows(
-    api: KubernetesApi, kinds: ServedKinds, config: PublisherConfig
-) -> dict[str, Follow]:
-    """Return how each kind is followed."""
-    follows: dict[str, Follow] = {
-        kind.name: partial(follow, api, kind)
-        for kind in (*kinds.followed, *STORAGE_KINDS)
-    }
-    follows[GANG.name] = partial(follow, api, GANG, may_be_absent=True)
-    owners = list_owner_kinds(config.workloads)
-    for kind in (*GANG_OWNERS, kinds.pod_group):
-        if kind is not None and kind.name in owners:
-            follows[kind.name] = partial(
-                follow, api, kind, may_be_absent=True, may_be_denied=True
-            )
-    return follows

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from contracts.allocation import Reason
 from contracts.claim import ResourceClaim
+from contracts.pods.membership import KUEUE
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs.claims import MOST_RESERVED, reserved_uids
@@ -37,8 +38,14 @@ class NotReady(Struct, frozen=True, kw_only=True):
 
 
 def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
-    """Name a claim that is not there, or on its way out, or a volume."""
+    """Name a claim that is not there, or on its way out, or a volume, or quota."""
     for pod in pods:
+        if any(gate.name.startswith(KUEUE) for gate in pod.spec.scheduling_gates):
+            # Devices are held for nobody who may not use them yet.
+            return NotReady(
+                reason="QuotaPending",
+                message=f"pod {pod.metadata.name}: Kueue has not admitted it yet",
+            )
         volumes = find_volume_nodes(pod.metadata, pod.spec, view.volumes)
         if isinstance(volumes, MissingVolume):
             return NotReady(

@@ -105,6 +105,21 @@ RESOURCE_CLAIM_TEMPLATE = Kind(
 )
 
 
+KUEUE_WORKLOAD = Kind(
+    group="kueue.x-k8s.io",
+    version="v1beta2",
+    plural="workloads",
+    name="Workload.kueue.x-k8s.io",
+    namespaced=True,
+)
+ADMISSION_CHECK = Kind(
+    group="kueue.x-k8s.io",
+    version="v1beta2",
+    plural="admissionchecks",
+    name="AdmissionCheck",
+)
+KUEUE_KINDS = (KUEUE_WORKLOAD, ADMISSION_CHECK)
+"""Followed where we answer for AdmissionChecks of Kueue."""
 POD_GROUP = Kind(
     group=SCHEDULING_GROUP, plural="podgroups", name="PodGroup", namespaced=True
 )

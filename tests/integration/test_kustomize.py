@@ -72,6 +72,28 @@ def test_ownership_is_said_in_one_place(
     assert named == {owned["metadata"]["name"]} != {"ownership"}
 
 
+def test_answering_kueue_is_one_component(
+    control_plane_programs: Path, tmp_path: Path
+) -> None:
+    """It switches the publisher on and gives it the rights."""
+    said = {"drivers": "a.example.com", "classes": ""}
+    site = write_site(tmp_path / "site", BASE, said)
+    written = yaml.safe_load((site / "kustomization.yaml").read_text())
+    component = os.path.relpath(K8S / "components" / "kueue", site)
+    written.setdefault("components", []).append(component)
+    (site / "kustomization.yaml").write_text(yaml.safe_dump(written))
+    built = _build(control_plane_programs, site)
+    roles = {thing["metadata"]["name"] for thing in built if "rules" in thing}
+    assert "moorings-publisher-kueue" in roles
+    (publisher,) = (
+        thing
+        for thing in built
+        if thing["kind"] == "Deployment" and thing["metadata"]["name"] == "publisher"
+    )
+    (container,) = publisher["spec"]["template"]["spec"]["containers"]
+    assert {"name": "PUBLISHER_KUEUE_CHECKS", "value": "true"} in container["env"]
+
+
 def test_site_of_the_repository_is_whole(
     control_plane_programs: Path, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 
+KUEUE = "kueue.x-k8s.io/v1beta2"
 CRDS = {
     "jobset.x-k8s.io/v1alpha2": "JobSet",
     "kubeflow.org/v2beta1": "MPIJob",
@@ -24,7 +25,19 @@ CRDS = {
 
 async def serve(kube: Kube) -> list[Json]:
     """Let the API server serve the kinds of the projects; gives what it was told."""
-    made = [_crd(*item) for item in CRDS.items()]
+    return await _serve(kube, [_crd(*item) for item in CRDS.items()])
+
+
+async def serve_kueue(kube: Kube) -> list[Json]:
+    """Let the API server serve the two kinds of Kueue that a check is about."""
+    workload, check = _crd(KUEUE, "Workload"), _crd(KUEUE, "AdmissionCheck")
+    check["spec"]["scope"] = "Cluster"
+    for crd in (workload, check):
+        crd["spec"]["versions"][0]["subresources"] = {"status": {}}
+    return await _serve(kube, [workload, check])
+
+
+async def _serve(kube: Kube, made: list[Json]) -> list[Json]:
     for crd in made:
         await kube.create(crd)
     for crd in made:

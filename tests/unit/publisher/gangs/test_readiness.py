@@ -7,7 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from contracts.claim import ResourceClaim
-from contracts.workload import Pod
+from contracts.pods.membership import KUEUE
+from contracts.workload import Pod, PodSchedulingGate
 from publisher.gangs.claims import MOST_RESERVED
 from publisher.gangs.readiness import find_contention, find_missing
 from tests import builders
@@ -100,3 +101,13 @@ def test_a_volume_that_is_missing_is_named() -> None:
     """kube-scheduler would not look at any node for the pod."""
     pod = waiting_pod("a", volumes=(volume_of("data"),))
     assert missing(pod) == "pod a: no PersistentVolumeClaim data yet"
+
+
+def test_a_pod_that_kueue_holds_back_asks_for_nothing() -> None:
+    """Quota first: what it would get nobody else could use."""
+    pod = waiting_pod("a", templates=["gpus"])
+    gates = (*pod.spec.scheduling_gates, PodSchedulingGate(name=f"{KUEUE}admission"))
+    held = replace(pod, spec=replace(pod.spec, scheduling_gates=gates))
+    assert missing(held, real_claim("a-gpus")) == (
+        "pod a: Kueue has not admitted it yet"
+    )

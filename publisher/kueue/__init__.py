@@ -1,0 +1,1 @@
+"""Beside Kueue: quota is Kueue's, devices are decided here (an AdmissionCheck)."""

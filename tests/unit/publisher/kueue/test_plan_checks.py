@@ -1,0 +1,148 @@
+"""What becomes of a Workload that Kueue asks us about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.gang import Gang
+from contracts.names import GANG, MEMBER
+from publisher.kueue.plan_checks import (
+    CheckPlan,
+    make_gang,
+    name_gang,
+    plan_check,
+    read_kueue_workload,
+)
+
+Json = dict[str, Any]
+SINCE, NOW, LATE = (f"2026-11-22T10:0{minute}:00Z" for minute in range(3))
+
+
+def workload(
+    state: str = "Pending", *, quota: bool = True, message: str = "", **more: Any
+) -> Json:
+    claim = {"name": "d", "resourceClaimTemplateName": "pair"}
+    container = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
+    template = {"spec": {"containers": [container], "resourceClaims": [claim]}}
+    has_quota = {"type": "QuotaReserved", "status": str(quota)}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "job-train", "namespace": "ns", "uid": "uid-w"},
+        "spec": {
+            "priority": 7,
+            "podSets": [{"name": "main", "count": 4, "template": template}],
+        },
+        "status": {
+            "conditions": [has_quota | {"lastTransitionTime": SINCE}],
+            "admissionChecks": [
+                {"name": "other", "state": "Ready", "message": "theirs"},
+                {"name": "devices", "state": state, "message": message},
+            ],
+        },
+        **more,
+    }
+
+
+def planned(
+    raw: Json, gang: Gang | None = None, now: str = NOW, **status: str
+) -> CheckPlan:
+    return plan_check(raw, gang, status, checks={"devices"}, now=now, patience_s=90.0)
+
+
+def held(uid: str = "uid-w") -> Gang:
+    raw = workload()
+    raw["metadata"]["uid"] = uid
+    return make_gang(read_kueue_workload(raw))
+
+
+def state_of(plan: CheckPlan) -> Json:
+    other, ours = plan.states
+    assert other == {"name": "other", "state": "Ready", "message": "theirs"}
+    return ours
+
+
+def test_quota_asks_for_devices() -> None:
+    """Of all pods that the Workload will have; the Gang goes with the Workload."""
+    gang = planned(workload()).create
+    assert gang is not None
+    (member,) = gang.spec.members
+    assert (gang.spec.hold, gang.spec.priority) == (True, 7)
+    assert (member.name, member.count) == ("main", 4)
+    assert [claim.template_name for claim in member.claims] == ["pair"]
+    assert str(member.node.resources["cpu"].text) == "2"
+    assert [owner.uid for owner in gang.metadata.owner_references] == ["uid-w"]
+
+
+@pytest.mark.parametrize("phase", ["Decided", "Written", "Running"])
+def test_devices_that_are_held_make_the_check_ready(phase: str) -> None:
+    """Its labels bring the pods to their devices; other checks stay as they are."""
+    state = state_of(planned(workload(), held(), phase=phase))
+    assert (state["state"], state["lastTransitionTime"]) == ("Ready", NOW)
+    labels = {GANG: "job-train", MEMBER: "main"}
+    assert state["podSetUpdates"] == [{"name": "main", "labels": labels}]
+
+
+def test_what_does_not_fit_waits_and_then_gives_its_quota_back() -> None:
+    waits = planned(workload(), held(), phase="Pending", message="1 of 4 nodes")
+    assert state_of(waits)["state"] == "Pending"
+    assert state_of(waits)["message"] == "1 of 4 nodes"
+    assert waits.waits
+    said = workload(message="1 of 4 nodes")
+    again = planned(said, held(), phase="Pending", message="1 of 4 nodes")
+    assert again == CheckPlan(waits=True)
+    late = planned(said, held(), LATE, phase="Pending", message="1 of 4 nodes")
+    assert state_of(late)["state"] == "Retry"
+
+
+def test_what_can_never_be_is_rejected() -> None:
+    plan = planned(workload(), held(), phase="Rejected", message="no such class")
+    assert (state_of(plan)["state"], state_of(plan)["message"]) == (
+        "Rejected",
+        "no such class",
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        workload(quota=False),
+        workload("Retry"),
+        workload("Rejected"),
+        workload("Ready", quota=False),
+        workload(spec={"active": False}),
+    ],
+)
+def test_without_quota_nothing_is_held(raw: Json) -> None:
+    assert planned(raw, held()) == CheckPlan(delete=True)
+    assert planned(raw).is_nothing
+
+
+def test_what_is_ready_stays_ready() -> None:
+    """Whatever becomes of its pods later."""
+    assert planned(workload("Ready"), held(), phase="Completed").is_nothing
+
+
+def test_a_gang_of_somebody_else_is_left_alone() -> None:
+    plan = planned(workload(), held("uid-of-another"), phase="Decided")
+    assert state_of(plan)["state"] == "Retry"
+    assert not plan.delete
+    assert planned(workload(quota=False), held("uid-of-another")).is_nothing
+
+
+def test_checks_of_others_are_not_answered() -> None:
+    raw = workload()
+    raw["status"]["admissionChecks"] = [{"name": "other", "state": "Pending"}]
+    assert planned(raw).is_nothing
+
+
+def test_a_long_name_becomes_a_label() -> None:
+    """Two Workloads that begin alike have two Gangs."""
+    raws = [workload() for _ in range(2)]
+    for raw, end in zip(raws, "ab", strict=True):
+        raw["metadata"]["name"] = "w" * 70 + end
+    names = {name_gang(read_kueue_workload(raw).metadata) for raw in raws}
+    assert len(names) == 2
+    assert all(len(name) <= 63 for name in names)

@@ -13,9 +13,6 @@ from tests.lab.controlplane.client import Json, named
 from tests.lab.controlplane.fleet import Fleet, reservation
 from tests.lab.waits import pods_of
 
-_WITHIN_S = 90.0
-"""Who comes first waits for the stack to start, too."""
-
 
 class Bound(NamedTuple):
     """A pod that runs, and the one claim that it has by template."""
@@ -61,7 +58,7 @@ async def until_bound(site: Fleet, gang: str, pods: int = 1) -> list[Bound]:
 
     What holds of each allocation, whatever was asked for, is asserted here.
     """
-    running = await pods_of(site, gang, pods, is_running, _WITHIN_S)
+    running = await pods_of(site, gang, pods, is_running)
     return list(await asyncio.gather(*(_read(site, pod) for pod in running)))
 
 

@@ -20,7 +20,6 @@ from contracts.names import GANG, GANG_SIZE, GATE, MEMBER
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.options import NEWEST
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.nats_server import LabServer
 from tests.lab.services import Process, solver
@@ -37,6 +36,12 @@ class Stack:
 
     def __getitem__(self, name: str) -> Process:
         return self.processes[name]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a solver decides and a publisher writes."""
+        told = {"solver": '"epoch.claimed"', "publisher": '"lease.acquired"'}
+        return all(event in self[name].log() for name, event in told.items())
 
 
 def publisher(
@@ -64,18 +69,14 @@ def started(
 ) -> Iterator[Stack]:
     """Run NATS, one solver and one or two publishers while the block runs.
 
-    The solver is told release and feature gates of the control plane.
+    The solver is told the feature gates of the control plane.
     """
     nats = LabServer(folder / "nats")
     nats.start()
-    options = control_plane.options
-    gates = (one for one in options.feature_gates if one.partition("=")[0] in DRA_GATES)
-    told = {
-        "SOLVER_KUBERNETES_VERSION": options.emulated_version or NEWEST,
-        "SOLVER_FEATURE_GATES": ",".join(gates),
-    }
+    changed = control_plane.options.feature_gates
+    gates = (gate for gate in changed if gate.partition("=")[0] in DRA_GATES)
     processes = {
-        "solver": solver(nats.url, folder, **told),
+        "solver": solver(nats.url, folder, SOLVER_FEATURE_GATES=",".join(gates)),
         "publisher": publisher(nats, control_plane, folder, **more),
     }
     if standby:

@@ -21,6 +21,7 @@ from moorings.cli import (
     demo,
     explain,
     gangs,
+    gates,
     get,
     lint,
     plan,
@@ -52,6 +53,7 @@ for module in (
     explain,
     watch,
     gangs,
+    gates,
     solves,
     components,
 ):

@@ -91,7 +91,7 @@ async def check_cluster(access: ClusterAccess) -> str:
     from publisher.kube.kinds import GANG  # noqa: PLC0415
     from publisher.kube.kinds import NAMESPACE as NAMESPACES  # noqa: PLC0415
 
-    async with _open_api(access) as api:
+    async with open_api(access) as api:
         served = await api.fetch_served_kinds()
         try:
             namespace = await api.get(NAMESPACES, NAMESPACE)
@@ -111,7 +111,7 @@ async def wait_leading(access: ClusterAccess, name: str) -> None:
     Raises:
         PublisherError: the Lease may not be read.
     """
-    async with _open_api(access) as api:
+    async with open_api(access) as api:
         while True:
             holder, _, _ = await _read_lease(api)
             if holder.startswith(f"{name}-"):
@@ -168,7 +168,12 @@ async def _read_lease(api: KubernetesApi) -> tuple[str, str, float]:
 
 
 @asynccontextmanager
-async def _open_api(access: ClusterAccess) -> AsyncIterator[KubernetesApi]:
+async def open_api(access: ClusterAccess) -> AsyncIterator[KubernetesApi]:
+    """Prepare the way to a cluster's API server; nothing is sent before a call.
+
+    Raises:
+        PublisherError: the kubeconfig cannot be used.
+    """
     from publisher.kube.api import KubernetesApi  # noqa: PLC0415
 
     async with KubernetesApi.open(str(access.kubeconfig), access.context) as api:

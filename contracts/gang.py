@@ -14,6 +14,7 @@ from contracts.claim import ResourceClaimSpec
 from contracts.ids import FullyQualifiedName, GangUID, NodeName
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION
+from contracts.pod_terms import HostPort, TopologySpreadConstraint
 from contracts.quantity import Quantity
 from contracts.structs import KubernetesStruct
 
@@ -41,7 +42,7 @@ class NodeToleration(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class MemberNode(KubernetesStruct, frozen=True, kw_only=True):
-    """What kube-scheduler will ask of the node besides devices."""
+    """What kube-scheduler will ask of the node, and of other pods, besides devices."""
 
     node_name: NodeName = NodeName("")
     """The only node that will do; empty: any."""
@@ -50,7 +51,14 @@ class MemberNode(KubernetesStruct, frozen=True, kw_only=True):
     node_selector: dict[str, str] = {}
     tolerations: tuple[NodeToleration, ...] = ()
     affinity: dict[str, Any] = {}
-    """`nodeAffinity`, as in a pod; only what is required decides."""
+    """As in a pod; only what is required decides."""
+    labels: dict[str, str] = {}
+    """Of the pods, as far as all have them."""
+    varying_labels: tuple[str, ...] = ()
+    """Keys of labels that its pods do not all have alike; sorted."""
+    host_ports: tuple[HostPort, ...] = ()
+    """What each pod takes of its node's ports."""
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
 
 
 class Member(KubernetesStruct, frozen=True, kw_only=True):

@@ -33,10 +33,11 @@ def does_match(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
     """
     return all(
         labels.get(key) == value for key, value in selector.match_labels.items()
-    ) and all(_holds(one, labels) for one in selector.match_expressions)
+    ) and all(holds(one, labels) for one in selector.match_expressions)
 
 
-def _holds(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+def holds(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    """Whether labels meet one comparison; an operator that is not known never."""
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import field
+
 from contracts.gang import NodeToleration
 from contracts.ids import NodeName
 from contracts.meta import ObjectMeta
+from contracts.pod_terms import TopologySpreadConstraint
 from contracts.quantity import Quantity
 from contracts.structs import KubernetesExcerpt
 
@@ -103,6 +106,8 @@ class ContainerPort(KubernetesExcerpt, frozen=True, kw_only=True):
 
     container_port: int = 0
     host_port: int = 0
+    protocol: str = ""
+    host_ip: str = field(default="", name="hostIP")
 
 
 class Container(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -112,12 +117,6 @@ class Container(KubernetesExcerpt, frozen=True, kw_only=True):
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str | None = None
     ports: tuple[ContainerPort, ...] = ()
-
-
-class TopologySpreadConstraint(KubernetesExcerpt, frozen=True, kw_only=True):
-    """How evenly pods are spread; only `DoNotSchedule` keeps a pod from a node."""
-
-    when_unsatisfiable: str = ""
 
 
 class PodVolumeClaim(KubernetesExcerpt, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from solver.errors import JudgedWrongError
 from solver.explain.funnel import Funnel
 from solver.judge.rules import judge
 from solver.kinds.demand import Demand
+from solver.kinds.pod_rules import settle_rules
 from solver.problem.problem import GangPart, Problem
 from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
@@ -31,13 +32,7 @@ def allocate(problem: Problem) -> Decision:
         VerdictMissingError: the Problem is incomplete.
     """
     # First refuse by name what no engine states; the rest goes to an engine.
-    answerable = Problem(
-        problem.pages,
-        tuple(_refuse_unmodelled(problem)),
-        problem.selectors,
-        problem.parameters,
-        problem.expected,
-    )
+    answerable = settle_rules(problem.with_gangs(tuple(_refuse_unmodelled(problem))))
     best = answer(answerable)
     # Then write the answer down, with reasons for whoever is not in.
     decision = Decision(

@@ -65,6 +65,7 @@ class PartCache:
             table,
             problem_root.parameters,
             problem_root.expected,
+            neighbours=problem_root.neighbours,
         )
 
     def _keep(self, pages: dict[str, Page]) -> None:

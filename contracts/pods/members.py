@@ -1,14 +1,13 @@
 """Pods as members of gangs: what each asks for, which of them are one, which are equal.
 
 `moorings plan` and the publisher both read pods here, so that a plan foretells what a
-cluster does. What a pod asks of other pods or of ports is not decided by this version:
-such pods are refused by name. What claims ask for, and whether they still need to be
-decided, the caller looks up.
+cluster does. What this version cannot decide is refused by name. What claims ask for,
+and whether they still need to be decided, the caller looks up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec import Struct, structs
@@ -21,8 +20,9 @@ from contracts.gang import Member, MemberClaim, MemberNode
 from contracts.meta import ObjectMeta
 from contracts.pods.node_affinity import list_required_pods
 from contracts.pods.node_resources import PODS, sum_requests
+from contracts.pods.pod_rules import list_host_ports, list_unknown_namespaces
 from contracts.quantity import Quantity
-from contracts.workload import Container, PodSpec
+from contracts.workload import PodSpec
 
 T = TypeVar("T")
 _LABEL = 63
@@ -68,6 +68,13 @@ def read_member_pod(
             node_selector=spec.node_selector,
             tolerations=spec.tolerations,
             affinity=spec.affinity,
+            labels=metadata.labels,
+            host_ports=list_host_ports(spec),
+            topology_spread_constraints=tuple(
+                constraint
+                for constraint in spec.topology_spread_constraints
+                if constraint.when_unsatisfiable != "ScheduleAnyway"
+            ),
         ),
         refusal=_refuse(metadata.name, spec),
     )
@@ -156,6 +163,10 @@ def refusal_of(pods: Sequence[MemberPod]) -> Reason | None:
         if pod.refusal is not None:
             return pod.refusal
     first = pods[0].node
+    for pod in pods if len(pods) > 1 else ():
+        field = _find_pod_rule(pod.node)
+        if field:
+            return _not_modelled(pod.name, field, "of pods that share a claim")
     for pod in pods[1:]:
         for field, of_first, of_pod in (
             ("spec.nodeSelector", first.node_selector, pod.node.node_selector),
@@ -178,37 +189,45 @@ def _node_of(pods: Sequence[MemberPod]) -> MemberNode:
             total[name] = total.get(name, 0) + amount.nano
     resources = {name: Quantity.of_nano(nano) for name, nano in sorted(total.items())}
     resources[PODS] = Quantity.of(len(pods))
-    return structs.replace(pods[0].node, resources=resources)
+    node = with_labels_of(pods[0].node, [pod.node.labels for pod in pods])
+    return structs.replace(node, resources=resources)
+
+
+def with_labels_of(node: MemberNode, labels: Sequence[Mapping[str, str]]) -> MemberNode:
+    """Say of a member the labels that all its pods have, and in which they differ."""
+    keys = {key for of_pod in labels for key in of_pod}
+    common = set(labels[0].items()).intersection(*(one.items() for one in labels[1:]))
+    return structs.replace(
+        node,
+        labels=dict(sorted(common)),
+        varying_labels=tuple(sorted(keys - {key for key, _ in common})),
+    )
 
 
 def _refuse(name: str, spec: PodSpec) -> Reason | None:
-    """Return what only other pods and their places could decide; None: nothing."""
-    spread = spec.topology_spread_constraints
-    if any(rule.when_unsatisfiable != "ScheduleAnyway" for rule in spread):
-        return _not_modelled(name, "spec.topologySpreadConstraints")
-    affinity_field = _find_pod_affinity(spec)
-    if affinity_field:
-        return _not_modelled(name, f"spec.affinity.{affinity_field}")
-    sidecars = (one for one in spec.init_containers if one.restart_policy == "Always")
-    containers = (*spec.containers, *sidecars)
-    if any(_takes_port(container, spec) for container in containers):
-        return _not_modelled(name, "spec.containers[].ports[].hostPort")
+    """Return what this version cannot decide of a pod; None: nothing."""
+    try:
+        paths = list_unknown_namespaces(spec.affinity)
+    except DecodeError:
+        return None  # validation refuses it, with the field
+    for path in paths:
+        message = "labels of namespaces are not known"
+        return _not_modelled(name, f"spec.{path}.namespaceSelector", message)
     return None
 
 
-def _find_pod_affinity(spec: PodSpec) -> str:
-    """Return the field of the affinity that requires other pods; empty: none does."""
+def _find_pod_rule(node: MemberNode) -> str:
+    """Return the field by which a pod asks something of others; empty: it does not."""
+    if node.host_ports:
+        return "spec.containers[].ports[].hostPort"
+    if node.topology_spread_constraints:
+        return "spec.topologySpreadConstraints"
     try:
-        return next(iter(list_required_pods(spec.affinity)), "")
+        return next(
+            (f"spec.affinity.{p}" for p in list_required_pods(node.affinity)), ""
+        )
     except DecodeError:
         return ""  # validation refuses it, with the field
-
-
-def _takes_port(container: Container, spec: PodSpec) -> bool:
-    return any(
-        port.host_port > 0 or (spec.host_network and port.container_port > 0)
-        for port in container.ports
-    )
 
 
 def _not_modelled(subject: str, field: str, message: str = "") -> Reason:

@@ -25,6 +25,7 @@ from contracts.pods.node_affinity import (
     list_required_pods,
     read_required_nodes,
 )
+from contracts.pods.pod_rules import rules_of_node
 from contracts.validate import names
 from contracts.validate.claims import check_attributes, check_claim_spec
 from contracts.validate.nodes import check_node_selector
@@ -127,6 +128,15 @@ def _check_node(value: MemberNode, path: str) -> Violations:
         value.tolerations, None, f"{path}.tolerations", check_node_toleration
     )
     yield from _check_affinity(value.affinity, f"{path}.affinity")
+
+    yield from _check_pod_rules(value, path)
+
+
+def _check_pod_rules(value: MemberNode, path: str) -> Violations:
+    try:
+        rules_of_node("", value)
+    except DecodeError as error:
+        yield invalid(f"{path}.{error.field}", None, error.reason)
 
 
 def _check_affinity(value: dict[str, Any], path: str) -> Violations:

@@ -12,13 +12,14 @@ from typing import Any
 
 from contracts.kubernetes.decode import V1
 from contracts.kubernetes.versions import to_v1
-from contracts.names import GANG, GANG_UID, GATE
-from contracts.pods.node_affinity import read_pinned_node
+from contracts.names import GANG_UID, GATE
+from contracts.pods.node_affinity import REQUIRED, read_pinned_node
 from contracts.release import RELEASE
 from publisher.gangs.view import ENDED
 
 Json = dict[str, Any]
 _CONTAINER = ("name", "resources", "restartPolicy")
+_PORT = ("hostPort", "hostIP", "protocol")
 _NODE_STATUS = ("allocatable", "declaredFeatures")
 _WHOLE = ("ResourceSlice", "DeviceClass", "DeviceTaintRule", "ResourceClaimTemplate")
 """Kinds of which the spec is what matters."""
@@ -81,16 +82,19 @@ def _compact_pod(raw: Mapping[str, Any]) -> Json | None:
     node = _node_of(metadata, spec)
     if not node or phase in ENDED:
         return None
-    kept = _pick(metadata, ("name", "namespace"))
-    for field, key in (("labels", GANG), ("annotations", GANG_UID)):
-        value = (metadata.get(field) or {}).get(key)
-        if value is not None:
-            kept[field] = {key: value}
+    # Others' rules are about its labels, and about whether it is going.
+    kept = _pick(metadata, ("name", "namespace", "labels", "deletionTimestamp"))
+    uid = (metadata.get("annotations") or {}).get(GANG_UID)
+    if uid is not None:
+        kept["annotations"] = {GANG_UID: uid}
     used = _pick(spec, ("overhead", "resources")) | {
         name: _compact_containers(spec[name])
         for name in ("containers", "initContainers")
         if spec.get(name)
     }
+    apart = ((spec.get("affinity") or {}).get("podAntiAffinity") or {}).get(REQUIRED)
+    if apart:
+        used["affinity"] = {"podAntiAffinity": {REQUIRED: apart}}
     return _build_object(raw, kept, {"nodeName": node, **used})
 
 
@@ -111,6 +115,9 @@ def _compact_containers(containers: Sequence[Mapping[str, Any]]) -> list[Json]:
         kept = _pick(container, _CONTAINER)
         if "resources" in kept:
             kept["resources"] = _pick(kept["resources"], ("requests", "limits"))
+        ports = [port for port in container.get("ports") or () if port.get("hostPort")]
+        if ports:
+            kept["ports"] = [_pick(port, _PORT) for port in ports]
         compacted.append(kept)
     return compacted
 

@@ -24,6 +24,7 @@ from contracts.allocation import Reason, Rule
 from contracts.claim import ResourceClaim
 from contracts.codec import encode
 from contracts.device import NodeSelector
+from contracts.errors import DecodeError
 from contracts.gang import Member, MemberClaim, MemberNode
 from contracts.ids import NodeName
 from contracts.messages import Place, PodRef
@@ -34,7 +35,10 @@ from contracts.pods.members import (
     name_claims,
     read_member_pod,
     refusal_of,
+    with_labels_of,
 )
+from contracts.pods.node_affinity import NODE_AFFINITY
+from contracts.pods.pod_rules import list_mentioned_labels, rules_of_node
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs.claims import pod_group_of
@@ -68,8 +72,11 @@ def group_pods(
     """
     pods_by_uid = {pod.metadata.uid: pod for pod in pods}
     members: dict[bytes, tuple[Member, list[Place]]] = {}
+    labels: dict[bytes, list[Mapping[str, str]]] = {}
     names: set[str] = set()
-    for group in group_by_shared_claims(_read(pod, view, owns) for pod in pods):
+    member_pods = [_read(pod, view, owns) for pod in pods]
+    telling = _list_telling_labels(member_pods)
+    for group in group_by_shared_claims(member_pods):
         refusal = refusal_of(group)
         if refusal is not None:
             return refusal
@@ -79,8 +86,11 @@ def group_pods(
             return member
         member = _without_claim_names(member)
         name = view.membership(sharing[0]).member or unnamed
-        # What asks for the same under one name is one member.
-        likeness = encode([name, len(group), member])
+        # What asks for the same under one name is one member, unless labels differ by
+        # which pods of the gang choose each other.
+        told = {k: v for k, v in member.node.labels.items() if k in telling}
+        likeness = encode([name, len(group), _with_labels(member, told)])
+        labels.setdefault(likeness, []).extend(pod.node.labels for pod in group)
         if likeness not in members:
             name = _number(name, names)
             names.add(name)
@@ -88,10 +98,31 @@ def group_pods(
         members[likeness][1].append(_place(group, pods_by_uid))
     return GroupedPods(
         members=tuple(
-            replace(member, count=len(places)) for member, places in members.values()
+            replace(
+                member,
+                count=len(places),
+                node=with_labels_of(member.node, labels[likeness]),
+            )
+            for likeness, (member, places) in members.items()
         ),
         places={member.name: tuple(places) for member, places in members.values()},
     )
+
+
+def _list_telling_labels(pods: Iterable[MemberPod]) -> list[str]:
+    """List the keys of labels by which some of these pods choose others."""
+    keys: set[str] = set()
+    for pod in pods:
+        try:
+            keys |= list_mentioned_labels(rules_of_node(pod.namespace, pod.node))
+        except DecodeError:
+            continue  # the solver refuses it, with the field
+    return sorted(keys)
+
+
+def _with_labels(member: Member, labels: dict[str, str]) -> Member:
+    node = replace(member.node, labels=labels, varying_labels=())
+    return replace(member, node=node)
 
 
 def _number(label: str, used: Container[str]) -> str:
@@ -128,8 +159,13 @@ def _read(pod: Pod, view: View, owns: Owns) -> MemberPod:
     read = read_member_pod(pod.metadata, pod.spec, wanting)
     if is_gated(pod):
         return read
-    # Its gate is open: it counts as a pod of its node already.
-    return replace(read, node=replace(read.node, resources={}))
+    # Its gate is open: it counts as a pod of its node already, for amounts and rules.
+    node = MemberNode(
+        node_selector=read.node.node_selector,
+        tolerations=read.node.tolerations,
+        affinity={k: v for k, v in read.node.affinity.items() if k == NODE_AFFINITY},
+    )
+    return replace(read, node=node)
 
 
 def _bind(member: Member, pods: Sequence[Pod], view: View) -> Member | Reason:

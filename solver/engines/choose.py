@@ -25,6 +25,8 @@ def choose_engine(demand: Demand, kinds: tuple[NodeKind, ...]) -> EngineChoice:
     """
     if any(kind.admin for kind in demand.query.requests):
         return EngineChoice(DIRECT, "admin access takes nothing")
+    if demand.query.domains:
+        return EngineChoice(DIRECT, "rules between pods on several nodes")
     inexhaustible = _inexhaustible_requests(kinds)
     unbounded = [
         member

@@ -155,9 +155,10 @@ STEPS = (
     ("onUsableNodes", 1),
     ("onToleratedNodes", 2),
     ("onSelectedNodes", 3),
-    ("supported", 3),
-    ("free", 3),
-    ("eligible", 3),
+    ("besideOtherPods", 4),
+    ("supported", 4),
+    ("free", 4),
+    ("eligible", 4),
 )
 """(step, rules that a node must pass to be counted), in order."""
 
@@ -175,7 +176,7 @@ def count_rooms(
         check = checks[node.node]
         chosen = node.selected
         pods = 0
-        amounts = (chosen, chosen, chosen, chosen, node.supported, node.free)
+        amounts = (*(chosen,) * 5, node.supported, node.free)
         for step, amount in enumerate((*amounts, node.eligible)):
             if check.passed < STEPS[step][1]:
                 break

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from msgspec import structs
+
 from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName
 from solver.cache import Cache
@@ -23,6 +25,7 @@ from solver.explain.counts import (
     is_selector_to_blame,
 )
 from solver.explain.node_checks import (
+    BESIDE,
     MOST_NAMED,
     NODE_RULES,
     PLENTY,
@@ -30,6 +33,7 @@ from solver.explain.node_checks import (
     Scarcity,
     check_nodes,
     describe_refusals,
+    explain_domains,
     explain_scarcity,
     find_scarcity,
     node_demand_of,
@@ -69,6 +73,9 @@ class Funnel:
             return tuple(reasons)
         if ahead := [other for other in placed if other.priority >= gang.priority]:
             return (_explain_outranked(gang, ahead),)
+        reason = explain_domains(gang)
+        if reason is not None:
+            return (reason,)
         message = "each pod fits on some node; all of them together do not"
         return (Reason(rule=Rule.JOINT, message=message, facts={"pods": gang.pods}),)
 
@@ -115,7 +122,10 @@ class Funnel:
                 f"{describe_refusals(reached, passed)}"
             )
             facts = {"nodes": len(reached), "pods": member.count}
-            return Reason(rule=rule, subject=member.name, message=message, facts=facts)
+            reason = Reason(
+                rule=rule, subject=member.name, message=message, facts=facts
+            )
+            return _name_rule(reason, reached)
         willing = [
             check for check in checks.values() if check.passed == len(NODE_RULES)
         ]
@@ -161,16 +171,17 @@ class Funnel:
                 counts, request, member.count
             ):
                 return _explain_fault(request, subject, counts)
-            where = ""
+            where, refusing = "", list[NodeCheck]()
             if rule is Rule.TAINTED:
                 where = describe_taints(counts)
             elif rule in NODE_RULES:
                 checks, passed = self._checks(member), NODE_RULES.index(rule)
-                selected_checks = (checks[node.node] for node in counts.nodes)
+                selected_checks = [checks[node.node] for node in counts.nodes]
+                refusing = [c for c in selected_checks if c.passed == passed]
                 where = describe_refusals(selected_checks, passed)
-            return _explain_count(
-                (rule, room, where), request, subject, (counts, rooms), member
-            )
+            failure = (rule, room, where)
+            reason = _explain_count(failure, request, subject, (counts, rooms), member)
+            return _name_rule(reason, refusing)
         if rooms.room < member.count:
             scarcity = self._scarcity(member, rooms.otherwise, request)
             return explain_scarcity(member, scarcity)
@@ -226,6 +237,13 @@ def _classes_of(gang: GangPart) -> frozenset[str]:
     )
 
 
+def _name_rule(reason: Reason, refusing: Sequence[NodeCheck]) -> Reason:
+    """Name the very rule between pods that keeps a member away."""
+    if reason.rule is not BESIDE or not refusing:
+        return reason
+    return structs.replace(reason, rule=refusing[0].beside)
+
+
 def _explain_fault(
     request: SubrequestPart, subject: str, counts: RequestCounts
 ) -> Reason:
@@ -248,6 +266,7 @@ _LET_IN = {
     Rule.NODE: "are usable",
     Rule.NODE_TAINTED: "have only taints that it tolerates",
     Rule.NODE_SELECTION: "are nodes that it selects",
+    BESIDE: "are nodes where it may be beside other pods",
 }
 _RULES = (
     Rule.NO_CANDIDATE,
@@ -263,6 +282,7 @@ _LEFT = {
     Rule.NODE_TAINTED: "matching devices are on nodes with only taints that it "
     "tolerates",
     Rule.NODE_SELECTION: "matching devices are on nodes that it selects",
+    BESIDE: "matching devices are where it may be beside other pods",
     Rule.DISABLED: "matching devices are supported here (feature gates, features of "
     "the node)",
     Rule.TAKEN: "matching devices are free",

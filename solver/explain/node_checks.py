@@ -1,7 +1,7 @@
 """Which nodes let a member in and for how many pods, and what the others say.
 
-In kube-scheduler's order: usable, taints, names and labels, amounts. Devices are not
-counted here.
+In kube-scheduler's order: usable, taints, names and labels, other pods, amounts.
+Devices are not counted here.
 """
 
 from __future__ import annotations
@@ -28,17 +28,25 @@ from solver.kinds.node_fit import (
     left_of,
     need_of,
 )
-from solver.problem.problem import MemberPart
+from solver.problem.pod_rules import APART, CARRIER, NEAR, SPREAD, Take
+from solver.problem.problem import GangPart, MemberPart
 from solver.snapshot.parts import NodePart
 
 PLENTY = 1 << 24
 MOST_NAMED = 3
 """Things of a sort that a message names: taints, gangs."""
+_RULE_OF_KIND = {
+    APART: Rule.POD_APART,
+    NEAR: Rule.POD_NEAR,
+    SPREAD: Rule.POD_SPREAD,
+}
 _BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 _BYTES = ("memory", "ephemeral-storage")
 
 
-NODE_RULES = (Rule.NODE, Rule.NODE_TAINTED, Rule.NODE_SELECTION)
+BESIDE = Rule.POD_APART
+"""Stands for all rules between pods; a check says which of them it is."""
+NODE_RULES = (Rule.NODE, Rule.NODE_TAINTED, Rule.NODE_SELECTION, BESIDE)
 """What keeps a member from nodes, amounts aside, in kube-scheduler's order."""
 
 
@@ -51,7 +59,10 @@ class NodeCheck(Struct, frozen=True):
     why: str
     """What keeps it away in words: `not ready`, `a=b:NoSchedule`, `not selected`."""
     room: dict[str, int]
-    """Pods that there is enough of a resource for, by resource; empty: no limit."""
+    """Pods that there is enough of a resource for, by resource, and of what rules
+    between pods count, by its name; empty: no limit."""
+    beside: Rule = BESIDE
+    """Which rule between pods keeps it away, where one does."""
 
 
 class Scarcity(Struct, frozen=True):
@@ -74,7 +85,8 @@ _CHECKS: NodeCache[NodeCheck] = NodeCache()
 
 def node_demand_of(member: MemberPart) -> Hashable:
     """Name all that a member asks of nodes besides devices."""
-    return (fit_of(member), tuple(sorted(member.resources.items())))
+    amounts = tuple(sorted(member.resources.items()))
+    return (fit_of(member), amounts, member.settled.takes)
 
 
 def check_nodes(member: MemberPart, cluster: Cluster) -> dict[NodeName, NodeCheck]:
@@ -99,13 +111,28 @@ def _check_node(
         left = left_of(node, name)
         if left is not None:
             room[name] = left // need_of(member, name)
+    for take in member.settled.takes:
+        left = take.rule.left_on(node.name, node.labels)
+        if left is not None:
+            room[_name_counted(take)] = left // take.amount
     if node.unavailable:
         return NodeCheck(node, 0, node.unavailable, room)
     if not is_tolerated(fit, node):
         return NodeCheck(node, 1, _name_taint(fit, node), room)
     if not is_chosen(fit, node):
         return NodeCheck(node, 2, "not selected", room)
-    return NodeCheck(node, 3, "", room)
+    for nodes in fit.node_sets:
+        if not nodes.has(node.labels):
+            return NodeCheck(node, 3, nodes.why, room, nodes.rule)
+    for take in member.settled.takes:
+        if room.get(_name_counted(take)) == 0:
+            why = f"{take.rule.about} is taken"
+            return NodeCheck(node, 3, why, room, take.rule.rule)
+    return NodeCheck(node, len(NODE_RULES), "", room)
+
+
+def _name_counted(take: Take) -> str:
+    return f"{take.rule.rule}: {take.rule.about}"
 
 
 def _name_taint(fit: NodeFit, node: NodePart) -> str:
@@ -157,7 +184,10 @@ def find_scarcity(
 
 
 def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
-    """Return which resource leaves the least room."""
+    """Return which resource, or rule between pods, leaves the least room."""
+    for take in member.settled.takes:
+        if _name_counted(take) == scarcity.resource:
+            return _explain_crowding(member, scarcity, take)
     needed, remaining = (
         format_amount(scarcity.resource, n) for n in (scarcity.need, scarcity.left)
     )
@@ -179,6 +209,45 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
             "podsWithRoom": scarcity.room,
             "pods": member.count,
         },
+    )
+
+
+def _explain_crowding(member: MemberPart, scarcity: Scarcity, take: Take) -> Reason:
+    """Return which rule between pods leaves the least room."""
+    message = (
+        f"{take.rule.about}: of {member.count} pods there is room for {scarcity.room} "
+        f"on {scarcity.nodes} nodes that would do otherwise"
+    )
+    facts = {
+        "nodes": scarcity.nodes,
+        "podsWithRoom": scarcity.room,
+        "pods": member.count,
+    }
+    return Reason(
+        rule=take.rule.rule, subject=member.name, message=message, facts=facts
+    )
+
+
+def explain_domains(gang: GangPart) -> Reason | None:
+    """Return which rule about domains a gang's pods have; None: they have none."""
+    rules = [
+        (member, role.rule)
+        for member in gang.members
+        for role in member.settled.roles
+        if role.bits & CARRIER
+    ]
+    if not rules:
+        return None
+    member, rule = rules[0]
+    abouts = dict.fromkeys(rule.about for _, rule in rules)
+    message = (
+        f"each pod fits on some node, but not all of them with {'; '.join(abouts)}"
+    )
+    return Reason(
+        rule=_RULE_OF_KIND[rule.kind],
+        subject=member.name,
+        message=message,
+        facts={"pods": gang.pods},
     )
 
 

@@ -115,6 +115,12 @@ class Facts:
         self._read(name)
         return self._nodes.get(name) or NodePart(name=name)
 
+    def all_nodes(self) -> Iterator[NodePart]:
+        """Go through all nodes that say of themselves what they are."""
+        for owner in tuple(self._unread):
+            self._read(owner)
+        return iter(self._nodes.values())
+
     def find_pool(self, node: NodeName, pool: PoolID) -> VisiblePool | None:
         """Read a pool from a node; None: there is none."""
         key = (node, pool)

@@ -6,6 +6,7 @@ Names, labels, taints and amounts, read from the parts of the Problem.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from contracts.gang import NodeToleration
 from contracts.ids import NodeName
@@ -28,17 +29,26 @@ def judge_node(node: NodePart, pod: MemberPart, subject: str) -> Violations:
             yield f"nodeSelected: {subject} is on {node.name} without {key}={value}"
     if pod.affinity is not None and not selects(pod.affinity, node):
         yield f"nodeAffinity: {subject} is on {node.name}, not one that it requires"
-    for taint in node.taints:
-        hard = taint.effect in ("NoSchedule", "NoExecute")
-        if hard and not any(_tolerates(each, taint) for each in pod.tolerations):
-            yield f"nodeTolerated: {subject} is on {node.name}, tainted {taint.key}"
-    if node.unschedulable:
-        cordon = NodeTaint(key=CORDON, effect="NoSchedule")
-        if not any(_tolerates(each, cordon) for each in pod.tolerations):
+    for key in keeps_away(node, pod):
+        if key:
+            yield f"nodeTolerated: {subject} is on {node.name}, tainted {key}"
+        else:
             yield f"nodeSchedulable: {subject} is on {node.name}, which is cordoned"
     both = set(pod.extended_resources) & set(node.plugin_resources)
     if both:
         yield f"extendedResource: {node.name} offers {min(both)} itself"
+
+
+def keeps_away(node: NodePart, pod: MemberPart) -> Iterator[str]:
+    """Go through the taints that a pod does not tolerate; "": the node is cordoned."""
+    for taint in node.taints:
+        hard = taint.effect in ("NoSchedule", "NoExecute")
+        if hard and not any(_tolerates(each, taint) for each in pod.tolerations):
+            yield taint.key
+    if node.unschedulable:
+        cordon = NodeTaint(key=CORDON, effect="NoSchedule")
+        if not any(_tolerates(each, cordon) for each in pod.tolerations):
+            yield ""
 
 
 def _tolerates(toleration: NodeToleration, taint: NodeTaint) -> bool:

@@ -2,7 +2,8 @@
 
 Looks at the Problem and the Decision only; knows no engine, no kinds, no counts.
 A violation names the rule and what breaks it. Here: gangs, nodes, claims, requests and
-the value; what nodes ask of pods is in `nodes.py`, single devices in `devices.py`, what
+the value; what nodes ask of pods is in `nodes.py`, what pods ask of
+each other in `between.py`, single devices in `devices.py`, what
 pods share in `shared.py`, slack value in `slack.py`, what is written down in
 `results.py`.
 """
@@ -18,6 +19,7 @@ from contracts.claim import DeviceConstraint
 from contracts.ids import DeviceID, NodeName
 from contracts.messages import MemberAllocated
 from solver.decision import Decision
+from solver.judge.between import pods_agree
 from solver.judge.devices import judge_device, judge_device_alone
 from solver.judge.facts import DeviceFacts, Facts, Violations
 from solver.judge.nodes import judge_node, nodes_suffice
@@ -70,6 +72,7 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
     violations.extend(_later_values_are_true(facts, decision, uses))
     violations.extend(judge_sharing(facts, uses))
     violations.extend(nodes_suffice(facts, problem, decision))
+    violations.extend(pods_agree(facts, problem, decision))
     return tuple(violations)
 
 

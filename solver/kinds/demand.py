@@ -19,9 +19,10 @@ from solver.kinds.node_fit import (
     NodeFit,
     Step,
     fit_of,
-    need_of,
+    needs_of,
     steps_of,
 )
+from solver.problem.pod_rules import CountedRule, DomainRule
 from solver.problem.problem import (
     ClaimPart,
     ExpectedPart,
@@ -61,8 +62,12 @@ class Query(Struct, frozen=True, cache_hash=True):
     """What some pod asks of its node in kind."""
     resources: tuple[str, ...] = ()
     """Of its node's resources, those that some pod asks for; sorted."""
+    counted: tuple[CountedRule, ...] = ()
+    """What rules between pods make nodes have besides."""
     steps: tuple[Step, ...] = ()
-    """Which amounts of them matter, by resource."""
+    """Which amounts of them matter, by resource, then by what is counted."""
+    domains: tuple[DomainRule, ...] = ()
+    """Rules between pods on several nodes."""
     is_exact: bool = False
     """Whether every device is to be told apart, alike or not."""
 
@@ -105,7 +110,9 @@ class MemberKind(Struct, frozen=True, cache_hash=True):
     fit: int = 0
     """Index into `Query.fits`."""
     needs: tuple[int, ...] = ()
-    """Amounts by `Query.resources`."""
+    """Amounts by `Query.resources`, then by `Query.counted`."""
+    roles: tuple[int, ...] = ()
+    """What it is to each of `Query.domains`, as bits."""
 
     def alternatives(self, request: int) -> list[int]:
         """List the asks of a request, best first."""
@@ -224,7 +231,8 @@ class Demand:
             constraints=tuple(constraints),
             claims=tuple(len(claim.requests) for claim in member.claims),
             fit=self._fit_index[fit_of(member)],
-            needs=tuple(need_of(member, name) for name in self.query.resources),
+            needs=needs_of(member, self.query.resources, self.query.counted),
+            roles=_roles_of(member, self.query.domains),
         )
 
     def _asks(
@@ -271,8 +279,11 @@ def _make_query(
     )
     names = {name for member in members for name in (PODS, *member.resources)}
     resources = tuple(sorted(names))
-    loads = {_load_of(member, resources) for member in batch}
-    loads |= {_load_of_expected(member, resources) for member in countable}
+    settled = [member.settled for member in batch]
+    counted = tuple(dict.fromkeys(t.rule for each in settled for t in each.takes))
+    domains = tuple(dict.fromkeys(r.rule for each in settled for r in each.roles))
+    loads = {_load_of(member, resources, counted) for member in batch}
+    loads |= {_load_of_expected(member, resources, counted) for member in countable}
     return Query(
         requests=tuple(dict.fromkeys(map(request_kind_of, alternatives))),
         columns=tuple(
@@ -280,9 +291,17 @@ def _make_query(
         ),
         fits=tuple(dict.fromkeys(map(fit_of, members))),
         resources=resources,
-        steps=steps_of(loads, len(resources)),
+        counted=counted,
+        steps=steps_of(loads, len(resources) + len(counted)),
+        domains=domains,
         is_exact=is_exact,
     )
+
+
+def _roles_of(member: MemberPart, domains: tuple[DomainRule, ...]) -> tuple[int, ...]:
+    """Return what a member is to each rule about domains."""
+    bits = {role.rule: role.bits for role in member.settled.roles}
+    return tuple(bits.get(rule, 0) for rule in domains)
 
 
 def request_kind_of(sub: SubrequestPart) -> RequestKind:
@@ -296,22 +315,26 @@ def request_kind_of(sub: SubrequestPart) -> RequestKind:
     )
 
 
-def _load_of(member: MemberPart, resources: tuple[str, ...]) -> Load:
+def _load_of(
+    member: MemberPart, resources: tuple[str, ...], counted: tuple[CountedRule, ...]
+) -> Load:
     """Return what a pod takes of its node: devices of its own, and amounts."""
     requests = [request for claim in member.claims for request in claim.requests]
     devices = sum(
         min(map(_count_devices, request.alternatives)) for request in requests
     )
-    return Load(devices, tuple(need_of(member, name) for name in resources))
+    return Load(devices, needs_of(member, resources, counted))
 
 
-def _load_of_expected(member: MemberPart, resources: tuple[str, ...]) -> Load:
+def _load_of_expected(
+    member: MemberPart, resources: tuple[str, ...], counted: tuple[CountedRule, ...]
+) -> Load:
     """Return what an expected pod counts as: its largest request alone."""
     requests = [request for claim in member.claims for request in claim.requests]
     devices = max(
         (_count_devices(request.alternatives[0]) for request in requests), default=0
     )
-    return Load(devices, tuple(need_of(member, name) for name in resources))
+    return Load(devices, needs_of(member, resources, counted))
 
 
 def _count_devices(sub: SubrequestPart) -> int:

@@ -22,6 +22,7 @@ from contracts.pods.node_resources import PODS
 from contracts.workload import NodeTaint
 from solver.devices.candidates import tolerates_taint
 from solver.devices.node_selectors import node_matches
+from solver.problem.pod_rules import CountedRule, NodeSet
 from solver.problem.problem import MemberPart
 from solver.snapshot.parts import NodePart
 
@@ -40,6 +41,8 @@ class NodeFit(Struct, frozen=True):
     tolerations: tuple[NodeToleration, ...] = ()
     extended_resources: tuple[str, ...] = ()
     """What the node must not offer itself, as claims ask for it; sorted."""
+    node_sets: tuple[NodeSet, ...] = ()
+    """All of which the node is in: what pods that run leave to it."""
 
 
 class Load(Struct, frozen=True):
@@ -48,7 +51,7 @@ class Load(Struct, frozen=True):
     devices: int
     """Devices that it has for itself, at least."""
     needs: tuple[int, ...]
-    """By `Query.resources`."""
+    """By `Query.resources`, then `Query.counted`."""
 
 
 class Step(Struct, frozen=True):
@@ -69,6 +72,7 @@ def fit_of(member: MemberPart) -> NodeFit:
         affinity=member.affinity,
         tolerations=member.tolerations,
         extended_resources=member.extended_resources,
+        node_sets=member.settled.node_sets,
     )
 
 
@@ -77,13 +81,28 @@ def need_of(member: MemberPart, resource: str) -> int:
     return member.resources.get(resource, int(resource == PODS))
 
 
+def needs_of(
+    member: MemberPart, resources: Iterable[str], counted: Iterable[CountedRule]
+) -> tuple[int, ...]:
+    """Return how much a pod needs of some resources, then of what is counted."""
+    taken = {take.rule: take.amount for take in member.settled.takes}
+    return (
+        *(need_of(member, name) for name in resources),
+        *(taken.get(rule, 0) for rule in counted),
+    )
+
+
 def is_fit(fit: NodeFit, node: NodePart) -> bool:
     """Whether a node is one that a pod may be on, amounts aside.
 
     Raises:
         NodeSelectorError: the affinity is malformed.
     """
-    return is_tolerated(fit, node) and is_chosen(fit, node)
+    return (
+        is_tolerated(fit, node)
+        and is_chosen(fit, node)
+        and all(nodes.has(node.labels) for nodes in fit.node_sets)
+    )
 
 
 def is_tolerated(fit: NodeFit, node: NodePart) -> bool:

@@ -28,6 +28,7 @@ from solver.kinds.demand import Column, Query
 from solver.kinds.grouping import Grouper, ServingDevice
 from solver.kinds.node_cache import NodeCache, ViewCache
 from solver.kinds.node_fit import is_fit, left_of, round_to_step
+from solver.kinds.pod_places import place_of
 from solver.kinds.shapes import (
     CounterShape,
     DeviceGroup,
@@ -130,11 +131,18 @@ class _NodeReader:
             sets=devices.sets,
             fits=sum(fit << i for i, fit in enumerate(kinds)),
             free=tuple(
-                round_to_step(left_of(node.node, name), step, devices.own)
-                for name, step in zip(query.resources, query.steps, strict=True)
+                round_to_step(left, step, devices.own)
+                for left, step in zip(self._list_left(node), query.steps, strict=True)
             ),
+            places=tuple(place_of(rule, node.node) for rule in query.domains),
         )
         return NodeView(node.name, shape, devices.groups)
+
+    def _list_left(self, node: NodePools) -> Iterator[int | None]:
+        """Go through what a node has left of all that is counted."""
+        part, query = node.node, self._query
+        yield from (left_of(part, name) for name in query.resources)
+        yield from (rule.left_on(part.name, part.labels) for rule in query.counted)
 
     def _read_devices(self, node: NodePools) -> _NodeDevices:
         """See the devices of a node."""

@@ -9,7 +9,8 @@ equal groups are one node kind.
 Theorem. Two nodes with equal shapes are isomorphic for the batch: the groups' masks
 decide every selector, taint and use, the numbered values every comparison inside a
 node, the traits every counter and share, `fits` and `free` what is asked of the node
-itself; devices that several nodes see are named in the shape. So exchanging the nodes
+itself; devices that several nodes see and domains of several nodes are named in the
+shape. So exchanging the nodes
 in an answer leaves it valid and its value equal.
 (The converse is not needed: a missed isomorphism costs time, not truth.)
 """
@@ -57,6 +58,17 @@ class CounterShape(Struct, frozen=True):
     identity: Identity = ()
 
 
+class DomainPlace(Struct, frozen=True):
+    """The domain of a node, as a rule between pods sees it."""
+
+    domain: str
+    """Empty where the node is a domain alone."""
+    is_open: bool
+    """Whether it has what is wanted already."""
+    count: int
+    """Pods that run and count, where it is a domain alone."""
+
+
 class NodeShape(Struct, frozen=True, cache_hash=True):
     """All that the batch can see of a node; equal for nodes of one kind."""
 
@@ -69,7 +81,10 @@ class NodeShape(Struct, frozen=True, cache_hash=True):
     fits: int = 1
     """Bit i: the node has what `Query.fits[i]` asks in kind."""
     free: tuple[int | None, ...] = ()
-    """What is left, by `Query.resources`; None: enough for whatever fits otherwise."""
+    """What is left, by `Query.resources`, then by `Query.counted`; None: enough for
+    whatever fits otherwise."""
+    places: tuple[DomainPlace | None, ...] = ()
+    """Where the node is, by `Query.domains`; None: pods on it do not count."""
 
 
 class NodeView(Struct, frozen=True):

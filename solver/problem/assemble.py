@@ -28,6 +28,7 @@ from solver.devices.candidates import (
 from solver.devices.pools import pool_of
 from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
+from solver.problem.neighbours import find_neighbours
 from solver.problem.problem import (
     ExpectedPart,
     GangPart,
@@ -155,7 +156,14 @@ def assemble(
                 raise VerdictMissingError(selectors[0])
             needed.add(rows)
     recorded = SelectorTable.of(frozenset[VerdictRow]().union(*needed))
-    return Problem(snapshot.inventory.pages, gangs, recorded, parameters, expected)
+    return Problem(
+        snapshot.inventory.pages,
+        gangs,
+        recorded,
+        parameters,
+        expected,
+        neighbours=find_neighbours(snapshot.inventory, gangs),
+    )
 
 
 def _list_selectors(

@@ -1,7 +1,6 @@
 """What a member asks of the node itself, read from the words of pods.
 
-Resources that claims ask for are not among it. What only other pods could decide is
-refused by name, and so is what cannot be read.
+Resources that claims ask for are not among it. What cannot be read is refused by name.
 """
 
 from __future__ import annotations
@@ -12,8 +11,13 @@ from contracts.device import NodeSelector
 from contracts.errors import DecodeError
 from contracts.gang import Member
 from contracts.ids import NodeName
-from contracts.pods.node_affinity import list_required_pods, read_required_nodes
+from contracts.pods.node_affinity import read_required_nodes
 from contracts.pods.node_resources import PODS, count_requested
+from contracts.pods.pod_rules import (
+    PodRules,
+    list_unknown_namespaces,
+    rules_of_node,
+)
 from solver.devices.node_selectors import node_matches
 from solver.errors import NodeSelectorError
 from solver.problem.refusals import invalid, not_modelled
@@ -47,11 +51,10 @@ def read_required_affinity(member: Member) -> NodeSelector | None:
     """Read which nodes the affinity requires; None: any.
 
     Raises:
-        RefusedError: it is malformed, or requires something of other pods.
+        RefusedError: it is malformed.
     """
     affinity = member.node.affinity
     try:
-        pod_terms = list_required_pods(affinity)
         selector = read_required_nodes(affinity)
         if selector is not None:
             node_matches(selector, _ANY)
@@ -61,6 +64,22 @@ def read_required_affinity(member: Member) -> NodeSelector | None:
     except NodeSelectorError as error:
         field = f"{FIELD}.affinity.nodeAffinity"
         raise invalid(member.name, field, str(error)) from error
-    if pod_terms:
-        raise not_modelled(member.name, f"{FIELD}.affinity.{pod_terms[0]}")
     return selector
+
+
+def read_rules_between_pods(namespace: str, member: Member) -> PodRules:
+    """Read what a member's pods ask of other pods.
+
+    Raises:
+        RefusedError: it is malformed, or means namespaces by labels that nobody knows.
+    """
+    node = member.node
+    try:
+        unknown = list_unknown_namespaces(node.affinity)
+        rules = rules_of_node(namespace, node)
+    except DecodeError as error:
+        raise invalid(member.name, f"{FIELD}.{error.field}", error.reason) from error
+    if unknown:
+        field = f"{FIELD}.{unknown[0]}.namespaceSelector"
+        raise not_modelled(member.name, field)
+    return rules

@@ -1,9 +1,9 @@
 """The Problem: everything that an answer depends on, frozen, complete and hashed.
 
 It is a list of pages (the cluster), the gangs of the batch in the order of their
-urgency, the kinds of pods that are expected later, the selector table and the
-parameters. Two equal Problems have one hash and
-one answer; nothing is looked up later, not even the time.
+urgency, the pods that run and matter to the rules between pods, the kinds of pods that
+are expected later, the selector table and the parameters. Two equal Problems have one
+hash and one answer; nothing is looked up later, not even the time.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ from contracts.ids import (
     Namespace,
     NodeName,
 )
+from contracts.pods.pod_rules import PodRules
 from contracts.quantity import Quantity
 from solver.errors import ExpectedError
+from solver.problem.pod_rules import SettledRules
 from solver.selectors.table import SelectorRows, SelectorTable
 from solver.snapshot.pages import Page, Pages
+from solver.snapshot.running import RunningPod
 
 
 class SubrequestPart(
@@ -107,6 +110,14 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     affinity: NodeSelector | None = None
     """Of the affinity to nodes, what is required."""
     tolerations: tuple[NodeToleration, ...] = ()
+    labels: dict[str, str] = {}
+    """Of its pods, as far as all have them."""
+    varying_labels: tuple[str, ...] = ()
+    """Keys of labels that its pods do not all have alike."""
+    pod_rules: PodRules = PodRules()
+    """What each pod asks of other pods."""
+    settled: SettledRules = SettledRules()
+    """What that comes to; never recorded, since it follows from the Problem."""
 
 
 class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -130,6 +141,14 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
         return sum(member.count for member in self.members)
 
 
+class NeighbourPart(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Pods that run on a node and matter to the rules of a batch."""
+
+    node: NodeName
+    pod: RunningPod
+    """With the labels alone that some rule of the batch reads."""
+
+
 class ExpectedPart(Struct, frozen=True, kw_only=True, rename="camel"):
     """A kind of pod that is likely to come, for which room is worth keeping."""
 
@@ -150,10 +169,18 @@ def keep_countable(member: MemberPart) -> MemberPart:
 
     Only first choices that ask for a number of devices of their own: what bounds
     nothing (all devices, admin access, none) is left out, and so are constraints that
-    devices differ. So room is an estimate by counting, never a promise.
+    devices differ, and rules between pods. So room is an estimate by counting, never a
+    promise.
     """
     claims = tuple(map(_keep_countable_claim, member.claims))
-    return structs.replace(member, claims=claims)
+    return structs.replace(
+        member,
+        claims=claims,
+        labels={},
+        varying_labels=(),
+        pod_rules=PodRules(),
+        settled=SettledRules(),
+    )
 
 
 def _keep_countable_claim(claim: ClaimPart) -> ClaimPart:
@@ -208,6 +235,7 @@ class ProblemRoot(
     selectors: tuple[SelectorRows, ...]
     parameters: Parameters
     expected: Annotated[tuple[ExpectedPart, ...], Meta(max_length=MAX_EXPECTED)] = ()
+    neighbours: tuple[NeighbourPart, ...] = ()
 
 
 ROOT: Codec[ProblemRoot] = Codec(ProblemRoot, "problem")
@@ -223,8 +251,11 @@ class Problem:
         selectors: SelectorTable,
         parameters: Parameters,
         expected: tuple[ExpectedPart, ...] = (),
+        *,
+        neighbours: tuple[NeighbourPart, ...] = (),
     ) -> None:
         self.pages = tuple(pages)
+        self.neighbours = neighbours
         self.gangs = gangs
         self.selectors = selectors
         self.parameters = parameters
@@ -242,6 +273,18 @@ class Problem:
             selectors=self.selectors.rows(),
             parameters=self.parameters,
             expected=self.expected,
+            neighbours=self.neighbours,
+        )
+
+    def with_gangs(self, gangs: tuple[GangPart, ...]) -> Problem:
+        """Ask the same about other gangs."""
+        return Problem(
+            self.pages,
+            gangs,
+            self.selectors,
+            self.parameters,
+            self.expected,
+            neighbours=self.neighbours,
         )
 
     @cached_property

@@ -29,7 +29,11 @@ from contracts.meta import ObjectMeta
 from contracts.quantity import NANO
 from contracts.validate import validate
 from solver.errors import RefusedError
-from solver.problem.node_needs import count_node_resources, read_required_affinity
+from solver.problem.node_needs import (
+    count_node_resources,
+    read_required_affinity,
+    read_rules_between_pods,
+)
 from solver.problem.problem import ClaimPart, GangPart, MemberPart
 from solver.problem.refusals import invalid, not_before_binding, not_modelled, unknown
 from solver.problem.requests import find_constraint_fault, resolve_requests
@@ -140,6 +144,9 @@ def _resolve_member(gang: Gang, member: Member, how: ResolveOptions) -> MemberPa
         node_selector=member.node.node_selector,
         affinity=read_required_affinity(member),
         tolerations=member.node.tolerations,
+        labels=member.node.labels,
+        varying_labels=member.node.varying_labels,
+        pod_rules=read_rules_between_pods(gang.metadata.namespace, member),
     )
 
 

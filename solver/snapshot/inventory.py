@@ -54,6 +54,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
     """Whether Kubernetes says which nodes there are: it has named one."""
     node_uses: FrozenMap[NodeName, dict[str, NodeUse]] = FrozenMap()
     """What each holder uses of a node besides devices."""
+    repelling: FrozenMap[NodeName, bool] = FrozenMap()
+    """Nodes with pods that keep other pods away (required anti-affinity)."""
     holders: FrozenMap[str, Uses] = FrozenMap()
     """Who holds which device, by pool key."""
     pool_nodes: FrozenMap[str, NodeName] = FrozenMap()

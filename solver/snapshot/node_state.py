@@ -15,6 +15,7 @@ from contracts.pods.node_resources import count_allocatable
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeStatus
 from solver.snapshot.parts import NodePart
+from solver.snapshot.running import RunningPod
 
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
 Amounts = Mapping[str, int]
@@ -31,6 +32,8 @@ class NodeUse(Struct, frozen=True, kw_only=True):
     one name, as when pods of a running gang are replaced."""
     decided: bool = False
     """Whether it is a gang that was decided, not a pod."""
+    pods: tuple[RunningPod, ...] = ()
+    """Its pods, as the rules of others see them."""
 
 
 class NodeState(Struct, frozen=True, kw_only=True):
@@ -114,6 +117,33 @@ def _sum_used(uses: Iterable[NodeUse]) -> dict[str, int]:
         }
         add_amounts(total, of_both)
     return total
+
+
+def list_running(uses: Iterable[NodeUse]) -> list[RunningPod]:
+    """List the pods on a node; of a gang and its own pods whichever are more."""
+    running: list[RunningPod] = []
+    decided: dict[GangUID, list[RunningPod]] = {}
+    bound: dict[GangUID, list[RunningPod]] = {}
+    for use in uses:
+        if not use.gang:
+            running.extend(use.pods)
+        else:
+            side = decided if use.decided else bound
+            side.setdefault(use.gang, []).extend(use.pods)
+    for gang in decided.keys() | bound.keys():
+        of_gang, of_pods = decided.get(gang, []), bound.get(gang, [])
+        if sum(p.count for p in of_gang) <= sum(p.count for p in of_pods):
+            running.extend(of_pods)
+            continue
+        # Pods of the gang that ran before it was decided again are not its members.
+        running.extend(of_gang)
+        running.extend(p for p in of_pods if not any(_is_one(g, p) for g in of_gang))
+    return running
+
+
+def _is_one(member: RunningPod, pod: RunningPod) -> bool:
+    """Whether a pod may be one of a decided member."""
+    return bool(member.labels) and member.labels.items() <= pod.labels.items()
 
 
 def add_amounts(total: dict[str, int], more: Amounts, times: int = 1) -> None:

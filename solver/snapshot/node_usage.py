@@ -7,6 +7,7 @@ of its own nodes only. Devices are the business of `usage.py`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from msgspec import structs
@@ -19,6 +20,7 @@ from contracts.pods.node_resources import PODS, count_requested, sum_requests
 from contracts.workload import Pod
 from solver.snapshot.inventory import Inventory, with_node_part
 from solver.snapshot.node_state import NodeUse, add_amounts
+from solver.snapshot.running import running_of_member, running_of_pod
 
 NodeUses = Mapping[NodeName, NodeUse]
 """What one holder uses, by node."""
@@ -35,11 +37,23 @@ def uses_of_gang(record: GangRecord) -> dict[NodeName, NodeUse]:
         for member in gang.spec.members
     }
     amounts: dict[NodeName, dict[str, int]] = {}
+    counts: dict[NodeName, Counter[str]] = {}
     for pod in record.allocated.members:
-        total = amounts.setdefault(pod.node, {})
-        add_amounts(total, {PODS: 1, **requested.get(pod.member, {})})
+        needs = {PODS: 1, **requested.get(pod.member, {})}
+        add_amounts(amounts.setdefault(pod.node, {}), needs)
+        counts.setdefault(pod.node, Counter())[pod.member] += needs[PODS]
+    namespace, members = gang.metadata.namespace, gang.spec.members
     return {
-        node: NodeUse(amounts=amounts[node], gang=record.uid, decided=True)
+        node: NodeUse(
+            amounts=amounts[node],
+            gang=record.uid,
+            decided=True,
+            pods=tuple(
+                running_of_member(namespace, member, counts[node][member.name])
+                for member in members
+                if counts[node][member.name]
+            ),
+        )
         for node in sorted(amounts)
     }
 
@@ -59,7 +73,7 @@ def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
     if not node:
         return {}
     amounts = {PODS: 1, **count_requested(sum_requests(pod.spec))}
-    return {node: NodeUse(amounts=amounts, gang=gang)}
+    return {node: NodeUse(amounts=amounts, gang=gang, pods=(running_of_pod(pod),))}
 
 
 def with_node_uses(
@@ -72,7 +86,8 @@ def with_node_uses(
     for node in sorted({*nodes_before, *uses_after}):
         use = uses_after.get(node)
         use_by_holder = dict(inventory.node_uses.get(node) or {})
-        if use_by_holder.pop(holder, None) == use:
+        before = use_by_holder.pop(holder, None)
+        if before == use:
             continue
         if use is not None:
             use_by_holder[holder] = use
@@ -80,7 +95,30 @@ def with_node_uses(
         uses = (
             uses.with_item(node, use_by_holder) if use_by_holder else uses.without(node)
         )
-        inventory = structs.replace(inventory, node_uses=uses)
+        generation = inventory.capacity_generation
+        inventory = _with_repelling(
+            structs.replace(inventory, node_uses=uses), node, use_by_holder.values()
+        )
         if node in inventory.nodes:
             inventory = with_node_part(inventory, node)
+        # A pod that kept others away may be gone, even where no amount says so.
+        was_in_the_way = before is not None and any(
+            pod.apart or pod.ports for pod in before.pods
+        )
+        if was_in_the_way and inventory.capacity_generation == generation:
+            inventory = inventory.with_next_generation()
     return inventory
+
+
+def _with_repelling(
+    inventory: Inventory, node: NodeName, uses: Iterable[NodeUse]
+) -> Inventory:
+    """Note whether pods on a node keep others away."""
+    repelling = inventory.repelling
+    if any(pod.apart for use in uses for pod in use.pods):
+        repelling = repelling.with_item(node, True)
+    else:
+        repelling = repelling.without(node)
+    if repelling is inventory.repelling:
+        return inventory
+    return structs.replace(inventory, repelling=repelling)

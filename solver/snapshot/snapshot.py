@@ -112,6 +112,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     gangs: FrozenMap[GangUID, GangRecord] = FrozenMap()
     waiting: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs that want a decision."""
+    choosy: FrozenMap[GangUID, GangRecord] = FrozenMap()
+    """Those of them for whom a pod more, anywhere, may turn a no into a yes."""
     ending: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs whose life should end now."""
     unknown: FrozenMap[GangUID, GangRecord] = FrozenMap()
@@ -202,16 +204,41 @@ def _with_gang(
         attempted_at = attempted_at.without(uid)
         ended, oldest = ended.with_gang(uid)
         records = records if oldest is None else records.without(oldest)
+    inventory = _with_holdings(snapshot.inventory, before, after)
+    if inventory.node_uses is not snapshot.inventory.node_uses:
+        attempted_at = _without_choosy(attempted_at, snapshot.choosy)
     return structs.replace(
         snapshot,
-        inventory=_with_holdings(snapshot.inventory, before, after),
+        inventory=inventory,
         gangs=records,
         attempted_at=attempted_at,
         ended=ended,
+        choosy=_keep_if(
+            snapshot.choosy, after, keep=after.wants_decision and _is_choosy(after)
+        ),
         unknown=_keep_if(snapshot.unknown, after, keep=after.submission is None),
         waiting=_keep_if(snapshot.waiting, after, keep=after.wants_decision),
         ending=_keep_if(snapshot.ending, after, keep=after.ending is not None),
     )
+
+
+def _is_choosy(record: GangRecord) -> bool:
+    """Whether a gang wants to be near other pods, or spread among them."""
+    members = () if record.submission is None else record.submission.gang.spec.members
+    return any(
+        member.node.topology_spread_constraints
+        or member.node.affinity.get("podAffinity")
+        for member in members
+    )
+
+
+def _without_choosy(
+    attempted_at: FrozenMap[GangUID, int], choosy: FrozenMap[GangUID, GangRecord]
+) -> FrozenMap[GangUID, int]:
+    """Let the gangs be tried again that look at where other pods are."""
+    for uid in choosy:
+        attempted_at = attempted_at.without(uid)
+    return attempted_at
 
 
 def _is_complete(record: GangRecord) -> bool:
@@ -348,7 +375,12 @@ def _with_pod(snapshot: Snapshot, key: str, pod: Pod | None) -> Snapshot:
     pods = pods.without(key)
     for node in uses:
         pods = pods.with_item(key, node)
-    return structs.replace(snapshot, inventory=inventory, pod_nodes=pods)
+    attempted_at = snapshot.attempted_at
+    if inventory.node_uses is not snapshot.inventory.node_uses:
+        attempted_at = _without_choosy(attempted_at, snapshot.choosy)
+    return structs.replace(
+        snapshot, inventory=inventory, pod_nodes=pods, attempted_at=attempted_at
+    )
 
 
 def _allocation_of(claim: ResourceClaim | None) -> list[AllocationResult]:

@@ -159,37 +159,34 @@ def test_without_any_node_object_nothing_limits(plan: Plans) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "field"),
+    "more",
     [
         (
-            (
-                "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, "
-                "whenUnsatisfiable: DoNotSchedule}]"
-            ),
-            "spec.topologySpreadConstraints",
+            "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, "
+            "minDomains: 2, whenUnsatisfiable: DoNotSchedule, "
+            "labelSelector: {}}]"
         ),
-        ("hostNetwork: true", "spec.containers[].ports[].hostPort"),
+        "hostNetwork: true",
         (
-            (
-                "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuring"
-                "Execution: [{topologyKey: kubernetes.io/hostname}]}}"
-            ),
-            (
-                "spec.affinity.podAntiAffinity."
-                "requiredDuringSchedulingIgnoredDuringExecution"
-            ),
+            "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuring"
+            "Execution: [{topologyKey: zone, labelSelector: {}}]}}"
         ),
     ],
 )
-def test_what_only_other_pods_decide_is_refused_by_name_where_there_are_nodes(
-    plan: Plans, more: str, field: str
+def test_what_pods_ask_of_each_other_counts_where_there_are_nodes(
+    plan: Plans, more: str
 ) -> None:
     ports = "{name: c, ports: [{containerPort: 80}],"
-    text = pod().replace("spec:\n", f"spec:\n  {more}\n").replace("{name: c,", ports)
-    assert plan(DEVICES, text).gangs[0].verdict == "allocated"
-    (gang,) = plan(DEVICES, NODE, text).gangs
-    assert gang.verdict == "error"
-    assert (gang.reasons[0].rule, gang.reasons[0].field) == ("NotModelled", field)
+    texts = [
+        pod(name).replace("spec:\n", f"spec:\n  {more}\n").replace("{name: c,", ports)
+        for name in ("a", "b")
+    ]
+    node = NODE.replace("labels: {", "labels: {kubernetes.io/hostname: node-1, ")
+    assert {gang.verdict for gang in plan(DEVICES, *texts).gangs} == {"allocated"}
+    found = plan(DEVICES, node, *texts).gangs
+    assert sorted(gang.verdict for gang in found) == ["allocated", "none"]
+    (reason,) = next(gang.reasons for gang in found if gang.reasons)
+    assert reason.rule == "Outranked"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from solver.problem.problem import (
     Problem,
     SubrequestPart,
 )
+from tests.oracles.brute_between import Between
 from tests.oracles.brute_slack import Leftover
 from tests.oracles.brute_world import Place, Thing, World
 
@@ -67,6 +68,13 @@ class Taken(Struct, frozen=True, order=True):
     place: int
     thing: int
     cost: Cost
+    sort: int = -1
+    """Of a pod itself: what it is to others."""
+
+
+def _pods_of(state: tuple[Taken, ...]) -> list[tuple[int, int]]:
+    """List the pods that are placed: place and sort of each."""
+    return [(item.place, item.sort) for item in state if item.thing == POD]
 
 
 class Brute:
@@ -74,6 +82,7 @@ class Brute:
 
     def __init__(self, problem: Problem) -> None:
         self.world = World(problem)
+        self.between = Between(problem, self.world)
         self._ways = 0
         self.gangs = [gang for gang in problem.gangs if not gang.refused]
         self.priorities = sorted({g.priority for g in self.gangs}, reverse=True)
@@ -100,19 +109,25 @@ class Brute:
             return (-lost, -len(by_place))
 
         @cache
-        def best(index: int, state: tuple[Taken, ...]) -> Value:
+        def best(index: int, state: tuple[Taken, ...]) -> Value | None:
             if index == len(self.gangs):
+                if not self.between.hold(_pods_of(state)):
+                    return None
                 return (0,) * width + later(state)
             gang = self.gangs[index]
             found = best(index + 1, state)
             for more, ranks in self._gang(gang, state).items():
-                rest = list(best(index + 1, more))
+                after = best(index + 1, more)
+                if after is None:
+                    continue
+                rest = list(after)
                 rest[self.priorities.index(gang.priority)] += gang.weight
                 rest[width - 1] -= ranks
-                found = max(found, tuple(rest))
+                found = tuple(rest) if found is None else max(found, tuple(rest))
             return found
 
-        return best(0, ())
+        # With no gang in every rule holds.
+        return best(0, ()) or ()
 
     def _gang(
         self, gang: GangPart, state: tuple[Taken, ...]
@@ -123,7 +138,8 @@ class Brute:
             for _ in range(member.count):
                 found: dict[tuple[Taken, ...], int] = {}
                 for known, ranks in states.items():
-                    for more, rank in self._pod(member, known):
+                    sort = self.between.sort_of(gang, member)
+                    for more, rank in self._pod(member, sort, known):
                         total = ranks + rank
                         if total < found.get(more, 1 << 30):
                             found[more] = total
@@ -131,16 +147,21 @@ class Brute:
         return states
 
     def _pod(
-        self, member: MemberPart, state: tuple[Taken, ...]
+        self, member: MemberPart, sort: int, state: tuple[Taken, ...]
     ) -> Iterator[tuple[tuple[Taken, ...], int]]:
         for number, place in enumerate(self.world.places):
             if not self.world.admits(place.node, member):
                 continue
-            yield from self._on(member, number, place, state)
+            yield from self._on((member, sort), number, place, state)
 
     def _on(
-        self, member: MemberPart, number: int, place: Place, state: tuple[Taken, ...]
+        self,
+        pod: tuple[MemberPart, int],
+        number: int,
+        place: Place,
+        state: tuple[Taken, ...],
     ) -> Iterator[tuple[tuple[Taken, ...], int]]:
+        member, sort = pod
         requests = [r for claim in member.claims for r in claim.requests]
         for ranks in product(*(range(len(r.alternatives)) for r in requests)):
             asked = [r.alternatives[k] for r, k in zip(requests, ranks, strict=True)]
@@ -158,9 +179,9 @@ class Brute:
                     if not admin
                 ]
                 needs = {"pods": 1, **member.resources}
-                kept.append(Taken(number, POD, tuple(sorted(needs.items()))))
+                kept.append(Taken(number, POD, tuple(sorted(needs.items())), sort))
                 more = tuple(sorted([*state, *kept]))
-                if self._all_fit(more):
+                if self._all_fit(more) and self.between.may_hold(_pods_of(more)):
                     yield more, sum(ranks)
 
     def _options(

@@ -44,7 +44,12 @@ def _asked(
 ) -> Problem:
     parameters = structs.replace(problem.parameters, features=features)
     return Problem(
-        problem.pages, gangs, problem.selectors, parameters, problem.expected
+        problem.pages,
+        gangs,
+        problem.selectors,
+        parameters,
+        problem.expected,
+        neighbours=problem.neighbours,
     )
 
 

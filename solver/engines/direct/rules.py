@@ -3,7 +3,8 @@
 `RULES` fixes their names and order. Which devices may serve a request at all
 (selectors, taints, what is taken) is not a rule here: only groups that may are in the
 model. The judge states every rule again, on its own. Rules about counters, shares and
-compatibility groups, which may reach over several nodes, are in `shared.py`.
+compatibility groups, which may reach over several nodes, are in `shared.py`, those
+between pods in `between.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from ortools.sat.python import cp_model
 
 from contracts.allocation import MAX_DEVICES
 from solver.engines.cpsat import Term, total
+from solver.engines.direct.between import (
+    pods_are_apart,
+    pods_are_near,
+    pods_are_spread,
+)
 from solver.engines.direct.shared import (
     capacity_suffices,
     compatibility_groups_agree,
@@ -143,8 +149,9 @@ def claims_stay_within_limit(placements: Placements) -> None:
 def node_resources_suffice(placements: Placements) -> None:
     """The pods on a node need no more of a resource than it has left.
 
-    For each node and resource: sum(need * pods[lot]) <= free.
-    Source: kube-scheduler's NodeResourcesFit.
+    For each node and resource: sum(need * pods[lot]) <= free. What rules between pods
+    make a node have (ports, places for pods that must be apart) is counted likewise.
+    Source: kube-scheduler's NodeResourcesFit, NodePorts, InterPodAffinity.
     """
     lots_by_node: dict[int, list[Lot]] = {}
     for lot in placements.lots:
@@ -268,5 +275,8 @@ RULES: tuple[Callable[[Placements], None], ...] = (
     compatibility_groups_agree,
     attributes_match,
     attributes_are_distinct,
+    pods_are_apart,
+    pods_are_near,
+    pods_are_spread,
     single_lots_fill_in_order,
 )

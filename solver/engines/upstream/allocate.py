@@ -22,6 +22,7 @@ from solver.engines.upstream.search import STEPS, Search
 from solver.engines.upstream.world import World
 from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
 from solver.kinds.node_fit import fit_of, is_fit, left_of, need_of
+from solver.kinds.pod_rules import settle_rules
 from solver.placement import PodPlacement
 from solver.problem.problem import GangPart, MemberPart, Problem
 from solver.results import Results
@@ -35,8 +36,9 @@ def allocate_upstream(
 
     `expired` says when the caller's time is over, as a context does.
     """
-    scheduler = _Scheduler(problem, expired)
-    decisions = [scheduler.decide(gang) for gang in problem.gangs]
+    settled = settle_rules(problem)
+    scheduler = _Scheduler(settled, expired)
+    decisions = [scheduler.decide(gang) for gang in settled.gangs]
     return Decision(
         problem=problem.hash,
         status=Status.NOT_PROVEN if scheduler.gave_up else Status.FEASIBLE,
@@ -67,6 +69,10 @@ class _Scheduler:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:
             return structs.replace(undecided, reasons=gang.refused, failed=True)
+        if any(m.settled.takes or m.settled.roles for m in gang.members):
+            message = "rules between pods are not decided in this order"
+            reason = Reason(rule=Rule.NOT_MODELLED, message=message)
+            return structs.replace(undecided, reasons=(reason,), failed=True)
         try:
             members = self._place_gang(gang)
         except (FatalError, ResultError) as error:

@@ -8,6 +8,7 @@ import pytest
 
 from contracts.allocation import Reason
 from contracts.gang import MemberClaim
+from contracts.pod_terms import HostPort, TopologySpreadConstraint
 from contracts.pods.members import (
     MemberPod,
     group_by_shared_claims,
@@ -24,9 +25,9 @@ from contracts.workload import (
     Container,
     ContainerPort,
     PodSpec,
-    TopologySpreadConstraint,
 )
 from tests.builders import claim_spec, gang, pod, request
+from tests.builders.neighbours import near, term
 
 SPEC = claim_spec(request())
 
@@ -97,12 +98,29 @@ def test_a_member_of_many_pods_asks_for_all_of_them() -> None:
     [
         (
             "spec.topologySpreadConstraints",
-            [asking("a", topology_spread_constraints=(TopologySpreadConstraint(),))],
+            [
+                asking("a"),
+                asking("b", topology_spread_constraints=(TopologySpreadConstraint(),)),
+            ],
         ),
         ("spec.nodeSelector", [asking("a"), asking("b", node_selector={"zone": "1"})]),
         (
-            "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
-            [asking("a", affinity={"podAntiAffinity": {REQUIRED: [{}]}})],
+            f"spec.affinity.podAntiAffinity.{REQUIRED}",
+            [
+                asking("a"),
+                asking("b", affinity={"podAntiAffinity": {REQUIRED: [{}]}}),
+            ],
+        ),
+        (
+            f"spec.affinity.podAffinity.{REQUIRED}[0].namespaceSelector",
+            [
+                asking(
+                    "a",
+                    affinity=near(
+                        term(namespaceSelector={"matchLabels": {"team": "a"}})
+                    ),
+                )
+            ],
         ),
     ],
 )
@@ -113,9 +131,27 @@ def test_what_cannot_be_decided_is_named(field: str, pods: list[MemberPod]) -> N
     assert (reason.subject, reason.field) == (pods[-1].name, field)
 
 
-def test_ports_of_the_node_are_not_decided() -> None:
-    """Of containers, init containers and sidecars."""
+def test_a_member_says_what_others_may_ask_about_its_pods() -> None:
+    """Labels, ports of the node, and how they are to be spread."""
     ports = (ContainerPort(container_port=80, host_port=80),)
-    sidecar = Container(name="c", ports=ports, restart_policy="Always")
-    for spec in (PodSpec(containers=(sidecar,)), PodSpec(init_containers=(sidecar,))):
-        assert read_member_pod(pod().metadata, spec, ()).refusal is not None
+    spec = PodSpec(
+        containers=(Container(name="c", ports=ports),),
+        topology_spread_constraints=(
+            TopologySpreadConstraint(when_unsatisfiable="ScheduleAnyway"),
+            TopologySpreadConstraint(when_unsatisfiable="DoNotSchedule"),
+        ),
+    )
+    read = read_member_pod(pod(labels={"app": "x"}).metadata, spec, ())
+    assert read.refusal is None
+    assert read.node.labels == {"app": "x"}
+    assert read.node.host_ports == (HostPort(port=80),)
+    assert len(read.node.topology_spread_constraints) == 1
+
+
+def test_a_member_of_many_pods_has_the_labels_that_all_have() -> None:
+    """The others are named, so that nobody takes them for absent."""
+    first = asking("a", shared("x"), labels={"app": "x", "index": "0", "own": ""})
+    second = asking("b", shared("x"), labels={"app": "x", "index": "1"})
+    node = member_of("both", [first, second]).node
+    assert node.labels == {"app": "x"}
+    assert node.varying_labels == ("index", "own")

@@ -185,3 +185,33 @@ def test_the_bus_carries_v1_whatever_is_served(version: str) -> None:
 def of_resource(kind: str, version: str = "v1", **fields: Any) -> Json:
     fields.setdefault("spec", {})
     return raw(kind, **fields) | {"apiVersion": f"resource.k8s.io/{version}"}
+
+
+def test_of_a_pod_is_kept_what_rules_of_others_read() -> None:
+    """Labels, ports of the node, whom it keeps away, and that it is going."""
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    terms = [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}]
+    item = pod(
+        "n",
+        affinity={
+            "podAntiAffinity": {required: terms, "preferred": []},
+            "podAffinity": {required: terms},
+        },
+    )
+    item["metadata"] |= {
+        "labels": {"app": "x"},
+        "annotations": {"note": "long"},
+        "deletionTimestamp": "2026-11-20T12:00:00Z",
+    }
+    ports = [{"containerPort": 1}, {"containerPort": 2, "hostPort": 2, "name": "n"}]
+    item["spec"]["containers"][0]["ports"] = ports
+    found = compact(item)
+    assert found is not None
+    assert found["metadata"] == {
+        "name": "a",
+        "namespace": "team-a",
+        "labels": {"app": "x"},
+        "deletionTimestamp": "2026-11-20T12:00:00Z",
+    }
+    assert found["spec"]["affinity"] == {"podAntiAffinity": {required: terms}}
+    assert found["spec"]["containers"][0]["ports"] == [{"hostPort": 2}]

@@ -264,14 +264,8 @@ def test_what_cannot_be_read_is_refused_by_field(
     assert field in reason.field
 
 
-def test_what_requires_other_pods_is_refused_and_preferences_are_ignored() -> None:
+def test_preferences_are_ignored() -> None:
     """Only what is required decides."""
-    term = {"topologyKey": "zone"}
-    field = "requiredDuringSchedulingIgnoredDuringExecution"
-    hard = {"podAntiAffinity": {field: [term]}}
-    (reason,) = one(node("n"), affinity=hard).gangs[0].reasons
-    assert reason.rule is Rule.NOT_MODELLED
-    assert reason.field.endswith(f"podAntiAffinity.{field}")
     soft = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
     assert rule_of(one(node("n"), affinity={"podAffinity": soft})) is None
     assert rule_of(one(node("n"), affinity={"nodeAffinity": soft})) is None

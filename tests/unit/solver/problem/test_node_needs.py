@@ -8,10 +8,14 @@ import pytest
 
 from contracts.allocation import Rule
 from contracts.gang import Member
-from contracts.pods.node_affinity import REQUIRED
 from solver.errors import RefusedError
-from solver.problem.node_needs import count_node_resources, read_required_affinity
+from solver.problem.node_needs import (
+    count_node_resources,
+    read_required_affinity,
+    read_rules_between_pods,
+)
 from tests.builders import member
+from tests.builders.neighbours import near, term
 
 
 def test_resources_of_claims_and_the_one_pod_are_not_asked() -> None:
@@ -32,7 +36,6 @@ def refusal_of(pod: Member) -> tuple[Rule, str, bool]:
 @pytest.mark.parametrize(
     ("affinity", "rule", "field"),
     [
-        ({"podAffinity": {REQUIRED: [{}]}}, Rule.NOT_MODELLED, "podAffinity"),
         ({"nodeAffinity": 1}, Rule.INVALID, "nodeAffinity"),
         ({"nodes": {}}, Rule.INVALID, "nodes"),
     ],
@@ -40,11 +43,20 @@ def refusal_of(pod: Member) -> tuple[Rule, str, bool]:
 def test_an_affinity_that_cannot_be_decided_is_refused_by_its_field(
     affinity: dict[str, Any], rule: Rule, field: str
 ) -> None:
-    """Other pods are not modelled; what is malformed is invalid."""
+    """What is malformed is invalid."""
     refused, where, rejected = refusal_of(member(affinity=affinity))
     assert refused is rule
     assert where.startswith(field)
     assert rejected
+
+
+def test_what_cannot_be_known_of_other_pods_is_refused_by_its_field() -> None:
+    """Labels of namespaces are not modelled; a term without a topology is invalid."""
+    strange = term(namespaceSelector={"matchLabels": {"team": "a"}})
+    with pytest.raises(RefusedError, match=r"NotModelled.*\[0\].namespaceSelector"):
+        read_rules_between_pods("default", member(affinity=near(strange)))
+    with pytest.raises(RefusedError, match=r"Invalid.*\[0\].topologyKey"):
+        read_rules_between_pods("default", member(affinity=near({})))
 
 
 def test_a_negative_amount_is_invalid() -> None:

@@ -1,0 +1,152 @@
+"""What rules between pods see: members by what they say, nodes by label, who runs.
+
+Members of which the rules cannot tell anything apart are one crowd. Knows no device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from msgspec import Struct
+
+from contracts.codec import encode
+from contracts.device import NodeSelector
+from contracts.gang import NodeToleration
+from contracts.ids import Namespace, NodeName
+from contracts.pods.node_resources import PODS
+from contracts.pods.pod_rules import PodRules, PodTerm, SpreadTerm, means, selects
+from solver.problem.problem import GangPart, MemberPart, NeighbourPart, Problem
+from solver.snapshot.parts import NodePart
+
+NO_NODE = "no Node"
+"""Why a node may not be used that kube-scheduler has never heard of."""
+
+
+class Crowd(Struct, frozen=True):
+    """Members that are alike to all rules between pods."""
+
+    namespace: Namespace
+    labels: dict[str, str]
+    varying: tuple[str, ...]
+    rules: PodRules
+    node_selector: tuple[tuple[str, str], ...]
+    affinity: NodeSelector | None
+    tolerations: tuple[NodeToleration, ...]
+    pods: int
+    """All of them in the batch."""
+    places: tuple[tuple[int, int], ...]
+    """(gang, member) in the Problem."""
+
+    def is_meant_by(self, term: PodTerm) -> bool | None:
+        """Whether a term means these pods; None: nobody can say."""
+        return means(term, self.namespace, self.labels, self.varying)
+
+    def is_meant_by_all(self, terms: Iterable[PodTerm]) -> bool | None:
+        """Whether each of some terms means these pods; None: nobody can say."""
+        return _all(self.is_meant_by(term) for term in terms)
+
+    def is_counted_by(self, namespace: str, term: SpreadTerm) -> bool | None:
+        """Whether a rule of spread counts these pods; None: nobody can say."""
+        if namespace != self.namespace:
+            return False
+        return selects(term.selector, self.labels, self.varying)
+
+
+def find_crowds(gangs: Iterable[GangPart]) -> tuple[Crowd, ...]:
+    """Put the members of gangs that are tried into crowds, as they come."""
+    places: dict[bytes, list[tuple[int, int]]] = {}
+    members: dict[bytes, tuple[Namespace, MemberPart]] = {}
+    pods: dict[bytes, int] = {}
+    for number, gang in enumerate(gangs):
+        for index, member in enumerate(() if gang.refused else gang.members):
+            key = encode(
+                [
+                    gang.namespace,
+                    member.labels,
+                    member.varying_labels,
+                    member.pod_rules,
+                    member.node_selector,
+                    member.affinity,
+                    member.tolerations,
+                ]
+            )
+            members.setdefault(key, (gang.namespace, member))
+            places.setdefault(key, []).append((number, index))
+            count = member.count * member.resources.get(PODS, 1)
+            pods[key] = pods.get(key, 0) + count
+    return tuple(
+        Crowd(
+            namespace,
+            member.labels,
+            member.varying_labels,
+            member.pod_rules,
+            tuple(sorted(member.node_selector.items())),
+            member.affinity,
+            member.tolerations,
+            pods[key],
+            tuple(places[key]),
+        )
+        for key, (namespace, member) in members.items()
+    )
+
+
+class Surroundings:
+    """The nodes that kube-scheduler knows, and the pods that run on them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._by_node: dict[str, bool] = {}
+
+    @cached_property
+    def nodes(self) -> dict[NodeName, NodePart]:
+        """All nodes that exist for kube-scheduler, usable or not, by name."""
+        parts = (part.value for page in self._problem.pages for part in page.parts())
+        nodes = {
+            part.name: part
+            for part in parts
+            if isinstance(part, NodePart) and part.unavailable != NO_NODE
+        }
+        return dict(sorted(nodes.items()))
+
+    @cached_property
+    def running(self) -> tuple[tuple[NodePart, NeighbourPart], ...]:
+        """The pods that run, each with its node."""
+        return tuple(
+            (self.nodes[neighbour.node], neighbour)
+            for neighbour in self._problem.neighbours
+            if neighbour.node in self.nodes
+        )
+
+    def is_by_node(self, key: str) -> bool:
+        """Whether no two nodes have one value of a label: each is a domain alone."""
+        if key not in self._by_node:
+            values = [n.labels[key] for n in self.nodes.values() if key in n.labels]
+            self._by_node[key] = len(values) == len(set(values))
+        return self._by_node[key]
+
+    def meant_by(self, term: PodTerm) -> Iterator[tuple[NodePart, NeighbourPart]]:
+        """Go through the running pods that a term means, or may mean."""
+        for node, neighbour in self.running:
+            pod = neighbour.pod
+            if means(term, pod.namespace, pod.labels, pod.varying) is not False:
+                yield node, neighbour
+
+    def meant_by_all(
+        self, terms: tuple[PodTerm, ...]
+    ) -> Iterator[tuple[NodePart, bool | None]]:
+        """Go through the nodes of running pods that all terms mean; None: may mean."""
+        for node, neighbour in self.running:
+            pod = neighbour.pod
+            answer = _all(
+                means(term, pod.namespace, pod.labels, pod.varying) for term in terms
+            )
+            if answer is not False:
+                yield node, answer
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    listed = list(answers)
+    if False in listed:
+        return False
+    return None if None in listed else True

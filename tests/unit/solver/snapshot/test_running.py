@@ -1,0 +1,78 @@
+"""Pods on nodes as others' rules see them, and who is tried again for their sake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.gang import Gang
+from contracts.ids import GangUID
+from contracts.messages import ObjectGone
+from contracts.names import GANG_UID
+from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.snapshot.node_state import NodeUse, list_running
+from solver.snapshot.running import RunningPod, running_of_member, running_of_pod
+from solver.snapshot.snapshot import GangAttempted, Snapshot, apply
+from tests.builders import member, pod
+from tests.builders.neighbours import apart, caring, near, spread, term, zoned
+from tests.builders.problems import CLUSTER, observe_core
+
+
+def tried(snapshot: Snapshot) -> Snapshot:
+    """Say that everybody who waits was tried, and in vain."""
+    for uid in list(snapshot.waiting):
+        generation = snapshot.capacity_generation
+        snapshot = apply(snapshot, GangAttempted(uid=uid, generation=generation))
+    return snapshot
+
+
+def ready(gang: Gang, *then: Any) -> bool:
+    """Say whether a gang is tried again once something happened."""
+    snapshot = tried(zoned("a", gangs=[gang]))
+    assert not choose_batch(snapshot, BatchLimits())
+    return bool(choose_batch(observe_core(snapshot, *then), BatchLimits()))
+
+
+def test_a_pod_more_lets_those_be_tried_again_who_look_for_pods() -> None:
+    """Near to it, or spread; to all others a pod is only in the way."""
+    arrived = pod("r", labels={"app": "x"}, node_name="n0", phase="Running")
+    assert ready(caring(affinity=near(term())), arrived)
+    assert ready(caring(topology_spread_constraints=(spread(),)), arrived)
+    assert not ready(caring(affinity=apart(term())), arrived)
+    assert not ready(caring(), arrived)
+
+
+def test_a_pod_that_kept_others_away_lets_all_be_tried_again_when_it_goes() -> None:
+    """Even where no amount of the node is known."""
+    keeper = pod("r", node_name="n0", affinity=apart(term()), phase="Running")
+    snapshot = tried(zoned("a", gangs=[caring()], running=[keeper]))
+    gone = ObjectGone(cluster=CLUSTER, kind="Pod", key="team-a/r")
+    assert choose_batch(apply(snapshot, gone), BatchLimits())
+
+
+def test_what_runs_is_what_a_decided_gang_was_or_its_pods_whichever_is_more() -> None:
+    """Pods of the gang that ran before it was decided again are kept beside it."""
+    uid = GangUID("g")
+    decided = running_of_member("ns", member(labels={"app": "x"}), 2)
+    bound = RunningPod(namespace=decided.namespace, labels={"app": "x", "i": "0"})
+    before = RunningPod(namespace=decided.namespace, labels={"app": "old"})
+    gang_use = NodeUse(amounts={}, gang=uid, decided=True, pods=(decided,))
+    pods = [NodeUse(amounts={}, gang=uid, pods=(each,)) for each in (bound, before)]
+    assert list_running([gang_use, pods[0]]) == [decided]
+    assert list_running([gang_use, pods[0], pods[0]]) == [bound, bound]
+    assert list_running([gang_use, pods[1]]) == [decided, before]
+    alone = NodeUse(amounts={}, pods=(before,))
+    assert list_running([alone, gang_use]) == [before, decided]
+
+
+def test_a_pod_is_read_with_its_labels_ports_and_terms() -> None:
+    """And with whether it is going."""
+    item = pod(
+        "r",
+        labels={"app": "x"},
+        annotations={GANG_UID: "g"},
+        affinity=apart(term()),
+        host_network=True,
+    )
+    found = running_of_pod(item)
+    assert (found.labels, len(found.apart)) == ({"app": "x"}, 1)
+    assert not found.terminating

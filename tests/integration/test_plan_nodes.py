@@ -234,3 +234,45 @@ def test_pods_of_a_gang_that_share_a_claim_fit_together_or_not_at_all(
     first = in_gang(pod("a", **by_name))
     (gang,) = plan(DEVICES, NODE, SHARED, first, strange).gangs
     assert gang.reasons[0].field == "spec.tolerations"
+
+
+MPI_JOB = """
+---
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: nccl, namespace: default}
+spec:
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      template: {spec: {containers: [{name: mpi}]}}
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          affinity:
+            podAntiAffinity:
+              requiredDuringSchedulingIgnoredDuringExecution:
+              - labelSelector:
+                  matchLabels:
+                    training.kubeflow.org/job-name: nccl
+                    training.kubeflow.org/job-role: worker
+                topologyKey: kubernetes.io/hostname
+          tolerations: [{key: gpu, operator: Exists}]
+          resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]
+          containers: [{name: mpi, resources: {claims: [{name: gpu}]}}]
+"""
+
+
+def test_workers_that_must_be_apart_get_a_node_each(plan: Plans) -> None:
+    """The labels that the operator will write are those that the rule means."""
+    labelled = NODE.replace("labels: {", "labels: {kubernetes.io/hostname: node-1, ")
+    # The launcher tolerates nothing, and has a node of its own.
+    free = labelled.replace("node-1", "node-0").replace("spec:", "unused:")
+    (gang,) = plan(DEVICES, labelled, free, MPI_JOB).gangs
+    assert gang.reasons[0].rule == "PodAntiAffinity"
+    second = "".join(("---", DEVICES.split("---")[1], labelled))
+    second = second.replace("node-1", "node-2")
+    (gang,) = plan(DEVICES, labelled, second, free, MPI_JOB).gangs
+    assert gang.verdict == "allocated", gang.reasons
+    assert sorted(pod.node for pod in gang.members) == ["node-0", "node-1", "node-2"]

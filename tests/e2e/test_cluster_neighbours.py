@@ -189,23 +189,14 @@ async def mpi_job(site: Fleet, name: str, numa: int) -> None:
         if not key.endswith("operator-name")
     }
     rule = {"labelSelector": {"matchLabels": meant}, "topologyKey": HOST}
-    for role, number, asks in (
-        ("launcher", 0, {}),
-        *(
-            (
-                "worker",
-                number,
-                {
-                    "templates": {"gpu-nic": name},
-                    "affinity": {"podAntiAffinity": {REQUIRED: [rule]}},
-                },
-            )
-            for number in range(2)
-        ),
-    ):
-        made = gang_pod(
-            site.namespace, f"{name}-{role}-{number}", gang=name, size=3, **asks
-        )
+    worker: dict[str, Any] = {
+        "templates": {"gpu-nic": name},
+        "affinity": {"podAntiAffinity": {REQUIRED: [rule]}},
+    }
+    for role, number in (("launcher", 0), ("worker", 0), ("worker", 1)):
+        asks = worker if role == "worker" else {}
+        pod = f"{name}-{role}-{number}"
+        made = gang_pod(site.namespace, pod, gang=name, size=3, **asks)
         made["metadata"]["labels"] |= mpi_job_pod_marks(name, role)["labels"]
         made["spec"]["nodeSelector"] = site.labels
         await site.kube.create(made)

@@ -15,7 +15,7 @@ from contracts.ids import NodeName
 from contracts.meta import ObjectMeta
 from contracts.pod_terms import TopologySpreadConstraint
 from contracts.quantity import Quantity
-from contracts.structs import KubernetesExcerpt
+from contracts.structs import KubernetesExcerpt, KubernetesStruct
 
 
 class Namespace(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class Node(KubernetesExcerpt, frozen=True, kw_only=True):
         return None
 
 
-class PodResourceClaim(KubernetesExcerpt, frozen=True, kw_only=True):
+class PodResourceClaim(KubernetesStruct, frozen=True, kw_only=True):
     """A claim of a pod by name, or the template that makes it."""
 
     name: str = ""
@@ -85,7 +85,7 @@ class PodResourceClaim(KubernetesExcerpt, frozen=True, kw_only=True):
     resource_claim_template_name: str | None = None
 
 
-class ContainerResourceClaim(KubernetesExcerpt, frozen=True, kw_only=True):
+class ContainerResourceClaim(KubernetesStruct, frozen=True, kw_only=True):
     """Which claim of the pod, and which of its requests, a container uses."""
 
     name: str = ""

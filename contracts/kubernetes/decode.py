@@ -105,13 +105,13 @@ def decode_object(raw: Any) -> Decoded:
     name = _name_of(raw)
     what = " ".join(part for part in (kind or "object", name) if part)
     struct = _TYPES.get((api_version, kind))
+    unknown: list[str] = []
     if struct is None:
-        workload = read_workload(raw, what)
+        workload = read_workload(raw, what, unknown)
         if workload is None:
             raise UnknownKindError(api_version, kind, name)
-        return Decoded(kind=kind, value=workload)
+        return Decoded(kind=kind, value=workload, unknown=tuple(unknown))
     version = api_version.rpartition("/")[2]
-    unknown: list[str] = []
     misplaced: list[str] = []
     try:
         converted = versions.to_v1(kind, version, dict(raw), misplaced)

@@ -17,11 +17,17 @@ from contracts.workload import PodTemplate, ReplicatedPodTemplate, Workload
 T = TypeVar("T")
 _NOT_REPLICATED = ("DaemonSet", "PodTemplate")
 """Kinds whose number of pods the object does not say."""
+_Reading = tuple[str, list[str]]
+"""What the object is called in errors, and where to note fields that are unknown."""
 _NAMELESS = ("spec", "template", "jobTemplate")
 
 
-def read_workload(raw: Mapping[str, Any], what: str) -> Workload | None:
+def read_workload(
+    raw: Mapping[str, Any], what: str, unknown: list[str]
+) -> Workload | None:
     """Read whatever makes pods; None when the object has no pod template.
+
+    Appends the paths of fields in templates that we do not know to `unknown`.
 
     Raises:
         DecodeError: a template or a number of replicas is not of its type.
@@ -29,7 +35,7 @@ def read_workload(raw: Mapping[str, Any], what: str) -> Workload | None:
     kind = raw.get("kind", "")
     if kind in _NOT_REPLICATED:
         return None
-    templates = tuple(_find_templates(raw, "", "", 1, what))
+    templates = tuple(_find_templates(raw, "", "", 1, (what, unknown)))
     if not templates:
         return None
     metadata = raw.get("metadata") or {}
@@ -38,31 +44,32 @@ def read_workload(raw: Mapping[str, Any], what: str) -> Workload | None:
     return Workload(
         api_version=raw.get("apiVersion", ""),
         kind=kind,
-        metadata=_read(metadata, ObjectMeta, "metadata", what),
+        metadata=_read(metadata, ObjectMeta, "metadata", (what, unknown)),
         templates=templates,
     )
 
 
 def _find_templates(
-    value: Any, path: str, role: str, count: int, what: str
+    value: Any, path: str, role: str, count: int, reading: _Reading
 ) -> Iterator[ReplicatedPodTemplate]:
     """Walk depth first, in written order; `count` is of the enclosing replicas."""
     if isinstance(value, list):
         for index, element in enumerate(value):
-            yield from _find_templates(element, f"{path}[{index}]", role, count, what)
+            place = f"{path}[{index}]"
+            yield from _find_templates(element, place, role, count, reading)
         return
     if not isinstance(value, Mapping):
         return
     role = _read_role(value, role) if path else role
     if "template" in value:
-        count *= _read_replicas(value, path, what)
+        count *= _read_replicas(value, path, reading[0])
     template = value.get("template")
     if isinstance(template, Mapping) and _is_pod_template(template):
         template_path = f"{path}.template" if path else "template"
         yield ReplicatedPodTemplate(
             name=role.lower(),
             count=count,
-            template=_read(template, PodTemplate, template_path, what),
+            template=_read(template, PodTemplate, template_path, reading),
         )
         return
     for key, child in value.items():
@@ -71,7 +78,7 @@ def _find_templates(
         is_nameless = key in _NAMELESS or isinstance(child, list)
         child_path = f"{path}.{key}" if path else str(key)
         child_role = role if is_nameless else str(key)
-        yield from _find_templates(child, child_path, child_role, count, what)
+        yield from _find_templates(child, child_path, child_role, count, reading)
 
 
 def _read_role(value: Mapping[str, Any], otherwise: str) -> str:
@@ -108,9 +115,13 @@ def _read_count(value: Mapping[str, Any], key: str, path: str, what: str) -> int
     return count
 
 
-def _read(raw: Mapping[str, Any], kind: type[T], path: str, what: str) -> T:
+def _read(raw: Mapping[str, Any], kind: type[T], path: str, reading: _Reading) -> T:
+    what, unknown = reading
+    found: list[str] = []
     try:
-        return read(raw, kind, what, [])
+        value = read(raw, kind, what, found)
     except DecodeError as error:
         field = path + error.field.removeprefix("$")
         raise DecodeError(what, field, error.reason) from error
+    unknown.extend(f"{path}.{field}" for field in found)
+    return value

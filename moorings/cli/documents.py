@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from contracts.claim import DeviceClass, ResourceClaimTemplate
 from contracts.device import DeviceTaintRule
@@ -70,11 +71,18 @@ def _read_texts(name: str) -> Iterator[tuple[str, str]]:
         raise BadInputError(name, str(reason)) from error
 
 
-def read_objects(names: Iterable[str]) -> tuple[list[PlanObject], bool]:
-    """Read all that can be read; the rest is named on standard error.
+class ReadObjects(Struct, frozen=True, kw_only=True):
+    """What files hold."""
 
-    Returns the objects, and whether anything could not be read.
-    """
+    objects: list[PlanObject]
+    failed: bool
+    """Whether anything that decides could not be read."""
+    skipped: int
+    """Objects of kinds that are not read."""
+
+
+def read_objects(names: Iterable[str]) -> ReadObjects:
+    """Read all that can be read; the rest is named on standard error."""
     reader, objects, failed = Reader(notify), list[PlanObject](), False
     for name in names:
         try:
@@ -82,7 +90,9 @@ def read_objects(names: Iterable[str]) -> tuple[list[PlanObject], bool]:
         except BadInputError as error:
             notify(f"error: {error}")
             failed = True
-    return objects, failed or reader.refused > 0
+    return ReadObjects(
+        objects=objects, failed=failed or reader.refused > 0, skipped=reader.skipped
+    )
 
 
 def read_gangs(names: list[str]) -> list[tuple[str, Gang]]:

@@ -51,14 +51,14 @@ def lint(
     kubectl get resourceslices,deviceclasses -o yaml | moorings lint -f - -f claim.yaml
     """
     features = read_features(kubernetes_version, parse_gates(feature_gates))
-    objects, failed = read_objects(filename)
+    read = read_objects(filename)
     with SelectorEvaluator() as evaluator, show_progress("linting"):
-        result = lint_objects(objects, features, evaluator)
+        result = lint_objects(read.objects, features, evaluator)
     if output is Format.TABLE:
         _print_findings(result)
     else:
         show(result, output, (), ())
-    if failed:
+    if read.failed:
         raise typer.Exit(ExitCode.ERROR)
     is_wrong = result.errors or (strict and result.warnings)
     raise typer.Exit(ExitCode.NO if is_wrong else ExitCode.YES)

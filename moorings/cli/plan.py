@@ -20,7 +20,7 @@ from moorings.cli.output import ExitCode, Format, console, notify, show, show_pr
 from moorings.errors import UsageError
 from moorings.plan.limits import parse_gates, read_features
 from moorings.plan.objects import PlanObject
-from moorings.plan.plan import Plan
+from moorings.plan.plan import NOTHING_UNDERSTOOD, Plan
 from solver.cel.evaluator import SelectorEvaluator
 
 
@@ -86,9 +86,9 @@ def plan(
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
             raise typer.Exit(ExitCode.YES)
-        objects, failed = read_objects(filename or [])
-        usable = _drop_faulty_gangs(objects)
-        failed = failed or len(usable) < len(objects)
+        found = read_objects(filename or [])
+        usable = _drop_faulty_gangs(found.objects)
+        failed = found.failed or len(usable) < len(found.objects)
         if failed and not usable:
             raise typer.Exit(ExitCode.ERROR)
         with show_progress("planning"):
@@ -98,6 +98,9 @@ def plan(
         _print_plan(result)
     else:
         show(result, output, (), ())
+    if found.skipped and not result.gangs:
+        notify(NOTHING_UNDERSTOOD)
+        failed = True
     raise typer.Exit(_choose_exit_code(result, failed=failed))
 
 

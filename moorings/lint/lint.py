@@ -15,9 +15,10 @@ from moorings.lint.claims import gather_claims, make_probe_gang
 from moorings.lint.constraints import check_constraints
 from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_findings
 from moorings.lint.matches import Matches
+from moorings.lint.pods import check_gangs, check_pods
 from moorings.lint.requests import check_claim, check_class
 from moorings.lint.slices import check_pools
-from moorings.plan.objects import PlanObject
+from moorings.plan.objects import PlanObject, unite_objects
 from moorings.plan.state import apply_state
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, find_missing_verdicts
@@ -31,7 +32,7 @@ def lint(
 ) -> Lint:
     """Find what would only fail at run time."""
     # First the state, and everything in the input that requests or classifies devices.
-    entries = list(objects)
+    entries, _ = unite_objects(objects)
     snapshot = apply_state(entries)
     classes = [
         entry.decoded.value
@@ -50,6 +51,8 @@ def lint(
     # Then rule by rule, each over the whole input.
     findings = [finding for entry in entries for finding in _check_validity(entry)]
     findings.extend(_check_references(entries))
+    findings.extend(check_pods(entries))
+    findings.extend(check_gangs(entries))
     findings.extend(_check_pools(entries, snapshot, matches))
     for device_class in classes:
         findings.extend(check_class(device_class, matches))

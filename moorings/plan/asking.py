@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, structs
 
-from contracts.allocation import Reason
+from contracts.allocation import Reason, Rule
 from contracts.gang import Gang
 from contracts.ids import GangUID
 from contracts.messages import SubmitGang
@@ -74,7 +74,7 @@ def ask(view: View, groups: Iterable[GroupKey]) -> Asked:
     for group in groups:
         gang = view.gang(group)
         if gang is not None and _is_before_pods(view, group, gang):
-            _take_gang(asked, group, submit_before_pods(gang))
+            _take_gang_object(asked, group, gang)
             continue
         context = PlanContext(
             cluster=CLUSTER,
@@ -115,6 +115,16 @@ def _is_before_pods(view: View, group: GroupKey, gang: Gang) -> bool:
 def _take_gang(asked: Asked, group: GroupKey, message: SubmitGang) -> None:
     asked.gangs.append(message)
     asked.groups[message.uid] = group
+
+
+def _take_gang_object(asked: Asked, group: GroupKey, gang: Gang) -> None:
+    try:
+        _take_gang(asked, group, submit_before_pods(gang))
+    except ValueError as error:
+        reason = Reason(rule=Rule.INVALID, subject=group.name, message=str(error))
+        asked.waiting.append(
+            WaitingGang(group=group, pods=(), reasons=(reason,), verdict="error")
+        )
 
 
 def _take_report(asked: Asked, group: GroupKey, report: StatusReport) -> None:

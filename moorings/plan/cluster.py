@@ -22,7 +22,7 @@ from contracts.pods.membership import WorkloadAPI
 from contracts.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from contracts.workload import Node, Pod, PodSchedulingGate
 from moorings.plan.asking import WaitingGang, find_bound_without
-from moorings.plan.claims import PodClaims, owner_of
+from moorings.plan.claims import PodClaims, list_group_claims, owner_of
 from moorings.plan.notes import note_gates, note_missed, note_plain, note_volumes
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import (
@@ -43,6 +43,8 @@ from publisher.gangs.view import (
 )
 
 _STORAGE = (PersistentVolumeClaim, PersistentVolume, StorageClass)
+_NAMED = 3
+"""So many notes of one kind are enough."""
 _GATE = PodSchedulingGate(name=GATE)
 
 
@@ -75,6 +77,7 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     claims = PodClaims(
         (value for value in values if isinstance(value, ResourceClaim)),
         (value for value in values if isinstance(value, ResourceClaimTemplate)),
+        {claim for entry in entries for claim in list_group_claims(entry.raw)},
     )
     gangs = {
         place: _complete(value)
@@ -129,8 +132,18 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         unknown={uid: reason for uid, reason in unknown.items() if reason is not None},
         waiting=(*waiting, *find_bound_without(view, others)),
         lone_claims=tuple(_find_lone_claims(claims, pods)),
-        notes=(*sorted_pods.notes, *note_volumes(values, is_known=bool(storage))),
+        notes=(
+            *sorted_pods.notes,
+            *note_volumes(values, is_known=bool(storage)),
+            *_note_requests(ours, claims),
+        ),
     )
+
+
+def _note_requests(pods: list[PlannedPod], claims: PodClaims) -> Iterator[str]:
+    """Say which containers refer to nothing, once for pods that are alike."""
+    notes = (text for each in pods for text in claims.list_unknown_requests(each.pod))
+    yield from list(notes)[:_NAMED]
 
 
 def _key_of(value: PersistentVolumeClaim | PersistentVolume | StorageClass) -> str:

@@ -14,7 +14,7 @@ from contracts.features import DEFAULT_VERSION
 from moorings.errors import UsageError
 from moorings.plan.decide import Planner, PlanOptions
 from moorings.plan.limits import read_features
-from moorings.plan.plan import Plan
+from moorings.plan.plan import NOTHING_UNDERSTOOD, Plan
 from moorings.plan.reading import Reader
 
 
@@ -61,6 +61,9 @@ def _plan_line(line: bytes, planner: Planner) -> Plan:
         timeout_seconds=case.timeout_seconds,
     )
     plan = planner.plan(objects, options)
+    if reader.skipped and not plan.gangs and plan.error is None:
+        text = NOTHING_UNDERSTOOD.removeprefix("error: ")
+        return Plan(id=case.id, status="Error", error=text)
     return structs.replace(plan, id=case.id)
 
 

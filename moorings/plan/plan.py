@@ -11,6 +11,10 @@ from contracts.claim import ResourceClaimConsumerReference
 from moorings.plan.asking import WaitReason
 from solver.decision import TierValue
 
+NOTHING_UNDERSTOOD = (
+    "error: nothing of the input asks for devices, and some of it was not read"
+)
+
 
 class PlanPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A part of a Plan; fields at their default are left out."""

@@ -1,15 +1,40 @@
-"""The objects of a plan, from documents; what cannot be used is named and passed by."""
+"""The objects of a plan, from documents; what cannot be used is named and passed by.
+
+What decides devices must be understood, or it is an error: claims of pods, objects of
+DRA in a version that is not read, documents that do not say what they are. A kind that
+asks for no device and says nothing of any is passed by with a note.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from contracts.errors import ContractsError, UnknownKindError
-from contracts.kubernetes.decode import decode_object, flatten
+from contracts.errors import ContractsError, DecodeError, UnknownKindError
+from contracts.kubernetes.decode import (
+    RESOURCE_GROUP,
+    Decoded,
+    decode_object,
+    flatten,
+)
+from contracts.meta import ObjectMeta
+from contracts.pods.gang_owners import read_gang_owner
+from contracts.shapes import read
+from contracts.workload import Pod, Workload
+from moorings.plan.claims import list_group_claims
 from moorings.plan.objects import PlanObject
 
 Say = Callable[[str], None]
+_CLAIM_FIELD = re.compile(r"(^|\.)(resourceClaims|resources\.claims)\[\d+\]\.")
+"""Where pods refer to claims: an unknown field there is an unknown wish."""
+_DRA_KINDS = (
+    "DeviceClass",
+    "DeviceTaintRule",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceSlice",
+)
 
 
 class Reader:
@@ -19,13 +44,15 @@ class Reader:
         self._say = say
         self._noted: set[str] = set()
         self.refused = 0
-        """Objects of known kinds that could not be read."""
+        """Objects that decide something and could not be read."""
+        self.skipped = 0
+        """Objects of other kinds, which were passed by."""
 
     def read(self, documents: Iterable[tuple[str, Any]]) -> Iterator[PlanObject]:
         """Decode (source, raw) pairs; unknown kinds are named once."""
         for source, raw in documents:
             try:
-                decoded = decode_object(raw)
+                decoded = _decode(raw)
             except UnknownKindError as error:
                 self._skip(str(error))
                 continue
@@ -50,6 +77,63 @@ class Reader:
         return list(self.read(documents))
 
     def _skip(self, text: str) -> None:
+        self.skipped += 1
         if text not in self._noted:
             self._noted.add(text)
             self._say(f"note: {text}; skipped")
+
+
+def _decode(raw: Any) -> Decoded:
+    """Decode an object; raises more than `decode_object` does.
+
+    Raises:
+        UnknownKindError: its kind is not read, and it asks for no device.
+        DecodeError: it is not understood, and may decide something.
+    """
+    for field in ("apiVersion", "kind"):
+        if isinstance(raw, Mapping) and not isinstance(raw.get(field), str):
+            raise DecodeError(_name(raw), field, "required: says what the object is")
+    try:
+        decoded = decode_object(raw)
+    except UnknownKindError as error:
+        group = error.api_version.rpartition("/")[0]
+        if group == RESOURCE_GROUP and error.kind in _DRA_KINDS:
+            reason = f"{error.api_version} is not read; v1, v1beta2 and v1beta1 are"
+            raise DecodeError(_name(raw), "apiVersion", reason) from error
+        if read_gang_owner(raw) is not None:
+            list(list_group_claims(raw))
+            return Decoded(kind=error.kind, value=_read_without_pods(raw))
+        if _has_claims(raw):
+            reason = (
+                f"pods with claims of {error.api_version} {error.kind} are not read"
+            )
+            raise DecodeError(_name(raw), "kind", reason) from error
+        raise
+    if isinstance(decoded.value, Pod | Workload):
+        for path in decoded.unknown:
+            if _CLAIM_FIELD.search(path):
+                raise DecodeError(_name(raw), path, "unknown field")
+        read_gang_owner(raw)
+    return decoded
+
+
+def _read_without_pods(raw: Mapping[str, Any]) -> Workload:
+    """Read an object that says how many pods a gang has, and makes none."""
+    metadata = read(raw.get("metadata") or {}, ObjectMeta, _name(raw), [])
+    return Workload(api_version=raw["apiVersion"], kind=raw["kind"], metadata=metadata)
+
+
+def _has_claims(value: Any) -> bool:
+    """Whether there are pods with claims somewhere in an object."""
+    if isinstance(value, Mapping):
+        return bool(value.get("resourceClaims")) or any(
+            map(_has_claims, value.values())
+        )
+    return isinstance(value, list) and any(map(_has_claims, value))
+
+
+def _name(raw: Mapping[str, Any]) -> str:
+    kind = raw.get("kind")
+    metadata = raw.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return " ".join(str(part) for part in (kind or "object", name) if part)

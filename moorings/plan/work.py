@@ -61,11 +61,7 @@ class PlanWork(Struct, frozen=True, kw_only=True):
 
 
 def prepare_work(objects: Iterable[PlanObject], node: str | None = None) -> PlanWork:
-    """Sort objects into state and gangs; with `node`, only that node may serve.
-
-    Raises:
-        ValueError: a Gang without pods breaks a rule of gangs.
-    """
+    """Sort objects into state and gangs; with `node`, only that node may serve."""
     if node is not None:
         return _prepare_for_node(list(objects), node)
     entries, notes = unite_objects(objects)

@@ -441,6 +441,23 @@ def test_a_gang_that_cannot_be_is_named_and_the_others_planned(tmp_path: Path) -
     assert (alone.returncode, alone.stdout) == (3, "")
 
 
+@pytest.mark.parametrize(
+    ("document", "code", "text"),
+    [
+        ({"apiVersion": "v1", "kind": "ConfigMap"}, 3, "some of it was not read"),
+        ({"metadata": {"name": "x"}}, 3, "apiVersion: required"),
+        ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}, 0, ""),
+        ({"apiVersion": "v1", "kind": "List", "items": []}, 0, ""),
+    ],
+)
+def test_a_plan_of_nothing_is_no_yes_unless_all_was_understood(
+    tmp_path: Path, document: Any, code: int, text: str
+) -> None:
+    answer = moorings("plan", "-f", "-", home=tmp_path, stdin=json.dumps(document))
+    assert answer.returncode == code
+    assert text in answer.stderr
+
+
 def test_every_command_has_help(tmp_path: Path) -> None:
     for command in (
         (),

@@ -28,6 +28,7 @@ from tests.builders import (
     resource_slice,
     sub_request,
 )
+from tests.builders.inputs import written_job, written_pod
 
 BIG = f'device.attributes["{DRIVER}"].model == "big"'
 GPU = device_class()
@@ -59,6 +60,8 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
         LintRule.UNKNOWN_TEMPLATE,
         (GPU, gang(member(member_claim(template="missing"), name="m"))),
     ),
+    (LintRule.UNKNOWN_CLAIM, (written_pod("p", claim="gone"),)),
+    (LintRule.GANG_WAITS, (written_job("train", 2, gang="train"),)),
     (LintRule.SELECTOR_ERROR, (SLICE, device_class("broken", "device.nope"))),
     (
         LintRule.SELECTOR_ERROR,

@@ -61,11 +61,11 @@ def test_one_bad_file_leaves_the_others(
         "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: c}}"
     )
     good, bad = write(tmp_path / "a.yaml", class_text), str(tmp_path / "b.yaml")
-    objects, failed = read_objects([bad, good])
-    assert [entry.decoded.kind for entry in objects] == ["DeviceClass"]
-    assert failed
+    found = read_objects([bad, good])
+    assert [entry.decoded.kind for entry in found.objects] == ["DeviceClass"]
+    assert found.failed
     assert f"error: {bad}: No such file" in capsys.readouterr().err
-    assert read_objects([good])[1] is False
+    assert read_objects([good]).failed is False
 
 
 def test_each_reader_refuses_other_kinds(tmp_path: Path) -> None:

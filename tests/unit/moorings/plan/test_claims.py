@@ -6,8 +6,14 @@ from msgspec import structs
 
 from contracts.allocation import Rule
 from contracts.meta import OwnerReference
-from contracts.workload import Pod
-from moorings.plan.claims import POD_CLAIM, PodClaims
+from contracts.workload import (
+    Container,
+    ContainerResourceClaim,
+    Pod,
+    PodSchedulingGroup,
+    ResourceRequirements,
+)
+from moorings.plan.claims import POD_CLAIM, PodClaims, list_group_claims
 from publisher.gangs.view import claim_keys
 from tests import builders
 from tests.builders.pods import waiting_pod
@@ -70,3 +76,44 @@ def test_what_is_not_there_is_named() -> None:
     assert str(reason) == "UnknownResourceClaim (a/gpus): 'gone' does not exist"
     known = PodClaims([builders.claim(name="gone")], [])
     assert known.find_unknown(named) is None
+
+
+def test_pods_of_a_pod_group_share_the_claim_that_it_has_for_them() -> None:
+    """Of the same name and template; its other claims are each pod's own."""
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "team-a"},
+        "spec": {
+            "resourceClaims": [
+                {"name": "gpus", "resourceClaimTemplateName": "gpus-template"},
+                {"name": "named", "resourceClaimName": "c"},
+            ]
+        },
+    }
+    wanted = set(list_group_claims(group))
+    claims = PodClaims([], [TEMPLATE], wanted)
+    pods = []
+    for name in ("a", "b"):
+        pod = fresh(name)
+        scheduling_group = PodSchedulingGroup(pod_group_name="g")
+        spec = structs.replace(pod.spec, scheduling_group=scheduling_group)
+        pods.append(claims.complete(structs.replace(pod, spec=spec)))
+    assert [claim_keys(pod) for pod in pods] == [{"gpus": "team-a/g-gpus-xxxxx"}] * 2
+    assert claims.by_key["team-a/g-gpus-xxxxx"].spec == TEMPLATE.spec.spec
+    assert claim_keys(claims.complete(fresh("c"))) == {"gpus": "team-a/c-gpus-xxxxx"}
+    other = {**group, "apiVersion": "scheduling.x-k8s.io/v1alpha1"}
+    assert list(list_group_claims(other)) == []
+
+
+def test_a_request_that_a_claim_does_not_have_is_told() -> None:
+    pod = waiting_pod("a", shared={"gpus": "c"})
+    references = tuple(
+        ContainerResourceClaim(name="gpus", request=name) for name in ("gpu", "nic", "")
+    )
+    container = Container(
+        name="main", resources=ResourceRequirements(claims=references)
+    )
+    pod = structs.replace(pod, spec=structs.replace(pod.spec, containers=(container,)))
+    (text,) = PodClaims([builders.claim(name="c")], []).list_unknown_requests(pod)
+    assert text.startswith("pod a: container main asks for request 'nic' of claim gpus")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from contracts.workload import Workload
 from moorings.plan.reading import Reader
+from tests.builders.inputs import Json, written_job, written_pod
+from tests.builders.workloads import pod_group_of_coscheduling
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
 
@@ -39,3 +46,81 @@ def test_lists_are_taken_apart_and_say_where_their_items_were() -> None:
     listed = {"apiVersion": "v1", "kind": "List", "items": [POD, POD]}
     sources = [entry.source for entry in Reader(print).read_list([POD, listed])]
     assert sources == ["objects[0]", "objects[1]", "objects[1]"]
+
+
+def refusal(raw: Any) -> str:
+    """Say why an object is an error; empty: it is none."""
+    said: list[str] = []
+    reader = Reader(said.append)
+    found = list(reader.read([("f", raw)]))
+    assert reader.refused == 1 - len(found) - reader.skipped
+    return said[0] if reader.refused else ""
+
+
+@pytest.mark.parametrize(
+    ("claim", "field"),
+    [
+        ({"source": {"resourceClaimTemplateName": "t"}}, "source"),
+        ({"resourceClaimTemplate": "t"}, "resourceClaimTemplate"),
+        ({"resourceClaimName": "c", "request": "r"}, "request"),
+    ],
+)
+def test_an_unknown_field_in_a_pods_claims_is_an_error(claim: Json, field: str) -> None:
+    """What it wishes is not known: as 1.30 wrote it, or misspelt."""
+    pod, job = written_pod("p"), written_job("j", 2)
+    for spec in (pod["spec"], job["spec"]["template"]["spec"]):
+        spec["resourceClaims"] = [{"name": "gpu", **claim}]
+    place = f"spec.resourceClaims[0].{field}: unknown field"
+    assert refusal(pod) == f"error: f: Pod p: {place}"
+    assert refusal(job) == f"error: f: Job j: spec.template.{place}"
+
+
+def test_an_unknown_field_in_a_containers_claims_is_an_error() -> None:
+    pod = written_pod("p", claim="c")
+    claims = [{"name": "gpu", "requests": "r"}]
+    pod["spec"]["containers"][0]["resources"] = {"claims": claims}
+    assert "containers[0].resources.claims[0].requests: unknown field" in refusal(pod)
+
+
+def test_other_unknown_fields_of_pods_are_no_error() -> None:
+    """Most of a pod decides no device."""
+    assert refusal(written_pod("p", colour="red")) == ""
+
+
+@pytest.mark.parametrize("field", ["apiVersion", "kind"])
+def test_a_document_says_what_it_is(field: str) -> None:
+    raw: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    del raw[field]
+    assert f" p: {field}: required" in refusal(raw)
+    assert (
+        refusal({}) == "error: f: object: apiVersion: required: says what the object is"
+    )
+
+
+@pytest.mark.parametrize("kind", ["ResourceClaim", "DeviceClass", "ResourceSlice"])
+def test_objects_of_dra_of_another_version_are_errors(kind: str) -> None:
+    """Claims may hold devices, classes may be referred to."""
+    raw = {"apiVersion": "resource.k8s.io/v1alpha3", "kind": kind, "metadata": {}}
+    assert "resource.k8s.io/v1alpha3 is not read; v1, v1beta2" in refusal(raw)
+    other = {**raw, "kind": "PodSchedulingContext"}
+    assert refusal(other) == ""
+
+
+def test_pods_with_claims_that_are_not_read_are_an_error() -> None:
+    """Such as a DaemonSet's, whose number no object says."""
+    template = written_job("j", 1, claim="c")["spec"]["template"]
+    raw = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}}
+    assert "pods with claims of apps/v1 DaemonSet" in refusal(
+        {**raw, "spec": {"template": template}}
+    )
+    plain = written_job("j", 1)["spec"]["template"]
+    assert refusal({**raw, "spec": {"template": plain}}) == ""
+
+
+def test_objects_that_say_the_size_of_a_gang_are_read() -> None:
+    (found,) = Reader(print).read([("f", pod_group_of_coscheduling("g", 3))])
+    assert isinstance(found.decoded.value, Workload)
+    assert found.decoded.value.templates == ()
+    broken = pod_group_of_coscheduling("g", 3)
+    broken["spec"] = {"minMember": "many"}
+    assert "minMember" in refusal(broken)

@@ -1,0 +1,116 @@
+"""What is wrong with pods and with what makes them, and which of them would wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from contracts.allocation import Reason, Rule
+from contracts.claim import ResourceClaim, ResourceClaimTemplate
+from contracts.ids import object_key
+from contracts.validate.pods import check_pod_spec
+from contracts.workload import Pod, PodSpec, Workload
+from moorings.lint.findings import Finding, LintRule, Severity
+from moorings.plan.asking import WaitReason, ask
+from moorings.plan.cluster import make_cluster
+from moorings.plan.objects import PlanObject
+from moorings.plan.pods import list_specs
+from publisher.gangs.view import is_over
+
+_ENDLESS = (
+    "ClaimsDiffer",
+    "GangNameInvalid",
+    "GangSizeInvalid",
+    "GangSizeMissing",
+    "PodsMissing",
+    "PodsTooMany",
+    "TooManyUsers",
+)
+"""Reasons to wait that an author can mend."""
+
+
+def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
+    """Check pods and templates as the API server would, and whom they refer to."""
+    claims = _list_keys(objects, ResourceClaim)
+    templates = _list_keys(objects, ResourceClaimTemplate)
+    for entry in objects:
+        value = entry.decoded.value
+        if not isinstance(value, Pod | Workload):
+            continue
+        if isinstance(value, Pod) and (value.spec.node_name or is_over(value)):
+            continue
+        for spec in list_specs(value):
+            path = "spec" if isinstance(value, Pod) else "template.spec"
+            for violation in check_pod_spec(spec, path):
+                text = ": ".join(filter(None, (violation.rule, violation.message)))
+                yield _report(entry, violation.field, LintRule.INVALID, text)
+            yield from _check_references(entry, spec, path, claims, templates)
+
+
+def _list_keys(
+    objects: list[PlanObject], kind: type[ResourceClaim | ResourceClaimTemplate]
+) -> set[str]:
+    values = (entry.decoded.value for entry in objects)
+    metas = (value.metadata for value in values if isinstance(value, kind))
+    return {object_key(meta.namespace, meta.name) for meta in metas}
+
+
+def _check_references(
+    entry: PlanObject, spec: PodSpec, path: str, claims: set[str], templates: set[str]
+) -> Iterator[Finding]:
+    """Find claims and templates that pods name and that do not exist."""
+    namespace = entry.decoded.value.metadata.namespace
+    for index, claim in enumerate(spec.resource_claims):
+        for field, name, known, rule in (
+            ("resourceClaimName", claim.resource_claim_name, claims, _CLAIM),
+            (
+                "resourceClaimTemplateName",
+                claim.resource_claim_template_name,
+                templates,
+                _TEMPLATE,
+            ),
+        ):
+            if name and object_key(namespace, name) not in known:
+                place = f"{path}.resourceClaims[{index}].{field}"
+                yield _report(entry, place, rule, f"{name!r} does not exist")
+
+
+def check_gangs(objects: list[PlanObject]) -> Iterator[Finding]:
+    """Find gangs that would wait for what does not come by itself.
+
+    As the publisher would: its own plans are asked.
+    """
+    cluster = make_cluster(objects)
+    for waiting in ask(cluster.view, cluster.view.groups()).waiting:
+        for reason in waiting.reasons:
+            if not _is_mendable(reason):
+                continue
+            yield Finding(
+                severity=Severity.WARNING,
+                kind="Gang",
+                namespace=waiting.group.namespace,
+                name=waiting.group.name,
+                field=reason.field,
+                rule=LintRule.GANG_WAITS,
+                message=str(reason),
+            )
+
+
+def _is_mendable(reason: Reason | WaitReason) -> bool:
+    return str(reason.rule) in (*_ENDLESS, Rule.NOT_MODELLED)
+
+
+_CLAIM = LintRule.UNKNOWN_CLAIM
+_TEMPLATE = LintRule.UNKNOWN_TEMPLATE
+
+
+def _report(entry: PlanObject, field: str, rule: LintRule, message: str) -> Finding:
+    meta = entry.decoded.value.metadata
+    return Finding(
+        severity=Severity.ERROR,
+        kind=entry.decoded.kind,
+        namespace=meta.namespace,
+        name=meta.name,
+        field=field,
+        rule=rule,
+        message=message,
+    )

@@ -1,0 +1,64 @@
+"""Pods are checked as the API server would, and their gangs as the publisher would."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorings.lint.pods import check_gangs, check_pods
+from tests import builders
+from tests.builders.inputs import entries, written_job, written_pod
+
+
+def findings(*objects: Any) -> list[str]:
+    """Name what is wrong with pods: object, field and rule."""
+    return [
+        f"{found.subject} {found.field} {found.rule}"
+        for found in check_pods(entries(*objects))
+    ]
+
+
+def waits(*objects: Any) -> list[str]:
+    """Say which gangs would wait."""
+    return [found.message for found in check_gangs(entries(*objects))]
+
+
+def test_parts_of_an_extended_resource_are_refused_in_templates_too() -> None:
+    resources = {"limits": {"example.com/gpu": "500m"}}
+    containers = [{"name": "c", "resources": resources}]
+    field = "spec.containers[0].resources.limits[example.com/gpu]"
+    pod = written_pod("p", containers=containers)
+    assert findings(pod) == [f"pod/team-a/p {field} Invalid"]
+    job = written_job("j", 3, containers=containers)
+    assert findings(job) == [f"job/team-a/j template.{field} Invalid"]
+
+
+def test_pods_refer_to_what_is_there() -> None:
+    found = findings(written_pod("a", claim="c"), written_pod("b", template="t"))
+    assert found == [
+        "pod/team-a/a spec.resourceClaims[0].resourceClaimName UnknownResourceClaim",
+        (
+            "pod/team-a/b spec.resourceClaims[0].resourceClaimTemplateName "
+            "UnknownResourceClaimTemplate"
+        ),
+    ]
+    there = builders.claim(name="c"), builders.claim_template(name="t")
+    assert (
+        findings(*there, written_pod("a", claim="c"), written_pod("b", template="t"))
+        == []
+    )
+
+
+def test_pods_that_run_or_have_run_are_not_checked() -> None:
+    """What their manifests said is past."""
+    assert findings(written_pod("a", claim="c", nodeName="n", live=True)) == []
+    assert findings(written_pod("a", claim="c", phase="Failed", live=True)) == []
+
+
+def test_a_gang_without_a_size_would_wait() -> None:
+    (text,) = waits(written_job("train", 2, gang="train"))
+    assert text.startswith("GangSizeMissing: there is no Gang object 'train'")
+    assert waits(written_job("train", 2, gang="train", size=2)) == []
+    assert waits(written_job("train", 2, gang="train", size=3)) == [
+        "PodsMissing: 2 of 3 pods are there"
+    ]
+    assert waits(builders.gang(builders.member(count=0))) == []

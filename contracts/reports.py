@@ -49,7 +49,7 @@ class GroupMessage(Message, frozen=True, kw_only=True):
     cluster: ClusterName
     namespace: Namespace
     kind: str
-    """`Gang` or, of a lone pod, `Pod`."""
+    """`Gang`; `Pod` of a lone pod; by what else pods belong together, such as `Job`."""
     name: str
     """Of the gang, or of that pod."""
 

@@ -137,7 +137,7 @@ def collect_stories(
         key = (str(record.namespace), record.name, _is_lone(record), uid)
         by_key.setdefault(key, []).append(record)
     reports_by_key = {
-        (str(report.namespace), report.name, report.kind != "Gang", ""): report
+        (str(report.namespace), report.name, report.kind == "Pod", ""): report
         for report in reports
     }
     stories = []

@@ -92,13 +92,15 @@ class ReportPublisher:
         self._repeat_at_s = monotonic() + _REPEAT_S
 
     def _adopt(self, message: GroupReported, subject: str, data: bytes) -> None:
-        group = GroupKey(message.namespace, message.name, lone=message.kind == _POD)
+        kind = message.kind
+        api = "" if kind in (_POD, _GANG) else kind
+        group = GroupKey(message.namespace, message.name, lone=kind == _POD, api=api)
         notice = Notice(message.reports, message.since)
         if self._exists(group) and self._board.adopt(group, notice):
             self._outbox.put(subject, data)
 
     def _put(self, group: GroupKey, notice: Notice | None) -> None:
-        kind = _POD if group.lone else _GANG
+        kind = _POD if group.lone else group.api or _GANG
         message = None
         if notice is not None:
             message = GroupReported(

@@ -19,6 +19,7 @@ from tests.lab.services import eventually
 CLUSTER = ClusterName("local")
 TRAIN, GONE = GroupKey("team", "train"), GroupKey("team", "gone")
 ALONE = GroupKey("team", "train", lone=True)
+JOB = GroupKey("team", "train", api="Job")
 MISSING = (StatusReport(phase=WAITING, reason="PodsMissing", message="3 of 4"),)
 DIFFER = (StatusReport(phase=WAITING, reason="ClaimsDiffer"),)
 
@@ -39,7 +40,7 @@ async def leading(bus: Bus, *groups: GroupKey) -> AsyncIterator[ReportPublisher]
 
 
 async def read(bus: Bus, group: GroupKey) -> ReportMessage | None:
-    kind = "Pod" if group.lone else "Gang"
+    kind = "Pod" if group.lone else group.api or "Gang"
     last = await bus.read_last(REPORTS, CLUSTER, group.namespace, kind, group.name)
     return None if last is None else last.message
 
@@ -62,10 +63,10 @@ async def until_reported(bus: Bus, reasons: dict[GroupKey, Sequence[str]]) -> No
 async def test_a_wait_that_lasts_is_on_the_bus_until_it_ends(bus: Bus) -> None:
     """The next leader withdraws what is nobody's any more, and goes on with the rest.
 
-    A lone pod and a gang of one name are two.
+    A lone pod, a gang by label and one by its Job are three, whatever their names.
     """
     async with leading(bus) as first:
-        for group in (TRAIN, GONE):
+        for group in (TRAIN, GONE, JOB):
             first.report(group, MISSING)
         first.report(ALONE, DIFFER)
         await until_reported(
@@ -74,11 +75,13 @@ async def test_a_wait_that_lasts_is_on_the_bus_until_it_ends(bus: Bus) -> None:
                 TRAIN: ["PodsMissing"],
                 GONE: ["PodsMissing"],
                 ALONE: ["ClaimsDiffer"],
+                JOB: ["PodsMissing"],
             },
         )
         first.report(ALONE, ())
         await until_reported(bus, {ALONE: []})
-    async with leading(bus, TRAIN) as second:
-        await until_reported(bus, {GONE: [], TRAIN: ["PodsMissing"]})
+    async with leading(bus, TRAIN, JOB) as second:
+        there = {TRAIN: ["PodsMissing"], JOB: ["PodsMissing"]}
+        await until_reported(bus, {GONE: [], **there})
         second.report(TRAIN, ())
         await until_reported(bus, {TRAIN: []})

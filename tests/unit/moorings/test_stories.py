@@ -77,6 +77,13 @@ def test_pods_that_replace_others_are_of_one_story() -> None:
     assert stories[0].phase == WAITING
 
 
+def test_a_gang_by_what_made_its_pods_is_no_lone_pod() -> None:
+    """What is reported of it belongs to what was submitted under its name."""
+    (story,) = collect_stories([running(ONE, "a")], [reported(MISSING, kind="Job")])
+    assert not story.is_lone
+    assert story.phase == WAITING
+
+
 def test_gangs_without_pods_are_each_their_own() -> None:
     """Over NATS two may have one name, and neither replaces the other."""
     records = [record_of(submission(builders.gang(uid=u), uid=u)) for u in (ONE, TWO)]

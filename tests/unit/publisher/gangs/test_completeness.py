@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from contracts.ids import GangUID
+from contracts.messages import CancelGang, SubmitGang
 from contracts.meta import OwnerReference
 from contracts.names import GANG, GANG_SIZE
 from contracts.pods.gang_owners import read_gang_owner
@@ -18,7 +20,11 @@ from publisher.gangs.completeness import (
     split_replacements,
 )
 from publisher.gangs.gang_size import Company
+from publisher.gangs.gather import ReadyGang, UnsubmittedPods, assemble
+from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.view import View, is_gated, is_over
+from tests.builders.decisions import CLUSTER
+from tests.builders.plans import context_of, record_of
 from tests.builders.pods import waiting_pod
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
@@ -326,3 +332,27 @@ def test_pods_of_a_replica_set_are_replaced_one_by_one() -> None:
     assert split(a, c, tied, ran=runs) == [["a"], ["c", "f"]]
     three = [of("ReplicaSet", name, size=3) for name in "gh"]
     assert split(*three, ran=runs) == [["g", "h"]]
+
+
+def test_a_row_that_is_switched_on_asks_for_waiting_pods_anew() -> None:
+    """Each was submitted alone: that is cancelled, and all are asked for together."""
+    pods, lone = jobs_pods(0, 1), View()
+    view = view_of(pods, job(2))
+    for pod in pods:
+        lone.apply_pod(f"{NAMESPACE}/{pod.metadata.name}", pod)
+        ready = assemble(UnsubmittedPods(pods=(pod,)), lone, lambda _: True)
+        assert isinstance(ready, ReadyGang)
+        record = record_of(
+            SubmitGang(
+                cluster=CLUSTER,
+                uid=GangUID(pod.metadata.name),
+                gang=ready.gang,
+                places=ready.places,
+            )
+        )
+        assert record.group is not None
+        plan = plan_gang(replace(context_of(view, record), group=record.group))
+        assert [type(message) for message in plan.messages] == [CancelGang]
+    (group,) = view.groups()
+    plan = plan_gang(replace(context_of(view), group=group))
+    assert [type(message) for message in plan.messages] == [SubmitGang]

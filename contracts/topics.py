@@ -13,6 +13,7 @@ from msgspec import Struct
 from contracts.avoidance import NodesAvoided
 from contracts.codec import Codec
 from contracts.errors import AddressError
+from contracts.liveness import PublisherLeads
 from contracts.messages import (
     BatchSolved,
     CommandMessage,
@@ -233,6 +234,15 @@ AVOIDANCES: Topic[NodesAvoided] = Topic(
     receivers=("publisher", "platform", "viewer"),
 )
 """Nodes that a gang avoids, because kube-scheduler refused them."""
+LEADERS: Topic[PublisherLeads] = Topic(
+    entity="leads",
+    names=("cluster",),
+    stream="LEADS",
+    codec=Codec(PublisherLeads, "liveness"),
+    senders=("publisher",),
+    receivers=("platform", "viewer"),
+)
+"""A publisher leads beside a cluster."""
 SOLVES: Topic[SolveMessage] = Topic(
     entity="solve",
     names=("cluster", "id"),
@@ -273,6 +283,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     CONFIRMATIONS,
     REPORTS,
     AVOIDANCES,
+    LEADERS,
     SOLVES,
 )
 
@@ -357,6 +368,12 @@ STREAMS: tuple[Stream, ...] = (
         subjects=_subjects_in("REPORT"),
         per_subject=1,
         max_age_s=HOUR_S,
+        compressed=False,
+    ),
+    Stream(
+        name="LEADS",
+        subjects=_subjects_in("LEADS"),
+        per_subject=1,
         compressed=False,
     ),
     Stream(

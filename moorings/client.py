@@ -20,6 +20,7 @@ from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID, Namespace, NodeName
 from contracts.kubernetes.defaults import default_gang
 from contracts.lifecycle import GangRecord
+from contracts.liveness import PublisherLeads
 from contracts.messages import (
     AllocationWritten,
     CommandMessage,
@@ -35,6 +36,7 @@ from contracts.topics import (
     CONFIRMATIONS,
     GANG_TOPICS,
     INVENTORIES,
+    LEADERS,
     REPORTS,
     STATE,
     SUBMISSIONS,
@@ -133,6 +135,17 @@ class Client:
             raise CannotReadError(topic.stream, reason) from error
         except BusError as error:
             raise CannotReadError(topic.stream, str(error)) from error
+
+    async def fetch_leader(self) -> PublisherLeads | None:
+        """Fetch which publisher led last; None: there never was one, or no cluster.
+
+        Raises:
+            CannotReadError: it cannot be read.
+        """
+        last = None
+        async for message, _ in self.read(LEADERS):
+            last = message
+        return last
 
     async def fetch_gangs(self) -> list[GangRecord]:
         """Fetch how all gangs are now, oldest first.

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Awaitable, Sequence
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from msgspec import Struct
 
+from contracts.liveness import SILENT_S, PublisherLeads
 from moorings.cli.output import notify
 from moorings.client import Client
 from moorings.errors import CannotReadError, UnknownNameError
@@ -20,6 +22,7 @@ from moorings.stories import GangQuery, GangStory, HeldObjects, collect_stories
 T = TypeVar("T")
 _WITHOUT = {
     "REPORT": "what pods wait for that were not submitted is not known",
+    "LEADS": "whether a publisher leads is not known",
     "STATE": "which pods and claims of running gangs are gone is not known",
 }
 NOT_YET = (
@@ -36,9 +39,13 @@ class KnownGangs(Struct, kw_only=True):
     """None: it could not be read."""
     unread: list[str]
     """What could not be read, and what is not known without it."""
+    silence: str = ""
+    """That no publisher leads; empty: nothing is against it."""
 
     def notify_unread(self) -> None:
-        """Say what could not be read."""
+        """Say what could not be read, and that nobody may act on the rest."""
+        if self.silence:
+            notify(self.silence)
         for line in self.unread:
             notify(line)
 
@@ -53,8 +60,30 @@ async def fetch_known(client: Client) -> KnownGangs:
     records = await client.fetch_gangs()
     reports = await _read_if_allowed(client.fetch_reports(), unread)
     held = await _read_if_allowed(client.fetch_held(), unread)
+    leader = await _read_if_allowed(client.fetch_leader(), unread)
+    silence = describe_silence(leader, datetime.now(UTC))
     stories = collect_stories(records, reports or ())
-    return KnownGangs(stories=stories, held=held, unread=unread)
+    return KnownGangs(stories=stories, held=held, unread=unread, silence=silence)
+
+
+def describe_silence(leader: PublisherLeads | None, now: datetime) -> str:
+    """Say that no publisher leads, and since when; empty: one does, or never did.
+
+    Without a cluster nobody leads, and nothing waits at gates.
+    """
+    if leader is None:
+        return ""
+    try:
+        silent_s = (now - datetime.fromisoformat(leader.at)).total_seconds()
+    except (TypeError, ValueError):
+        silent_s = float("inf")
+    if silent_s < SILENT_S:
+        return ""
+    return (
+        f"no publisher leads in cluster {leader.cluster}: {leader.holder} was last "
+        f"heard of at {leader.at}. Pods at the gate wait, and what is decided is not "
+        "written, until one runs again"
+    )
 
 
 async def _read_if_allowed(reading: Awaitable[T], unread: list[str]) -> T | None:

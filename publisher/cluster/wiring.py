@@ -25,6 +25,7 @@ from publisher.cluster.followed import UNSAID, follow_kinds
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
 from publisher.cluster.group_queue import GroupQueue
+from publisher.cluster.liveness import say_leading
 from publisher.cluster.observer import Observer
 from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.report_publisher import ReportPublisher
@@ -117,6 +118,7 @@ class _Parts(Struct, frozen=True, kw_only=True):
     sweeper: Sweeper
     devices: DevicePublisher
     checks: AdmissionChecks
+    say_leading: _Writer
     owns_nothing: bool
 
 
@@ -202,6 +204,7 @@ def _build(
         devices=devices,
         checks=checks,
         owns_nothing=ownership.is_nothing,
+        say_leading=partial(say_leading, bus, cluster, identity, now),
     )
 
 
@@ -273,6 +276,8 @@ async def _lead_until(parts: _Parts, lease: LeaderLease, lost: asyncio.Event) ->
         # Says on the bus what the cluster holds; first, because gates that open wait
         # for it.
         "state": parts.state.publish,
+        # Says on the bus that we lead: nobody else can tell when nobody does.
+        "leads": parts.say_leading,
         # Says on the bus what the pods wait for that were not submitted.
         "reports": parts.reports.publish,
         # Frees claims that hold devices for nobody.

@@ -16,6 +16,7 @@ from contracts import (
     device,
     gang,
     ids,
+    liveness,
     messages,
     meta,
     solves,
@@ -43,6 +44,7 @@ MODULES = (
     device,
     gang,
     ids,
+    liveness,
     messages,
     meta,
     solves,
@@ -86,6 +88,7 @@ CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
             messages.ClaimsReleased,
         ),
     ),
+    "liveness": (topics.LEADERS.codec, (liveness.PublisherLeads,)),
     "avoidance": (topics.AVOIDANCES.codec, (avoidance.NodesAvoided,)),
     "fence": (topics.FENCE.codec, (messages.EpochClaimed,)),
 }

@@ -1,0 +1,23 @@
+"""That a publisher leads, as the bus has it (subject `leads`).
+
+Pods at the gate wait without a word where no publisher is. The last message stays when
+it is gone, so that whoever reads the bus can say since when.
+"""
+
+from __future__ import annotations
+
+from contracts.messages import ClusterMessage
+
+LEADS_S = 20.0
+"""How often it is said."""
+SILENT_S = 90.0
+"""After so long nobody leads: a Lease that was not given back has expired by then."""
+
+
+class PublisherLeads(ClusterMessage, frozen=True, kw_only=True):
+    """A publisher leads beside a cluster (subject `leads`)."""
+
+    holder: str
+    """As in the Lease."""
+    at: str
+    """RFC 3339."""

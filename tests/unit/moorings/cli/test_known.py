@@ -1,0 +1,36 @@
+"""What is said of publishers that are not there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from contracts.liveness import PublisherLeads
+from moorings.cli.known import describe_silence
+from tests.builders.decisions import CLUSTER
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def leads(at: str) -> PublisherLeads:
+    return PublisherLeads(cluster=CLUSTER, holder="one", at=at)
+
+
+def test_a_publisher_that_speaks_is_there() -> None:
+    assert describe_silence(leads("2026-11-20T11:59:00Z"), NOW) == ""
+
+
+def test_nobody_is_missed_where_there_never_was_one() -> None:
+    """As without a cluster."""
+    assert describe_silence(None, NOW) == ""
+
+
+def test_a_silent_publisher_is_missed_and_since_when() -> None:
+    said = describe_silence(leads("2026-11-20T11:00:00Z"), NOW)
+    assert said.startswith(
+        "no publisher leads in cluster east: one was last heard of at "
+        "2026-11-20T11:00:00Z. Pods at the gate wait"
+    )
+
+
+def test_a_time_that_cannot_be_read_is_no_sign_of_life() -> None:
+    assert describe_silence(leads("soon"), NOW) != ""

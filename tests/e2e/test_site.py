@@ -23,6 +23,7 @@ from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.objects import RESOURCE
 from tests.lab.controlplane.options import CONTROLLERS, Options
+from tests.lab.controlplane.server import ControlPlane
 from tests.lab.manifests import K8S, environment
 from tests.lab.waits import pods_of
 
@@ -100,25 +101,38 @@ async def test_moorings_comes_and_goes_by_the_book(
     controllers = (*CONTROLLERS, "persistentvolumeclaim-protection-controller")
     plane = own_control_plane(Options(controllers=controllers))
     kubectl = Kubectl(control_plane_programs / "kubectl", plane.kubeconfig())
+    async with plane.client() as kube:
+        async with kube.namespace() as space:
+            await come_and_go(plane, kubectl, kube, space, tmp_path)
+        # It goes with all that was in it: no finalizer holds a claim.
+        await kube.until_gone(named("v1", "Namespace", space), within_s=60)
+
+
+async def come_and_go(
+    plane: ControlPlane,
+    kubectl: Kubectl,
+    kube: Kube,
+    space: str,
+    folder: Path,
+) -> None:
+    """Install, let a gang run and another wait, uninstall, and look what is left."""
     variables = os.environ | {
-        "KUBECONFIG": str(plane.kubeconfig()),
-        "PATH": os.pathsep.join((str(control_plane_programs), os.environ["PATH"])),
+        "KUBECONFIG": str(kubectl.kubeconfig),
+        "PATH": os.pathsep.join((str(kubectl.program.parent), os.environ["PATH"])),
     }
-    async with plane.client() as kube, kube.namespace() as space:
-        write_ownership(tmp_path, f"{space}.example.com", space)
-        await shell.run(commands("## Install"), tmp_path, variables)
-        async with fleet.running(kube, space) as site:
-            rule = named(RESOURCE, "DeviceTaintRule", f"moorings-owned-{site.driver}")
-            said = services(tmp_path)
-            async with stack(plane, tmp_path, standby=False, **said) as running:
-                await kube.until(rule, lambda _: True)
-                ran, waiting = await fill(site, kube)
-                await uninstall(running, tmp_path, variables)
-            await check_nothing_is_left(kubectl, kube)
-            await check_pods_go_on(site, kube, ran, waiting)
-            gangs = kubectl("get", "gangs", "-n", space, "-o", "name")
-            assert gangs == "gang.moorings.dev/second\n"
-    # The namespace went with all that was in it: no finalizer held anything.
+    write_ownership(folder, f"{space}.example.com", space)
+    await shell.run(commands("## Install"), folder, variables)
+    async with fleet.running(kube, space) as site:
+        rule = named(RESOURCE, "DeviceTaintRule", f"moorings-owned-{site.driver}")
+        said = services(folder)
+        async with stack(plane, folder, standby=False, **said) as running:
+            await kube.until(rule, lambda _: True)
+            ran, waiting = await fill(site, kube)
+            await uninstall(running, folder, variables)
+        await check_nothing_is_left(kubectl, kube)
+        await check_pods_go_on(site, kube, ran, waiting)
+        gangs = kubectl("get", "gangs", "-n", space, "-o", "name")
+        assert gangs == "gang.moorings.dev/second\n"
 
 
 async def check_nothing_is_left(kubectl: Kubectl, kube: Kube) -> None:

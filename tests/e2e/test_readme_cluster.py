@@ -21,7 +21,8 @@ from tests.lab.controlplane import kubelet, objects
 from tests.lab.controlplane.options import Options
 
 HEADING = "## Quick start on a cluster"
-READY_S = 60.0
+READY_S = 180.0
+"""`make setup` may have something to do."""
 
 
 @asynccontextmanager

@@ -28,6 +28,7 @@ from publisher.kube.kinds import (
 )
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.options import NEWEST
 from tests.lab.controlplane.server import ControlPlane
 
 NOBODY = Kind(group="none.example", plural="nobodies", name="Nobody")
@@ -231,6 +232,7 @@ async def test_a_cluster_says_what_it_serves(
     kinds = await api.fetch_served_kinds()
     assert kinds.resource_claim.version == "v1"
     assert kinds.device_taint_rule is not None
+    assert kinds.release == NEWEST
     with pytest.raises(NotFoundError):
         await api.list_page(NOBODY)
     nowhere = control_plane.folder / "nowhere.kubeconfig"

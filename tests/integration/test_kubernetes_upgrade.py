@@ -23,6 +23,7 @@ async def test_kinds_that_an_upgrade_brings_are_noticed(
     async with KubernetesApi.open(str(plane.kubeconfig())) as api:
         chosen = await api.fetch_served_kinds()
         assert chosen.device_taint_rule is None
+        assert chosen.release == "1.35"
         stop = asyncio.Event()
         watching = asyncio.create_task(
             watch_served(api, VERSIONS, chosen, stop, every_s=0.05)

@@ -29,6 +29,7 @@ from tests.lab.waits import pods_of
 
 OPERATIONS = "docs/operations.md"
 SYSTEM = "moorings-system"
+PATIENCE_S = 90.0
 WITHOUT_NODES = re.compile(r"rollout status|podman|label node NODE")
 """Commands that need an image, or nodes that run one."""
 POLICIES = [
@@ -79,10 +80,12 @@ async def fill(site: Fleet, kube: Kube) -> tuple[list[Json], list[Json]]:
         }
     )
     await create_pods(site, "first", range(2), size=2)
-    ran = await pods_of(site, "first", 2, is_running)
+    ran = await pods_of(site, "first", 2, is_running, PATIENCE_S)
     await create_pods(site, "second", range(2))
     gang = named(API_VERSION, "Gang", "second", site.namespace)
-    await kube.until(gang, lambda item: item.get("status", {}).get("reason"))
+    await kube.until(
+        gang, lambda item: item.get("status", {}).get("reason"), PATIENCE_S
+    )
     return ran, await pods_of(site, "second", 2, lambda pod: not is_running(pod))
 
 
@@ -105,7 +108,7 @@ async def test_moorings_comes_and_goes_by_the_book(
         async with kube.namespace() as space:
             await come_and_go(plane, kubectl, kube, space, tmp_path)
         # It goes with all that was in it: no finalizer holds a claim.
-        await kube.until_gone(named("v1", "Namespace", space), within_s=60)
+        await kube.until_gone(named("v1", "Namespace", space), within_s=PATIENCE_S)
 
 
 async def come_and_go(
@@ -126,7 +129,7 @@ async def come_and_go(
         rule = named(RESOURCE, "DeviceTaintRule", f"moorings-owned-{site.driver}")
         said = services(folder)
         async with stack(plane, folder, standby=False, **said) as running:
-            await kube.until(rule, lambda _: True)
+            await kube.until(rule, lambda _: True, PATIENCE_S)
             ran, waiting = await fill(site, kube)
             await uninstall(running, folder, variables)
         await check_nothing_is_left(kubectl, kube)
@@ -150,9 +153,9 @@ async def check_pods_go_on(
     for pod in ran:
         assert is_running(await kube.get(pod))
         site.kubelets.finish(pod)
-    await pods_of(site, "second", 2, is_running)
+    await pods_of(site, "second", 2, is_running, PATIENCE_S)
     # A new one needs no gate, gets none, and is kube-scheduler's alone.
     for pod in waiting:
         site.kubelets.finish(pod)
     new = objects.pod(site.namespace, "third", templates={"d": "pair"})
-    await kube.until(await kube.create(new), is_running)
+    await kube.until(await kube.create(new), is_running, PATIENCE_S)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
 from contracts.lifecycle import GangRecord
+from moorings.cli.get_devices import DeviceFilter, show_devices, show_nodes
+from moorings.cli.inventory_views import STATES
 from moorings.cli.known import fetch_known, unknown_gang
-from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
-from moorings.cli.output import ExitCode, Format, notify, show
+from moorings.cli.options import Cluster, Namespace, Server, StateDir, connect
+from moorings.cli.output import ExitCode, Format, ListFormat, notify, show
 from moorings.cli.solves import print_solves
 from moorings.cli.views import NONE, is_recent, view_gang, view_pods, view_story
 from moorings.client import Client
@@ -41,14 +42,18 @@ POD_COLUMNS = (
     "claims",
     "status",
 )
-NODE_COLUMNS = ("name", "devices", "held", "pools")
 KINDS = {
     **dict.fromkeys(("gang", "gangs", "gangs.moorings.dev"), "gangs"),
     **dict.fromkeys(("pod", "pods", "po"), "pods"),
     **dict.fromkeys(("node", "nodes", "no"), "nodes"),
+    **dict.fromkeys(("device", "devices", "dev"), "devices"),
     **dict.fromkeys(("solve", "solves"), "solves"),
 }
 """What people call them, as they do with kubectl."""
+OF_DEVICES: dict[str, Any] = {
+    "rich_help_panel": "Nodes and devices",
+    "show_default": False,
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -91,25 +96,48 @@ def get(
     server: Server = "",
     state_dir: StateDir = None,
     cluster: Cluster = "local",
-    output: Output = Format.TABLE,
+    output: Annotated[
+        ListFormat, typer.Option("--output", "-o", help="How to print.")
+    ] = ListFormat.TABLE,
+    node: Annotated[str, typer.Option(help="Devices of this node.", **OF_DEVICES)] = "",
+    driver: Annotated[str, typer.Option(help="Of this driver.", **OF_DEVICES)] = "",
+    pool: Annotated[str, typer.Option(help="Of this pool.", **OF_DEVICES)] = "",
+    state: Annotated[
+        str,
+        typer.Option(
+            help=f"That are {', '.join(STATES).lower()}.",
+            autocompletion=lambda: [state.lower() for state in STATES],
+            **OF_DEVICES,
+        ),
+    ] = "",
 ) -> None:
-    """Show gangs, pods that have devices, nodes, devices, or recorded solves."""
+    """Show gangs, pods that have devices, nodes, devices, or recorded solves.
+
+    Devices are those that the solver may give out: of node agents, and of third-party
+    drivers as far as they are owned.
+    """
     kind, name = parse_target(what, name)
+    wanted = DeviceFilter(node=node, driver=driver, pool=pool, state=state)
+    if wanted and kind not in ("nodes", "devices"):
+        raise UsageError(f"get: --node, --driver, --pool, --state are not for {kind}")
+    wide, form = output is ListFormat.WIDE, output.plain
 
     async def run() -> int:
         async with connect(server, state_dir, cluster) as client:
             match kind:
                 case "pods":
-                    await _show_pods(client, name, namespace, output)
+                    await _show_pods(client, name, namespace, form)
                 case "nodes":
-                    await _show_nodes(client, name, output)
+                    await show_nodes(client, name, wanted, form, wide=wide)
+                case "devices":
+                    await show_devices(client, name, wanted, form, wide=wide)
                 case "solves" if name is not None:
-                    print_solves([await find_solve(client, name)], output)
+                    print_solves([await find_solve(client, name)], form)
                 case "solves":
-                    print_solves(await list_solves(client), output)
+                    print_solves(await list_solves(client), form)
                 case _:
-                    wanted = None if name is None else GangQuery.of(name, namespace)
-                    await _show_stories(client, wanted, namespace, output, every=every)
+                    query = None if name is None else GangQuery.of(name, namespace)
+                    await _show_stories(client, query, namespace, form, every=every)
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
@@ -188,35 +216,6 @@ def _to_cell(value: Any) -> str:
     if isinstance(value, list):
         value = ",".join(filter(None, value))
     return str(value) or NONE
-
-
-async def _show_nodes(client: Client, name: str | None, output: Format) -> None:
-    """Show the nodes that agents announce: devices, and how many are held."""
-    held: Counter[str] = Counter()
-    for record in await client.fetch_gangs():
-        decision = record.placed
-        for member in decision.members if decision is not None else ():
-            for claim in member.claims:
-                held[member.node] += len(claim.allocation.devices.results)
-    announced = await client.fetch_inventories()
-    views = [
-        {
-            "name": node,
-            "devices": sum(len(pool.devices) for pool in message.pools),
-            "held": held[node],
-            "pools": len(message.pools),
-            "labels": dict(message.labels),
-        }
-        for node, message in sorted(announced.items())
-    ]
-    if name is not None:
-        views = _find_views(views, "node", name)
-    if not views and output is Format.TABLE:
-        notify("no nodes that node agents announce")
-        return
-    show(
-        views, output, NODE_COLUMNS, ([view[c] for c in NODE_COLUMNS] for view in views)
-    )
 
 
 def _find_views(

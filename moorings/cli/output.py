@@ -29,6 +29,20 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
+class ListFormat(StrEnum):
+    """How to print what has more columns than fit."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+    @property
+    def plain(self) -> Format:
+        """The format, however many columns there are."""
+        return Format.TABLE if self is ListFormat.WIDE else Format(self.value)
+
+
 class ExitCode:
     """What the exit code says."""
 

@@ -127,6 +127,14 @@ def _compact_claim(raw: Mapping[str, Any]) -> Json | None:
     if not allocation:
         return None
     metadata = _pick(raw["metadata"], ("name", "namespace", "uid"))
+    # For people: whose claim it is.
+    pods = [
+        _pick(owner, ("kind", "name"))
+        for owner in raw["metadata"].get("ownerReferences") or ()
+        if owner.get("kind") == "Pod"
+    ]
+    if pods:
+        metadata["ownerReferences"] = pods
     return _build_object(raw, metadata) | {"status": {"allocation": allocation}}
 
 

@@ -365,17 +365,36 @@ def test_kubectl_finds_the_plugin_and_completes_its_words(
         assert text in answer.stdout + answer.stderr
 
 
-def test_nodes_are_shown(stack: tuple[Path, str]) -> None:
+def test_nodes_and_devices_are_shown(stack: tuple[Path, str]) -> None:
     home, _ = stack
     shown = moorings("get", "nodes", home=home)
-    assert shown.returncode == 0
-    assert shown.stdout.splitlines()[0].split() == ["NAME", "DEVICES", "HELD", "POOLS"]
+    assert shown.returncode == 0, shown.stderr
+    head, first, *_ = shown.stdout.splitlines()
+    assert head.split() == [
+        "NAME",
+        "STATUS",
+        "DEVICES",
+        "FREE",
+        "HELD",
+        "SICK",
+        "POOLS",
+    ]
+    name, status, devices, *_ = first.split()
+    assert status == "ready"
+    shown = moorings("get", "devices", "--node", name, "-o", "json", home=home)
+    rows = json.loads(shown.stdout)
+    assert len(rows) == int(devices)
+    assert {row["node"] for row in rows} == {name}
+    wide = moorings("get", "devices", "--state", "free", "-o", "wide", home=home)
+    assert wide.stdout.splitlines()[0].split()[-2:] == ["TAINTS", "WHY"]
 
 
 MISTAKES = {
     ("get", "nothing-here"): (3, "no gang named 'nothing-here'"),
     ("get", "pod", "nothing-here"): (3, "no pod named 'nothing-here'"),
-    ("get", "deployments", "web"): (2, "no 'deployments' here; there are gangs, nodes"),
+    ("get", "deployments", "web"): (2, "no 'deployments' here; there are devices, ga"),
+    ("get", "devices", "--state", "broken"): (2, "--state 'broken' is none of free"),
+    ("get", "pods", "--node", "a"): (2, "--node, --driver, --pool, --state are not"),
     ("explain", "node/a"): (2, "'node/a' is no gang and no pod/NAME"),
     ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; pods that"),
     ("explain", "nothing-here"): (3, "`kubectl describe pod` says why they do"),

@@ -19,6 +19,7 @@ from moorings.errors import UsageError
         (("pod/train-0", None), ("pods", "train-0")),
         (("no", "node-1"), ("nodes", "node-1")),
         (("solve/1f", None), ("solves", "1f")),
+        (("device/gpu-0", None), ("devices", "gpu-0")),
     ],
 )
 def test_kinds_and_names_are_written_as_for_kubectl(
@@ -28,5 +29,5 @@ def test_kinds_and_names_are_written_as_for_kubectl(
 
 
 def test_two_words_begin_with_a_kind() -> None:
-    with pytest.raises(UsageError, match="there are gangs, nodes, pods, solves"):
+    with pytest.raises(UsageError, match="there are devices, gangs, nodes, pods"):
         parse_target("train", "worker")

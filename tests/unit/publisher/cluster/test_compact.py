@@ -137,6 +137,20 @@ def test_a_claim_matters_while_it_holds_devices() -> None:
     }
 
 
+def test_a_claim_says_which_pod_owns_it() -> None:
+    """For who looks at devices; other owners and the rest of it stay out."""
+    status = {"allocation": {"devices": {"results": []}}}
+    claim = of_resource("ResourceClaim", spec={"devices": {}}, status=status)
+    owners = [
+        {"apiVersion": "v1", "kind": "Pod", "name": "a-0", "uid": "u"},
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "v"},
+    ]
+    claim["metadata"] = {**claim["metadata"], "ownerReferences": owners}
+    said = compact(claim)
+    assert said is not None
+    assert said["metadata"]["ownerReferences"] == [{"kind": "Pod", "name": "a-0"}]
+
+
 @pytest.mark.parametrize("kind", ["Namespace", "Gang"])
 def test_what_the_solver_does_not_follow_is_not_said(kind: str) -> None:
     """Other kinds never reach the bus."""

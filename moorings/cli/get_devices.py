@@ -1,0 +1,215 @@
+"""What `get nodes` and `get devices` show: read as the solver reads, then selected."""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.errors import ContractsError
+from contracts.ids import GangUID, NodeName
+from contracts.messages import ObjectObserved
+from contracts.names import GANG_UID
+from contracts.topics import GANG_TOPICS, HEALTH, HEARTBEATS, INVENTORIES, STATE, Topic
+from moorings.cli.inventory_views import STATES, KnownDevices, view_devices, view_nodes
+from moorings.cli.output import Format, notify, show
+from moorings.client import Client
+from moorings.errors import CannotReadError, UnknownNameError, UsageError
+from solver.snapshot.snapshot import Snapshot, SnapshotMessage, apply
+
+NODE_COLUMNS = ("name", "status", "devices", "free", "held", "sick", "pools")
+DEVICE_COLUMNS = ("node", "driver", "pool", "name", "state", "gang", "pod", "claim")
+_WITHOUT = {
+    "INV": "devices that node agents announce are not shown",
+    "HEALTH": "which devices node agents find unhealthy is not known",
+    "HB": "which node agents are silent is not known",
+    "STATE": "devices of other drivers, and what the cluster holds, are not shown",
+}
+
+
+class DeviceFilter(Struct, frozen=True, kw_only=True):
+    """Which devices somebody wants to see; empty: any."""
+
+    node: str = ""
+    driver: str = ""
+    pool: str = ""
+    state: str = ""
+
+    def __post_init__(self) -> None:
+        states = {state.lower() for state in STATES}
+        if self.state and self.state.lower() not in states:
+            known = ", ".join(sorted(states))
+            raise UsageError(f"get: --state {self.state!r} is none of {known}")
+
+    def __bool__(self) -> bool:
+        return self != DeviceFilter()
+
+    def lets_through(self, row: Mapping[str, Any]) -> bool:
+        """Whether a device is to be seen."""
+        return (
+            self.node in ("", row["node"])
+            and self.driver in ("", row["driver"])
+            and self.pool in ("", row["pool"])
+            and self.state.lower() in ("", *(s.lower() for s in row["states"]))
+        )
+
+
+async def show_nodes(
+    client: Client,
+    name: str | None,
+    wanted: DeviceFilter,
+    output: Format,
+    *,
+    wide: bool,
+) -> None:
+    """Show nodes: those of agents and of the cluster, and how many devices are held."""
+    known = await _fetch_devices(client)
+    devices = view_devices(known)
+    views = view_nodes(known, devices)
+    if wanted:
+        names = {row["node"] for row in devices if wanted.lets_through(row)}
+        views = [view for view in views if view["name"] in names]
+    columns = (*NODE_COLUMNS, *(("drivers", "taints") if wide else ()))
+    _show(views, "node", name, columns, output)
+
+
+async def show_devices(
+    client: Client,
+    name: str | None,
+    wanted: DeviceFilter,
+    output: Format,
+    *,
+    wide: bool,
+) -> None:
+    """Show devices: who holds them, which are free, and what is wrong with others."""
+    known = await _fetch_devices(client)
+    views = [row for row in view_devices(known) if wanted.lets_through(row)]
+    columns = (*DEVICE_COLUMNS, *(("taints", "why") if wide else ()))
+    _show(views, "device", name, columns, output)
+
+
+def _show(
+    views: list[dict[str, Any]],
+    what: str,
+    name: str | None,
+    columns: Sequence[str],
+    output: Format,
+) -> None:
+    if name is not None:
+        views = _find(views, what, name)
+    if not views and output is Format.TABLE:
+        notify(f"no {what}s to show")
+        return
+    rows = ([_to_cell(view, column) for column in columns] for view in views)
+    show(views, output, columns, rows)
+
+
+def _to_cell(view: Mapping[str, Any], column: str) -> str:
+    """Write one cell; who holds a device stands in several of them."""
+    match column:
+        case "state":
+            value: Any = view["states"]
+        case "gang" | "claim":
+            value = dict.fromkeys(holder[column] for holder in view["holders"])
+        case "pod":
+            value = [pod for holder in view["holders"] for pod in holder["pods"]]
+        case _:
+            value = view[column]
+    if not isinstance(value, (str, int)):
+        value = ",".join(filter(None, value))
+    return str(value) if value != "" else "<none>"
+
+
+def _find(views: list[dict[str, Any]], what: str, name: str) -> list[dict[str, Any]]:
+    """Find what has this name, or `pool/name`, or `driver/pool/name`.
+
+    Raises:
+        UnknownNameError: nothing has.
+    """
+    matches = [view for view in views if name in _names_of(view)]
+    if not matches:
+        names = sorted({view["name"] for view in views})
+        raise UnknownNameError(what, name, difflib.get_close_matches(name, names))
+    return matches
+
+
+def _names_of(view: Mapping[str, Any]) -> Iterable[str]:
+    yield view["name"]
+    if "pool" in view:
+        yield f"{view['pool']}/{view['name']}"
+        yield f"{view['driver']}/{view['pool']}/{view['name']}"
+
+
+async def _fetch_devices(client: Client) -> KnownDevices:
+    """Fetch what the solver knows of devices, as far as it may be read.
+
+    Raises:
+        CannotReadError: neither what agents announce nor what the cluster holds can.
+    """
+    reader = _SnapshotReader(client)
+    errors = [
+        error
+        for topic in (INVENTORIES, HEALTH, STATE)
+        if (error := await reader.read(topic)) is not None
+    ]
+    unread = {error.stream for error in errors}
+    if {"INV", "STATE"} <= unread:
+        raise errors[0]
+    silence = await reader.listen()
+    for error in (*errors, *((silence,) if silence is not None else ())):
+        notify(f"{error}; {_WITHOUT[error.stream]}")
+    for topic in GANG_TOPICS:
+        if (error := await reader.read(topic)) is not None:
+            raise error
+    gangs = [g for g in reader.snapshot.gangs.values() if g.placed is not None]
+    claim_pods: defaultdict[str, list[str]] = defaultdict(list)
+    for written in (await client.fetch_written(gangs)).values():
+        for pod in written.pods:
+            for claim in pod.claims.values():
+                claim_pods[f"{written.namespace}/{claim}"].append(pod.pod)
+    return KnownDevices(
+        snapshot=reader.snapshot,
+        pod_gangs=reader.pod_gangs,
+        claim_pods={key: tuple(pods) for key, pods in claim_pods.items()},
+        heard=None if silence is not None else frozenset(reader.heard),
+    )
+
+
+class _SnapshotReader:
+    """Reads topics into a Snapshot, as the solver does."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.snapshot = Snapshot()
+        self.pod_gangs: dict[str, GangUID] = {}
+        self.heard: set[NodeName] = set()
+
+    async def read(self, topic: Topic[Any]) -> CannotReadError | None:
+        """Read all of a topic; returns why it cannot be read."""
+        try:
+            async for message, sequence in self._client.read(topic):
+                self._apply(message, sequence)
+        except CannotReadError as error:
+            return error
+        return None
+
+    async def listen(self) -> CannotReadError | None:
+        """Read which node agents are heard; returns why it cannot be read."""
+        try:
+            async for message, _ in self._client.read(HEARTBEATS):
+                self.heard.add(message.node)
+        except CannotReadError as error:
+            return error
+        return None
+
+    def _apply(self, message: SnapshotMessage, sequence: int) -> None:
+        if isinstance(message, ObjectObserved) and message.kind == "Pod":
+            annotations = message.object["metadata"].get("annotations") or {}
+            self.pod_gangs[message.key] = GangUID(annotations.get(GANG_UID, ""))
+        try:
+            self.snapshot = apply(self.snapshot, message, sequence=sequence)
+        except ContractsError as error:
+            notify(f"passed over, as the solver does: {error}")

@@ -1,0 +1,206 @@
+"""Nodes and devices as the solver knows them, as rows: what is free, held, or sick.
+
+Devices of node agents and of third-party drivers alike. Who holds a device is a claim,
+the pod that it is of, and the gang of that pod. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from contracts.device import Device, DeviceTaint
+from contracts.ids import DeviceName, GangUID, NodeName
+from contracts.names import OWNED, UNHEALTHY
+from solver.devices.candidates import BLOCKING_EFFECTS
+from solver.explain.node_checks import format_taint
+from solver.snapshot.device_uses import DeviceUse
+from solver.snapshot.parts import NodePart, PoolPart, PoolSlice, UsePart, pool_key
+from solver.snapshot.snapshot import Snapshot
+
+FREE, HELD, SHARED = "Free", "Held", "Shared"
+SICK, TAINTED, AWAY = "Unhealthy", "Tainted", "Unavailable"
+STATES = (FREE, HELD, SHARED, SICK, TAINTED, AWAY)
+"""What a device may be; of those that are not free, several at once."""
+_CLAIM, _GANG = "claim/", "gang/"
+
+
+class KnownDevices(Struct, frozen=True, kw_only=True):
+    """Everything that is known of devices, and of those who hold them."""
+
+    snapshot: Snapshot
+    pod_gangs: Mapping[str, GangUID] = {}
+    """By `namespace/name`, the gang that a pod runs for; empty: none."""
+    claim_pods: Mapping[str, tuple[str, ...]] = {}
+    """By `namespace/name`, the pods that a claim was written for, by name."""
+    heard: frozenset[NodeName] | None = None
+    """Nodes whose agents are heard; None: that could not be read."""
+
+
+def view_devices(known: KnownDevices) -> list[dict[str, Any]]:
+    """Return a row for each device, by node, driver, pool and name."""
+    snapshot = known.snapshot
+    parts = list(snapshot.inventory.pages.values())
+    taints = _group_taints(part for part in parts if isinstance(part, UsePart))
+    nodes = {part.name: part for part in parts if isinstance(part, NodePart)}
+    rows = [
+        _view_device(known, pool, pool_slice, device, taints, nodes)
+        for pool in parts
+        if isinstance(pool, PoolPart)
+        for pool_slice in _newest_slices(pool)
+        for device in pool_slice.devices
+    ]
+    return sorted(rows, key=lambda r: (r["node"], r["driver"], r["pool"], r["name"]))
+
+
+def view_nodes(
+    known: KnownDevices, devices: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return a row for each node, by name; `devices` are the rows of all devices."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    pools: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    for row in devices:
+        counts[row["node"]].update(row["states"])
+        counts[row["node"]]["devices"] += 1
+        pools[row["node"]].add((row["driver"], row["pool"]))
+    parts = known.snapshot.inventory.pages.values()
+    nodes = sorted((p for p in parts if isinstance(p, NodePart)), key=lambda p: p.name)
+    return [
+        {
+            "name": node.name,
+            "status": _status_of(known, node),
+            "devices": counts[node.name]["devices"],
+            "free": counts[node.name][FREE],
+            "held": counts[node.name][HELD] + counts[node.name][SHARED],
+            "sick": counts[node.name][SICK] + counts[node.name][TAINTED],
+            "pools": len(pools[node.name]),
+            "drivers": sorted({driver for driver, _ in pools[node.name]}),
+            "taints": [format_taint(taint) for taint in node.taints],
+            "labels": dict(node.labels),
+        }
+        for node in nodes
+    ]
+
+
+def _newest_slices(pool: PoolPart) -> Iterator[PoolSlice]:
+    """Go through the slices that count: those of the newest generation."""
+    newest = max((part.generation for part in pool.slices), default=0)
+    return (part for part in pool.slices if part.generation == newest)
+
+
+def _group_taints(
+    uses: Iterable[UsePart],
+) -> dict[str, dict[DeviceName, list[DeviceTaint]]]:
+    """Return the taints that slices do not have, by pool and device."""
+    taints: dict[str, dict[DeviceName, list[DeviceTaint]]] = {}
+    for use in uses:
+        of_pool = taints.setdefault(pool_key(use.driver, use.pool), {})
+        for name, taint in use.taints:
+            of_pool.setdefault(name, []).append(taint)
+    return taints
+
+
+def _view_device(
+    known: KnownDevices,
+    pool: PoolPart,
+    pool_slice: PoolSlice,
+    device: Device,
+    taints: Mapping[str, Mapping[DeviceName, list[DeviceTaint]]],
+    nodes: Mapping[NodeName, NodePart],
+) -> dict[str, Any]:
+    key = pool_key(pool.driver, pool.pool)
+    use = (known.snapshot.inventory.holders.get(key) or {}).get(
+        device.name, DeviceUse()
+    )
+    of_device = (*device.taints, *taints.get(key, {}).get(device.name, ()))
+    name = pool_slice.node_name or device.node_name
+    node = nodes.get(name) if name else None
+    holders = [
+        _view_holder(known, holder, share)
+        for share, names in _list_holders(use)
+        for holder in _leave_out_decided(names)
+    ]
+    return {
+        "node": name or "",
+        "driver": pool.driver,
+        "pool": pool.pool,
+        "name": device.name,
+        "states": _list_states(use, of_device, node, pool),
+        "holders": holders,
+        "taints": [format_taint(t) for t in of_device if t.key != OWNED],
+        "why": pool.contested or (node.unavailable if node is not None else ""),
+        "attributes": device.attributes,
+        "capacity": device.capacity,
+    }
+
+
+def _list_states(
+    use: DeviceUse,
+    taints: Iterable[DeviceTaint],
+    node: NodePart | None,
+    pool: PoolPart,
+) -> list[str]:
+    """List what a device is; only what nothing keeps away is free."""
+    states = []
+    if use.holders:
+        states.append(HELD)
+    if use.shares:
+        states.append(SHARED)
+    keys = {t.key for t in taints if t.effect in BLOCKING_EFFECTS and t.key != OWNED}
+    if UNHEALTHY in keys:
+        states.append(SICK)
+    if keys - {UNHEALTHY}:
+        states.append(TAINTED)
+    if pool.contested or (node is not None and node.unavailable):
+        states.append(AWAY)
+    return states or [FREE]
+
+
+def _list_holders(use: DeviceUse) -> Iterator[tuple[str, frozenset[str]]]:
+    """Go through those who hold a device whole, then its shares by id."""
+    if use.holders:
+        yield "", use.holders
+    for share_id, share in sorted(use.shares.items()):
+        yield share_id, share.holders
+
+
+def _leave_out_decided(holders: frozenset[str]) -> list[str]:
+    """Name a decision only where no claim has what it decided."""
+    claims = sorted(holder for holder in holders if holder.startswith(_CLAIM))
+    return claims or sorted(holders)
+
+
+def _view_holder(known: KnownDevices, holder: str, share: str) -> dict[str, Any]:
+    """Return who holds a device: a claim with its pods and gang, or a decision."""
+    if holder.startswith(_GANG):
+        uid = GangUID(holder.removeprefix(_GANG))
+        return {"gang": _name_gang(known, uid), "pods": [], "claim": "", "share": share}
+    key = holder.removeprefix(_CLAIM)
+    namespace = key.partition("/")[0]
+    claim = known.snapshot.claims.get(key)
+    owners = claim.metadata.owner_references if claim is not None else ()
+    pods = [owner.name for owner in owners if owner.kind == "Pod"]
+    pods = pods or list(known.claim_pods.get(key, ()))
+    uids = {known.pod_gangs.get(f"{namespace}/{pod}", GangUID("")) for pod in pods}
+    gang = _name_gang(known, uids.pop()) if len(uids) == 1 else ""
+    return {"gang": gang, "pods": pods, "claim": key, "share": share}
+
+
+def _name_gang(known: KnownDevices, uid: GangUID) -> str:
+    """Name a gang as `namespace/name`; the uid where nobody knows its name."""
+    record = known.snapshot.gangs.get(uid) if uid else None
+    if record is None or not record.name:
+        return uid
+    return f"{record.namespace}/{record.name}"
+
+
+def _status_of(known: KnownDevices, node: NodePart) -> str:
+    if node.unavailable:
+        return node.unavailable
+    announced = node.name in known.snapshot.inventory.announced
+    if announced and known.heard is not None and node.name not in known.heard:
+        return "silent"
+    return "cordoned" if node.unschedulable else "ready"

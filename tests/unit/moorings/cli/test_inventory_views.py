@@ -1,0 +1,157 @@
+"""Devices of agents and of third-party drivers, each with who holds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.ids import ClusterName, GangUID, NodeName
+from contracts.messages import ObjectObserved
+from moorings.cli.get_devices import DeviceFilter
+from moorings.cli.inventory_views import KnownDevices, view_devices, view_nodes
+from moorings.errors import UsageError
+from solver.snapshot.snapshot import Snapshot, apply
+from tests import builders
+from tests.builders.decisions import gang_allocated, submission
+from tests.builders.problems import snapshot_of
+
+CLUSTER = ClusterName("local")
+NIC = "nic.example.com"
+HELD_CLAIM = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {
+        "namespace": "team-b",
+        "name": "web-nic-x1",
+        "uid": "c1",
+        "ownerReferences": [{"kind": "Pod", "name": "web-0"}],
+    },
+    "status": {
+        "allocation": {
+            "devices": {
+                "results": [
+                    {"request": "n", "driver": NIC, "pool": "n1", "device": "nic-0"}
+                ]
+            }
+        }
+    },
+}
+
+
+def slice_of(*names: str, generation: int = 1, node: str = "n1") -> dict[str, Any]:
+    """Make a slice of a third-party driver, as the publisher says it on the bus."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node}-nics-{generation}"},
+        "spec": {
+            "driver": NIC,
+            "nodeName": node,
+            "pool": {"name": node, "generation": generation, "resourceSliceCount": 1},
+            "devices": [{"name": name} for name in names],
+        },
+    }
+
+
+def observe(snapshot: Snapshot, *objects: dict[str, Any]) -> Snapshot:
+    for raw in objects:
+        meta = raw["metadata"]
+        key = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
+        message = ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
+        snapshot = apply(snapshot, message)
+    return snapshot
+
+
+def rows_of(snapshot: Snapshot, **known: Any) -> dict[str, dict[str, Any]]:
+    rows = view_devices(KnownDevices(snapshot=snapshot, **known))
+    return {row["name"]: row for row in rows}
+
+
+GPUS = {"n1": [builders.pool(*builders.devices(2), name="n1")]}
+
+
+def test_third_party_devices_stand_beside_those_of_agents() -> None:
+    """Held by the claim of a pod that kube-scheduler placed; the other one is free."""
+    snapshot = observe(snapshot_of(GPUS), slice_of("nic-0", "nic-1"), HELD_CLAIM)
+    rows = rows_of(snapshot)
+    assert list(rows) == ["gpu-0", "gpu-1", "nic-0", "nic-1"]
+    assert {row["node"] for row in rows.values()} == {"n1"}
+    assert rows["nic-1"]["states"] == ["Free"]
+    assert rows["nic-0"]["states"] == ["Held"]
+    assert rows["nic-0"]["holders"] == [
+        {"gang": "", "pods": ["web-0"], "claim": "team-b/web-nic-x1", "share": ""}
+    ]
+
+
+def test_who_holds_a_device_is_named_with_its_gang() -> None:
+    """By the pod of the claim; before it is written, by the decision."""
+    gang, uid = f"{builders.NAMESPACE}/train", GangUID(builders.UID)
+    nodes = {"node-1": [builders.pool(*builders.devices(2), name="node-1")]}
+    snapshot = observe(snapshot_of(nodes), slice_of("nic-0"), HELD_CLAIM)
+    snapshot = apply(snapshot, submission(), sequence=1)
+    snapshot = apply(snapshot, gang_allocated(), sequence=1)
+    rows = rows_of(snapshot, pod_gangs={"team-b/web-0": uid})
+    assert rows["nic-0"]["holders"][0]["gang"] == gang
+    decided = {"gang": gang, "pods": [], "claim": "", "share": ""}
+    assert rows["gpu-0"]["holders"] == [decided]
+    assert rows["gpu-1"]["holders"] == []
+
+
+def test_devices_of_an_old_generation_are_not_there() -> None:
+    old, new = slice_of("nic-0", "nic-9"), slice_of("nic-0", generation=2)
+    rows = rows_of(observe(snapshot_of(GPUS), old, new))
+    assert "nic-9" not in rows
+
+
+def test_what_keeps_a_device_away_is_its_state() -> None:
+    tainted = slice_of("nic-0", "nic-1")
+    tainted["spec"]["devices"][0]["taints"] = [{"key": "a", "effect": "NoSchedule"}]
+    unhealthy = {"key": "moorings.dev/unhealthy", "effect": "NoExecute"}
+    tainted["spec"]["devices"][1]["taints"] = [unhealthy]
+    rows = rows_of(observe(snapshot_of(GPUS), tainted, HELD_CLAIM))
+    assert rows["nic-0"]["states"] == ["Held", "Tainted"]
+    assert rows["nic-0"]["taints"] == ["a:NoSchedule"]
+    assert rows["nic-1"]["states"] == ["Unhealthy"]
+    away = rows_of(snapshot_of(GPUS, away=["n1"]))
+    assert away["gpu-0"]["states"] == ["Unavailable"]
+    assert away["gpu-0"]["why"] == "away"
+
+
+def test_a_node_counts_its_devices_by_what_they_are() -> None:
+    known = KnownDevices(
+        snapshot=observe(snapshot_of(GPUS), slice_of("nic-0", "nic-1"), HELD_CLAIM),
+        heard=frozenset(),
+    )
+    (row,) = view_nodes(known, view_devices(known))
+    assert (row["devices"], row["free"], row["held"], row["pools"]) == (4, 3, 1, 2)
+    assert row["drivers"] == sorted((builders.DRIVER, NIC))
+    assert row["status"] == "silent"
+    heard = KnownDevices(snapshot=known.snapshot, heard=frozenset((NodeName("n1"),)))
+    assert view_nodes(heard, [])[0]["status"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        ({}, {"gpu-0", "gpu-1", "nic-0", "nic-1"}),
+        ({"driver": NIC}, {"nic-0", "nic-1"}),
+        ({"state": "HELD"}, {"nic-0"}),
+        ({"driver": NIC, "state": "free"}, {"nic-1"}),
+        ({"node": "n2"}, set()),
+        ({"pool": "n1", "state": "free"}, {"gpu-0", "gpu-1", "nic-1"}),
+    ],
+)
+def test_devices_are_selected_by_where_and_what_they_are(
+    wanted: dict[str, str], names: set[str]
+) -> None:
+    snapshot = observe(snapshot_of(GPUS), slice_of("nic-0", "nic-1"), HELD_CLAIM)
+    chosen = DeviceFilter(**wanted)
+    assert bool(chosen) is bool(wanted)
+    rows = rows_of(snapshot)
+    assert {name for name, row in rows.items() if chosen.lets_through(row)} == names
+
+
+def test_a_state_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UsageError, match="--state 'broken' is none of free, held"):
+        DeviceFilter(state="broken")

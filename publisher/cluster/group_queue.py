@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterable
 
 from publisher.gangs.view import GroupKey
-from publisher.latest_queue import LatestQueue
+from publisher.key_queue import KeyQueue
 from runtime.waits import first_of
 
 
@@ -21,7 +21,7 @@ class GroupQueue:
     def __init__(self, leads: asyncio.Event) -> None:
         """`leads` is set while this publisher leads; nothing is added otherwise."""
         self._leads = leads
-        self._waiting: LatestQueue[GroupKey, None] = LatestQueue()
+        self._waiting: KeyQueue[GroupKey] = KeyQueue()
         self._resting: dict[GroupKey, asyncio.Task[None]] = {}
         """Groups that are left alone for a while."""
         self._later: dict[GroupKey, tuple[float, asyncio.TimerHandle]] = {}
@@ -35,15 +35,14 @@ class GroupQueue:
         if self._leads.is_set():
             for group in groups:
                 if group not in self._resting:
-                    await self._waiting.put(group, None)
+                    await self._waiting.put(group)
 
     async def take(self) -> GroupKey | None:
         """Wait for a group that nobody works on; None: the queue is closed.
 
         The group is the caller's until it calls `done`, which it must in any case.
         """
-        while (entry := await self._waiting.take()) is not None:
-            group, _ = entry
+        while (group := await self._waiting.take()) is not None:
             if group not in self._resting:
                 return group
             await self._waiting.done(group)

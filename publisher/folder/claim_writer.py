@@ -31,7 +31,7 @@ from publisher.folder.known_claims import KnownClaims
 from publisher.folder.lookup import fetch_sources
 from publisher.folder.manifests import build_claims
 from publisher.folder.plan_claims import is_written, plan_claims
-from publisher.latest_queue import LatestQueue
+from publisher.key_queue import KeyQueue
 from publisher.steps import Step, key_of
 from runtime.bus.bus import Bus
 from runtime.errors import BusError
@@ -63,7 +63,7 @@ class ClaimWriter:
         self._now = now
         self._records: dict[GangUID, GangRecord] = {}
         """What was decided for gangs, and what was confirmed of it."""
-        self._queue: LatestQueue[GangUID, None] = LatestQueue()
+        self._queue: KeyQueue[GangUID] = KeyQueue()
         """Gangs of which something was decided."""
 
     # --- messages in ---------------------------------------------------------------
@@ -81,7 +81,7 @@ class ClaimWriter:
                     decision = incoming.message
                     if decision is not None:
                         self._apply(decision, incoming.sequence)
-                        await self._queue.put(decision.uid, None)
+                        await self._queue.put(decision.uid)
                         if decided is not None:
                             decided.add(decision.uid)
                 # Then, once: whose claims are these of whom no decision tells?
@@ -111,8 +111,7 @@ class ClaimWriter:
 
     async def work(self, stop: asyncio.Event) -> None:
         """Work on one gang after the other, until no more decisions are read."""
-        while (taken := await self._queue.take()) is not None:
-            gang, _ = taken
+        while (gang := await self._queue.take()) is not None:
             again = False
             try:
                 await self._carry_out(self._records[gang])
@@ -122,7 +121,7 @@ class ClaimWriter:
                 await first_of(stop, within_s=_PAUSE_S)
             await self._queue.done(gang)
             if again:
-                await self._queue.put(gang, None)
+                await self._queue.put(gang)
         await stop.wait()
 
     async def _carry_out(self, record: GangRecord) -> None:

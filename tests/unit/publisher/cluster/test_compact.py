@@ -139,7 +139,7 @@ def test_a_claim_matters_while_it_holds_devices() -> None:
 
 def test_a_claim_says_which_pod_owns_it() -> None:
     """For who looks at devices; other owners and the rest of it stay out."""
-    status = {"allocation": {"devices": {"results": []}}}
+    status: Json = {"allocation": {"devices": {"results": []}}}
     claim = of_resource("ResourceClaim", spec={"devices": {}}, status=status)
     owners = [
         {"apiVersion": "v1", "kind": "Pod", "name": "a-0", "uid": "u"},

@@ -33,6 +33,9 @@ from publisher.kube.kinds import POD, Kind
 from runtime.log import get_logger
 from runtime.waits import together
 
+_UNTOUCHED = {Purpose.PREPARE: "spec", Purpose.RESERVE: "status.allocation"}
+"""Fields that are refused as changed by patches that only add to others."""
+
 log = get_logger(__name__)
 
 
@@ -151,10 +154,11 @@ class PatchWriter:
                 kind, patch.key, patch.body, subresource=patch.subresource
             )
         except InvalidError as error:
-            if patch.purpose is not Purpose.PREPARE or error.field != "spec":
+            if _UNTOUCHED.get(patch.purpose) != error.field:
                 raise
-            metadata = patch.body["metadata"]
-            return await self._api.add_metadata(kind, patch.key, metadata)
+            return await self._api.extend(
+                kind, patch.key, patch.body, subresource=patch.subresource
+            )
 
     async def _remove(self, pod: Pod) -> None:
         meta = pod.metadata

@@ -16,7 +16,7 @@ from msgspec import Struct
 from publisher.errors import UnavailableError
 from publisher.kube.answers import ApiStatus, decode, error_of_status
 from publisher.kube.kinds import VERSIONS, Kind, ServedKinds
-from publisher.kube.protobuf import MEDIA_TYPE, add_metadata
+from publisher.kube.protobuf import MEDIA_TYPE, extend
 from publisher.kube.served import fetch_served_kinds
 from publisher.kube.transport import AGENT, Transport
 
@@ -238,11 +238,13 @@ class KubernetesApi:
         )
         return decode(what, _OBJECT, answer)
 
-    async def add_metadata(self, kind: Kind, key: str, metadata: Json) -> Json:
-        """Add annotations and finalizers to an object that no JSON can change.
+    async def extend(
+        self, kind: Kind, key: str, patch: Json, *, subresource: str = ""
+    ) -> Json:
+        """Add what a merge patch adds to a claim that no JSON can change.
 
-        `protobuf` says which those are. `uid` and `resourceVersion` are preconditions.
-        Returns the object as it is then.
+        `protobuf` says which those are. `uid` and `resourceVersion` of its metadata are
+        preconditions. Returns the object as it is then.
 
         Raises:
             ConflictError: the object is another one, or has changed.
@@ -250,14 +252,20 @@ class KubernetesApi:
             InvalidError: the change is refused.
             ApiError: as its tree says.
         """
-        what, path = f"update {kind.name} {key}", kind.path_of(key)
+        what = f"update {'/'.join(filter(None, (kind.name, subresource)))} {key}"
+        path = kind.path_of(key)
         before = await self._transport.call(what, "GET", path, accept=MEDIA_TYPE)
         try:
-            body = add_metadata(before, metadata)
+            body = extend(before, patch)
         except ValueError as error:
             raise UnavailableError(what, str(error)) from error
         answer = await self._transport.call(
-            what, "PUT", path, parameters=_WRITING, body=body, form=MEDIA_TYPE
+            what,
+            "PUT",
+            kind.path_of(key, subresource),
+            parameters=_WRITING,
+            body=body,
+            form=MEDIA_TYPE,
         )
         return decode(what, _OBJECT, answer)
 

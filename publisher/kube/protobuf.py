@@ -1,12 +1,14 @@
-"""More metadata for an object as protobuf, every other byte of it as it was.
+"""More in a claim as protobuf, every other byte of it as it was.
 
 A ResourceClaim holds parameters of drivers as its author wrote them: spaces, order of
 keys. The API server compares them byte by byte, but an object that comes or is patched
-as JSON has lost both, so no JSON can change such a claim: `spec: field is immutable`.
+as JSON has lost both, so no JSON can change such a claim: `spec: field is immutable`,
+nor one that kube-scheduler allocated so: `status.allocation: ...`.
 Of protobuf nothing need be known but the numbers of a few fields: a message that
 follows another of the same field is merged into it.
 
-Source: k8s.io/apimachinery, runtime/serializer/protobuf, meta/v1/generated.proto.
+Source: k8s.io/apimachinery, runtime/serializer/protobuf, meta/v1/generated.proto;
+k8s.io/api, resource/v1/generated.proto (numbers as in v1beta1 and v1beta2).
 """
 
 from __future__ import annotations
@@ -18,18 +20,20 @@ MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
 _RAW = 2
 """Of the envelope: the object."""
-_METADATA = 1
-"""Of every object."""
+_METADATA, _STATUS = 1, 3
+_RESERVED_FOR = 2
+_CONSUMER = {"apiGroup": 1, "resource": 3, "name": 4, "uid": 5}
 _UID, _RESOURCE_VERSION, _ANNOTATIONS, _FINALIZERS = 5, 6, 12, 14
 _KEY, _VALUE = 1, 2
 _MORE = 0x80
 
 
-def add_metadata(body: bytes, metadata: Mapping[str, Any]) -> bytes:
-    """Return an object with further `annotations` and `finalizers`.
+def extend(body: bytes, patch: Mapping[str, Any]) -> bytes:
+    """Return a claim with what a patch adds to it, and nothing of what it changes.
 
-    `uid` and `resourceVersion` replace its own, so that they are preconditions of an
-    update. What else is in `metadata` is ignored.
+    Added are `annotations` and `finalizers`, and in the status `reservedFor`. `uid` and
+    `resourceVersion` replace the claim's own, so that they are preconditions of an
+    update. What else is in the patch is ignored.
 
     Raises:
         ValueError: `body` is no object of Kubernetes as protobuf.
@@ -39,17 +43,19 @@ def add_metadata(body: bytes, metadata: Mapping[str, Any]) -> bytes:
     changed = [_MAGIC]
     for number, field, content in _fields(body[len(_MAGIC) :]):
         if number == _RAW:
-            field = _message(_RAW, content + _more(content, metadata))  # noqa: PLW2901 # just this one field differs
+            more = _metadata(content, patch.get("metadata") or {})
+            more += _status(content, patch.get("status") or {})
+            field = _message(_RAW, content + more)  # noqa: PLW2901 # just this one field differs
         changed.append(field)
     return b"".join(changed)
 
 
-def _more(raw: bytes, metadata: Mapping[str, Any]) -> bytes:
+def _metadata(raw: bytes, metadata: Mapping[str, Any]) -> bytes:
     """Return the metadata that follows the object's own."""
-    finalizers = set(_finalizers_of(raw))
+    present = {name.decode() for name in _inner(raw, _METADATA, _FINALIZERS)}
     new: Sequence[str] = metadata.get("finalizers", ())
     parts = [
-        _message(_FINALIZERS, name.encode()) for name in new if name not in finalizers
+        _message(_FINALIZERS, name.encode()) for name in new if name not in present
     ]
     annotations: Mapping[str, str] = metadata.get("annotations", {})
     for key, value in annotations.items():
@@ -61,12 +67,34 @@ def _more(raw: bytes, metadata: Mapping[str, Any]) -> bytes:
     return _message(_METADATA, b"".join(parts))
 
 
-def _finalizers_of(raw: bytes) -> Iterator[str]:
+def _status(raw: bytes, status: Mapping[str, Any]) -> bytes:
+    """Return the status that follows the claim's own; empty: there is none."""
+    present = {
+        content.decode()
+        for user in _inner(raw, _STATUS, _RESERVED_FOR)
+        for number, _, content in _fields(user)
+        if number == _CONSUMER["uid"]
+    }
+    users = [
+        b"".join(
+            _message(number, user[name].encode())
+            for name, number in _CONSUMER.items()
+            if user.get(name)
+        )
+        for user in status.get("reservedFor", ())
+        if user["uid"] not in present
+    ]
+    parts = (_message(_RESERVED_FOR, user) for user in users)
+    return _message(_STATUS, b"".join(parts)) if users else b""
+
+
+def _inner(raw: bytes, outer: int, inner: int) -> Iterator[bytes]:
+    """Go through a repeated field of a message of the object."""
     for number, _, content in _fields(raw):
-        if number == _METADATA:
-            for inner, _, value in _fields(content):
-                if inner == _FINALIZERS:
-                    yield value.decode()
+        if number == outer:
+            for found, _, value in _fields(content):
+                if found == inner:
+                    yield value
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:

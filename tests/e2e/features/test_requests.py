@@ -13,9 +13,10 @@ from tests.lab.bound import (
     run_gang,
     until_bound,
 )
+from tests.lab.cluster import gang_pod, is_running
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube, named
-from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.fleet import Fleet, reservation
 from tests.lab.waits import until_told
 
 
@@ -81,6 +82,23 @@ async def test_drivers_get_the_configuration_of_class_and_claim(bare: Fleet) -> 
         {"source": "FromClaim", "requests": ["s"], **opaque(bare, "claim, s")},
         {"source": "FromClaim", **opaque(bare, "claim")},
     ]
+
+
+async def test_a_gated_pod_shares_what_kube_scheduler_allocated(
+    bare: Fleet, kube: Kube
+) -> None:
+    """Also where the claim's parameters are such, which the allocation repeats."""
+    await bare.publish(objects.resource_slice(bare.driver, bare.a, objects.devices(1)))
+    spec = asks(exactly(bare.device_class), config=[opaque(bare, "claim")])
+    claim = await kube.create(objects.claim(bare.namespace, "shared", spec))
+    first = await kube.until(await bare.create_pod("first", claim), is_running)
+    allocation = (await kube.get(claim))["status"]["allocation"]
+    gated = gang_pod(bare.namespace, "second", claims={"d": "shared"})
+    second = await kube.until(await kube.create(gated), is_running)
+    assert second["spec"]["nodeName"] == first["spec"]["nodeName"]
+    status = (await kube.get(claim))["status"]
+    assert status["allocation"] == allocation
+    assert status["reservedFor"] == [reservation(first), reservation(second)]
 
 
 async def test_a_tainted_device_is_for_requests_that_tolerate_it(

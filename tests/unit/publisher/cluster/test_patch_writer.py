@@ -52,9 +52,9 @@ class Api:
             raise self._error
         return self.raw
 
-    async def add_metadata(self, *_: object) -> dict[str, Any]:
+    async def extend(self, *_: object, **__: object) -> dict[str, Any]:
         """Answer a write that is no patch."""
-        self.calls.append("add_metadata")
+        self.calls.append("extend")
         return self.raw
 
     async def get(self, *_: object) -> dict[str, Any]:
@@ -110,14 +110,15 @@ async def test_the_answer_to_a_write_is_known_before_the_watch_shows_it() -> Non
     assert written.state.keys == [KEY]
 
 
-async def test_a_claim_that_no_patch_can_change_is_prepared_all_the_same() -> None:
+async def test_a_claim_that_no_patch_can_change_is_written_all_the_same() -> None:
     """Its parameters are not written as the API server would; others stay refused."""
-    immutable = InvalidError("patch", "spec: field is immutable", "spec")
-    written = Written(immutable)
-    await written.writer.write([PREPARE])
-    assert written.api.calls == ["patch", "add_metadata"]
-    assert written.version == 5
-    assert written.writer.refusal_of(PREPARE) == ""
+    reserve = patches.reserve(real_claim("c", allocated=builders.allocation()), [])
+    for patch, field in ((PREPARE, "spec"), (reserve, "status.allocation")):
+        written = Written(InvalidError("patch", "field is immutable", field))
+        await written.writer.write([patch])
+        assert written.api.calls == ["patch", "extend"]
+        assert written.version == 5
+        assert written.writer.refusal_of(patch) == ""
     other = Written(InvalidError("patch", "too long", "metadata.annotations"))
     await other.writer.write([PREPARE])
     assert other.api.calls == ["patch", "get"]

@@ -1,4 +1,4 @@
-"""Metadata is added to an object in protobuf, and nothing else in it changes."""
+"""A claim in protobuf gets what a patch adds, and nothing else in it changes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publisher.kube.protobuf import add_metadata
+from publisher.kube.protobuf import extend
 
 _FIELDS = {
     "TypeMeta": {"apiVersion": 1, "kind": 2},
     "Entry": {"key": 1, "value": 2},
     "Spec": {"text": 1},
+    "User": {"resource": 3, "name": 4, "uid": 5},
 }
 MAGIC = b"k8s\x00"
 ADDED = {
@@ -23,6 +24,8 @@ ADDED = {
     "finalizers": ["theirs", "ours"],
     "annotations": {"a": "b"},
 }
+POD = {"resource": "pods", "name": "p", "uid": "p-uid"}
+OTHER = {"resource": "pods", "name": "o", "uid": "o-uid"}
 
 
 def _messages() -> dict[str, Any]:
@@ -33,7 +36,7 @@ def _messages() -> dict[str, Any]:
         found = [one for one in file.message_type if one.name == message]
         described = found[0] if found else file.message_type.add(name=message)
         field = described.field.add(name=name, number=number, type=kind)
-        repeated = name in {"annotations", "finalizers"}
+        repeated = name in {"annotations", "finalizers", "reservedFor"}
         field.label = 3 if repeated else 1  # type: ignore[assignment]
         if of:
             field.type_name = f".k8s.{of}"
@@ -51,6 +54,9 @@ def _messages() -> dict[str, Any]:
     add("Meta", "finalizers", 14, string)
     add("Claim", "metadata", 1, inner, "Meta")
     add("Claim", "spec", 2, inner, "Spec")
+    add("Claim", "status", 3, inner, "Status")
+    add("Status", "allocation", 1, string)
+    add("Status", "reservedFor", 2, inner, "User")
     add("Unknown", "typeMeta", 1, inner, "TypeMeta")
     add("Unknown", "raw", 2, octets)
     add("Unknown", "contentType", 4, string)
@@ -98,7 +104,9 @@ def read(body: bytes) -> tuple[Any, Any]:
 def test_metadata_is_added_and_the_rest_stays(
     spec: str, finalizers: list[str], annotations: dict[str, str]
 ) -> None:
-    unknown, claim = read(add_metadata(written(spec, finalizers, annotations), ADDED))
+    unknown, claim = read(
+        extend(written(spec, finalizers, annotations), {"metadata": ADDED})
+    )
     assert unknown.typeMeta.kind == "ResourceClaim"
     meta = claim.metadata
     assert (claim.spec.text, meta.name, meta.generation) == (spec, "c", 300)
@@ -112,4 +120,19 @@ def test_what_is_no_protobuf_is_refused() -> None:
     whole = written("spec", [], {})
     for body in (b"{}", whole[:-1], MAGIC + b"\x0b", MAGIC + b"\x80"):
         with pytest.raises(ValueError, match="no protobuf"):
-            add_metadata(body, ADDED)
+            extend(body, {"metadata": ADDED})
+
+
+def test_who_uses_a_claim_is_added_to_those_who_do() -> None:
+    """Their claim stays allocated as it is; without anybody new the status stays."""
+    claim = MESSAGES["Claim"]()
+    claim.status.allocation = "{ spaces }"
+    claim.status.reservedFor.add(**OTHER)
+    unknown = MESSAGES["Unknown"](raw=claim.SerializeToString())
+    body = MAGIC + unknown.SerializeToString()
+    for users in ([OTHER], [OTHER, POD]):
+        patch = {"metadata": {"uid": "u"}, "status": {"reservedFor": users}}
+        _, extended = read(extend(body, patch))
+        names = [user.name for user in extended.status.reservedFor]
+        assert names == [user["name"] for user in users]
+        assert extended.status.allocation == "{ spaces }"

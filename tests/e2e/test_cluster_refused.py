@@ -30,6 +30,8 @@ from tests.lab.waits import events_about, pods_of, until_phase, until_told
 
 LATER = {"name": "example.com/later"}
 """A gate of the author, which holds a pod that we have pinned."""
+START_S = 90.0
+"""Services may have to start first."""
 REFUSED = "didn't satisfy existing pods anti-affinity rules"
 
 
@@ -96,7 +98,7 @@ async def test_a_gang_with_a_refused_pod_is_made_anew_elsewhere(
     made = held_back(stateful_set(site, "train", 2, "pair"))
     made["spec"]["template"]["metadata"]["annotations"][RECOVERY] = "Recreate"
     await kube.create(made)
-    first, second = await pods_of(site, "train", 2, is_pinned)
+    first, second = await pods_of(site, "train", 2, is_pinned, START_S)
     node = node_of(first)
     assert node == node_of(second)
     await let_go(kube, first)
@@ -123,7 +125,7 @@ async def test_a_refused_pod_is_told_and_its_node_avoided_when_it_is_replaced(
     """Also by a publisher that was not there, and as a reason of the next no."""
     await template(site, count=4)
     await kube.create(held_back(stateful_set(site, "train", 1, "pair")))
-    (pod,) = await pods_of(site, "train", 1, is_pinned)
+    (pod,) = await pods_of(site, "train", 1, is_pinned, START_S)
     node = node_of(pod)
     await occupy(site, node, "train")
     rest = gang_pod(site.namespace, "rest", templates={"d": "pair"})

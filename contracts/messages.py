@@ -350,6 +350,8 @@ class GatesOpened(GangMessage, frozen=True, kw_only=True):
     attempt: int
     state: int
     """The sequence of the STATE stream at which its pods and claims are all in it."""
+    pods: int = 0
+    """Of so many pods the gate was opened; others were gone by then, or withdrawn."""
 
 
 class AllocationRefused(GangMessage, frozen=True, kw_only=True):

@@ -10,10 +10,13 @@ make the next run whole, or it would start pod by pod. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from contracts.messages import GatesOpened
+from contracts.names import GANG_UID
 from contracts.pods.membership import controller_of
 from contracts.workload import Pod
 from publisher.gangs.records import PodGangRecord
@@ -99,14 +102,19 @@ def _of_same_run(pods: Iterable[Pod], waiting: Sequence[Pod]) -> Iterator[Pod]:
 def _count_gone(
     pods: Sequence[Pod], ran: Collection[str], records: Sequence[PodGangRecord]
 ) -> int:
-    """Count the pods that are gone of gangs that still run.
+    """Count the pods that ran and are gone of gangs that still run.
 
-    They had their turn, or pods that want devices now are in their place.
+    They had their turn, or pods that want devices now are in their place. A pod that
+    was gone before its gate opened had none.
     """
-    there = uids_of(pods)
-    gone: set[str] = set()
+    there = Counter(
+        pod.metadata.annotations.get(GANG_UID) for pod in pods if not is_gated(pod)
+    )
+    gone = 0
     for record in records:
-        is_running = record.is_open and not record.is_over
-        if is_running and not record.pods.isdisjoint(ran):
-            gone |= record.pods - there
-    return len(gone)
+        said = record.confirmation
+        if record.is_over or record.pods.isdisjoint(ran):
+            continue
+        if isinstance(said, GatesOpened):
+            gone += max(said.pods - there[record.uid], 0)
+    return gone

@@ -174,7 +174,7 @@ def _plan_decided(
         gates = _of_attempt(plan_gates(decision, assignments, view), decision)
         plan.patches += gates
         if not gates:
-            plan.messages.append(_confirm_open(context, record, decision))
+            plan.messages.append(_confirm_open(context, submitted, decision))
 
 
 # --- once a gate is open --------------------------------------------------------------
@@ -223,7 +223,7 @@ def _plan_partly_open(
         gates = _of_attempt(plan_gates(decision, places.good, view), decision)
         steps += gates
         if not steps:
-            plan.messages.append(_confirm_open(context, record, decision))
+            plan.messages.append(_confirm_open(context, submitted, decision))
     plan.patches += steps
     plan.reports.append(
         StatusReport(
@@ -299,10 +299,14 @@ def _of_attempt(patches: Iterable[Patch], decision: GangAllocated) -> list[Patch
 
 
 def _confirm_open(
-    context: PlanContext, record: PodGangRecord, decision: GangAllocated
+    context: PlanContext, submitted: SubmittedGang, decision: GangAllocated
 ) -> GatesOpened:
-    address = context.address(record)
-    return GatesOpened(**address, attempt=decision.attempt, state=0)
+    return GatesOpened(
+        **context.address(submitted.record),
+        attempt=decision.attempt,
+        state=0,
+        pods=len(submitted.opened),
+    )
 
 
 def _confirm_written(

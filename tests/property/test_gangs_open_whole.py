@@ -113,6 +113,18 @@ def test_pods_replaced_in_one_look_at_every_step() -> None:
     assert max(opened) > 4
 
 
+def test_pods_that_are_gone_before_their_gate_opened_never_ran() -> None:
+    """One of three runs; each of the others is made anew, and they begin together."""
+    setting = Setting(tuple(Slot(f"red-{n}", "red") for n in range(3)), 1, 3)
+    opened = []
+    for steps in range(STEPS):
+        life = [(name, 0, 0) for name in LIFE * steps]
+        lost = [("delete", 2, 0), ("delete", 1, 0), *[("advance", 0, 0)] * 6]
+        again = [("create", 1, 0), ("generate", 0, 0), *[("advance", 3, 0)] * 4]
+        opened.append(play(setting, [("crowd", 0, 0), *life, *lost, *again]))
+    assert {0, 1, 3} <= set(opened)
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(worlds(), moves(*POD_MOVES, *PLAYERS, *WHOLE, *WHOLE, *PIECES))
 def test_pods_that_come_and_go(setting: Setting, drawn: list[Move]) -> None:

@@ -10,6 +10,7 @@ from publisher.gangs.records import PodGangRecord
 from tests.builders.decisions import gang_allocated
 from tests.builders.plans import record_of, submission_of
 from tests.builders.pods import waiting_pod
+from tests.builders.values import UID
 
 A, B = "uid-a", "uid-b"
 
@@ -24,16 +25,17 @@ def pod(name: str, phase: str = "Pending", *, opened: bool = False) -> Pod:
     )
 
 
-def running_gang(*pods: Pod) -> PodGangRecord:
+def running_gang(*pods: Pod, opened: int) -> PodGangRecord:
     submission, decision = submission_of(pods), gang_allocated(pods=len(pods))
-    opened = GatesOpened(
+    said = GatesOpened(
         cluster=decision.cluster,
         namespace=decision.namespace,
         uid=decision.uid,
         attempt=1,
         state=1,
+        pods=opened,
     )
-    record = record_of(submission, decision, opened)
+    record = record_of(submission, decision, said)
     assert record.phase is GangPhase.RUNNING
     return record
 
@@ -68,9 +70,15 @@ def test_a_pod_that_ends_while_it_is_deleted_has_not_done_its_work() -> None:
 
 
 def test_pods_that_are_gone_of_a_gang_that_runs_had_their_turn() -> None:
-    first, second = pod("a", "Running", opened=True), pod("b", opened=True)
-    record = running_gang(first, second)
-    again = pod("c")
+    first = waiting_pod("a", gang="train", templates=["gpus"], opened_by=UID)
+    second, again = pod("b"), pod("c")
+    record = running_gang(first, second, opened=2)
     assert find_company([first, again], [again], (), [record]).count == 2
     ended = record_of(submission_of((first, second)))
     assert find_company([first, again], [again], (), [ended]).count == 1
+
+
+def test_a_pod_that_was_gone_before_its_gate_opened_never_ran() -> None:
+    first = waiting_pod("a", gang="train", templates=["gpus"], opened_by=UID)
+    record = running_gang(first, pod("b"), opened=1)
+    assert find_company([first, pod("c")], [pod("c")], (), [record]).count == 1

@@ -35,7 +35,8 @@ bench-full: $(STAMP) ## Benchmarks, all sizes
 	@bash scripts/bench.sh full
 
 soak: $(STAMP) ## The long forms of the tests: hundreds of kills, thousands of cases
-	@MOORINGS_SOAK=1 $(BIN)/pytest -q tests/property tests/integration
+	@MOORINGS_SOAK=1 $(BIN)/pytest -q tests/property tests/integration tests/e2e/test_cluster_kills.py \
+	  tests/e2e/test_cluster_disturbed.py
 
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache

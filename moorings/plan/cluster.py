@@ -105,12 +105,13 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         view.apply_claim(key, claim)
     for owner in filter(None, map(read_owner, entries)):
         view.apply_owner(owner.key, owner)
-    for each in (*pods, *ours):
+    uids = {each.pod.metadata.uid for each in ours}
+    others = [each for each in pods if each.pod.metadata.uid not in uids]
+    for each in (*others, *ours):
         meta = each.pod.metadata
         view.apply_pod(object_key(meta.namespace, meta.name), each.pod)
     for gang in gangs.values():
         view.apply_gang(str(group_of_gang(gang)), _without_hold(view, gang))
-    others = [each.pod for each in pods if not is_ours(each.pod)]
     waiting = [
         WaitingGang(
             group=GroupKey(
@@ -130,7 +131,7 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         uids={each.pod.metadata.uid: each.uid for each in ours},
         ungated=sorted_pods.ungated,
         unknown={uid: reason for uid, reason in unknown.items() if reason is not None},
-        waiting=(*waiting, *find_bound_without(view, others)),
+        waiting=(*waiting, *find_bound_without(view, (each.pod for each in others))),
         lone_claims=tuple(_find_lone_claims(claims, pods)),
         notes=(
             *sorted_pods.notes,

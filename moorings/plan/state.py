@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.ids import ClusterName, object_key
+from contracts.kubernetes.decode import KubernetesObject
 from contracts.messages import ObjectObserved
+from contracts.names import GANG_UID
 from contracts.workload import Node, Pod
 from moorings.plan.objects import PlanObject
 from solver.snapshot.snapshot import Snapshot, apply
@@ -29,7 +31,7 @@ def apply_state(objects: Iterable[PlanObject]) -> Snapshot:
     snapshot, count_by_name = Snapshot(), dict[str, int]()
     for entry in objects:
         value, kind = entry.decoded.value, entry.decoded.kind
-        if not isinstance(value, _STATE):
+        if not isinstance(value, _STATE) or _is_waiting(value):
             continue
         key = value.metadata.name
         if isinstance(value, ResourceClaimTemplate | ResourceClaim | Pod):
@@ -43,6 +45,13 @@ def apply_state(objects: Iterable[PlanObject]) -> Snapshot:
         )
         snapshot = apply(snapshot, message)
     return snapshot
+
+
+def _is_waiting(value: KubernetesObject) -> bool:
+    """Whether it is a pod without a node, which uses nothing yet."""
+    if not isinstance(value, Pod) or value.spec.node_name:
+        return False
+    return GANG_UID not in value.metadata.annotations
 
 
 def with_node(snapshot: Snapshot, name: str) -> Snapshot:

@@ -39,9 +39,9 @@ from tests.lab.services import eventually
 from tests.lab.waits import pods_of
 
 SOAK = bool(os.environ.get("MOORINGS_SOAK"))
-BATCHES, GANGS, SIZE = (5, 100, 3) if SOAK else (1, 3, 8)
-ROUNDS = 2 if SOAK else 1
-NODES, DEVICES = ("abcdefghij", 32) if SOAK else ("ab", 8)
+BATCHES, GANGS, SIZE = (10, 50, 4) if SOAK else (1, 3, 8)
+ROUNDS = 5 if SOAK else 1
+NODES, DEVICES = ("abcdefg", 32) if SOAK else ("ab", 8)
 KINDS = ("Deployment", "StatefulSet", "Pod", "Job")
 WITHIN_S = 600.0
 

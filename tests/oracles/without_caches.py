@@ -22,6 +22,7 @@ from solver.problem.problem import GangPart, Problem
 from solver.record import PartCache
 from tests.draw.crowds import world
 from tests.draw.drawn import drawn
+from tests.draw.neighbours import neighbourhood
 
 Answers = dict[str, list[str]]
 """By case: the Problem's hash, and what was decided."""
@@ -30,9 +31,10 @@ NO_TAINTS = Features(device_taints=False, partitionable_devices=False)
 
 
 def problems_of(seed: int, evaluator: SelectorEvaluator) -> Iterator[Problem]:
-    """Draw two worlds and ask of each: for all gangs, for some, by other rules."""
+    """Draw three worlds and ask of each: for all gangs, for some, by other rules."""
     crowd = world(seed, nodes=(3, 6), gangs=(2, 6)).problem
-    for problem in (drawn(seed, evaluator, nodes=2 + seed % 3)[0], crowd):
+    others = neighbourhood(seed)
+    for problem in (drawn(seed, evaluator, nodes=2 + seed % 3)[0], crowd, others):
         for gangs in (problem.gangs, problem.gangs[1:], problem.gangs[::-1]):
             yield _asked(problem, gangs, problem.parameters.features)
         for features in (EVERYTHING_ON, NO_TAINTS):

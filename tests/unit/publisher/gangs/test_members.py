@@ -15,6 +15,7 @@ from contracts.pods.node_affinity import read_required_nodes
 from contracts.workload import Pod, PodResourceClaimStatus, PodStatus
 from publisher.gangs.members import GroupedPods, group_pods, uids_of_places
 from tests import builders
+from tests.builders.neighbours import apart, near, term
 from tests.builders.plans import view_of
 from tests.builders.pods import real_claim, waiting_pod
 from tests.builders.storage import volume, volume_claim, volume_of
@@ -129,3 +130,38 @@ def test_pods_whose_volumes_are_elsewhere_are_members_of_their_own() -> None:
     ]
     values = [one.node_selector_terms[0].match_expressions[0] for one in required]
     assert [one.values for one in values] == [("a",), ("b",)]
+
+
+def test_labels_part_pods_only_where_pods_of_the_gang_choose_by_them() -> None:
+    """Others are said as far as all pods have them, and which differ."""
+    labels = [{"app": "x", "index": "0"}, {"app": "x", "index": "1"}]
+    asks = near(term(labelSelector={"matchLabels": {"index": "0"}}))
+    for affinity, expected in (({}, {"pod": 2}), (asks, {"pod": 1, "pod-2": 1})):
+        made = [waiting_pod(name, affinity=affinity) for name in ("a", "b")]
+        pods = [
+            replace(pod, metadata=replace(pod.metadata, labels=own))
+            for pod, own in zip(made, labels, strict=True)
+        ]
+        got = grouped(pods)
+        assert shape(got) == expected
+        node = got.members[0].node
+        if affinity:
+            assert (node.labels, node.varying_labels) == (labels[0], ())
+        else:
+            assert (node.labels, node.varying_labels) == ({"app": "x"}, ("index",))
+
+
+def test_a_pod_whose_gate_is_open_is_a_pod_of_its_node_to_all_rules() -> None:
+    """What it asks of others and is to them counts there, and not twice."""
+    asks = {"affinity": apart(term()), "host_network": True}
+    pods = [waiting_pod("a", **asks), waiting_pod("b", opened_by="g", **asks)]
+    labelled = [
+        replace(pod, metadata=replace(pod.metadata, labels={"app": "x"}))
+        for pod in pods
+    ]
+    waiting, opened = (member.node for member in grouped(labelled).members)
+    assert (waiting.labels, set(waiting.affinity)) == (
+        {"app": "x"},
+        {"podAntiAffinity"},
+    )
+    assert (opened.resources, opened.affinity, opened.host_ports) == ({}, {}, ())

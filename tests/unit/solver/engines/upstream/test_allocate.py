@@ -21,6 +21,13 @@ from tests.builders import (
     pool,
     request,
 )
+from tests.builders.neighbours import (
+    apart,
+    caring,
+    running,
+    term,
+    zoned,
+)
 from tests.builders.patterns import nodes_of_sizes
 from tests.builders.problems import observe_core, problem_of, snapshot_of
 
@@ -132,3 +139,14 @@ def test_who_is_out_of_time_or_steps_has_no_answer(
     decision = allocate_upstream(problem)
     assert decision.status is Status.NOT_PROVEN
     assert not decision.gangs[0].failed
+
+
+def test_pods_with_rules_about_each_other_are_refused() -> None:
+    """Those that run still keep their nodes for themselves."""
+    asks = caring(2, affinity=apart(term()))
+    (refused,) = allocate_upstream(problem_of(zoned("a", "a", gangs=[asks]))).gangs
+    assert refused.reasons[0].rule is Rule.NOT_MODELLED
+    jealous = running("n0", app="y", affinity=apart(term()))
+    snapshot = zoned("a", "a", gangs=[caring(1)], running=[jealous])
+    (found,) = allocate_upstream(problem_of(snapshot)).gangs
+    assert nodes_of(found) == ["n1"]

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from contracts.allocation import AllocationResult
+from contracts.allocation import AllocationResult, Reason
 from contracts.claim import ResourceClaimSpec
 from contracts.errors import DecodeError
-from contracts.gang import Member
+from contracts.gang import Member, MemberNode
 from contracts.ids import NodeName
 from contracts.kubernetes.defaults import default_claim_spec
 from contracts.messages import Place
-from contracts.pods.node_affinity import read_pinned_node
+from contracts.pods.node_affinity import NODE_AFFINITY, read_pinned_node
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs.claims import (
@@ -160,10 +160,16 @@ def _find_volume_fault(
             return f"pod {pod.metadata.name}: {found.message}"
     if any(claims_of_volumes(pod) for pod in pods):
         asked = replace(member.node, affinity=pods[0].spec.affinity)
-        if bind_node(asked, pods, view) != member.node:
+        bound = bind_node(asked, pods, view)
+        if isinstance(bound, Reason) or _nodes_of(bound) != _nodes_of(member.node):
             names = ", ".join(pod.metadata.name for pod in pods)
             return f"the volumes of {names} can be had on other nodes now"
     return ""
+
+
+def _nodes_of(node: MemberNode) -> tuple[object, ...]:
+    """Return which nodes are asked for; what is asked of other pods aside."""
+    return node.node_name, node.affinity.get(NODE_AFFINITY)
 
 
 def _find_prior_claim_fault(

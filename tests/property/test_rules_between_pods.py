@@ -47,8 +47,8 @@ def test_value_is_that_of_brute_force(first: int) -> None:
         SEEN["in"] += any(gang.members for gang in decision.gangs)
         if decision.statistics.engine == PATTERN:
             other = answer(tried, DIRECT)
-            first = [tier.value for tier in decision.objective if tier.tier <= RANKS]
-            assert first == [t.value for t in other.tiers if t.tier <= RANKS], seed
+            values = [tier.value for tier in decision.objective if tier.tier <= RANKS]
+            assert values == [t.value for t in other.tiers if t.tier <= RANKS], seed
         assert decision.status is Status.OPTIMAL, seed
         assert disagreement(decision.objective, brute.tiers(), best) == "", seed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -136,7 +137,11 @@ def test_labels_part_pods_only_where_pods_of_the_gang_choose_by_them() -> None:
     """Others are said as far as all pods have them, and which differ."""
     labels = [{"app": "x", "index": "0"}, {"app": "x", "index": "1"}]
     asks = near(term(labelSelector={"matchLabels": {"index": "0"}}))
-    for affinity, expected in (({}, {"pod": 2}), (asks, {"pod": 1, "pod-2": 1})):
+    cases: list[tuple[dict[str, Any], dict[str, int]]] = [
+        ({}, {"pod": 2}),
+        (asks, {"pod": 1, "pod-2": 1}),
+    ]
+    for affinity, expected in cases:
         made = [waiting_pod(name, affinity=affinity) for name in ("a", "b")]
         pods = [
             replace(pod, metadata=replace(pod.metadata, labels=own))
@@ -153,7 +158,7 @@ def test_labels_part_pods_only_where_pods_of_the_gang_choose_by_them() -> None:
 
 def test_a_pod_whose_gate_is_open_is_a_pod_of_its_node_to_all_rules() -> None:
     """What it asks of others and is to them counts there, and not twice."""
-    asks = {"affinity": apart(term()), "host_network": True}
+    asks: dict[str, Any] = {"affinity": apart(term()), "host_network": True}
     pods = [waiting_pod("a", **asks), waiting_pod("b", opened_by="g", **asks)]
     labelled = [
         replace(pod, metadata=replace(pod.metadata, labels={"app": "x"}))

@@ -7,6 +7,7 @@ Job (batch/v1), StatefulSet (apps/v1), JobSet (jobset.x-k8s.io/v1alpha2), MPIJob
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,9 @@ from contracts.meta import ObjectMeta
 from contracts.pods.membership import OwnerKey
 from contracts.shapes import read
 from contracts.structs import KubernetesExcerpt
+
+_INDEXES = re.compile(r"(?P<first>\d{1,10})(-(?P<last>\d{1,10}))?", re.ASCII)
+"""Of a Job, one or from one to another."""
 
 
 class OwnerRole(Struct, frozen=True, kw_only=True):
@@ -226,13 +230,13 @@ def _job(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 
 def _count_indexes(text: str) -> int:
-    """Count the indexes in a text such as `1,3-5`."""
-    count = 0
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        if first.isdecimal() and (last or first).isdecimal():
-            count += int(last or first) - int(first) + 1
-    return count
+    """Count the indexes in a text such as `1,3-5`; what is no index counts nothing."""
+    found = (_INDEXES.fullmatch(part) for part in text.split(","))
+    return sum(
+        int(part["last"] or part["first"]) - int(part["first"]) + 1
+        for part in found
+        if part is not None
+    )
 
 
 def _stateful_set(raw: Mapping[str, Any], what: str) -> GangOwner:

@@ -15,6 +15,8 @@ from contracts.shapes import read
 from contracts.workload import PodTemplate, ReplicatedPodTemplate, Workload
 
 T = TypeVar("T")
+MAX_REPLICAS = 100_000
+"""Pods of one template: more than any cluster holds is a mistake, or meant to harm."""
 _NOT_REPLICATED = ("DaemonSet", "PodTemplate")
 """Kinds whose number of pods the object does not say."""
 _Reading = tuple[str, list[str]]
@@ -65,6 +67,9 @@ def _find_templates(
         count *= _read_replicas(value, path, reading[0])
     template = value.get("template")
     if isinstance(template, Mapping) and _is_pod_template(template):
+        if count > MAX_REPLICAS:
+            reason = f"Expected at most {MAX_REPLICAS} pods, got {count}"
+            raise DecodeError(reading[0], path or "spec", reason)
         template_path = f"{path}.template" if path else "template"
         yield ReplicatedPodTemplate(
             name=role.lower(),
@@ -109,9 +114,12 @@ def _read_count(value: Mapping[str, Any], key: str, path: str, what: str) -> int
     count = value.get(key)
     if count is None:
         return None
+    field = f"{path}.{key}" if path else key
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        field = f"{path}.{key}" if path else key
         raise DecodeError(what, field, f"Expected a count, got {count!r}")
+    if count > MAX_REPLICAS:
+        reason = f"Expected at most {MAX_REPLICAS} pods, got {count}"
+        raise DecodeError(what, field, reason)
     return count
 
 

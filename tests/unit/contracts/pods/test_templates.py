@@ -92,7 +92,7 @@ def test_what_does_not_say_how_many_is_refused(kind: str) -> None:
         decode(kind, {"template": TEMPLATE})
 
 
-@pytest.mark.parametrize("replicas", [-1, "3", True, 1.5])
+@pytest.mark.parametrize("replicas", [-1, "3", True, 1.5, 10**9])
 def test_replicas_that_are_no_count_are_refused(replicas: Any) -> None:
     """The error names workload and field."""
     with pytest.raises(DecodeError, match=r"Deployment team-a/w: spec\.replicas"):

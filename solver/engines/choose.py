@@ -8,6 +8,9 @@ from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.shapes import NodeKind
 
 DIRECT, PATTERN = "direct", "pattern"
+MOST_COUNTED_RULES = 8
+"""Each is one more amount of every state: with many, states are counted so coarsely
+that no pod fits."""
 
 
 class EngineChoice(Struct, frozen=True):
@@ -25,6 +28,8 @@ def choose_engine(demand: Demand, kinds: tuple[NodeKind, ...]) -> EngineChoice:
     """
     if any(kind.admin for kind in demand.query.requests):
         return EngineChoice(DIRECT, "admin access takes nothing")
+    if len(demand.query.counted) > MOST_COUNTED_RULES:
+        return EngineChoice(DIRECT, "many rules between pods")
     if demand.query.domains:
         return EngineChoice(DIRECT, "rules between pods on several nodes")
     inexhaustible = _inexhaustible_requests(kinds)

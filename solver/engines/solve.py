@@ -97,7 +97,12 @@ def _decide(
                 raise
             choice = EngineChoice(DIRECT, str(error))
         else:
-            if engine is None and result.status is not Status.OPTIMAL:
+            is_open = engine is None and result.status is not Status.OPTIMAL
+            if is_open and demand.query.counted:
+                # Counted coarsely, what rules between pods leave room for is lost.
+                choice = EngineChoice(DIRECT, "rules between pods, not proven best")
+                return choice, DirectSearch(demand, kinds, parameters).run()
+            if is_open:
                 return _close_gap(demand, kinds, parameters, (choice, result))
             return choice, result
     return choice, DirectSearch(demand, kinds, parameters).run()

@@ -235,3 +235,16 @@ def test_values_of_a_label_that_two_nodes_share_are_one_domain() -> None:
     asks: dict[str, Any] = {"affinity": apart(term())}
     snapshot = observe_core(snapshot_of(pools, [caring(2, **asks)]), *nodes)
     assert rule_of(decide(snapshot)) is Rule.POD_APART
+
+
+def test_many_gangs_that_must_be_apart_are_all_in() -> None:
+    """Each has a rule of its own: the direct model counts them all."""
+    gangs = [
+        caring(
+            4, app=f"g{number}", number=number, affinity=apart(term(app=f"g{number}"))
+        )
+        for number in range(20)
+    ]
+    found = decide(zoned(*["a"] * 24, gangs=gangs))
+    assert all(len(set(nodes_of(found, number))) == 4 for number in range(20))
+    assert found.statistics.engine == DIRECT

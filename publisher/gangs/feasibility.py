@@ -17,7 +17,7 @@ from contracts.errors import DecodeError
 from contracts.gang import Member, MemberNode
 from contracts.ids import NodeName
 from contracts.kubernetes.defaults import default_claim_spec
-from contracts.messages import Place
+from contracts.messages import Place, SubmitGang
 from contracts.pods.node_affinity import NODE_AFFINITY, read_pinned_node
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
@@ -28,7 +28,7 @@ from publisher.gangs.claims import (
 )
 from publisher.gangs.completeness import is_left_alone
 from publisher.gangs.context import PlanContext, SubmittedGang
-from publisher.gangs.members import bind_node
+from publisher.gangs.members import bind_node, leave_out
 from publisher.gangs.plan_claims import Assignment
 from publisher.gangs.rollback import is_leftover
 from publisher.gangs.view import claim_keys, is_over, uids_of
@@ -89,9 +89,11 @@ def find_place_fault(
         fault = fault or _find_spec_fault(context, key, spec)
         if fault:
             return fault
-    # Then the volumes, as long as the place is no more than asked for.
-    if not any(_holds_devices(context, key) for key in keys):
-        fault = _find_volume_fault(context, member, pods)
+    # Then the volumes, as long as the place is no more than asked for: what is decided
+    # goes on, and kube-scheduler says whether it still can be.
+    message = submitted.record.submission
+    if assignment is None and not submitted.is_reserved and message is not None:
+        fault = _find_volume_fault(context, message, member, pods)
         if fault:
             return fault
     # Then those that had devices already: the pods are bound to where these are.
@@ -144,13 +146,8 @@ def _find_spec_fault(
     return f"ResourceClaim {key} was made anew and asks for something else"
 
 
-def _holds_devices(context: PlanContext, key: str) -> bool:
-    claim = context.view.claim(key)
-    return claim is not None and claim.allocation is not None
-
-
 def _find_volume_fault(
-    context: PlanContext, member: Member, pods: Sequence[Pod]
+    context: PlanContext, message: SubmitGang, member: Member, pods: Sequence[Pod]
 ) -> str:
     """Say that volumes of pods can be had elsewhere than when they were asked for."""
     view = context.view
@@ -161,7 +158,9 @@ def _find_volume_fault(
     if any(claims_of_volumes(pod) for pod in pods):
         asked = replace(member.node, affinity=pods[0].spec.affinity)
         bound = bind_node(asked, pods, view)
-        if isinstance(bound, Reason) or _nodes_of(bound) != _nodes_of(member.node):
+        if isinstance(bound, Reason) or (
+            _nodes_of(leave_out(bound, message.avoided)) != _nodes_of(member.node)
+        ):
             names = ", ".join(pod.metadata.name for pod in pods)
             return f"the volumes of {names} can be had on other nodes now"
     return ""

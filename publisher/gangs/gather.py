@@ -15,14 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.allocation import Reason
-from contracts.device import NodeSelector
 from contracts.gang import (
     MAX_MEMBERS,
     AvoidedNode,
     Gang,
     GangConstraint,
     GangSpec,
-    Member,
 )
 from contracts.ids import GangUID
 from contracts.messages import Place
@@ -34,8 +32,7 @@ from contracts.workload import Pod
 from publisher.gangs.compare import default_member_of, find_difference
 from publisher.gangs.completeness import find_shortage
 from publisher.gangs.gang_size import ALONE, Company
-from publisher.gangs.members import GroupedPods, Owns, group_pods
-from publisher.gangs.patches import narrow_affinity
+from publisher.gangs.members import GroupedPods, Owns, group_pods, leave_out
 from publisher.gangs.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.view import View
 
@@ -103,7 +100,10 @@ def assemble(
     if isinstance(recovery, NotReady):
         return recovery
     avoided = unsubmitted.avoided
-    members = tuple(_leave_out(member, avoided) for member in grouped.members)
+    members = tuple(
+        replace(member, node=leave_out(member.node, avoided))
+        for member in grouped.members
+    )
     grouped = replace(grouped, members=members)
     made = _make_gang(unsubmitted, grouped, view, recovery)
     return ReadyGang(gang=made, places=grouped.places, avoided=avoided)
@@ -186,20 +186,6 @@ def _read_recovery(pods: Sequence[Pod]) -> str | NotReady:
     if len(values) > 1:
         text = f"the pods disagree: {', '.join(sorted(values))[:100]}"
     return NotReady(reason="RecoveryInvalid", message=f"annotation {RECOVERY}: {text}")
-
-
-def _leave_out(member: Member, nodes: Iterable[AvoidedNode]) -> Member:
-    """Keep a member from nodes, unless its claims hold devices of one already.
-
-    A term of `matchFields` has one value (core/v1, validation of node selectors).
-    """
-    if member.node.node_name:
-        return member
-    for avoided in nodes:
-        selector = NodeSelector.except_node(avoided.node)
-        affinity = narrow_affinity(member.node.affinity, selector)
-        member = replace(member, node=replace(member.node, affinity=affinity))
-    return member
 
 
 def _find_unequal(gang: Gang | None, grouped: GroupedPods) -> str:

@@ -25,7 +25,7 @@ from contracts.claim import ResourceClaim
 from contracts.codec import encode
 from contracts.device import NodeSelector
 from contracts.errors import DecodeError
-from contracts.gang import Member, MemberClaim, MemberNode
+from contracts.gang import AvoidedNode, Member, MemberClaim, MemberNode
 from contracts.ids import NodeName
 from contracts.messages import Place, PodRef
 from contracts.pods.members import (
@@ -195,6 +195,19 @@ def bind_node(node: MemberNode, pods: Sequence[Pod], view: View) -> MemberNode |
             message=f"its claims are allocated on different nodes: {where}",
         )
     return replace(node, affinity=affinity, node_name=NodeName("".join(names)))
+
+
+def leave_out(node: MemberNode, nodes: Iterable[AvoidedNode]) -> MemberNode:
+    """Keep pods from nodes, unless their claims hold devices of one already.
+
+    A term of `matchFields` has one value (core/v1, validation of node selectors).
+    """
+    if node.node_name:
+        return node
+    affinity = node.affinity
+    for avoided in nodes:
+        affinity = narrow_affinity(affinity, NodeSelector.except_node(avoided.node))
+    return replace(node, affinity=affinity)
 
 
 def _narrow_to_volumes(

@@ -78,10 +78,6 @@ def _choose_chief(reports: Sequence[StatusReport], pods: Sequence[Pod]) -> Statu
     return StatusReport(phase=GangPhase.PENDING)
 
 
-def _urgency(report: StatusReport) -> tuple[int, bool]:
-    return PHASES_BY_URGENCY.index(report.phase), not report.reason
-
-
 def _counts(pod: Pod) -> bool:
     """Whether a pod runs or has done its part; others are made in the place of it."""
     meta, phase = pod.metadata, pod.status.phase

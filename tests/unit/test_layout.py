@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("contracts", "runtime", "solver", "publisher", "nodeagent", "moorings")
@@ -96,3 +99,14 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+
+
+def test_nothing_that_git_ignores_is_committed() -> None:
+    """Passwords and keys lie in such files."""
+    command = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    listed = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("no checkout of git")
+    assert listed.stdout == ""

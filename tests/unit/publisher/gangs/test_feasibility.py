@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from contracts.claim import ResourceClaim
+from contracts.gang import AvoidedNode
+from contracts.ids import NodeName
 from contracts.messages import SubmitGang
 from contracts.names import VOID
 from contracts.workload import Pod
 from publisher.gangs.feasibility import find_fault, pinned_node_of
+from publisher.gangs.members import leave_out
 from publisher.gangs.patches import narrow_affinity
 from publisher.gangs.plan_gang import plan_gang
 from tests import builders
-from tests.builders.plans import context_of, gang_of, record_of, submission_of, view_of
+from tests.builders.plans import (
+    NOW,
+    context_of,
+    gang_of,
+    record_of,
+    submission_of,
+    view_of,
+)
 from tests.builders.pods import real_claim, waiting_pod
 from tests.builders.storage import storage_class, volume, volume_claim, volume_of
 from tests.builders.values import NAMESPACE
@@ -105,3 +117,22 @@ def test_a_volume_that_was_bound_elsewhere_meanwhile_voids_the_gang() -> None:
     view.volumes.apply_volume("pv-1", volume("pv-1", zone="z"))
     moved = "the volumes of a can be had on other nodes now"
     assert find_fault(context, gang_of(record, pod), ()) == moved
+
+
+def test_nodes_that_are_avoided_are_no_change_of_volumes() -> None:
+    """Or a gang that avoids a node would be asked for again without end."""
+    pod = waiting_pod(
+        "a", gang="train", size=1, templates=["gpus"], volumes=(volume_of(),)
+    )
+    view = view_of((pod,), (real_claim("a-gpus"),))
+    view.volumes.apply_class("late", storage_class(provisioner="csi", zones=["z"]))
+    view.volumes.apply_claim(f"{NAMESPACE}/data", volume_claim())
+    context = context_of(view)
+    (asked,) = plan_gang(context).messages
+    assert isinstance(asked, SubmitGang)
+    avoided = (AvoidedNode(node=NodeName("n1"), since=NOW),)
+    (member,) = asked.gang.spec.members
+    member = replace(member, node=leave_out(member.node, avoided))
+    gang = replace(asked.gang, spec=replace(asked.gang.spec, members=(member,)))
+    record = record_of(replace(asked, gang=gang, avoided=avoided))
+    assert find_fault(context, gang_of(record, pod), ()) == ""

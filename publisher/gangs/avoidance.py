@@ -21,7 +21,8 @@ from contracts.pods.membership import controller_of
 from contracts.workload import Pod
 from publisher.gangs.context import GroupPlan, PlanContext
 from publisher.gangs.feasibility import pinned_node_of
-from publisher.gangs.refusals import find_refusal, seconds_between
+from publisher.gangs.refusals import find_refusal
+from publisher.times import seconds_between
 
 MOST_AVOIDED = 100
 """Nodes, the newest: each costs a term of the members' affinity."""

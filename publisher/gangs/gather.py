@@ -27,8 +27,9 @@ from contracts.messages import Place
 from contracts.meta import ObjectMeta
 from contracts.names import GANG, RECOVERY, WORKLOAD
 from contracts.validate.gangs import RECOVERIES
-from contracts.validate.names import MAX_LABEL, check_dns_subdomain
+from contracts.validate.names import check_dns_subdomain
 from contracts.workload import Pod
+from publisher.gang_names import shorten_gang_name
 from publisher.gangs.compare import default_member_of, find_difference
 from publisher.gangs.completeness import find_shortage
 from publisher.gangs.gang_size import ALONE, Company
@@ -36,8 +37,6 @@ from publisher.gangs.members import GroupedPods, Owns, group_pods, leave_out
 from publisher.gangs.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.view import View
 
-_DIGEST = 10
-"""Characters that tell shortened names apart."""
 _UUIDS = uuid5(NAMESPACE_URL, GANG)
 
 
@@ -124,7 +123,7 @@ def _make_gang(
     membership = view.membership(unsubmitted.pods[0])
     owner = view.owners.owner_of(membership)
     api, group = membership.api, membership.group
-    name = _shorten(group)
+    name = shorten_gang_name(group)
     meta = ObjectMeta(
         name=name,
         namespace=membership.namespace,
@@ -146,14 +145,6 @@ def _make_gang(
         hold=False,
     )
     return Gang(metadata=meta, spec=spec)
-
-
-def _shorten(name: str) -> str:
-    """Make a name one that a gang may have: the value of a label."""
-    if len(name) <= MAX_LABEL:
-        return name
-    digest = uuid5(_UUIDS, name).hex[:_DIGEST]
-    return f"{name[: MAX_LABEL - _DIGEST - 1].rstrip('-.')}-{digest}"
 
 
 def _constraints(gang: Gang, grouped: GroupedPods) -> tuple[GangConstraint, ...]:

@@ -26,11 +26,11 @@ from publisher.gangs.recreation import plan_recreation, wants_recreation
 from publisher.gangs.refusals import (
     SCHEDULER_REFUSED,
     find_refusal,
-    seconds_between,
 )
 from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
 from publisher.gangs.void_marks import is_void
+from publisher.times import seconds_between
 
 NAMED = 5
 """So many pods are named in a text."""

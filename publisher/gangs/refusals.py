@@ -7,8 +7,6 @@ makes room for the pod (preemption), or is about to bind it. Pure.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from contracts.names import GANG_UID
 from contracts.workload import Pod, PodCondition
 from publisher.gangs.view import is_over
@@ -17,7 +15,6 @@ SCHEDULER_REFUSED = "SchedulerRefused"
 """The reason that people read."""
 _SCHEDULED = "PodScheduled"
 _GATED = "SchedulingGated"
-_LONG_AGO_S = float("inf")
 
 
 def find_refusal(pod: Pod) -> PodCondition | None:
@@ -56,13 +53,3 @@ class SeenRefusals:
     def since(self, uid: str) -> str:
         """Return since when a pod is refused; empty: it is not."""
         return self._since.get(uid, "")
-
-
-def seconds_between(then: str, now: str) -> float:
-    """Measure a time between two in RFC 3339; what cannot be read was long ago."""
-    try:
-        return (
-            datetime.fromisoformat(now) - datetime.fromisoformat(then)
-        ).total_seconds()
-    except (TypeError, ValueError):
-        return _LONG_AGO_S

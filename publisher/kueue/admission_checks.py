@@ -7,22 +7,29 @@ what has changed is planned anew. [io]
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.messages import MAX_REASON
-from publisher.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
+from publisher.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+)
+from publisher.gang_names import shorten_gang_name
 from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
-from publisher.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD
+from publisher.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD, Kind
 from publisher.kueue.plan_checks import (
-    CONTROLLER,
     CheckPlan,
-    name_gang,
     plan_check,
+    plan_refusal,
+    read_admission_check,
     read_kueue_workload,
     to_gang_body,
 )
@@ -77,7 +84,7 @@ class AdmissionChecks:
                 self._workloads[change.key] = change.object
 
     def _take_check(self, name: str, check: Json | None) -> None:
-        if check is None or check["spec"].get("controllerName") != CONTROLLER:
+        if check is None or not _is_ours(name, check):
             self._checks.pop(name, None)
             return
         if name not in self._checks:
@@ -89,20 +96,18 @@ class AdmissionChecks:
     async def write(self, lost: asyncio.Event) -> None:
         """Do what comes next for every Workload, until `lost` is set."""
         while not lost.is_set():
-            try:
-                for name, check in tuple(self._checks.items()):
-                    await self._activate(name, check)
-                for key, raw in tuple(self._workloads.items()):
-                    await self._advance(key, raw)
-            except ApiError as error:
-                log.warning("kueue.delayed", reason=str(error)[:MAX_REASON])
+            for name in tuple(self._checks):
+                await _try(ADMISSION_CHECK, name, self._activate(name))
+            for key in tuple(self._workloads):
+                await _try(KUEUE_WORKLOAD, key, self._advance(key))
             await first_of(lost, within_s=_LOOK_S)
 
-    async def _activate(self, name: str, check: Json) -> None:
+    async def _activate(self, name: str) -> None:
         """Tell Kueue that somebody answers for a check."""
-        conditions = (check.get("status") or {}).get("conditions") or []
-        if any(c["type"] == "Active" and c["status"] == "True" for c in conditions):
+        check = self._checks.get(name)
+        if check is None or read_admission_check(check, name).is_active:
             return
+        conditions = (check.get("status") or {}).get("conditions") or []
         active = {
             "type": "Active",
             "status": "True",
@@ -110,17 +115,28 @@ class AdmissionChecks:
             "message": "Moorings decides devices",
             "lastTransitionTime": self._now(),
         }
-        others = [c for c in conditions if c["type"] != "Active"]
+        others = [c for c in conditions if c.get("type") != "Active"]
         body = {"status": {"conditions": [*others, active]}}
         answer = await self._api.patch(
             ADMISSION_CHECK, name, body, subresource="status"
         )
-        self._checks[name] = answer
+        if self._checks.get(name) is check:
+            self._checks[name] = answer
 
-    async def _advance(self, key: str, raw: Json) -> None:
+    async def _advance(self, key: str) -> None:
+        """Do what comes next for a Workload as it is now.
+
+        Pages are taken in during every await: what was answered replaces only what it
+        was planned for.
+        """
+        raw = self._workloads.get(key)
+        if raw is None:
+            return
         try:
-            meta = read_kueue_workload(raw).metadata
-            gang, status = self._find_gang(f"{meta.namespace}/{name_gang(meta)}")
+            workload = read_kueue_workload(raw)
+            meta = workload.metadata
+            name = f"{meta.namespace}/{shorten_gang_name(meta.name)}"
+            gang, status = self._find_gang(name)
             plan = plan_check(
                 raw,
                 gang,
@@ -130,15 +146,15 @@ class AdmissionChecks:
                 patience_s=self._patience_s,
             )
         except ContractsError as error:
-            reason = str(error)[:MAX_REASON]
-            log.error("object.refused", kind="Workload", key=key, reason=reason)  # noqa: TRY400 # the reason is the whole story
-            del self._workloads[key]
+            _log_refused(KUEUE_WORKLOAD, key, error)
+            self._workloads.pop(key, None)
             return
         if plan.is_nothing:
             self._workloads.pop(key, None)
-            asked = (raw.get("status") or {}).get("admissionChecks") or ()
-            if asked and not any(check.get("name") in self._checks for check in asked):
+            asked = workload.status.admission_checks
+            if asked and not any(check.name in self._checks for check in asked):
                 self._others[key] = raw
+            return
         # The watch will say what is there instead.
         with suppress(AlreadyExistsError, ConflictError, NotFoundError):
             await self._carry_out(key, raw, plan, gang)
@@ -146,19 +162,63 @@ class AdmissionChecks:
     async def _carry_out(
         self, key: str, raw: Json, plan: CheckPlan, gang: Gang | None
     ) -> None:
-        if plan.create is not None:
-            await self._api.create(GANG, to_gang_body(plan.create))
         if plan.delete and gang is not None:
             meta = gang.metadata
             name = f"{meta.namespace}/{meta.name}"
             await self._api.delete(GANG, name, uid=meta.uid)
-        if plan.states:
-            self._workloads[key] = await self._api.patch(
-                KUEUE_WORKLOAD,
-                key,
-                {"status": {"admissionChecks": list(plan.states)}},
-                subresource="status",
-                uid=raw["metadata"]["uid"],
-                resource_version=raw["metadata"]["resourceVersion"],
+            return
+        try:
+            if plan.create is not None:
+                await self._api.create(GANG, to_gang_body(plan.create))
+            await self._tell(key, raw, plan)
+        except InvalidError as error:
+            # Admission names no field: quotas, policies and webhooks may change.
+            refusal = plan_refusal(
+                raw,
+                checks=self._checks,
+                message=str(error),
+                is_final=bool(error.field),
+                now=self._now(),
             )
-            log.info("kueue.told", workload=key, state=plan.states[0]["state"])
+            await self._tell(key, raw, refusal)
+
+    async def _tell(self, key: str, raw: Json, plan: CheckPlan) -> None:
+        """Write the states of a plan, where it has some."""
+        if not plan.states:
+            return
+        answer = await self._api.patch(
+            KUEUE_WORKLOAD,
+            key,
+            {"status": {"admissionChecks": list(plan.states)}},
+            subresource="status",
+            uid=raw["metadata"]["uid"],
+            resource_version=raw["metadata"]["resourceVersion"],
+        )
+        if self._workloads.get(key) is raw:
+            self._workloads[key] = answer
+        log.info("kueue.told", workload=key, state=plan.states[0]["state"])
+
+
+async def _try(kind: Kind, key: str, step: Awaitable[None]) -> None:
+    """Take a step for one object; if it fails, the others go on."""
+    try:
+        await step
+    except ApiError as error:
+        reason = str(error)[:MAX_REASON]
+        log.warning("kueue.delayed", kind=kind.name, key=key, reason=reason)
+    except ContractsError as error:
+        _log_refused(kind, key, error)
+
+
+def _is_ours(name: str, check: Json) -> bool:
+    """Whether we answer for a check; one that cannot be read is nobody's."""
+    try:
+        return read_admission_check(check, name).is_ours
+    except ContractsError as error:
+        _log_refused(ADMISSION_CHECK, name, error)
+        return False
+
+
+def _log_refused(kind: Kind, key: str, error: ContractsError) -> None:
+    reason = str(error)[:MAX_REASON]
+    log.error("object.refused", kind=kind.name, key=key, reason=reason)

@@ -10,9 +10,7 @@ Field names are those of kueue.x-k8s.io/v1beta2 (Kueue v0.19).
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from datetime import datetime
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 
@@ -24,13 +22,14 @@ from contracts.pods.members import read_member_pod
 from contracts.shapes import read
 from contracts.structs import KubernetesExcerpt
 from contracts.workload import PodTemplate
+from publisher.gang_names import shorten_gang_name
+from publisher.times import seconds_between
 
 CONTROLLER = "moorings.dev/publisher"
 """`spec.controllerName` of the AdmissionChecks that are ours."""
 PENDING, READY, RETRY, REJECTED = "Pending", "Ready", "Retry", "Rejected"
 _DECIDED = (GangPhase.DECIDED, GangPhase.WRITTEN, GangPhase.RUNNING)
 _OVER = (GangPhase.REJECTED, GangPhase.CANCELLED)
-_LABEL, _DIGEST = 63, 10
 _MESSAGE = 1000
 Json = dict[str, Any]
 
@@ -59,6 +58,18 @@ class KueueCheckState(KubernetesExcerpt, frozen=True, kw_only=True):
     message: str = ""
 
 
+class KueuePodSetAssignment(KubernetesExcerpt, frozen=True, kw_only=True):
+    """What Kueue gave quota to."""
+
+    name: str = ""
+    count: int | None = None
+    """So many pods: fewer than the pod set has, where it is admitted in part."""
+
+
+class _Admission(KubernetesExcerpt, frozen=True, kw_only=True):
+    pod_set_assignments: tuple[KueuePodSetAssignment, ...] = ()
+
+
 class _WorkloadSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     pod_sets: tuple[KueuePodSet, ...] = ()
     active: bool = True
@@ -68,6 +79,7 @@ class _WorkloadSpec(KubernetesExcerpt, frozen=True, kw_only=True):
 class _WorkloadStatus(KubernetesExcerpt, frozen=True, kw_only=True):
     conditions: tuple[KueueCondition, ...] = ()
     admission_checks: tuple[KueueCheckState, ...] = ()
+    admission: _Admission = _Admission()
 
 
 class KueueWorkload(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -84,6 +96,32 @@ class KueueWorkload(KubernetesExcerpt, frozen=True, kw_only=True):
         return next(
             (c for c in conditions if c.type == kind and c.status == "True"), None
         )
+
+
+class _AdmissionCheckSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    controller_name: str = ""
+
+
+class _AdmissionCheckStatus(KubernetesExcerpt, frozen=True, kw_only=True):
+    conditions: tuple[KueueCondition, ...] = ()
+
+
+class KueueAdmissionCheck(KubernetesExcerpt, frozen=True, kw_only=True):
+    """An AdmissionCheck, as far as its controller must know it."""
+
+    spec: _AdmissionCheckSpec = _AdmissionCheckSpec()
+    status: _AdmissionCheckStatus = _AdmissionCheckStatus()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we answer for it."""
+        return self.spec.controller_name == CONTROLLER
+
+    @property
+    def is_active(self) -> bool:
+        """Whether Kueue has been told that somebody answers."""
+        conditions = self.status.conditions
+        return any(c.type == "Active" and c.status == "True" for c in conditions)
 
 
 class CheckPlan(Struct, frozen=True, kw_only=True):
@@ -116,6 +154,15 @@ def read_kueue_workload(raw: Mapping[str, Any]) -> KueueWorkload:
     return read(raw, KueueWorkload, what, [])
 
 
+def read_admission_check(raw: Mapping[str, Any], name: str) -> KueueAdmissionCheck:
+    """Read an AdmissionCheck.
+
+    Raises:
+        DecodeError: a value is not of the type that its field has.
+    """
+    return read(raw, KueueAdmissionCheck, f"AdmissionCheck {name}", [])
+
+
 def plan_check(
     raw: Mapping[str, Any],
     gang: Gang | None,
@@ -127,8 +174,8 @@ def plan_check(
 ) -> CheckPlan:
     """Say what comes next for a Workload.
 
-    `gang` is the Gang object of `name_gang`, `status` its status; `checks` names the
-    AdmissionChecks that are ours, `now` is RFC 3339.
+    `gang` is the Gang object of its name (`shorten_gang_name`), `status` its status;
+    `checks` names the AdmissionChecks that are ours, `now` is RFC 3339.
 
     Raises:
         DecodeError: a value of the Workload is not of the type that its field has.
@@ -146,8 +193,14 @@ def plan_check(
         return CheckPlan(delete=own is not None)
     if states == {READY}:
         return CheckPlan()
+    asked = make_gang(workload)
+    if own is not None and _count_pods(own) != _count_pods(asked):
+        # Kueue has given quota to more or fewer pods since.
+        return CheckPlan(delete=True)
+    if not asked.spec.members:
+        return _say(raw, mine, READY, "it has no pods", now)
     if gang is None:
-        return CheckPlan(create=make_gang(workload), waits=True)
+        return CheckPlan(create=asked, waits=True)
     if own is None:
         message = f"there is a Gang {gang.metadata.name} already that is not of it"
         return _say(raw, mine, RETRY, message, now)
@@ -157,29 +210,43 @@ def plan_check(
     if phase in _DECIDED:
         labels = tuple(_label_pods(workload))
         return _say(raw, mine, READY, "its devices are held", now, labels=labels)
-    waited_s = _seconds(quota.last_transition_time, now)
+    waited_s = seconds_between(quota.last_transition_time, now)
     state = RETRY if waited_s > patience_s else PENDING
     return _say(raw, mine, state, message or "its devices are asked for", now)
 
 
-def name_gang(workload: ObjectMeta) -> str:
-    """Name the Gang object of a Workload: so that it is a label, too."""
-    name = workload.name
-    if len(name) <= _LABEL:
-        return name
-    digest = uuid5(NAMESPACE_URL, name).hex[:_DIGEST]
-    return f"{name[: _LABEL - _DIGEST - 1].rstrip('-.')}-{digest}"
+def plan_refusal(
+    raw: Mapping[str, Any],
+    *,
+    checks: Container[str],
+    message: str,
+    is_final: bool,
+    now: str,
+) -> CheckPlan:
+    """Say in the check that the API server refused what was planned for a Workload.
+
+    `is_final`: the same will be refused for ever. Otherwise (such as a quota of Gang
+    objects) Kueue asks again in its time. `checks` and `now` are those of `plan_check`.
+
+    Raises:
+        DecodeError: a value of the Workload is not of the type that its field has.
+    """
+    states = read_kueue_workload(raw).status.admission_checks
+    mine = [check for check in states if check.name in checks]
+    return _say(raw, mine, REJECTED if is_final else RETRY, message, now)
 
 
 def make_gang(workload: KueueWorkload) -> Gang:
-    """Make the Gang object that holds the devices of a Workload's pods."""
+    """Make the Gang object that holds the devices of the pods that quota is for."""
     meta = workload.metadata
     owner = OwnerReference(
         api_version=workload.api_version, kind="Workload", name=meta.name, uid=meta.uid
     )
     return Gang(
         metadata=ObjectMeta(
-            name=name_gang(meta), namespace=meta.namespace, owner_references=(owner,)
+            name=shorten_gang_name(meta.name),
+            namespace=meta.namespace,
+            owner_references=(owner,),
         ),
         spec=GangSpec(
             priority=workload.spec.priority or 0,
@@ -190,7 +257,13 @@ def make_gang(workload: KueueWorkload) -> Gang:
 
 
 def _make_members(workload: KueueWorkload) -> Iterator[Member]:
+    assignments = workload.status.admission.pod_set_assignments
+    reduced = {one.name: one.count for one in assignments if one.count is not None}
     for pod_set in workload.spec.pod_sets:
+        count = reduced.get(pod_set.name, pod_set.count)
+        if count == 0:
+            # A member has a pod at least.
+            continue
         spec = pod_set.template.spec
         claims = tuple(
             MemberClaim(
@@ -201,9 +274,11 @@ def _make_members(workload: KueueWorkload) -> Iterator[Member]:
             for claim in spec.resource_claims
         )
         pod = read_member_pod(pod_set.template.metadata, spec, claims)
-        yield Member(
-            name=pod_set.name, count=pod_set.count, claims=claims, node=pod.node
-        )
+        yield Member(name=pod_set.name, count=count, claims=claims, node=pod.node)
+
+
+def _count_pods(gang: Gang) -> dict[str, int]:
+    return {member.name: member.count for member in gang.spec.members}
 
 
 def _is_of(gang: Gang, workload: KueueWorkload) -> bool:
@@ -243,19 +318,9 @@ def _say(  # all of one kind of answer
 
 
 def _label_pods(workload: KueueWorkload) -> Iterator[Json]:
-    gang = name_gang(workload.metadata)
+    gang = shorten_gang_name(workload.metadata.name)
     for pod_set in workload.spec.pod_sets:
         yield {"name": pod_set.name, "labels": {GANG: gang, MEMBER: pod_set.name}}
-
-
-def _seconds(since: str, now: str) -> float:
-    """Return the seconds between two times; 0 where one is none."""
-    try:
-        return (
-            datetime.fromisoformat(now) - datetime.fromisoformat(since)
-        ).total_seconds()
-    except ValueError:
-        return 0.0
 
 
 def to_gang_body(gang: Gang) -> Json:

@@ -11,8 +11,8 @@ from contracts.names import GANG, MEMBER
 from publisher.kueue.plan_checks import (
     CheckPlan,
     make_gang,
-    name_gang,
     plan_check,
+    plan_refusal,
     read_kueue_workload,
 )
 
@@ -138,11 +138,58 @@ def test_checks_of_others_are_not_answered() -> None:
     assert planned(raw).is_nothing
 
 
-def test_a_long_name_becomes_a_label() -> None:
-    """Two Workloads that begin alike have two Gangs."""
-    raws = [workload() for _ in range(2)]
-    for raw, end in zip(raws, "ab", strict=True):
-        raw["metadata"]["name"] = "w" * 70 + end
-    names = {name_gang(read_kueue_workload(raw).metadata) for raw in raws}
-    assert len(names) == 2
-    assert all(len(name) <= 63 for name in names)
+def admitted(count: int | None, *, pods: int = 4) -> Json:
+    """A Workload whose quota is for so many pods."""
+    raw = workload()
+    raw["spec"]["podSets"][0]["count"] = pods
+    assignment = {"name": "main", "flavors": {"cpu": "spot"}, "count": count}
+    raw["status"]["admission"] = {"podSetAssignments": [assignment]}
+    return raw
+
+
+@pytest.mark.parametrize(("count", "asked"), [(3, 3), (None, 4)])
+def test_devices_are_asked_for_as_many_pods_as_have_quota(
+    count: int | None, asked: int
+) -> None:
+    """Kueue admits fewer than the pod set has where the Job lets it."""
+    gang = planned(admitted(count)).create
+    assert gang is not None
+    assert [member.count for member in gang.spec.members] == [asked]
+
+
+def test_quota_for_another_number_of_pods_asks_anew() -> None:
+    before = make_gang(read_kueue_workload(admitted(3)))
+    for phase in ("Pending", "Decided"):
+        plan = planned(admitted(2), before, phase=phase)
+        assert plan == CheckPlan(delete=True)
+    assert state_of(planned(admitted(3), before, phase="Decided"))["state"] == "Ready"
+
+
+@pytest.mark.parametrize(
+    "raw", [admitted(None, pods=0), admitted(0)], ids=["empty", "reduced"]
+)
+def test_an_empty_pod_set_is_no_member(raw: Json) -> None:
+    """A member of a Gang has a pod at least; without any, no device is needed."""
+    assert state_of(planned(raw))["state"] == "Ready"
+    raw["spec"]["podSets"].append({"name": "more", "count": 1, "template": {}})
+    gang = planned(raw).create
+    assert gang is not None
+    assert [(member.name, member.count) for member in gang.spec.members] == [
+        ("more", 1)
+    ]
+
+
+@pytest.mark.parametrize("since", ["2026-11-22T10:00:00", "soon", ""])
+def test_a_time_that_cannot_be_read_gives_the_quota_back(since: str) -> None:
+    """It is not known how long it has waited: it does not wait for ever."""
+    raw = workload()
+    raw["status"]["conditions"][0]["lastTransitionTime"] = since
+    assert state_of(planned(raw, held(), phase="Pending"))["state"] == "Retry"
+
+
+@pytest.mark.parametrize(("is_final", "state"), [(True, "Rejected"), (False, "Retry")])
+def test_what_the_api_server_refuses_is_said(*, is_final: bool, state: str) -> None:
+    plan = plan_refusal(
+        workload(), checks={"devices"}, message="refused", is_final=is_final, now=NOW
+    )
+    assert (state_of(plan)["state"], state_of(plan)["message"]) == (state, "refused")

@@ -22,7 +22,10 @@ class NodesAvoided(Message, frozen=True, kw_only=True):
     cluster: ClusterName
     namespace: Namespace
     name: str
-    """The gang's label, or the uid of what makes pods without one."""
+    """The gang's label or `<api>/<name>`; of lone pods `Pod/<uid of what makes them>`.
+
+    If nothing makes a pod, its own name stands there.
+    """
     nodes: tuple[AvoidedNode, ...] = ()
     recreations: int = 0
     """How often its pods were made anew because of refusals."""

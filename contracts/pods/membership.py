@@ -73,6 +73,8 @@ class Membership(Struct, frozen=True, kw_only=True):
     """What `owner` calls its role, whatever our label says."""
     owner: OwnerKey | None = None
     """Who says how many pods make the gang whole; None: the pods do."""
+    invalid: str = ""
+    """Why no gang can have the name that the pod gives; it is then lone, and waits."""
     run: str = ""
     """Tells runs of one name apart: pods of two runs are never one gang."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from time import monotonic
 from typing import Any
 
 from contracts.avoidance import NodesAvoided
@@ -27,6 +28,7 @@ from contracts.topics import (
     SUBMISSIONS,
     Topic,
 )
+from publisher.cluster.said_avoidances import SaidAvoidances
 from publisher.gangs.context import PublisherMessage
 from publisher.gangs.records import PodGangRecord, PodGangRecords
 from publisher.gangs.view import GroupKey
@@ -53,8 +55,7 @@ class GangBus:
         self._bus = bus
         self._records = PodGangRecords()
         self._changed = changed
-        self._avoided: dict[tuple[str, ...], NodesAvoided] = {}
-        """By address: what was said last."""
+        self._avoided = SaidAvoidances()
         self._caught_up = CaughtUp((*GANG_TOPICS, AVOIDANCES))
 
     def tasks(self) -> dict[str, Task]:
@@ -92,13 +93,12 @@ class GangBus:
         )
         async for batch in batches:
             for incoming in batch.messages:
-                if incoming.message is not None:
-                    self._avoided[incoming.message.address] = incoming.message
+                self._avoided.note(incoming.names, incoming.message, monotonic())
             self._caught_up.note(AVOIDANCES, batch)
 
     def avoided(self, namespace: str, name: str) -> NodesAvoided | None:
         """Return which nodes a gang was said to avoid."""
-        return self._avoided.get((self._cluster, namespace, name))
+        return self._avoided.get((self._cluster, namespace, name), monotonic())
 
     def groups(self) -> Iterator[GroupKey]:
         """Go through the groups of which something was said."""
@@ -130,7 +130,7 @@ class GangBus:
         """
         if isinstance(message, NodesAvoided):
             await self._bus.publish(Outgoing.of(AVOIDANCES, message))
-            self._avoided[message.address] = message
+            self._avoided.note(message.address, message, monotonic())
             return
         expected = None
         if isinstance(message, ConfirmationMessage):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from contracts.avoidance import GRACE_S
 from contracts.errors import ContractsError
+from contracts.gang import GangPhase
 from contracts.ids import ClusterName
 from contracts.messages import MAX_REASON, GatesOpened
 from contracts.reports import WAITING
@@ -122,9 +123,7 @@ class GangController:
                 self._delay(group, error)
                 self._report(group, [self._report_unsaid(group, error)])
             except (ContractsError, ValueError) as error:
-                # What one author wrote must not end the service for everybody.
-                reason = str(error)[:MAX_REASON]
-                log.error("gang.refused", gang=str(group), reason=reason)  # noqa: TRY400 # the reason is the whole story
+                _log_refused(group, error)
             await self._queue.done(group, again=again)
         await stop.wait()
 
@@ -168,7 +167,10 @@ class GangController:
                 continue
             # Then leave out what the API server refused, and see what remains.
             patches = [p for p in plan.patches if not self._patches.refusal_of(p)]
-            step = (patches, plan.removals, [] if plan.patches else plan.messages)
+            removals = [
+                p for p in plan.removals if not self._patches.removal_refusal_of(p)
+            ]
+            step = (patches, removals, [] if plan.patches else plan.messages)
             if step == last_step or not any(step):
                 refusals = self._report_refusals(situation, plan)
                 self._report(group, [*plan.reports, *refusals])
@@ -178,24 +180,25 @@ class GangController:
                 return True
             # Then do it, and look again: the answers are in the View by then.
             last_step = step
-            await self._take_step(situation, plan, patches, step[-1])
+            await self._take_step(situation, plan.reports, *step)
             self._report(group, plan.reports)
         return False
 
     async def _take_step(
         self,
         situation: PlanContext,
-        plan: GroupPlan,
+        reports: Sequence[StatusReport],
         patches: Sequence[Patch],
+        removals: Sequence[Pod],
         messages: Sequence[PublisherMessage],
     ) -> None:
         """Do writes, or else say what is to be said."""
-        if patches or plan.removals:
+        if patches or removals:
             await self._patches.write(patches)
-            if plan.removals:
+            if removals:
                 # Once its pods are gone there is nobody left to tell why.
-                await self._statuses.report_now(situation.group, plan.reports)
-                await self._patches.remove(plan.removals)
+                await self._statuses.report_now(situation.group, reports)
+                await self._patches.remove(removals)
             return
         for message in messages:
             await self._say(situation, message)
@@ -212,10 +215,16 @@ class GangController:
                 await self._queue.add(groups)
             for group in tuple(self._gangs.groups()):
                 if not self._leads.is_set():
-                    self._gangs.forget(plan_gang(self._situation_of(group)).forget)
+                    self._forget_over(group)
                 # There may be thousands: others get their turn in between.
                 await asyncio.sleep(0)
             await first_of(stop, within_s=_FORGET_S)
+
+    def _forget_over(self, group: GroupKey) -> None:
+        try:
+            self._gangs.forget(plan_gang(self._situation_of(group)).forget)
+        except (ContractsError, ValueError) as error:
+            _log_refused(group, error)
 
     def _situation_of(self, group: GroupKey) -> PlanContext:
         return PlanContext(
@@ -242,18 +251,23 @@ class GangController:
     def _report_refusals(
         self, situation: PlanContext, plan: GroupPlan
     ) -> list[StatusReport]:
-        """Tell those who wait for a write that is not taken."""
-        reasons = list(filter(None, map(self._patches.refusal_of, plan.patches)))
-        if not reasons:
-            return []
-        self._refused_groups.add(situation.group)
+        """Tell those who wait for a write that is not taken, and who is not let go."""
+        reasons = filter(None, map(self._patches.refusal_of, plan.patches))
+        waiting = _waiting(situation.view.pods(situation.group))
+        refusals = [(WAITING, reason, waiting) for reason in reasons][:1]
+        kept = [
+            (reason, pod)
+            for pod in plan.removals
+            if (reason := self._patches.removal_refusal_of(pod))
+        ]
+        if kept:
+            pods = tuple(pod for _, pod in kept)
+            refusals.append((GangPhase.RUNNING, kept[0][0], pods))
+        if refusals:
+            self._refused_groups.add(situation.group)
         return [
-            StatusReport(
-                phase=WAITING,
-                reason="WriteRefused",
-                message=reasons[0],
-                pods=_waiting(situation.view.pods(situation.group)),
-            )
+            StatusReport(phase=phase, reason="WriteRefused", message=reason, pods=pods)
+            for phase, reason, pods in refusals
         ]
 
     def _report_unsaid(self, group: GroupKey, error: BusError) -> StatusReport:
@@ -276,6 +290,11 @@ class GangController:
             gang=str(situation.group),
             about="/".join(message.address[1:]),
         )
+
+
+def _log_refused(group: GroupKey, error: Exception) -> None:
+    """Log what one author wrote: it must not end the service for everybody."""
+    log.error("gang.refused", gang=str(group), reason=str(error)[:MAX_REASON])
 
 
 def _waiting(pods: Iterable[Pod]) -> tuple[Pod, ...]:

@@ -58,6 +58,8 @@ class PatchWriter:
         """Attempts that the API server does not take, and why."""
         self._refused: dict[tuple[str, str], tuple[Patch, str]] = {}
         """Writes that the API server does not take, while their objects stay so."""
+        self._refused_removals: dict[str, tuple[Pod, str]] = {}
+        """By uid: pods that it does not let go, as they were, and why."""
 
     async def write(self, patches: Sequence[Patch]) -> None:
         """Do writes side by side; of each the answer is applied, or the object read.
@@ -116,14 +118,20 @@ class PatchWriter:
         self._refused.pop((patch.kind, patch.key), None)
         return ""
 
+    def removal_refusal_of(self, pod: Pod) -> str:
+        """Return why a pod, as it is, is not deleted; empty: nothing is against it."""
+        refused, reason = self._refused_removals.get(pod.metadata.uid, (None, ""))
+        return reason if refused == pod else ""
+
     def retry_refused(self) -> None:
         """Try again what was refused by itself: admission may have changed its mind."""
         self._refused.clear()
+        self._refused_removals.clear()
 
     def forget_refusals(self) -> None:
         """Forget every refusal, those of attempts as well."""
         self._refused_attempts.clear()
-        self._refused.clear()
+        self.retry_refused()
 
     # --- one object -------------------------------------------------------------------
 
@@ -163,9 +171,16 @@ class PatchWriter:
     async def _remove(self, pod: Pod) -> None:
         meta = pod.metadata
         key = object_key(meta.namespace, meta.name)
-        with suppress(ConflictError, NotFoundError):
-            await self._api.delete(POD, key, uid=meta.uid)
-        log.warning("pod.removed", pod=key)
+        try:
+            with suppress(ConflictError, NotFoundError):
+                await self._api.delete(POD, key, uid=meta.uid)
+            log.warning("pod.removed", pod=key)
+        except InvalidError as error:
+            reason = str(error)[:MAX_REASON]
+            self._refused_removals[meta.uid] = pod, reason
+            log.error(  # noqa: TRY400 # the reason is the whole story
+                "write.refused", purpose="remove", object=f"Pod {key}", reason=reason
+            )
         await self._apply(POD.name, key, await self._fetch(POD, key), meta.uid)
 
     async def _apply(

@@ -25,7 +25,9 @@ from publisher.gangs.refusals import find_refusal
 from publisher.times import seconds_between
 
 MOST_AVOIDED = 100
-"""Nodes, the newest: each costs a term of the members' affinity."""
+"""Nodes, those that refused first: each costs a term of the members' affinity."""
+_POD = "Pod"
+"""No label has a `/`, and no API that makes gangs this name."""
 _AGAIN_S = 30.0
 """How often it is looked whether an avoided node has changed."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3600.0
@@ -76,10 +78,11 @@ def plan_avoidance(
     }
     bound = {pod.metadata.uid for pod in pods if pod.spec.node_name}
     kept = [n for n in known if n.node not in new and n.pod_uid not in bound]
-    if new or len(kept) < len(known):
+    in_force = (node for node in kept if _is_in_force(node, context))
+    nodes = (*in_force, *new.values())[:MOST_AVOIDED]
+    if (new or len(kept) < len(known)) and nodes != known:
         message = said or _nothing(context, pods)
-        nodes = (*(n for n in kept if _is_in_force(n, context)), *new.values())
-        plan.messages.append(replace(message, nodes=nodes[-MOST_AVOIDED:]))
+        plan.messages.append(replace(message, nodes=nodes))
     if new or any(_is_in_force(node, context) for node in known):
         plan.look_again_in(_AGAIN_S)
 
@@ -106,11 +109,14 @@ def note_recreation(context: PlanContext, pods: Sequence[Pod], plan: GroupPlan) 
 
 
 def _name_of(context: PlanContext, pods: Sequence[Pod]) -> str:
-    """Name a gang so that it keeps the name however often its pods are made anew."""
+    """Name a gang so that it keeps the name however often its pods are made anew.
+
+    Pods without a gang share that of what makes them, and never one with a gang.
+    """
     group = context.group
     if group.lone:
         owners = (controller_of(pod).uid for pod in pods)
-        return next(filter(None, owners), group.name)
+        return f"{_POD}/{next(filter(None, owners), group.name)}"
     return "/".join(filter(None, (group.api, group.name)))
 
 
@@ -137,8 +143,11 @@ def _refused_node(context: PlanContext, pod: Pod) -> AvoidedNode:
 
 
 def _is_same(new: AvoidedNode, known: AvoidedNode, context: PlanContext) -> bool:
-    """Whether what is found is known, and need not be said again yet."""
-    if (new.node, new.gang) != (known.node, known.gang):
+    """Whether what is found is known, and need not be said again yet.
+
+    Whoever was refused there first: others of the same name add no time to it.
+    """
+    if new.node != known.node:
         return False
     young = seconds_between(known.since, context.now) < _AGAIN_S
     return young or _is_in_force(known, context)

@@ -74,6 +74,9 @@ def assemble(
     name = pods[0].metadata.labels.get(GANG)
     for violation in () if name is None else check_dns_subdomain(name, f"label {GANG}"):
         return NotReady(reason="GangNameInvalid", message=str(violation))
+    invalid = view.membership(pods[0]).invalid
+    if invalid:
+        return NotReady(reason="GangNameInvalid", message=invalid)
     shortage = None if unsubmitted.alone else _find_shortage(unsubmitted, view)
     if shortage is not None:
         return shortage

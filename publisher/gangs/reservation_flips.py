@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contracts.claim import ResourceClaim
-from publisher.gangs.claims import reserved_uids
+from publisher.gangs.claims import MOST_RESERVED, reserved_uids
 
 ENDLESS = 20
 """So many changes of one reservation are nobody's wish."""
+_MOST_COUNTED = 2 * MOST_RESERVED
+"""Users of a claim: those of now, and as many whose reservations went last."""
 
 
 class ReservationFlips:
@@ -31,7 +33,10 @@ class ReservationFlips:
         was_reserved = frozenset() if before is None else reserved_uids(before)
         for uid in was_reserved ^ reserved_uids(after):
             counts = self._counts.setdefault(key, {})
-            counts[uid] = counts.get(uid, 0) + 1
+            # The newest last: a claim that lives long has had users without number.
+            counts[uid] = counts.pop(uid, 0) + 1
+            if len(counts) > _MOST_COUNTED:
+                del counts[next(iter(counts))]
 
     def are_endless(self, key: str, uid: str) -> bool:
         """Whether a claim goes on losing and finding its reservation for somebody."""

@@ -28,6 +28,7 @@ from contracts.pods.membership import (
     read_membership,
 )
 from contracts.workload import Pod
+from publisher.gangs.group_names import keep_valid_name
 from publisher.gangs.offered_devices import OfferedDevices
 from publisher.gangs.owners import GangOwners
 from publisher.gangs.reservation_flips import ReservationFlips
@@ -108,7 +109,7 @@ class View:
 
     def membership(self, pod: Pod) -> Membership:
         """Say which gang a pod belongs to, and as what."""
-        return read_membership(pod, self._apis)
+        return keep_valid_name(read_membership(pod, self._apis), pod)
 
     def group_of(self, pod: Pod) -> GroupKey:
         """Return the pods that this one is looked at with."""

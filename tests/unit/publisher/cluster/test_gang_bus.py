@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from contracts.avoidance import NodesAvoided
 from contracts.ids import Namespace
@@ -109,6 +110,8 @@ async def test_what_a_gang_avoids_is_known_once_it_is_said() -> None:
     assert told.bus.published[0].subject == f"avoid.v1.{CLUSTER}.ml.train"
     assert told.gangs.avoided("ml", "train") == message
     assert told.gangs.avoided("ml", "other") is None
+    await told.gangs.say(replace(message, recreations=0), ())
+    assert told.gangs.avoided("ml", "train") is None
 
 
 async def test_what_is_said_is_known_before_it_is_read() -> None:

@@ -20,7 +20,8 @@ from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import ApiError, ConflictError, InvalidError
-from publisher.gangs.context import GroupPlan, StatusReport
+from publisher.gangs.context import GroupPlan, PlanContext, StatusReport
+from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import RESOURCE_CLAIM
 from runtime.bus.bus import Bus
@@ -44,6 +45,8 @@ class RefusingServer:
         self.asked = 0
         self.deleting = asyncio.Barrier(3)
         self.deleted = 0
+        self.keeps = False
+        """Whether it refuses to delete as well."""
 
     async def patch(self, *_: object, **__: object) -> dict[str, Any]:
         """Refuse."""
@@ -52,6 +55,8 @@ class RefusingServer:
 
     async def delete(self, *_: object, **__: object) -> None:
         """Wait until all pods of a gang are to be deleted."""
+        if self.keeps:
+            raise self.answer
         await self.deleting.wait()
         self.deleted += 1
 
@@ -177,3 +182,58 @@ async def test_pods_are_told_when_their_gang_could_not_be_stored(
         await eventually(is_told, "the pods are told")
     assert told[0].reason == "NotStored"
     assert "the bus has no room: maximum bytes exceeded" in told[0].message
+
+
+async def test_a_pod_that_is_not_let_go_keeps_nobody_from_hearing_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is to be said is said, and its author reads who refused."""
+    told: list[StatusReport] = []
+    said: list[object] = []
+    pod, word = waiting_pod("a"), cast("Any", object())
+
+    def plan(_: object) -> GroupPlan:
+        return GroupPlan(removals=[pod], messages=[] if said else [word])
+
+    async def say(_self: object, _situation: object, message: object) -> None:
+        said.append(message)
+
+    def report(_self: object, _group: object, reports: list[StatusReport]) -> None:
+        told.extend(reports)
+
+    module = "publisher.cluster.gang_controller"
+    monkeypatch.setattr(f"{module}.plan_gang", plan)
+    monkeypatch.setattr(f"{module}.GangController._say", say)
+    monkeypatch.setattr(f"{module}.GangController._report", report)
+    async with working(InvalidError("delete", "protected")) as server:
+        server.keeps = True
+
+        async def is_told() -> bool:
+            return any(report.reason == "WriteRefused" for report in told)
+
+        await eventually(is_told, "the refusal is told")
+    assert said == [word]
+    assert server.deleted == 0
+    (refusal, *_) = [report for report in told if report.reason == "WriteRefused"]
+    assert "protected" in refusal.message
+    assert refusal.pods == (pod,)
+
+
+async def test_a_group_that_cannot_be_planned_ends_nobody_who_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While another publisher leads, what is over is dropped all the same."""
+    stop, asked = asyncio.Event(), []
+    controller, *_ = controller_of(InvalidError("patch", "not here"))
+
+    def plan(situation: PlanContext) -> GroupPlan:
+        asked.append(situation.group)
+        stop.set()
+        raise ValueError("uid: must not be empty")
+
+    module = "publisher.cluster.gang_controller"
+    groups = [GroupKey(NS, "hostile"), GroupKey(NS, "train")]
+    monkeypatch.setattr(f"{module}.plan_gang", plan)
+    monkeypatch.setattr(f"{module}.GangBus.groups", lambda _: iter(groups))
+    await controller.forget(stop)
+    assert asked == groups

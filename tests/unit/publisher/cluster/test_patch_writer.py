@@ -57,6 +57,12 @@ class Api:
         self.calls.append("extend")
         return self.raw
 
+    async def delete(self, *_: object, **__: object) -> None:
+        """Answer a removal."""
+        self.calls.append("delete")
+        if self._error is not None:
+            raise self._error
+
     async def get(self, *_: object) -> dict[str, Any]:
         """Read the claim."""
         self.calls.append("get")
@@ -193,3 +199,22 @@ async def test_a_pod_is_read_anew_once_a_version() -> None:
     written.api.raw = {"apiVersion": "v1", "kind": "Pod", **to_builtins(newer)}
     assert not await written.writer.check([pod], set())
     assert written.observer.view.pod(key) == newer
+
+
+async def test_a_pod_that_admission_keeps_is_remembered_while_it_stays_so() -> None:
+    """It ends nothing, and others are deleted; as another version it is tried again."""
+    written = Written(InvalidError("delete", "protected"))
+    pods = [waiting_pod(name) for name in ("a", "b")]
+    for pod in pods:
+        raw = {"apiVersion": "v1", "kind": "Pod", **to_builtins(pod)}
+        written.observer.view.apply_pod(
+            f"{builders.NAMESPACE}/{pod.metadata.name}", pod
+        )
+        written.api.raw = raw
+    await written.writer.remove(pods)
+    assert written.api.calls.count("delete") == 2
+    writer = written.writer
+    assert all("protected" in writer.removal_refusal_of(pod) for pod in pods)
+    assert writer.removal_refusal_of(waiting_pod("a", version=2)) == ""
+    writer.retry_refused()
+    assert writer.removal_refusal_of(pods[0]) == ""

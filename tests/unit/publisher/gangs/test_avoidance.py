@@ -11,6 +11,7 @@ from contracts.gang import AvoidedNode
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.workload import Pod
 from publisher.gangs.avoidance import (
+    MOST_AVOIDED,
     find_avoidance,
     find_end,
     note_recreation,
@@ -24,6 +25,7 @@ from tests.builders.decisions import CLUSTER
 from tests.builders.plans import NOW, context_of, submission_of, view_of
 from tests.builders.pods import refused_pod, uid_of, waiting_pod
 
+SOON = "2026-11-20T12:01:00Z"
 LATER = "2026-11-20T12:10:00Z"
 NODES = ("node-1", "node-2")
 REFUSED = refused_pod("a", "node-1", gang="train")
@@ -133,7 +135,8 @@ def test_pods_without_a_gang_are_known_by_what_makes_them() -> None:
     plan_avoidance(situation, (pod,), (pod,), plan)
     (message,) = plan.messages
     assert isinstance(message, NodesAvoided)
-    assert (message.name, message.nodes[0].pod_uid) == ("job-1", uid_of("b-x1z"))
+    assert message.name == "Pod/job-1"
+    assert message.nodes[0].pod_uid == uid_of("b-x1z")
 
 
 def test_pods_are_made_anew_ever_more_seldom() -> None:
@@ -148,3 +151,29 @@ def test_it_is_counted_in_what_is_said_before_pods_are_made_anew() -> None:
     plan = planned(context(), REFUSED)
     note_recreation(context(), (REFUSED,), plan)
     assert plan.messages == [said(AVOIDED, recreations=1)]
+
+
+def test_with_too_many_refused_nodes_nothing_new_is_said_while_all_count() -> None:
+    """Dropped from what is said they would be news in every plan."""
+    names = [f"node-{number}" for number in range(MOST_AVOIDED + 5)]
+    pods = [refused_pod(f"p-{node}", node, gang="train") for node in names]
+    (message,) = planned(context(nodes=names), *pods).messages
+    assert isinstance(message, NodesAvoided)
+    assert [node.node for node in message.nodes] == names[:MOST_AVOIDED]
+    assert planned(context(message, nodes=names), *pods).messages == []
+    (later,) = planned(context(message, nodes=names, now=LATER), *pods).messages
+    assert isinstance(later, NodesAvoided)
+    assert {node.since for node in later.nodes} == {LATER}
+
+
+def test_two_pods_of_one_maker_refused_on_one_node_do_not_renew_each_other() -> None:
+    """They are submitted singly, so each has a gang of its own."""
+    first = said(replace(AVOIDED, gang=GangUID("of-the-other-pod")))
+    assert planned(context(first, now=SOON), REFUSED).messages == []
+
+
+def test_a_lone_pod_shares_nothing_with_a_gang_of_its_name() -> None:
+    pod = refused_pod("train", "node-1")
+    group = GroupKey(builders.NAMESPACE, "train", lone=True)
+    situation = replace(context(said(AVOIDED)), group=group)
+    assert find_avoidance(situation, (pod,)).nodes == ()

@@ -22,11 +22,15 @@ from tests.builders.plans import record_of, view_of
 from tests.builders.pods import real_claim, waiting_pod
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
+    Json,
+    coscheduling_pod_marks,
     job_set_pod_marks,
     job_set_spec,
+    kueue_pod_marks,
     made_pod,
     owner_object,
     replicated_job,
+    stateful_set_pod_marks,
 )
 
 
@@ -177,3 +181,25 @@ def test_a_pod_whose_claim_has_devices_on_a_node_goes_there_all_the_same() -> No
     assert isinstance(made, ReadyGang)
     (member,) = made.gang.spec.members
     assert (member.node.node_name, member.node.affinity) == (node, {})
+
+
+@pytest.mark.parametrize(
+    ("marks", "api"),
+    [
+        (job_set_pod_marks("x" * 1000, "worker"), WorkloadAPI.JOB_SET),
+        (kueue_pod_marks("Not_A_Name", 2), WorkloadAPI.KUEUE),
+        (coscheduling_pod_marks("not_a.name"), WorkloadAPI.COSCHEDULING),
+        (stateful_set_pod_marks("x" * 1000, 0), WorkloadAPI.STATEFUL_SET),
+    ],
+)
+def test_a_name_that_no_gang_can_have_is_told_of_its_pod_alone(
+    marks: Json, api: WorkloadAPI
+) -> None:
+    """Else it would be part of subjects, which have no room for it."""
+    view, pod = View(frozenset(WorkloadAPI)), made_pod("a", marks)
+    assert view.group_of(pod) == GroupKey(NAMESPACE, "a", lone=True)
+    told = assemble(UnsubmittedPods(pods=(pod,)), view, lambda _: True)
+    assert isinstance(told, NotReady)
+    assert told.reason == "GangNameInvalid"
+    assert told.message.startswith(f"name of the {api} of the pod: Invalid value: ")
+    assert len(told.message) < 300

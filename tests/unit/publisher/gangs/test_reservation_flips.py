@@ -43,3 +43,16 @@ def test_a_claim_that_is_free_begins_anew() -> None:
     flips = looped(ENDLESS)
     flips.apply("c", shared_claim("a"), shared_claim(allocated=False))
     assert not flips.are_endless("c", "b")
+
+
+def test_users_of_long_ago_are_not_counted_any_more() -> None:
+    """A claim that many pods use one after the other keeps no trace of all of them."""
+    flips = looped(ENDLESS)
+    for number in range(1000):
+        one = shared_claim(f"user-{number}")
+        flips.apply("c", shared_claim(), one)
+        flips.apply("c", one, shared_claim())
+    assert not flips.are_endless("c", "b")
+    for _ in range(ENDLESS):
+        flips.apply("c", shared_claim(), shared_claim("b"))
+    assert flips.are_endless("c", "b")

@@ -1,0 +1,43 @@
+"""Names of gangs that other projects' labels, annotations and owners give. Pure.
+
+The API server does not look at all of them: an annotation or the name in an owner
+reference may be anything. A gang is an object's namesake, so its name is one that an
+object may have.
+"""
+
+from __future__ import annotations
+
+from contracts.pods.membership import Membership
+from contracts.validate.names import MAX_SUBDOMAIN, check_dns_subdomain
+from contracts.workload import Pod
+
+_SHOWN = 40
+"""Characters of a name that is too long."""
+
+
+def keep_valid_name(found: Membership, pod: Pod) -> Membership:
+    """Return the membership, or that of a lone pod if no gang may have the name."""
+    invalid = "" if found.api is None else _check(found.group, found.api)
+    if not invalid:
+        return found
+    meta = pod.metadata
+    return Membership(
+        namespace=meta.namespace,
+        group=meta.name,
+        is_lone=True,
+        member=found.member,
+        invalid=invalid,
+    )
+
+
+def _check(name: str, api: str) -> str:
+    """Say why a gang that the pods of an API name cannot have this name; empty: it can.
+
+    Source: k8s.io/apimachinery/pkg/util/validation, DNS subdomains.
+    """
+    path = f"name of the {api} of the pod"
+    if len(name) > MAX_SUBDOMAIN:
+        # Only the beginning is shown: an annotation has room for a quarter megabyte.
+        about = f"must be no more than {MAX_SUBDOMAIN} bytes"
+        return f'{path}: Invalid value: "{name[:_SHOWN]}...": {about}'
+    return "; ".join(map(str, check_dns_subdomain(name, path)))

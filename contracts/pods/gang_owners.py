@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from contracts.meta import ObjectMeta
+from contracts.meta import ObjectMeta, OwnerReference
 from contracts.pods.membership import OwnerKey
 from contracts.shapes import read
 from contracts.structs import KubernetesExcerpt
@@ -38,6 +38,10 @@ class GangOwner(Struct, frozen=True, kw_only=True):
 
     key: OwnerKey
     uid: str
+    controller: OwnerReference = OwnerReference()
+    """What made the object; an empty reference: nobody did."""
+    created: str = ""
+    """RFC 3339, whole seconds, UTC; empty: its pods tell whose they are."""
     roles: tuple[OwnerRole, ...] = ()
     minimum: int | None = None
     """So many pods of whatever role make it whole; None: all of every role."""
@@ -224,6 +228,7 @@ def _job(raw: Mapping[str, Any], what: str) -> GangOwner:
     return GangOwner(
         key=_key("Job", job.metadata),
         uid=job.metadata.uid,
+        controller=_controller(job.metadata),
         roles=(OwnerRole(count=max(count, 0)),),
         counts_succeeded=False,
     )
@@ -272,6 +277,7 @@ def _mpi_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     return GangOwner(
         key=_key("MPIJob", found.metadata),
         uid=found.metadata.uid,
+        created=found.metadata.creation_timestamp or "",
         roles=tuple(
             OwnerRole(
                 name=name.lower(),
@@ -323,6 +329,11 @@ def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
         priority=spec.priority,
         not_modelled=not_modelled,
     )
+
+
+def _controller(metadata: ObjectMeta) -> OwnerReference:
+    owners = metadata.owner_references
+    return next((owner for owner in owners if owner.controller), OwnerReference())
 
 
 def _key(kind: str, metadata: ObjectMeta) -> OwnerKey:

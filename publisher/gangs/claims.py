@@ -5,10 +5,11 @@ Stands alone so that plans read claims in one way. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim, ResourceClaimConsumerReference
+from contracts.ids import DeviceID
 from contracts.messages import PodRef
 from contracts.meta import OwnerReference
 from contracts.names import FINALIZER, MANAGED
@@ -93,3 +94,17 @@ def devices_of(allocation: AllocationResult) -> tuple[tuple[str, str, str, str],
             for result in allocation.devices.results
         )
     )
+
+
+def exclusive_devices_of(claim: ResourceClaim | None) -> frozenset[DeviceID]:
+    """Return the devices that a claim holds alone."""
+    if claim is None or claim.allocation is None:
+        return frozenset()
+    return frozenset(list_exclusive_devices(claim.allocation))
+
+
+def list_exclusive_devices(allocation: AllocationResult) -> Iterator[DeviceID]:
+    """Go through the devices that nobody else may hold beside an allocation."""
+    for result in allocation.devices.results:
+        if result.share_id is None and not result.admin_access:
+            yield result.device_id

@@ -64,10 +64,10 @@ def find_shortage(
     declared = read_declared_size(pods, membership)
     if isinstance(declared, UnknownSize):
         return NotReady(reason=declared.reason, message=declared.message)
-    there += sum(_count_ungated(pods, membership, view).values())
+    owner = view.owners.owner_of(membership)
+    there += sum(_count_ungated(pods, membership, view, owner).values())
     if declared is not None:
         return _compare(there, declared, hint)
-    owner = view.owners.owner_of(membership)
     if owner is None:
         return _report_unknown(membership)
     if owner.not_modelled:
@@ -94,20 +94,29 @@ def is_left_alone(pods: Sequence[Pod], view: View, gang: Gang | None) -> bool:
 
 def list_run(pods: Iterable[Pod], run: Sequence[Pod], view: View) -> list[Pod]:
     """Choose the pods of a group that are of the same run as others."""
-    wanted = view.membership(run[0]).run
-    return [pod for pod in pods if view.membership(pod).run == wanted]
+    membership = view.membership(run[0])
+    owner = view.owners.owner_of(membership)
+    return [
+        pod
+        for pod in pods
+        if view.membership(pod).run == membership.run
+        and not _is_of_another(pod, owner, view)
+    ]
 
 
 def split_by_run(pods: Sequence[Pod], view: View) -> Iterator[list[Pod]]:
     """Split waiting pods of a group into those that can be one gang.
 
-    Pods of two runs cannot, nor can pods that come one after the other.
+    Pods of two runs cannot, nor can pods that come one after the other, nor any with
+    those of an object that had the owner's name before.
     """
     runs: dict[str, list[Pod]] = {}
     for pod in pods:
         membership = view.membership(pod)
         owner = view.owners.owner_of(membership)
-        is_alone = owner is not None and not owner.is_gang
+        is_alone = owner is not None and (
+            not owner.is_gang or _is_of_another(pod, owner, view)
+        )
         key = f"pod {pod.metadata.uid}" if is_alone else membership.run
         runs.setdefault(key, []).append(pod)
     yield from runs.values()
@@ -172,6 +181,11 @@ def _report_unknown(membership: Membership) -> NotReady:
 def _compare_roles(
     pods: Sequence[Pod], owner: GangOwner, view: View, company: Company
 ) -> NotReady | None:
+    for pod in pods:
+        if _is_of_another(pod, owner, view):
+            name = f"{owner.key.kind} {owner.key.name}"
+            message = f"pod {pod.metadata.name} is of the {name} before"
+            return NotReady(reason=_MISSING, message=message)
     present = _count_roles(pods, owner, view, company)
     missing = [
         f"{present[role.name]} of {role.count} pods {f'{role.name} ' * bool(role.name)}"
@@ -198,7 +212,7 @@ def _count_roles(
             not is_gated(pod)
             and membership.run == run.run
             and _is_there(pod, owner)
-            and not _is_of_another(pod, owner)
+            and not _is_of_another(pod, owner, view)
         ):
             gated[_role_of(membership, owner)] += 1
     for name, count in _count_ungated(pods, run, view, owner).items():
@@ -222,24 +236,43 @@ def _count_ungated(
     for found, pod in view.owners.ungated(membership):
         if found.run != membership.run or found.role in gated:
             continue
-        if _is_there(pod, owner) and not _is_of_another(pod, owner):
+        if _is_there(pod, owner) and not _is_of_another(pod, owner, view):
             counts[_role_of(found, owner)] += 1
     return counts
 
 
 def _is_there(pod: Pod, owner: GangOwner | None) -> bool:
+    """Whether a pod runs, will run, or has succeeded; none that is being deleted.
+
+    That may end as a success as well, and will be replaced.
+    """
     if not is_over(pod):
         return True
+    if pod.metadata.deletion_timestamp is not None:
+        return False
     counts = owner is None or owner.counts_succeeded
     return counts and pod.status.phase == "Succeeded"
 
 
-def _is_of_another(pod: Pod, owner: GangOwner | None) -> bool:
-    """Whether a pod is of an object that had the owner's name before."""
+def _is_of_another(pod: Pod, owner: GangOwner | None, view: View) -> bool:
+    """Whether a pod is of an object that had the owner's name before.
+
+    By what made it, or what made that (a launcher is a Job's), else by its age: what
+    is not seen may be gone, and nobody has pods that are older.
+    """
     controller = controller_of(pod)
-    if owner is None or controller.kind != owner.key.kind:
+    if owner is None or not owner.roles or controller.uid == owner.uid:
         return False
-    return controller.name == owner.key.name and controller.uid != owner.uid
+    if controller.kind == owner.key.kind and controller.name == owner.key.name:
+        return True
+    key = OwnerKey(controller.kind, pod.metadata.namespace, controller.name)
+    maker = view.owners.find(key, "")
+    if maker is not None:
+        above = maker.controller
+        is_anothers = above.kind == owner.key.kind and above.uid != owner.uid
+        if is_anothers or maker.uid != controller.uid:
+            return True
+    return (pod.metadata.creation_timestamp or owner.created) < owner.created
 
 
 def _role_of(membership: Membership, owner: GangOwner | None) -> str:

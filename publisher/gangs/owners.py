@@ -81,6 +81,7 @@ def _trim(pod: Pod) -> Pod:
         name=meta.name,
         namespace=meta.namespace,
         uid=meta.uid,
+        creation_timestamp=meta.creation_timestamp,
         deletion_timestamp=meta.deletion_timestamp,
         owner_references=meta.owner_references,
     )

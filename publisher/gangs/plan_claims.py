@@ -27,6 +27,7 @@ from publisher.gangs import patches
 from publisher.gangs.claims import (
     is_prepared,
     is_same_allocation,
+    list_exclusive_devices,
     list_missing,
 )
 from publisher.gangs.members import Owns
@@ -38,7 +39,6 @@ from publisher.gangs.view import (
     claims_of,
     is_gated,
     is_over,
-    list_exclusive_devices,
 )
 
 

@@ -17,14 +17,14 @@ from contracts.gang import GangPhase
 from contracts.ids import DeviceID
 from contracts.names import FINALIZER, MANAGED
 from contracts.workload import Pod
-from publisher.gangs.claims import is_reserved
+from publisher.gangs.claims import exclusive_devices_of, is_reserved
 from publisher.gangs.context import GroupPlan, StatusReport
 from publisher.gangs.patches import Patch, clear, prepare
 from publisher.gangs.view import (
     ENDED,
     View,
     claim_keys,
-    exclusive_devices_of,
+    is_done,
     is_gated,
     is_over,
 )
@@ -66,8 +66,10 @@ def plan_sweep(view: View) -> Iterator[Patch]:
     for key, claim in view.claims():
         if claim.allocation is None or MANAGED not in claim.metadata.annotations:
             continue
-        used = any(not is_over(pod) for pod in view.users(key))
-        if not used and not is_reserved(claim):
+        used = any(not is_done(pod) for pod in view.users(key))
+        if used or view.ungated_users.has(key):
+            continue
+        if not is_reserved(claim):
             yield clear(claim)
 
 

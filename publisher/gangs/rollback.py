@@ -19,8 +19,8 @@ from publisher.gangs.view import (
     View,
     claim_keys,
     claims_of,
+    is_done,
     is_gated,
-    is_over,
     uids_of,
 )
 from publisher.gangs.void_marks import add_void_mark, is_void
@@ -33,9 +33,12 @@ def is_leftover(key: str, waiting: Collection[str], view: View) -> bool:
         return False
     if MANAGED not in claim.metadata.annotations:
         return False
-    # kube-scheduler strips reservations for a moment and puts them back.
-    used = any(not is_gated(pod) and not is_over(pod) for pod in view.users(key))
-    return not used and reserved_uids(claim) <= set(waiting)
+    # kube-scheduler strips reservations for a moment and puts them back; one for a
+    # PodGroup names no pod, and nobody marks a pod that is not ours.
+    used = any(not is_gated(pod) and not is_done(pod) for pod in view.users(key))
+    if used or view.ungated_users.has(key):
+        return False
+    return reserved_uids(claim) <= set(waiting)
 
 
 def plan_withdrawal(

@@ -14,7 +14,6 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang
 from contracts.ids import DeviceID
@@ -28,10 +27,12 @@ from contracts.pods.membership import (
     read_membership,
 )
 from contracts.workload import Pod
+from publisher.gangs.claims import exclusive_devices_of
 from publisher.gangs.group_names import keep_valid_name
 from publisher.gangs.offered_devices import OfferedDevices
 from publisher.gangs.owners import GangOwners
 from publisher.gangs.reservation_flips import ReservationFlips
+from publisher.gangs.ungated_users import UngatedUsers
 from publisher.gangs.volumes import Volumes
 
 _GONE = 10_000
@@ -81,6 +82,8 @@ class View:
         """What their volumes ask of nodes; `waiting_groups` says who is concerned."""
         self.owners = GangOwners()
         """What says how many pods a gang has."""
+        self.ungated_users = UngatedUsers()
+        """Claims that pods use which are not ours."""
         self.offered = OfferedDevices()
         """What slices offer; `groups_using` says whom its claims concern."""
 
@@ -242,20 +245,24 @@ class View:
         """Take in an object that says a gang's size; returns the groups concerned."""
         if not self.owners.apply_owner(key, owner):
             return frozenset()
+        maker = key if owner is None else owner.controller
         names = (
-            GroupKey(key.namespace, key.name, api=api)
-            for api in APIS_BY_OWNER.get(key.kind, ())
+            GroupKey(key.namespace, either.name, api=api)
+            for either in (key, maker)
+            for api in APIS_BY_OWNER.get(either.kind, ())
         )
         return frozenset(group for group in names if group in self._groups)
 
     def _apply_ungated(self, key: str, pod: Pod | None) -> set[GroupKey]:
-        """Take in a pod that is not ours; returns the group that it belongs to."""
+        """Take in a pod that is not ours; returns the groups that it concerns."""
+        used = () if pod is None or is_done(pod) else claim_keys(pod).values()
+        touched = set(self.groups_using(self.ungated_users.apply(key, used)))
         membership = None if pod is None else self.membership(pod)
         if membership is not None and membership.api is None:
             membership = None
         concerned = self.owners.apply_ungated(key, pod, membership)
         group = None if concerned is None else _group_of(concerned)
-        return {group} if group in self._groups else set()
+        return touched | {group} if group in self._groups else touched
 
     def apply_node(
         self, name: str, *, is_there: bool, state: str = ""
@@ -340,6 +347,15 @@ def is_over(pod: Pod) -> bool:
     return pod.status.phase in ENDED or pod.metadata.deletion_timestamp is not None
 
 
+def is_done(pod: Pod) -> bool:
+    """Whether the pod uses its devices no more, as kube-controller-manager has it.
+
+    One that is being deleted runs for its grace period; only one on no node never will.
+    """
+    never_runs = pod.metadata.deletion_timestamp is not None and not pod.spec.node_name
+    return pod.status.phase in ENDED or never_runs
+
+
 def uids_of(pods: Iterable[Pod]) -> frozenset[str]:
     """Return the uids of pods."""
     return frozenset(pod.metadata.uid for pod in pods)
@@ -376,20 +392,6 @@ def claim_keys(pod: Pod) -> dict[str, str]:
 def claims_of(pods: Iterable[Pod]) -> list[str]:
     """Name the ResourceClaims of pods that are known to exist."""
     return [key for pod in pods for key in claim_keys(pod).values()]
-
-
-def exclusive_devices_of(claim: ResourceClaim | None) -> frozenset[DeviceID]:
-    """Return the devices that a claim holds alone."""
-    if claim is None or claim.allocation is None:
-        return frozenset()
-    return frozenset(list_exclusive_devices(claim.allocation))
-
-
-def list_exclusive_devices(allocation: AllocationResult) -> Iterator[DeviceID]:
-    """Go through the devices that nobody else may hold beside an allocation."""
-    for result in allocation.devices.results:
-        if result.share_id is None and not result.admin_access:
-            yield result.device_id
 
 
 @lru_cache(maxsize=_ORDERED)

@@ -138,9 +138,11 @@ def real_claim(
     version: int = 1,
     namespace: str = NAMESPACE,
     deleting: bool = False,
+    pod_group: str = "",
 ) -> ResourceClaim:
     """Make a claim as the API server has it; `reserved` are names of pods.
 
+    `pod_group`: made for a PodGroup, and reserved for it once it is allocated.
     `managed`: with our finalizer and annotation.
     """
     metadata = ObjectMeta(
@@ -156,5 +158,16 @@ def real_claim(
         ResourceClaimConsumerReference(resource="pods", name=item, uid=uid_of(item))
         for item in reserved
     )
+    if pod_group:
+        group, uid = "scheduling.k8s.io", uid_of(pod_group)
+        made_for = OwnerReference(
+            api_version=f"{group}/v1beta1", kind="PodGroup", name=pod_group, uid=uid
+        )
+        metadata = replace(metadata, owner_references=(made_for,))
+        if allocated is not None:
+            user = ResourceClaimConsumerReference(
+                api_group=group, resource="podgroups", name=pod_group, uid=uid
+            )
+            users += (user,)
     status = ResourceClaimStatus(allocation=allocated, reserved_for=users)
     return ResourceClaim(metadata=metadata, spec=spec or claim_spec(), status=status)

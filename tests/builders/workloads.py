@@ -146,7 +146,9 @@ def leader_worker_set_pod_marks(
     }
 
 
-def mpi_job_pod_marks(name: str, role: str, *, uid: str = OWNER_UID) -> Json:
+def mpi_job_pod_marks(
+    name: str, role: str, *, uid: str = OWNER_UID, launcher_uid: str = "uid-launcher"
+) -> Json:
     """Give the metadata of a pod of an MPIJob: its launcher is a Job's."""
     labels = {
         "training.kubeflow.org/operator-name": "mpi-operator",
@@ -154,7 +156,7 @@ def mpi_job_pod_marks(name: str, role: str, *, uid: str = OWNER_UID) -> Json:
         "training.kubeflow.org/job-role": role,
     }
     if role == "launcher":
-        marks = job_pod_marks(f"{name}-launcher", uid=f"uid-{name}-launcher")
+        marks = job_pod_marks(f"{name}-launcher", uid=launcher_uid)
         return marks | {"labels": marks["labels"] | labels}
     return {
         "labels": labels,

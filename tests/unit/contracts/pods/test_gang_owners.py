@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from contracts.errors import DecodeError
+from contracts.meta import OwnerReference
 from contracts.pods.gang_owners import GangOwner, read_gang_owner
 from contracts.pods.membership import OwnerKey
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
+    OWNER_UID,
     Json,
+    controlled_by,
     job_set_spec,
     owner_object,
     pod_group_of_coscheduling,
@@ -89,6 +92,18 @@ def test_an_mpi_job_has_a_launcher_and_workers() -> None:
     spec |= {"launcherCreationPolicy": "WaitForWorkersReady"}
     launcher, worker = owner(owner_object("MPIJob", "pi", spec)).roles
     assert (launcher.after, worker.after) == (("worker",), ())
+
+
+def test_an_mpi_job_says_its_age_and_a_job_what_made_it() -> None:
+    """By both is told whose a launcher is."""
+    found = owner_object("MPIJob", "pi", {})
+    assert owner(found).created == ""
+    found["metadata"]["creationTimestamp"] = "2026-11-20T12:00:00Z"
+    assert owner(found).created == "2026-11-20T12:00:00Z"
+    launcher = owner_object("Job", "pi-launcher", {})
+    assert owner(launcher).controller == OwnerReference()
+    launcher["metadata"]["ownerReferences"] = [controlled_by("MPIJob", "pi")]
+    assert owner(launcher).controller.uid == OWNER_UID
 
 
 def test_a_ray_cluster_has_a_head_and_groups() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
 from msgspec.structs import replace
 
 from contracts.ids import GangUID
@@ -29,6 +30,7 @@ from tests.builders.pods import waiting_pod
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
     Json,
+    controlled_by,
     coscheduling_pod_marks,
     job_pod_marks,
     job_set_pod_marks,
@@ -244,6 +246,100 @@ def test_a_launcher_counts_with_its_workers() -> None:
     assert told([workers[0], launcher, gone], owner) == (
         "PodsMissing: 1 of 2 pods worker are there"
     )
+
+
+MPI_SPEC = {"mpiReplicaSpecs": {"Launcher": {"replicas": 1}, "Worker": {"replicas": 1}}}
+NO_LAUNCHER = "PodsMissing: 0 of 1 pods launcher are there"
+
+
+def launcher(
+    at: str = "", going: str = "", phase: str = "Running", *, ours: bool = False
+) -> Pod:
+    """Make the launcher of an MPIJob, created at some time."""
+    times = {"creationTimestamp": at} if at else {}
+    times |= {"deletionTimestamp": going} if going else {}
+    marks = mpi_job_pod_marks("pi", "launcher", launcher_uid="uid-l") | times
+    found = made_pod("l", marks, gated=False, phase=phase)
+    return opened(found) if ours else found
+
+
+@pytest.mark.parametrize("ours", [False, True])
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+def test_a_launcher_older_than_its_mpi_job_is_of_one_before(
+    phase: str, *, ours: bool
+) -> None:
+    """With our gate or without; one of the same second may be its own."""
+    worker = made_pod("w", mpi_job_pod_marks("pi", "worker"))
+    owner = owner_object("MPIJob", "pi", MPI_SPEC)
+    owner["metadata"]["creationTimestamp"] = "2026-11-20T12:00:01Z"
+    before = launcher("2026-11-20T12:00:00Z", phase=phase, ours=ours)
+    assert told([worker, before], owner) == NO_LAUNCHER
+    now = launcher("2026-11-20T12:00:01Z", phase=phase, ours=ours)
+    assert told([worker, now], owner) == ""
+
+
+def test_a_launcher_whose_job_is_another_mpi_jobs_does_not_count() -> None:
+    """Nor one whose Job was made anew; however young it is."""
+    worker = made_pod("w", mpi_job_pod_marks("pi", "worker"))
+    owner = owner_object("MPIJob", "pi", MPI_SPEC)
+
+    def told_with(job_uid: str, mpi_job_uid: str) -> str:
+        made_by = owner_object("Job", "pi-launcher", {}, uid=job_uid)
+        made_by["metadata"]["ownerReferences"] = [
+            controlled_by("MPIJob", "pi", mpi_job_uid)
+        ]
+        return told([worker, launcher()], owner, made_by)
+
+    assert told_with("uid-l", "uid-owner") == ""
+    assert told_with("uid-l", "uid-before") == NO_LAUNCHER
+    assert told_with("uid-anew", "uid-owner") == NO_LAUNCHER
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_a_launcher_that_is_being_deleted_is_not_there(*, ours: bool) -> None:
+    """Though it may have succeeded."""
+    worker = made_pod("w", mpi_job_pod_marks("pi", "worker"))
+    owner = owner_object("MPIJob", "pi", MPI_SPEC)
+    going = launcher(going="2026-11-20T12:00:01Z", phase="Succeeded", ours=ours)
+    assert told([worker, going], owner) == NO_LAUNCHER
+
+
+def test_workers_of_the_mpi_job_before_are_not_decided_with_those_of_now() -> None:
+    """They wait a moment longer, each by itself."""
+    owner = owner_object("MPIJob", "pi", MPI_SPEC)
+    now = made_pod("w", mpi_job_pod_marks("pi", "worker"))
+    before = made_pod("old", mpi_job_pod_marks("pi", "worker", uid="uid-before"))
+    runs = made_pod("runs", mpi_job_pod_marks("pi", "worker"), gated=False)
+    view = view_of([now, before, opened(runs), launcher()], owner)
+    assert list(split_by_run([before, now], view)) == [[before], [now]]
+    assert find_shortage([now], view, gang=None) is None
+    found = find_shortage([before], view, gang=None)
+    assert found is not None
+    assert found.message == "pod old is of the MPIJob pi before"
+
+
+def test_a_launchers_job_concerns_the_gang_of_its_mpi_job() -> None:
+    """It may come after the launcher, and tells whose that is."""
+    view = view_of([made_pod("w", mpi_job_pod_marks("pi", "worker"))])
+    (group,) = view.groups()
+    raw = owner_object("Job", "pi-launcher", {})
+    raw["metadata"]["ownerReferences"] = [controlled_by("MPIJob", "pi")]
+    found = read_gang_owner(raw)
+    assert found is not None
+    assert view.apply_owner(found.key, found) == {group}
+
+
+def test_who_made_the_job_of_a_pod_matters_to_no_pod_group() -> None:
+    """A PodGroup makes no pods: they are a CronJob's or anybody's, and may be older."""
+    marks = job_pod_marks("j")
+    marks["labels"] |= coscheduling_pod_marks("c")["labels"]
+    pods = [made_pod(f"c{n}", marks) for n in range(2)]
+    made_by = job(2)
+    cron = controlled_by("Job", "nightly", "uid-cron") | {"kind": "CronJob"}
+    made_by["metadata"]["ownerReferences"] = [cron]
+    view = view_of(pods, made_by, pod_group_of_coscheduling("c", 2))
+    assert list(split_by_run(pods, view)) == [pods]
+    assert find_shortage(pods, view, gang=None) is None
 
 
 def test_a_launcher_that_waits_for_its_workers_is_not_waited_for() -> None:

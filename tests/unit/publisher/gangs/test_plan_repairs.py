@@ -21,7 +21,7 @@ from publisher.gangs.plan_repairs import (
 from publisher.gangs.reservation_flips import ENDLESS
 from publisher.gangs.view import View
 from tests import builders
-from tests.builders.plans import view_of
+from tests.builders.plans import NOW, view_of
 from tests.builders.pods import real_claim, waiting_pod
 
 HELD = builders.allocation()
@@ -117,3 +117,17 @@ def test_only_what_we_allocated_for_nobody_is_freed() -> None:
     ]
     freed = [patch.name for patch in plan_sweep(view_of([pod], claims))]
     assert freed == ["orphan"]
+
+
+def test_nothing_is_freed_that_pods_may_use_without_a_reservation() -> None:
+    """One in its grace period, and one that never had our gate."""
+    going = runner("a", claim="going")
+    going = replace(going, metadata=replace(going.metadata, deletion_timestamp=NOW))
+    stranger = runner("b", claim="strange")
+    stranger = replace(stranger, metadata=replace(stranger.metadata, annotations={}))
+    claims = [real_claim(name, allocated=HELD) for name in ("going", "strange")]
+    view = view_of([going, stranger], claims)
+    assert list(plan_sweep(view)) == []
+    for name in "ab":
+        view.apply_pod(f"{builders.NAMESPACE}/{name}", None)
+    assert [patch.name for patch in plan_sweep(view)] == ["going", "strange"]

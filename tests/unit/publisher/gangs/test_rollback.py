@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
 from contracts.claim import ResourceClaim
 from contracts.names import VOID
 from contracts.workload import Pod
@@ -47,6 +52,56 @@ def test_a_claim_of_a_pod_beyond_the_gate_is_no_leftover() -> None:
     running = waiting_pod("b", shared={"gpus": "c"}, opened_by="uid-gang")
     assert is_leftover(key, {"uid-a"}, view_of([waiting], [bare]))
     assert not is_leftover(key, {"uid-a"}, view_of([waiting, running], [bare]))
+
+
+def group_user(name: str, phase: str = "Running", **fields: Any) -> Pod:
+    """Make a pod that uses the claim of a PodGroup."""
+    return waiting_pod(name, shared={"gpus": "pg"}, phase=phase, **fields)
+
+
+BOUND: dict[str, Any] = {
+    "opened_by": "uid-gang",
+    "node": builders.NODE,
+    "deleting": True,
+}
+GROUPS = real_claim("pg", allocated=HELD, pod_group="pg")
+
+
+@pytest.mark.parametrize(
+    ("other", "frees"),
+    [
+        (group_user("b", **BOUND), False),
+        (group_user("b", "Succeeded", **BOUND), True),
+        (group_user("b", "Pending", opened_by="uid-gang", deleting=True), True),
+    ],
+)
+def test_a_claim_of_a_pod_group_is_kept_for_a_pod_in_its_grace_period(
+    other: Pod, *, frees: bool
+) -> None:
+    """No reservation names it: it runs until it has ended."""
+    waiting = group_user("a", "Pending")
+    view = view_of([waiting, other], [GROUPS])
+    assert bool(list(plan_undo([waiting], view))) is frees
+
+
+def test_a_claim_shared_with_a_pod_in_its_grace_period_is_kept() -> None:
+    """Though the gang that asked for it knows the pod as gone."""
+    waiting, other = group_user("a", "Pending"), group_user("b", **BOUND)
+    shared = real_claim("pg", allocated=HELD, reserved=["a", "b"])
+    view = view_of([waiting, other], [shared])
+    assert list(plan_undo([waiting], view, {"uid-b"})) == []
+
+
+def test_a_claim_of_a_pod_group_is_kept_for_pods_that_are_not_ours() -> None:
+    """They never had our gate; when one ends, those that share its claim are told."""
+    waiting, stranger = group_user("a", "Pending"), group_user("b", node=builders.NODE)
+    stranger = replace(stranger, spec=replace(stranger.spec, scheduling_gates=()))
+    view = view_of([waiting, stranger], [GROUPS])
+    assert list(plan_undo([waiting], view)) == []
+    (group,) = view.groups()
+    ended = replace(stranger, status=replace(stranger.status, phase="Failed"))
+    assert view.apply_pod(f"{builders.NAMESPACE}/b", ended) == {group}
+    assert [patch.name for patch in plan_undo([waiting], view)] == ["pg"]
 
 
 def test_pods_are_marked_before_their_claims_are_freed() -> None:

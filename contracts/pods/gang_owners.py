@@ -13,8 +13,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from contracts.errors import DecodeError
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.pods.membership import OwnerKey
+from contracts.pods.templates import MAX_REPLICAS
 from contracts.shapes import read
 from contracts.structs import KubernetesExcerpt
 
@@ -203,7 +205,8 @@ def read_gang_owner(raw: Mapping[str, Any]) -> GangOwner | None:
     """Read how many pods an object has at one time; None: no such kind.
 
     Raises:
-        DecodeError: a value is not of the type that its field has.
+        DecodeError: a value is not of the type that its field has, or a role has
+            more pods than `MAX_REPLICAS`.
     """
     kind, api_version = str(raw.get("kind")), str(raw.get("apiVersion"))
     group = api_version.partition("/")[0]
@@ -211,8 +214,29 @@ def read_gang_owner(raw: Mapping[str, Any]) -> GangOwner | None:
     if found is None:
         return None
     metadata = raw.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        raise DecodeError(kind, "metadata", "Expected `object`")
     what = f"{kind} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return found(raw, what)
+    owner = found(raw, what)
+    for number, role in enumerate(owner.roles):
+        if role.count > MAX_REPLICAS:
+            reason = f"Expected at most {MAX_REPLICAS} pods, got {role.count}"
+            raise DecodeError(what, _path_of(owner, number), reason)
+    return owner
+
+
+def _path_of(owner: GangOwner, number: int) -> str:
+    """Return the field that says how many pods a role has."""
+    role = owner.roles[number].name
+    match owner.key.kind:
+        case "JobSet":
+            return f"spec.replicatedJobs[{number}]"
+        case "MPIJob":
+            return f"spec.mpiReplicaSpecs[{role}]"
+        case "RayCluster":
+            return f"spec.workerGroupSpecs[{number - 1}]"  # the first is the head
+        case _:
+            return "spec"
 
 
 def _job(raw: Mapping[str, Any], what: str) -> GangOwner:

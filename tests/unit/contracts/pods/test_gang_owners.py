@@ -10,6 +10,7 @@ from contracts.errors import DecodeError
 from contracts.meta import OwnerReference
 from contracts.pods.gang_owners import GangOwner, read_gang_owner
 from contracts.pods.membership import OwnerKey
+from contracts.pods.templates import MAX_REPLICAS
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
     OWNER_UID,
@@ -132,6 +133,51 @@ def test_what_is_no_number_is_named() -> None:
     """So its pods wait, rather than for a wrong number of them."""
     with pytest.raises(DecodeError, match="parallelism"):
         read_gang_owner(owner_object("Job", "train", {"parallelism": "many"}))
+
+
+@pytest.mark.parametrize(
+    "group", [{"minReplicas": 10**9}, {"replicas": 2, "numOfHosts": 10**9}]
+)
+def test_more_pods_than_any_cluster_holds_are_refused(group: Json) -> None:
+    """The template's own replicas do not say it."""
+    groups = [{"groupName": "few"}, {"groupName": "gpu", **group}]
+    raw = owner_object("RayCluster", "ray", {"workerGroupSpecs": groups})
+    with pytest.raises(
+        DecodeError, match=rf"ray.*workerGroupSpecs\[1\].*{MAX_REPLICAS}"
+    ):
+        read_gang_owner(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        (owner_object("Job", "train", {"parallelism": 10**9}), "spec"),
+        (
+            owner_object(
+                "JobSet",
+                "train",
+                job_set_spec(replicated_job("a", 10**5, 2)),
+            ),
+            r"spec\.replicatedJobs\[0\]",
+        ),
+        (
+            owner_object(
+                "MPIJob", "pi", {"mpiReplicaSpecs": {"Worker": {"replicas": 10**9}}}
+            ),
+            r"spec\.mpiReplicaSpecs\[worker\]",
+        ),
+    ],
+)
+def test_the_field_that_says_too_many_is_named(raw: Json, field: str) -> None:
+    with pytest.raises(DecodeError, match=f"{field}: Expected at most"):
+        read_gang_owner(raw)
+
+
+@pytest.mark.parametrize("metadata", [["train"], "train", 7])
+def test_metadata_that_is_no_object_is_named(metadata: Any) -> None:
+    raw = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+    with pytest.raises(DecodeError, match="metadata: Expected `object`"):
+        read_gang_owner(raw)
 
 
 def native(policy: Json, **spec: Any) -> GangOwner:

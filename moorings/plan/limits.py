@@ -13,6 +13,7 @@ from msgspec import structs
 
 from contracts.allocation import Reason, Rule
 from contracts.features import FeatureError, Features, features_of, read_gates
+from contracts.pods.pod_rules import PodRules
 from contracts.workload import Namespace, Node
 from moorings.errors import UsageError
 from moorings.plan.objects import PlanObject
@@ -55,7 +56,7 @@ def _refuse(gang: GangPart, reason: Reason) -> GangPart:
 def drop_node_needs(
     gangs: Iterable[GangPart], objects: Iterable[PlanObject]
 ) -> tuple[GangPart, ...]:
-    """Where there is no Node object, forget what pods ask of nodes."""
+    """Where there is no Node object, forget what pods ask of nodes and each other."""
     if any(isinstance(entry.decoded.value, Node) for entry in objects):
         return tuple(gangs)
     return tuple(_drop_node_needs(gang) for gang in gangs)
@@ -64,7 +65,14 @@ def drop_node_needs(
 def _drop_node_needs(gang: GangPart) -> GangPart:
     members = tuple(
         structs.replace(
-            member, resources={}, node_selector={}, affinity=None, tolerations=()
+            member,
+            resources={},
+            node_selector={},
+            affinity=None,
+            tolerations=(),
+            labels={},
+            varying_labels=(),
+            pod_rules=PodRules(),
         )
         for member in gang.members
     )

@@ -10,6 +10,8 @@ from msgspec import structs
 from contracts.allocation import Reason, Rule
 from contracts.ids import GangUID, Namespace
 from contracts.kubernetes.decode import decode_object
+from contracts.pod_terms import HostPort
+from contracts.pods.pod_rules import PodRules
 from moorings.errors import UsageError
 from moorings.plan.limits import (
     ADMIN_ACCESS,
@@ -72,6 +74,9 @@ def test_without_nodes_nothing_is_asked_of_them() -> None:
     needy = gang(node_selector={"zone": "west"})
     (free,) = drop_node_needs([needy], [])
     assert free.members[0].node_selector == {}
+    rules = PodRules(ports=(HostPort(port=80),))
+    bound = gang(labels={"app": "a"}, varying_labels=("b",), pod_rules=rules)
+    assert drop_node_needs([bound], []) == (gang(),)
     assert drop_node_needs([needy], [entry("Node", name="n")]) == (needy,)
 
 

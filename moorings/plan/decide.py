@@ -49,7 +49,7 @@ class Planner:
         self._evaluations = 0
 
     def plan(self, objects: Iterable[PlanObject], options: PlanOptions) -> Plan:
-        """SolvedWork one plan; what cannot be decided is in the answer."""
+        """Make one plan; what cannot be decided is in the answer."""
         started = time.perf_counter()
         evaluations_before = self._evaluations
         try:

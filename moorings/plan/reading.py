@@ -24,6 +24,7 @@ from contracts.shapes import read
 from contracts.workload import Pod, Workload
 from moorings.plan.claims import list_group_claims
 from moorings.plan.objects import PlanObject
+from moorings.plan.replicas import with_next_job
 
 Say = Callable[[str], None]
 _CLAIM_FIELD = re.compile(r"(^|\.)(resourceClaims|resources\.claims)\[\d+\]\.")
@@ -113,7 +114,8 @@ def _decode(raw: Any) -> Decoded:
         for path in decoded.unknown:
             if _CLAIM_FIELD.search(path):
                 raise DecodeError(_name(raw), path, "unknown field")
-        read_gang_owner(raw)
+        entry = PlanObject(source="", raw=dict(raw), decoded=decoded)
+        read_gang_owner(with_next_job(entry).raw)
     return decoded
 
 

@@ -12,6 +12,7 @@ from uuid import NAMESPACE_DNS, uuid5
 
 from msgspec import structs
 
+from contracts.errors import DecodeError, UnknownKindError
 from contracts.ids import object_key
 from contracts.kubernetes.decode import decode_object
 from contracts.meta import ObjectMeta, OwnerReference
@@ -42,7 +43,10 @@ _Key = tuple[str, str]
 
 
 def find_makers(workloads: Iterable[Workload], pods: Iterable[Pod]) -> list[Workload]:
-    """Return the workloads that have yet to make their pods."""
+    """Return the workloads that have yet to make their pods.
+
+    An owner that is owned by what it owns makes nothing, so it does not count as one.
+    """
     by_key: dict[_Key, list[Workload]] = {}
     for workload in workloads:
         by_key.setdefault(_key_of(workload), []).append(workload)
@@ -56,17 +60,28 @@ def find_makers(workloads: Iterable[Workload], pods: Iterable[Pod]) -> list[Work
         for workload in alike
         if key not in busy
         and ("", key[1]) not in busy
-        and not any(owner in by_key for owner in _list_owners(workload.metadata))
+        and not any(
+            owner in by_key and key not in _climb(owner, by_key)
+            for owner in _list_owners(workload.metadata)
+        )
     ]
 
 
 def with_next_job(entry: PlanObject) -> PlanObject:
-    """Return the next Job of a CronJob; anything else as it is."""
+    """Return the next Job of a CronJob; anything else as it is.
+
+    Raises:
+        DecodeError: it does not say what the Job is like.
+    """
     raw = entry.raw
     if (raw.get("apiVersion"), raw.get("kind")) != ("batch/v1", "CronJob"):
         return entry
-    template = (raw.get("spec") or {}).get("jobTemplate") or {}
     meta = entry.decoded.value.metadata
+    template: Any = raw
+    for field, path in (("spec", "spec"), ("jobTemplate", "spec.jobTemplate")):
+        template = template.get(field) or {}
+        if not isinstance(template, Mapping):
+            raise DecodeError(f"CronJob {meta.name}", path, "Expected `object`")
     owner = {"kind": "CronJob", "name": meta.name, "controller": True}
     job = {
         **template,
@@ -78,7 +93,12 @@ def with_next_job(entry: PlanObject) -> PlanObject:
             "ownerReferences": [owner],
         },
     }
-    return structs.replace(entry, raw=job, decoded=decode_object(job))
+    try:
+        decoded = decode_object(job)
+    except UnknownKindError as error:
+        reason = "Expected a Job with a pod template"
+        raise DecodeError(f"CronJob {meta.name}", "spec.jobTemplate", reason) from error
+    return structs.replace(entry, raw=job, decoded=decoded)
 
 
 def make_replicas(

@@ -124,3 +124,31 @@ def test_objects_that_say_the_size_of_a_gang_are_read() -> None:
     broken = pod_group_of_coscheduling("g", 3)
     broken["spec"] = {"minMember": "many"}
     assert "minMember" in refusal(broken)
+
+
+def cron_job(spec: Any) -> Json:
+    """Write a CronJob."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly"},
+        "spec": spec,
+    }
+
+
+def test_a_cron_job_that_says_no_job_is_an_error() -> None:
+    """Its pods are found by shape, wherever they are."""
+    job = {"spec": written_job("x", 2)["spec"]}
+    assert refusal(cron_job({"jobTemplate": job})) == ""
+    assert "nightly: spec: Expected `object`" in refusal(cron_job([job]))
+    listed = refusal(cron_job({"jobTemplate": [job]}))
+    assert "nightly: spec.jobTemplate: Expected `object`" in listed
+    elsewhere = refusal(cron_job({"other": job}))
+    assert "nightly: spec.jobTemplate: Expected a Job" in elsewhere
+
+
+def test_an_owner_whose_metadata_is_no_object_is_an_error() -> None:
+    """Also where it has no pods of its own."""
+    for metadata in (["x"], "x"):
+        raw = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+        assert "metadata: Expected `object`" in refusal(raw)

@@ -98,3 +98,13 @@ def test_pods_of_an_operator_name_it_by_label() -> None:
         ("Job", "nccl-launcher"), **{"training.kubeflow.org/job-name": "nccl"}
     )
     assert makers(job, pods=(launcher,)) == []
+
+
+def test_owners_that_lead_back_make_nothing() -> None:
+    """Else neither of them would make a pod, and nobody would say so."""
+    itself = workload("Deployment", "a", ("Deployment", "a"))
+    assert makers(itself) == ["a"]
+    one = workload("Deployment", "a", ("Deployment", "b"))
+    two = workload("Deployment", "b", ("Deployment", "a"))
+    third = workload("ReplicaSet", "c", ("Deployment", "a"))
+    assert makers(one, two, third) == ["a", "b"]

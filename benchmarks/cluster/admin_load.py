@@ -239,7 +239,7 @@ async def _stack(
     if way == ALONE:
         yield None
         return
-    async with setup.moorings(plane, kube) as (stack, _bus):
+    async with setup.moorings(plane, kube, owned=True) as (stack, _bus):
         yield stack
 
 

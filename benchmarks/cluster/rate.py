@@ -1,7 +1,8 @@
 """How fast are the same pods bound with Moorings, and by kube-scheduler alone?
 
-Pods of one device each, claims from a template, on nodes of 8 devices; everything is on
-this machine. The ways:
+Pods of one device each, claims from a template, on nodes of 8 devices of a class that
+is Moorings' alone, so that a policy prepares claims; everything is on this machine. The
+ways:
 
   kube-scheduler  pods without gates; no Moorings runs
   lone pods       each waits at a gate of its own
@@ -108,7 +109,7 @@ async def measure(
         await bind(plane, kube, ALONE, WARM, None)
         for _ in range(rounds):
             made = [await bind(plane, kube, ALONE, pods, None)]
-            async with setup.moorings(plane, kube) as (stack, _bus):
+            async with setup.moorings(plane, kube, owned=True) as (stack, _bus):
                 made += [
                     await bind(plane, kube, way, pods, stack)
                     for way in (LONE, EIGHTS, ONE)

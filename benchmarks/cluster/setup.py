@@ -10,7 +10,7 @@ import asyncio
 import copy
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -129,12 +129,15 @@ def pods(namespace: str, sizes: Iterable[int], *, gated: bool) -> list[Json]:
 
 
 @asynccontextmanager
-async def moorings(plane: ControlPlane, kube: Kube) -> AsyncIterator[tuple[Stack, Bus]]:
+async def moorings(
+    plane: ControlPlane, kube: Kube, *, owned: bool = False
+) -> AsyncIterator[tuple[Stack, Bus]]:
     """Run Moorings with its defaults; it has decided once, so everything was read.
 
-    Claims are prepared by the policy of k8s/base, as where their class is owned.
+    `owned`: the class of the devices is ours, so a policy of k8s/base prepares claims.
     """
-    async with _claims_prepared(kube), _processes(plane) as stack:
+    prepared = _claims_prepared(kube) if owned else nullcontext()
+    async with prepared, _processes(plane) as stack:
         settings = BusSettings(servers=(stack.nats.url,), name="benchmark")
         async with Bus.open(settings) as bus:
             await bus.wait_connected(10)

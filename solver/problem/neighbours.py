@@ -6,7 +6,7 @@ batch reads, so that a batch without rules is recorded as if nobody ran.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, structs
 
@@ -113,12 +113,11 @@ def _keep(pod: RunningPod, asked: _Asked) -> RunningPod | None:
     )
     if not (is_meant or ports or apart):
         return None
-    labels: Mapping[str, str] = pod.labels if is_meant else {}
-    varying = pod.varying if is_meant else ()
+    # Of every pod: without its labels, `DoesNotExist` and `NotIn` would mean it.
     return structs.replace(
         pod,
-        labels={key: labels[key] for key in sorted(asked.mentioned & labels.keys())},
-        varying=tuple(key for key in varying if key in asked.mentioned),
+        labels={k: pod.labels[k] for k in sorted(asked.mentioned & pod.labels.keys())},
+        varying=tuple(key for key in pod.varying if key in asked.mentioned),
         ports=ports,
         apart=apart,
     )

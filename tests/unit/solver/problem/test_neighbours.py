@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from contracts.gang import Gang
+from contracts.labels import LabelSelector, LabelSelectorRequirement
 from contracts.pod_terms import HostPort
 from contracts.workload import Container, ContainerPort, Pod
 from solver.problem.problem import NeighbourPart
@@ -74,3 +76,13 @@ def test_ports_are_recorded_where_somebody_wants_them() -> None:
     (found,) = recorded(caring(host_ports=(HostPort(port=80),)), holder)
     assert found.pod.ports == (HostPort(port=80),)
     assert recorded(caring(), holder) == ()
+
+
+def test_labels_that_are_read_stay_whatever_a_pod_is_recorded_for() -> None:
+    """Without them a term for pods that lack a label would mean this one."""
+    lacks = LabelSelectorRequirement(key="app", operator="DoesNotExist")
+    selector = to_builtins(LabelSelector(match_expressions=(lacks,)))
+    asks = caring(affinity=near(term(labelSelector=selector)))
+    keeper = running("keeper", affinity=apart(term(ZONE)))
+    (found,) = recorded(asks, keeper)
+    assert found.pod.labels == {"app": "x"}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from ortools.sat.python import cp_model
 
+from contracts.pods.node_resources import PODS
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
 from solver.problem.pod_rules import (
@@ -106,9 +107,9 @@ def pods_are_spread(placements: Placements) -> None:
             if not carriers:
                 continue
             used = _mark_used(placements, carriers, f"spread[{number}]")
-            meant = domain.list_lots(MEANT)
-            slack = domain.count + _most(meant)
-            terms = [*_pods(meant), (used, slack)]
+            meant = _weigh(placements, domain.list_lots(MEANT))
+            slack = domain.count + _heaviest(meant)
+            terms = [*_weighed(meant), (used, slack)]
             limit = rule.max_skew + slack - domain.count
             if least is None:
                 limit += rule.floor or 0
@@ -124,6 +125,7 @@ def _make_least(
     if rule.floor is not None:
         return None
     counts = rule.count_by_domain
+    weighed = [(d, _weigh(placements, d.list_lots(MEANT))) for d in domains]
     # A domain of which the model sees no node keeps what it has.
     seen = {
         domain.name if domain.node is None else placements.nodes[domain.node].name
@@ -131,10 +133,10 @@ def _make_least(
     }
     most = min((n for name, n in counts.items() if name not in seen), default=None)
     if most is None:
-        most = max(d.count + _most(d.list_lots(MEANT)) for d in domains)
+        most = max(d.count + _heaviest(meant) for d, meant in weighed)
     least = placements.model.new_int_var(0, most, f"least[{_number(placements, rule)}]")
-    for domain in domains:
-        terms = [(least, 1), *_pods(domain.list_lots(MEANT), -1)]
+    for domain, meant in weighed:
+        terms = [(least, 1), *_weighed(meant, -1)]
         placements.model.add(total(terms) <= domain.count)
     return least
 
@@ -194,6 +196,23 @@ def _mark_used(placements: Placements, lots: list[Lot], name: str) -> cp_model.I
     used = placements.model.new_bool_var(name)
     placements.model.add(total([*_pods(lots), (used, -_most(lots))]) <= 0)
     return used
+
+
+def _weigh(placements: Placements, lots: list[Lot]) -> list[tuple[Lot, int]]:
+    """Pair lots with the pods that each of their places stands for.
+
+    Pods that share a claim are one place of a member.
+    """
+    column = placements.demand.query.resources.index(PODS)
+    return [(lot, placements.member_of(lot).needs[column]) for lot in lots]
+
+
+def _weighed(lots: list[tuple[Lot, int]], factor: int = 1) -> list[Term]:
+    return [(lot.pods, factor * weight) for lot, weight in lots]
+
+
+def _heaviest(lots: list[tuple[Lot, int]]) -> int:
+    return sum(lot.most * weight for lot, weight in lots)
 
 
 def _pods(lots: list[Lot], factor: int = 1) -> list[Term]:

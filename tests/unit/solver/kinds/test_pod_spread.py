@@ -131,3 +131,13 @@ def test_rules_that_could_wait_for_each_other_are_refused_by_name() -> None:
             Rule.NOT_MODELLED,
             "spec.members[].node.topologySpreadConstraints",
         )
+
+
+def test_each_of_the_pods_that_share_a_claim_counts() -> None:
+    """They are one place of a member; three in one zone let three into the other."""
+    uid = "00000000-0000-4000-8000-000000000002"
+    trio = member(labels={"app": "x"}, resources={"pods": 3})
+    gangs = [spreading(4, spread()), gang(trio, name="trio", uid=uid)]
+    found = decide(zoned("a", "b", gangs=gangs))
+    assert len(set(nodes_of(found))) == 1
+    assert set(nodes_of(found)).isdisjoint(nodes_of(found, 1))

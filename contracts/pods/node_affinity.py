@@ -17,6 +17,7 @@ from contracts.ids import NodeName
 from contracts.shapes import read
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 NODE_AFFINITY = "nodeAffinity"
 POD_AFFINITIES = ("podAffinity", "podAntiAffinity")
 _INTEGER = re.compile(r"[+-]?\d{1,30}", re.ASCII)

@@ -22,7 +22,7 @@ from contracts.pod_terms import (
     PodAffinityTerm,
     TopologySpreadConstraint,
 )
-from contracts.pods.node_affinity import POD_AFFINITIES, REQUIRED
+from contracts.pods.node_affinity import POD_AFFINITIES, PREFERRED, REQUIRED
 from contracts.shapes import read
 from contracts.workload import PodSpec
 
@@ -144,6 +144,9 @@ def _read_terms(
     said = affinity.get(part) or {}
     if not isinstance(said, Mapping):
         raise DecodeError("pod", f"affinity.{part}", "Expected `object`")
+    for key in said:
+        if key not in (REQUIRED, PREFERRED):
+            raise DecodeError("pod", f"affinity.{part}.{key}", "unknown field")
     terms = said.get(REQUIRED)
     if terms is None:
         return

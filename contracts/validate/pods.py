@@ -1,7 +1,8 @@
 """What the API server would refuse in a pod: its claims, and amounts of resources.
 
-Only what decides devices is judged: names of claims and who refers to them, and that
-extended resources are whole numbers, the same in requests and limits. Knows no claim.
+Only what decides devices and nodes is judged: names of claims and who refers to them,
+that extended resources are whole numbers, the same in requests and limits, and what
+`contracts/validate/pod_rules.py` says of other pods. Knows no claim.
 
 Source: k8s.io/kubernetes/pkg/apis/core/validation, validatePodResourceClaims,
 validateContainerResourceRequirements; pkg/apis/core/helper, IsExtendedResourceName.
@@ -13,9 +14,15 @@ from collections.abc import Iterator
 
 from contracts.quantity import NANO, Quantity
 from contracts.validate import names
+from contracts.validate.pod_rules import (
+    check_pod_affinity,
+    check_port,
+    check_spread,
+)
 from contracts.validate.violation import (
     Violation,
     Violations,
+    check_each,
     check_each_unique,
     duplicate,
     invalid,
@@ -39,7 +46,7 @@ _WHOLE = 1000
 
 
 def check_pod_spec(value: PodSpec, path: str = "spec") -> Violations:
-    """Require claims that can be told apart and amounts that can be counted."""
+    """Require claims told apart, amounts that count, and rules that are understood."""
     yield from check_each_unique(
         value.resource_claims,
         None,
@@ -54,6 +61,12 @@ def check_pod_spec(value: PodSpec, path: str = "spec") -> Violations:
             container.resources.claims, claims, f"{place}.claims"
         )
         yield from _check_amounts(container.resources, place)
+        ports = f"{path}.{field}.ports"
+        yield from check_each(container.ports, None, ports, check_port)
+    yield from check_pod_affinity(value.affinity, f"{path}.affinity")
+    yield from check_spread(
+        value.topology_spread_constraints, f"{path}.topologySpreadConstraints"
+    )
 
 
 def _list_containers(value: PodSpec) -> Iterator[tuple[str, Container]]:

@@ -27,8 +27,10 @@ from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import with_next_job
 
 Say = Callable[[str], None]
-_CLAIM_FIELD = re.compile(r"(^|\.)(resourceClaims|resources\.claims)\[\d+\]\.")
-"""Where pods refer to claims: an unknown field there is an unknown wish."""
+_WISH = re.compile(
+    r"(^|\.)(resourceClaims|resources\.claims|topologySpreadConstraints)\[\d+\]\."
+)
+"""Where pods refer to claims and other pods: an unknown field is an unknown wish."""
 _DRA_KINDS = (
     "DeviceClass",
     "DeviceTaintRule",
@@ -112,7 +114,7 @@ def _decode(raw: Any) -> Decoded:
         raise
     if isinstance(decoded.value, Pod | Workload):
         for path in decoded.unknown:
-            if _CLAIM_FIELD.search(path):
+            if _WISH.search(path):
                 raise DecodeError(_name(raw), path, "unknown field")
         entry = PlanObject(source="", raw=dict(raw), decoded=decoded)
         read_gang_owner(with_next_job(entry).raw)

@@ -186,3 +186,12 @@ def test_a_malformed_spread_is_named(more: dict[str, Any], field: str) -> None:
     with pytest.raises(DecodeError) as raised:
         read_pod_rules("default", {}, {}, spread=(spread(**more),))
     assert raised.value.field == f"topologySpreadConstraints[0].{field}"
+
+
+def test_a_rule_that_is_not_known_is_refused() -> None:
+    later = "requiredDuringSchedulingRequiredDuringExecution"
+    for part in ("podAffinity", "podAntiAffinity"):
+        with pytest.raises(DecodeError, match=f"affinity.{part}.{later}"):
+            read_pod_rules("default", {}, {part: {later: []}})
+    preferred: dict[str, Any] = {"preferredDuringSchedulingIgnoredDuringExecution": []}
+    assert read_pod_rules("default", {}, {"podAffinity": preferred}).near == ()

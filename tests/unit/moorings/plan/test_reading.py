@@ -152,3 +152,11 @@ def test_an_owner_whose_metadata_is_no_object_is_an_error() -> None:
     for metadata in (["x"], "x"):
         raw = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
         assert "metadata: Expected `object`" in refusal(raw)
+
+
+def test_a_selector_of_spread_that_is_not_known_is_an_error() -> None:
+    """Left out, everything would be spread alike, or nothing."""
+    constraint = {"topologyKey": "zone", "labelSelector": {"matchLabls": {"a": "b"}}}
+    spread = written_pod("a", topologySpreadConstraints=[constraint])
+    field = "spec.topologySpreadConstraints[0].labelSelector.matchLabls"
+    assert f"{field}: unknown field" in refusal(spread)

@@ -216,7 +216,8 @@ class ReplicatedPodTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
     """So many equal pods of a workload."""
 
     name: str = ""
-    """The role in lower case (`worker`); empty where a workload has only one."""
+    """The role: a name as it is written (`GPU` of a RayCluster), or the field that it
+    is under in lower case (`worker`); empty where a workload has only one."""
     count: int = 1
     """Pods at one time."""
     template: PodTemplate = PodTemplate()

@@ -68,7 +68,7 @@ class Membership(Struct, frozen=True, kw_only=True):
     is_lone: bool = False
     """Whether it is a gang by itself."""
     member: str = ""
-    """Its role, such as `worker`; empty: nothing says one."""
+    """Its role in lower case, such as `worker`; empty: nothing says one."""
     role: str = ""
     """What `owner` calls its role, whatever our label says."""
     owner: OwnerKey | None = None
@@ -127,7 +127,7 @@ def _found(
         namespace=meta.namespace,
         group=group,
         api=api,
-        member=meta.labels.get(MEMBER, "") or role,
+        member=meta.labels.get(MEMBER, "") or role.lower(),
         role=role,
         owner=OwnerKey(owner, meta.namespace, group) if owner else None,
         run=fields.get("run", ""),

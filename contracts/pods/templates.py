@@ -72,7 +72,7 @@ def _find_templates(
             raise DecodeError(reading[0], path or "spec", reason)
         template_path = f"{path}.template" if path else "template"
         yield ReplicatedPodTemplate(
-            name=role.lower(),
+            name=role,
             count=count,
             template=_read(template, PodTemplate, template_path, reading),
         )
@@ -82,7 +82,7 @@ def _find_templates(
             continue
         is_nameless = key in _NAMELESS or isinstance(child, list)
         child_path = f"{path}.{key}" if path else str(key)
-        child_role = role if is_nameless else str(key)
+        child_role = role if is_nameless else str(key).lower()
         yield from _find_templates(child, child_path, child_role, count, reading)
 
 

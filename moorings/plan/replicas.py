@@ -118,7 +118,7 @@ def make_replicas(
         controller=True,
     )
     for replicated in workload.templates:
-        role = f"-{replicated.name}" if replicated.name else ""
+        role = f"-{replicated.name.lower()}" if replicated.name else ""
         for index in range(_count(replicated, owner)):
             template = replicated.template.metadata
             marks = make_marks(raw, maker, replicated.name, index)

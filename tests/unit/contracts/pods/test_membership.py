@@ -72,6 +72,7 @@ ALL = frozenset(WorkloadAPI)
         (mpi_job_pod_marks("pi", "worker"), "MPIJob", "pi", "worker", "MPIJob"),
         (ray_cluster_pod_marks("r", "head"), "RayCluster", "r", "head", "RayCluster"),
         (ray_cluster_pod_marks("r", "gpu"), "RayCluster", "r", "gpu", "RayCluster"),
+        (ray_cluster_pod_marks("r", "GPU"), "RayCluster", "r", "gpu", "RayCluster"),
         (kueue_pod_marks("k", 4), "KueuePodGroup", "k", "", ""),
         (
             coscheduling_pod_marks("c"),

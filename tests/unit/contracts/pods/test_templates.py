@@ -72,6 +72,13 @@ def test_replica_specs_are_named_by_their_key() -> None:
     assert counts(workload) == [("launcher", 1), ("worker", 8)]
 
 
+def test_a_group_keeps_the_name_that_it_was_given() -> None:
+    """KubeRay writes it on the pods as it is."""
+    groups = [{"groupName": "GPU", "replicas": 2, "template": TEMPLATE}]
+    workload = decode("RayCluster", {"workerGroupSpecs": groups}, "ray.io/v1")
+    assert counts(workload) == [("GPU", 2)]
+
+
 def test_replicated_jobs_multiply() -> None:
     """Replicas by the pods of each."""
     job = {"parallelism": 4, "completions": 4, "template": TEMPLATE}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from contracts.meta import ObjectMeta
+from contracts.pods.gang_owners import read_gang_owner
 from contracts.workload import (
     Pod,
     PodTemplate,
@@ -108,3 +109,22 @@ def test_owners_that_lead_back_make_nothing() -> None:
     two = workload("Deployment", "b", ("Deployment", "a"))
     third = workload("ReplicaSet", "c", ("Deployment", "a"))
     assert makers(one, two, third) == ["a", "b"]
+
+
+def test_a_group_of_ray_is_whole_by_the_name_it_was_given() -> None:
+    """Its owner and its pods say the same; names of pods are in lower case."""
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    raw = {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": "ray"},
+        "spec": {
+            "workerGroupSpecs": [
+                {"groupName": "GPU", "minReplicas": 2, "template": template}
+            ]
+        },
+    }
+    made = cast("Workload", entry(raw).decoded.value)
+    pods = list(make_replicas(made, raw, read_gang_owner(raw)))
+    assert [each.metadata.name for each in pods] == ["ray-gpu-0", "ray-gpu-1"]
+    assert {each.metadata.labels["ray.io/group"] for each in pods} == {"GPU"}

@@ -72,7 +72,7 @@ ALL = frozenset(WorkloadAPI)
         (mpi_job_pod_marks("pi", "worker"), "MPIJob", "pi", "worker", "MPIJob"),
         (ray_cluster_pod_marks("r", "head"), "RayCluster", "r", "head", "RayCluster"),
         (ray_cluster_pod_marks("r", "gpu"), "RayCluster", "r", "gpu", "RayCluster"),
-        (ray_cluster_pod_marks("r", "GPU"), "RayCluster", "r", "gpu", "RayCluster"),
+        (ray_cluster_pod_marks("b", "GPU"), "RayCluster", "b", "gpu", "RayCluster"),
         (kueue_pod_marks("k", 4), "KueuePodGroup", "k", "", ""),
         (
             coscheduling_pod_marks("c"),

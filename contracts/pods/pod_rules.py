@@ -29,6 +29,8 @@ from contracts.workload import PodSpec
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that every namespace has: its name."""
 EVERY_ADDRESS = HostPort(port=0).ip
+MAX_INT32 = 2**31 - 1
+"""What core/v1 holds `maxSkew` and `minDomains` in."""
 _NEAR, _APART = POD_AFFINITIES
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _POLICIES = (None, "Honor", "Ignore")
@@ -198,11 +200,12 @@ def _read_spread(
 ) -> SpreadTerm:
     if not constraint.topology_key:
         raise DecodeError("pod", f"{place}.topologyKey", "Required value")
-    if constraint.max_skew < 1:
-        raise DecodeError("pod", f"{place}.maxSkew", "must be greater than zero")
     least = 1 if constraint.min_domains is None else constraint.min_domains
-    if least < 1:
-        raise DecodeError("pod", f"{place}.minDomains", "must be greater than zero")
+    for field, number in (("maxSkew", constraint.max_skew), ("minDomains", least)):
+        if number < 1:
+            raise DecodeError("pod", f"{place}.{field}", "must be greater than zero")
+        if number > MAX_INT32:
+            raise DecodeError("pod", f"{place}.{field}", f"exceeds {MAX_INT32}")
     for field, policy in (
         ("nodeAffinityPolicy", constraint.node_affinity_policy),
         ("nodeTaintsPolicy", constraint.node_taints_policy),

@@ -60,7 +60,11 @@ def _plan_line(line: bytes, planner: Planner) -> Plan:
         features=features,
         timeout_seconds=case.timeout_seconds,
     )
-    plan = planner.plan(objects, options)
+    try:
+        plan = planner.plan(objects, options)
+    except Exception as error:  # noqa: BLE001  # one case must not end the stream
+        text = f"{type(error).__name__}: {error}"
+        return Plan(id=case.id, status="Error", error=text)
     if reader.skipped and not plan.gangs and plan.error is None:
         text = NOTHING_UNDERSTOOD.removeprefix("error: ")
         return Plan(id=case.id, status="Error", error=text)

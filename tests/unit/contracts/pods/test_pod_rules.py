@@ -176,6 +176,8 @@ def test_what_is_malformed_is_named(affinity: dict[str, Any], field: str) -> Non
     ("more", "field"),
     [
         ({"skew": 0}, "maxSkew"),
+        ({"skew": 2**31}, "maxSkew"),
+        ({"min_domains": 2**31}, "minDomains"),
         ({"min_domains": 0}, "minDomains"),
         ({"node_taints_policy": "Maybe"}, "nodeTaintsPolicy"),
         ({"key": ""}, "topologyKey"),

@@ -15,6 +15,7 @@ from tests.builders import (
     request,
     topology_level,
 )
+from tests.builders.neighbours import spread
 from tests.builders.violations import assert_broken
 
 
@@ -62,6 +63,10 @@ from tests.builders.violations import assert_broken
         ),
         (gang(topology=(topology_level(),) * 2), "spec.topology[1]: Duplicate value"),
         (gang(topology=(topology_level(""),)), "spec.topology[0].key: Invalid value"),
+        (
+            gang(member(topology_spread_constraints=(spread(skew=2**63 - 1),))),
+            "spec.members[0].node.topologySpreadConstraints[0].maxSkew: Invalid value",
+        ),
         (gang(recovery="Pray"), 'spec.recovery: Unsupported value: "Pray"'),
         (gang(weight=-1), "spec.weight: Invalid value: -1"),
         (

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+import pytest
+
 from contracts.codec import to_builtins
 from contracts.kubernetes.decode import to_kubernetes
 from moorings.plan.decide import Planner
 from moorings.plan.lines import plan_lines
+from moorings.plan.plan import Plan
 from solver.cel.evaluator import SelectorEvaluator
 from tests import builders
 from tests.builders.problems import PlainEvaluator
@@ -58,4 +61,21 @@ def test_an_object_of_a_known_kind_that_is_wrong_ends_its_case() -> None:
     )
     assert (refused["status"], refused["id"]) == ("Error", "a")
     assert "objects[3]" in refused["error"]
+    assert fine["status"] != "Error"
+
+
+def test_a_case_that_fails_unforeseen_does_not_end_the_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It says what failed, and the next has its answer."""
+    plan = Planner.plan
+
+    def fail_once(*_: Any) -> Plan:
+        monkeypatch.setattr(Planner, "plan", plan)
+        raise TypeError("beyond int64")
+
+    monkeypatch.setattr(Planner, "plan", fail_once)
+    failed, fine = answers(line(id=1), line(id=2))
+    assert (failed["id"], failed["status"]) == (1, "Error")
+    assert failed["error"] == "TypeError: beyond int64"
     assert fine["status"] != "Error"

@@ -25,6 +25,7 @@ from contracts.messages import (
     ObjectGone,
     ObjectObserved,
 )
+from contracts.pods.node_affinity import POD_AFFINITIES
 from contracts.release import RELEASE, read_release
 from contracts.workload import Node, Pod
 from solver.snapshot.inventory import (
@@ -223,11 +224,14 @@ def _with_gang(
 
 
 def _is_choosy(record: GangRecord) -> bool:
-    """Whether a gang wants to be near other pods, or spread among them."""
+    """Whether a gang looks at other pods: to be near, apart or spread among them.
+
+    Of those it is apart from, one may lose the label that it was meant by.
+    """
     members = () if record.submission is None else record.submission.gang.spec.members
     return any(
         member.node.topology_spread_constraints
-        or member.node.affinity.get("podAffinity")
+        or any(member.node.affinity.get(part) for part in POD_AFFINITIES)
         for member in members
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
 from contracts.gang import Gang
 from contracts.ids import GangUID
 from contracts.messages import ObjectGone
@@ -33,12 +35,21 @@ def ready(gang: Gang, *then: Any) -> bool:
 
 
 def test_a_pod_more_lets_those_be_tried_again_who_look_for_pods() -> None:
-    """Near to it, or spread; to all others a pod is only in the way."""
+    """Near to it, or spread; to who asks nothing of pods it is only in the way."""
     arrived = pod("r", labels={"app": "x"}, node_name="n0", phase="Running")
     assert ready(caring(affinity=near(term())), arrived)
     assert ready(caring(topology_spread_constraints=(spread(),)), arrived)
-    assert not ready(caring(affinity=apart(term())), arrived)
     assert not ready(caring(), arrived)
+
+
+def test_a_pod_that_loses_its_label_lets_those_be_tried_again_who_keep_apart() -> None:
+    """It is no longer one of those that they may not be beside."""
+    meant = pod("r", labels={"app": "x"}, node_name="n0", phase="Running")
+    waiting = caring(affinity=apart(term()))
+    snapshot = tried(zoned("a", gangs=[waiting], running=[meant]))
+    assert not choose_batch(snapshot, BatchLimits())
+    other = structs.replace(meant, metadata=structs.replace(meant.metadata, labels={}))
+    assert choose_batch(observe_core(snapshot, other), BatchLimits())
 
 
 def test_a_pod_that_kept_others_away_lets_all_be_tried_again_when_it_goes() -> None:

@@ -92,6 +92,27 @@ def list_host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     return tuple(HostPort(port=n, protocol=p, ip=ip) for n, p, ip in sorted(ports))
 
 
+def read_host_ports(ports: Iterable[HostPort]) -> tuple[HostPort, ...]:
+    """Fill in the protocol and the address where they are empty."""
+    return tuple(
+        HostPort(
+            port=port.port, protocol=port.protocol or "TCP", ip=port.ip or EVERY_ADDRESS
+        )
+        for port in ports
+    )
+
+
+def read_apart(
+    namespace: str, labels: Mapping[str, str], affinity: Mapping[str, Any]
+) -> tuple[PodTerm, ...]:
+    """Read which pods a pod keeps away, whatever else its affinity says.
+
+    Raises:
+        DecodeError: a term is not of its shape; the field says which.
+    """
+    return tuple(_read_terms(_APART, namespace, labels, affinity))
+
+
 def clash(port: HostPort, other: HostPort) -> bool:
     """Whether two pods on one node cannot have these ports."""
     return (port.port, port.protocol) == (other.port, other.protocol) and (
@@ -115,7 +136,7 @@ def read_pod_rules(
     return PodRules(
         ports=tuple(ports),
         near=tuple(_read_terms(_NEAR, namespace, labels, affinity)),
-        apart=tuple(_read_terms(_APART, namespace, labels, affinity)),
+        apart=read_apart(namespace, labels, affinity),
         spread=tuple(
             _read_spread(constraint, labels, f"topologySpreadConstraints[{number}]")
             for number, constraint in enumerate(spread)
@@ -134,7 +155,7 @@ def rules_of_node(namespace: str, node: MemberNode) -> PodRules:
         namespace,
         node.labels,
         node.affinity,
-        ports=node.host_ports,
+        ports=read_host_ports(node.host_ports),
         spread=node.topology_spread_constraints,
     )
 

@@ -18,6 +18,7 @@ from contracts.gang import (
     MemberNode,
     TopologyLevel,
 )
+from contracts.pod_terms import HostPort
 from contracts.pods.node_affinity import (
     NODE_AFFINITY,
     REQUIRED,
@@ -43,6 +44,8 @@ from contracts.validate.violation import (
 SCOPES = ("Gang", "Pod")
 MODES = ("Required", "Preferred")
 RECOVERIES = ("Report", "Recreate")
+PROTOCOLS = ("TCP", "UDP", "SCTP")
+MAX_PORT = 65535
 PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 """Resources of nodes whose names have no domain; huge pages besides."""
 
@@ -132,7 +135,15 @@ def _check_node(value: MemberNode, path: str) -> Violations:
     yield from _check_pod_rules(value, path)
 
 
+def _check_host_port(value: HostPort, path: str) -> Violations:
+    if not 0 < value.port <= MAX_PORT:
+        yield invalid(f"{path}.port", value.port, f"must be from 1 to {MAX_PORT}")
+    if value.protocol:
+        yield from check_one_of(f"{path}.protocol", value.protocol, PROTOCOLS)
+
+
 def _check_pod_rules(value: MemberNode, path: str) -> Violations:
+    yield from check_each(value.host_ports, None, f"{path}.hostPorts", _check_host_port)
     try:
         rules_of_node("", value)
     except DecodeError as error:

@@ -15,8 +15,8 @@ from contracts.pod_terms import HostPort
 from contracts.pods.pod_rules import (
     PodTerm,
     list_host_ports,
-    read_pod_rules,
-    rules_of_node,
+    read_apart,
+    read_host_ports,
 )
 from contracts.workload import Pod
 
@@ -45,8 +45,7 @@ def running_of_pod(pod: Pod) -> RunningPod:
     metadata, spec = pod.metadata, pod.spec
     namespace = Namespace(metadata.namespace)
     try:
-        rules = read_pod_rules(namespace, metadata.labels, spec.affinity)
-        apart = rules.apart
+        apart = read_apart(namespace, metadata.labels, spec.affinity)
     except DecodeError:
         apart = (_FROM_EVERYBODY,)
     return RunningPod(
@@ -62,7 +61,7 @@ def running_of_member(namespace: str, member: Member, count: int) -> RunningPod:
     """Read pods of a gang that has its devices."""
     node = member.node
     try:
-        apart = rules_of_node(namespace, node).apart
+        apart = read_apart(namespace, node.labels, node.affinity)
     except DecodeError:
         apart = (_FROM_EVERYBODY,)
     return RunningPod(
@@ -70,6 +69,6 @@ def running_of_member(namespace: str, member: Member, count: int) -> RunningPod:
         labels=node.labels,
         varying=node.varying_labels,
         count=count,
-        ports=node.host_ports,
+        ports=read_host_ports(node.host_ports),
         apart=apart,
     )

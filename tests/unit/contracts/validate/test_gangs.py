@@ -6,6 +6,7 @@ import pytest
 
 from contracts.gang import Gang, MemberClaim
 from contracts.meta import ObjectMeta
+from contracts.pod_terms import HostPort
 from tests.builders import (
     claim_spec,
     gang,
@@ -66,6 +67,17 @@ from tests.builders.violations import assert_broken
         (
             gang(member(topology_spread_constraints=(spread(skew=2**63 - 1),))),
             "spec.members[0].node.topologySpreadConstraints[0].maxSkew: Invalid value",
+        ),
+        *(
+            (
+                gang(member(host_ports=(HostPort(port=port),))),
+                f"spec.members[0].node.hostPorts[0].port: Invalid value: {port}",
+            )
+            for port in (0, -1, 65536)
+        ),
+        (
+            gang(member(host_ports=(HostPort(port=80, protocol="tcp"),))),
+            "spec.members[0].node.hostPorts[0].protocol: Unsupported value",
         ),
         (gang(recovery="Pray"), 'spec.recovery: Unsupported value: "Pray"'),
         (gang(weight=-1), "spec.weight: Invalid value: -1"),

@@ -10,6 +10,9 @@ from contracts.gang import Gang
 from contracts.ids import GangUID
 from contracts.messages import ObjectGone
 from contracts.names import GANG_UID
+from contracts.pod_terms import HostPort
+from contracts.pods.node_affinity import REQUIRED
+from contracts.pods.pod_rules import rules_of_node
 from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.node_state import NodeUse, list_running
 from solver.snapshot.running import RunningPod, running_of_member, running_of_pod
@@ -87,3 +90,17 @@ def test_a_pod_is_read_with_its_labels_ports_and_terms() -> None:
     found = running_of_pod(item)
     assert (found.labels, len(found.apart)) == ({"app": "x"}, 1)
     assert not found.terminating
+
+
+def test_whom_a_pod_wants_near_does_not_say_whom_it_keeps_away() -> None:
+    """An affinity that cannot be read ties the pod, which runs, and nobody else."""
+    strange = {"podAffinity": {REQUIRED: 1}}
+    assert running_of_pod(pod("r", affinity=strange)).apart == ()
+    assert running_of_member("ns", member(affinity=strange), 1).apart == ()
+
+
+def test_a_port_without_a_protocol_is_one_of_tcp() -> None:
+    """And without an address one of every address."""
+    bare = member(host_ports=(HostPort(port=80, protocol="", ip=""),))
+    assert running_of_member("ns", bare, 1).ports == (HostPort(port=80),)
+    assert rules_of_node("ns", bare.node).ports == (HostPort(port=80),)

@@ -15,7 +15,6 @@ from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.services import eventually
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +49,7 @@ async def site(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]
 
 @pytest.fixture
 async def bare(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]:
-    """Three nodes without devices and a class of all that the test publishes.
-
-    From then on nobody waits for the stack to start.
-    """
-    await eventually(lambda: stack.is_ready, "the stack is ready", 120)
+    """Three nodes without devices and a class of all that the test publishes."""
+    assert stack.nats.url
     async with fleet.running(kube, namespace, ("a", "b", "c"), devices=()) as site:
         yield site

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -25,6 +26,7 @@ from tests.lab.nats_server import LabServer
 from tests.lab.services import Process, solver
 
 GATES = [{"name": GATE}]
+READY_S = 120.0
 
 
 class Stack:
@@ -40,8 +42,17 @@ class Stack:
     @property
     def is_ready(self) -> bool:
         """Whether a solver decides and a publisher writes."""
-        told = {"solver": '"epoch.claimed"', "publisher": '"lease.acquired"'}
-        return all(event in self[name].log() for name, event in told.items())
+        publishers = [name for name in self.processes if name != "solver"]
+        return '"epoch.claimed"' in self["solver"].log() and any(
+            '"lease.acquired"' in self[name].log() for name in publishers
+        )
+
+    def wait_ready(self) -> None:
+        """Wait until all streams are there and everything is followed."""
+        deadline = time.monotonic() + READY_S
+        while not self.is_ready:
+            assert time.monotonic() < deadline, f"not ready within {READY_S} s"
+            time.sleep(0.05)
 
 
 def publisher(
@@ -64,8 +75,16 @@ def publisher(
 
 
 @contextmanager
-def started(
-    control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
+def started(control_plane: ControlPlane, folder: Path, **more: str) -> Iterator[Stack]:
+    """Run NATS, a solver and a publisher, which work when the block begins."""
+    with _starting(control_plane, folder, standby=False, **more) as running:
+        running.wait_ready()
+        yield running
+
+
+@contextmanager
+def _starting(
+    control_plane: ControlPlane, folder: Path, *, standby: bool, **more: str
 ) -> Iterator[Stack]:
     """Run NATS, one solver and one or two publishers while the block runs.
 
@@ -96,8 +115,9 @@ def started(
 async def stack(
     control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
 ) -> AsyncIterator[Stack]:
-    """Run the same for one test."""
-    with started(control_plane, folder, standby=standby, **more) as running:
+    """Run the same for one test, while its loop goes on; also with two publishers."""
+    with _starting(control_plane, folder, standby=standby, **more) as running:
+        await asyncio.to_thread(running.wait_ready)
         yield running
 
 

@@ -18,6 +18,7 @@ from contracts.pods.pod_rules import (
     list_unknown_namespaces,
     rules_of_node,
 )
+from contracts.quantity import NANO
 from solver.devices.node_selectors import node_matches
 from solver.errors import NodeSelectorError
 from solver.problem.refusals import invalid, not_modelled
@@ -71,7 +72,8 @@ def read_rules_between_pods(namespace: str, member: Member) -> PodRules:
     """Read what a member's pods ask of other pods.
 
     Raises:
-        RefusedError: it is malformed, or means namespaces by labels that nobody knows.
+        RefusedError: it is malformed, means namespaces by labels that nobody knows, or
+            is of a place of several pods.
     """
     node = member.node
     try:
@@ -82,4 +84,7 @@ def read_rules_between_pods(namespace: str, member: Member) -> PodRules:
     if unknown:
         field = f"{FIELD}.{unknown[0]}.namespaceSelector"
         raise not_modelled(member.name, field)
+    pods = node.resources.get(PODS)
+    if rules != PodRules() and pods is not None and pods.nano > NANO:
+        raise not_modelled(member.name, f"{FIELD}.resources[{PODS}] beside other rules")
     return rules

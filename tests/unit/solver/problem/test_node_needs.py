@@ -68,3 +68,13 @@ def test_a_negative_amount_is_invalid() -> None:
 def test_an_affinity_without_requirements_takes_any_node() -> None:
     """Preferences are ignored."""
     assert read_required_affinity(member()) is None
+
+
+def test_rules_of_a_place_of_several_pods_are_not_modelled() -> None:
+    """What a place of three asks of others, each of the three would ask of the rest."""
+    terms = near(term())
+    read_rules_between_pods("team-a", member(affinity=terms, resources={"pods": 1}))
+    with pytest.raises(RefusedError) as raised:
+        read_rules_between_pods("team-a", member(affinity=terms, resources={"pods": 3}))
+    assert raised.value.reason.rule is Rule.NOT_MODELLED
+    assert "resources[pods]" in raised.value.reason.field

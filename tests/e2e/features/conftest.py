@@ -1,4 +1,8 @@
-"""One stack for all modules of this folder: each test has its own devices."""
+"""One stack for all tests of a module: each test has its own devices.
+
+Not of the package: pytest would end it with the last test of all, and until then its
+publisher would hold the Lease beside those of other tests.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from tests.lab.cluster import Stack
 from tests.lab.controlplane.server import ControlPlane
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def stack(
     control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:

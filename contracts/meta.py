@@ -32,6 +32,12 @@ class ObjectMeta(KubernetesExcerpt, frozen=True, kw_only=True):
     finalizers: tuple[str, ...] = ()
 
     @property
+    def controller(self) -> OwnerReference:
+        """Who makes the object anew when it is gone; an empty reference: nobody."""
+        owners = self.owner_references
+        return next((owner for owner in owners if owner.controller), OwnerReference())
+
+    @property
     def version_number(self) -> int:
         """The resourceVersion; those of one kind compare as numbers (KEP-5504)."""
         text = self.resource_version

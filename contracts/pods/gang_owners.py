@@ -252,7 +252,7 @@ def _job(raw: Mapping[str, Any], what: str) -> GangOwner:
     return GangOwner(
         key=_key("Job", job.metadata),
         uid=job.metadata.uid,
-        controller=_controller(job.metadata),
+        controller=job.metadata.controller,
         roles=(OwnerRole(count=max(count, 0)),),
         counts_succeeded=False,
     )
@@ -353,11 +353,6 @@ def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
         priority=spec.priority,
         not_modelled=not_modelled,
     )
-
-
-def _controller(metadata: ObjectMeta) -> OwnerReference:
-    owners = metadata.owner_references
-    return next((owner for owner in owners if owner.controller), OwnerReference())
 
 
 def _key(kind: str, metadata: ObjectMeta) -> OwnerKey:

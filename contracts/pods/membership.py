@@ -13,7 +13,6 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from contracts.meta import OwnerReference
 from contracts.names import GANG, GANG_SIZE, MEMBER
 from contracts.workload import Pod
 
@@ -28,7 +27,6 @@ JOB_SET = "jobset.sigs.k8s.io/"
 KUBEFLOW = "training.kubeflow.org/"
 RAY = "ray.io/"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
-_NOBODY = OwnerReference()
 
 
 class WorkloadAPI(StrEnum):
@@ -98,12 +96,6 @@ def read_membership(pod: Pod, apis: Container[WorkloadAPI] = ()) -> Membership:
         is_lone=not gang,
         member=meta.labels.get(MEMBER, ""),
     )
-
-
-def controller_of(pod: Pod) -> OwnerReference:
-    """Return who makes a pod anew when it is gone; an empty reference: nobody."""
-    owners = pod.metadata.owner_references
-    return next((owner for owner in owners if owner.controller), _NOBODY)
 
 
 def list_owner_kinds(apis: Iterable[WorkloadAPI]) -> frozenset[str]:
@@ -217,7 +209,7 @@ def _mpi_job(pod: Pod) -> Membership | None:
 
 def _ray_cluster(pod: Pod) -> Membership | None:
     labels = pod.metadata.labels
-    name, controller = labels.get(f"{RAY}cluster"), controller_of(pod)
+    name, controller = labels.get(f"{RAY}cluster"), pod.metadata.controller
     if not name or controller.kind != "RayCluster":
         return None
     is_head = labels.get(f"{RAY}node-type") == "head"
@@ -236,7 +228,7 @@ def _owned(kind: str, group: str, api: WorkloadAPI) -> _Reader:
     """Return a reader of pods that a controller of one kind makes itself."""
 
     def read(pod: Pod) -> Membership | None:
-        owner = controller_of(pod)
+        owner = pod.metadata.controller
         if owner.kind != kind or owner.api_version.partition("/")[0] != group:
             return None
         if api == WorkloadAPI.INDEXED_JOB and not _either(pod, COMPLETION_INDEX):

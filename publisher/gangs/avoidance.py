@@ -17,7 +17,6 @@ from contracts.gang import AvoidedNode
 from contracts.ids import GangUID, Namespace
 from contracts.messages import MAX_REASON, SubmitGang
 from contracts.names import GANG_UID
-from contracts.pods.membership import controller_of
 from contracts.workload import Pod
 from publisher.gangs.context import GroupPlan, PlanContext
 from publisher.gangs.feasibility import pinned_node_of
@@ -115,7 +114,7 @@ def _name_of(context: PlanContext, pods: Sequence[Pod]) -> str:
     """
     group = context.group
     if group.lone:
-        owners = (controller_of(pod).uid for pod in pods)
+        owners = (pod.metadata.controller.uid for pod in pods)
         return f"{_POD}/{next(filter(None, owners), group.name)}"
     return "/".join(filter(None, (group.api, group.name)))
 

@@ -19,7 +19,6 @@ from contracts.pods.membership import (
     Membership,
     OwnerKey,
     WorkloadAPI,
-    controller_of,
 )
 from contracts.workload import Pod
 from publisher.gangs.gang_size import ALONE, Company, find_company
@@ -136,7 +135,7 @@ def split_replacements(
         return [list(run)]
 
     def ties(pod: Pod) -> list[str]:
-        is_single = controller_of(pod).kind == "ReplicaSet"
+        is_single = pod.metadata.controller.kind == "ReplicaSet"
         return [*claim_keys(pod).values(), *(() if is_single else (_TOGETHER,))]
 
     parts = group_connected(run, ties)
@@ -153,7 +152,7 @@ def _compare(there: int, size: int, hint: str) -> NotReady | None:
 
 def _hint(pods: Sequence[Pod], view: View) -> str:
     """Say why other pods do not come; empty: nothing is known against it."""
-    controller = controller_of(pods[0])
+    controller = pods[0].metadata.controller
     membership = view.membership(pods[0])
     if membership.api == WorkloadAPI.LEADER_WORKER_SET:
         is_leader = membership.role == "leader" and len(pods) == 1
@@ -260,7 +259,7 @@ def _is_of_another(pod: Pod, owner: GangOwner | None, view: View) -> bool:
     By what made it, or what made that (a launcher is a Job's), else by its age: what
     is not seen may be gone, and nobody has pods that are older.
     """
-    controller = controller_of(pod)
+    controller = pod.metadata.controller
     if owner is None or not owner.roles or controller.uid == owner.uid:
         return False
     if controller.kind == owner.key.kind and controller.name == owner.key.name:

@@ -17,7 +17,6 @@ from msgspec import Struct
 
 from contracts.messages import GatesOpened
 from contracts.names import GANG_UID
-from contracts.pods.membership import controller_of
 from contracts.workload import Pod
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import is_gated, is_over, uids_of
@@ -76,25 +75,25 @@ def _list_running(run: Sequence[Pod], waiting: Sequence[Pod]) -> list[Pod]:
     What has succeeded counts while others run, or beside pods of the same owner. A pod
     that is being deleted may end as a success as well, and will be replaced.
     """
-    owners = {owner.uid for pod in waiting if (owner := controller_of(pod)).uid}
+    owners = {owner.uid for pod in waiting if (owner := pod.metadata.controller).uid}
     running = [pod for pod in run if not is_over(pod)]
     succeeded = [
         pod
         for pod in run
         if pod.status.phase == "Succeeded"
         and pod.metadata.deletion_timestamp is None
-        and (running or controller_of(pod).uid in owners)
+        and (running or pod.metadata.controller.uid in owners)
     ]
     return running + succeeded
 
 
 def _of_same_run(pods: Iterable[Pod], waiting: Sequence[Pod]) -> Iterator[Pod]:
     """Leave out pods whose owner was made anew, with other pods."""
-    owners = [owner for pod in waiting if (owner := controller_of(pod)).uid]
+    owners = [owner for pod in waiting if (owner := pod.metadata.controller).uid]
     uids = {owner.uid for owner in owners}
     names = {(owner.kind, owner.name) for owner in owners}
     for pod in pods:
-        owner = controller_of(pod)
+        owner = pod.metadata.controller
         if (owner.kind, owner.name) not in names or owner.uid in uids:
             yield pod
 

@@ -16,7 +16,6 @@ from contracts.gang import Gang, GangPhase
 from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION, GATE
-from contracts.pods.membership import controller_of
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.view import is_gated
@@ -154,8 +153,8 @@ def _describe_pods(pods: Sequence[Pod], regarding: Subject) -> str:
 def _choose_subject(pods: Sequence[Pod]) -> Subject:
     """Return what a person finds from each of the pods, who has no Gang object."""
     first = pods[0]
-    owner = controller_of(first)
-    alike = all(controller_of(pod) == owner for pod in pods)
+    owner = first.metadata.controller
+    alike = all(pod.metadata.controller == owner for pod in pods)
     if len(pods) == 1 or not owner.uid or not alike:
         return _subject_of_pod(first)
     return Subject(

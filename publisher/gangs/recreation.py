@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from contracts.gang import GangPhase
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import MAX_REASON, CancelGang
-from contracts.pods.membership import controller_of
 from publisher.gangs.avoidance import note_recreation, pause_left_s
 from publisher.gangs.context import (
     GroupPlan,
@@ -53,7 +52,7 @@ def plan_recreation(
     """
     alive = submitted.alive
     left_s = pause_left_s(context, alive) if by_scheduler else 0.0
-    orphan = next((pod for pod in alive if not controller_of(pod).uid), None)
+    orphan = next((pod for pod in alive if not pod.metadata.controller.uid), None)
     if orphan is not None:
         text = (
             f"; nobody would make pod {orphan.metadata.name} anew, so none is deleted"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from contracts.device import NodeSelectorRequirement
 from contracts.structs import KubernetesStruct
 
 
@@ -36,7 +37,10 @@ def does_match(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
     ) and all(holds(one, labels) for one in selector.match_expressions)
 
 
-def holds(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+def holds(
+    requirement: LabelSelectorRequirement | NodeSelectorRequirement,
+    labels: Mapping[str, str],
+) -> bool:
     """Whether labels meet one comparison; an operator that is not known never."""
     value = labels.get(requirement.key)
     match requirement.operator:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from contracts.labels import LabelSelector
 from contracts.structs import KubernetesStruct
 
+PROTOCOLS = ("TCP", "UDP", "SCTP")
+MAX_PORT = 65535
+
 
 class PodAffinityTerm(KubernetesStruct, frozen=True, kw_only=True):
     """Other pods, and the label of nodes that says who is near to whom."""

@@ -18,7 +18,7 @@ from contracts.gang import (
     MemberNode,
     TopologyLevel,
 )
-from contracts.pod_terms import HostPort
+from contracts.pod_terms import MAX_PORT, PROTOCOLS, HostPort
 from contracts.pods.node_affinity import (
     NODE_AFFINITY,
     REQUIRED,
@@ -44,8 +44,6 @@ from contracts.validate.violation import (
 SCOPES = ("Gang", "Pod")
 MODES = ("Required", "Preferred")
 RECOVERIES = ("Report", "Recreate")
-PROTOCOLS = ("TCP", "UDP", "SCTP")
-MAX_PORT = 65535
 PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 """Resources of nodes whose names have no domain; huge pages besides."""
 

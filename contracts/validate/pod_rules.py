@@ -14,7 +14,12 @@ from typing import Any
 
 from contracts.errors import DecodeError
 from contracts.labels import LabelSelector, LabelSelectorRequirement
-from contracts.pod_terms import PodAffinityTerm, TopologySpreadConstraint
+from contracts.pod_terms import (
+    MAX_PORT,
+    PROTOCOLS,
+    PodAffinityTerm,
+    TopologySpreadConstraint,
+)
 from contracts.pods.node_affinity import POD_AFFINITIES, PREFERRED, REQUIRED
 from contracts.shapes import read
 from contracts.validate import names
@@ -30,8 +35,6 @@ from contracts.validate.violation import (
 )
 from contracts.workload import ContainerPort
 
-_MAX_PORT = 65535
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
 _DO_NOT_SCHEDULE = "DoNotSchedule"
 _ACTIONS = (_DO_NOT_SCHEDULE, "ScheduleAnyway")
 _POLICIES = ("Honor", "Ignore")
@@ -41,11 +44,11 @@ _NOT_POSITIVE = "must be greater than zero"
 
 def check_port(value: ContainerPort, path: str) -> Violations:
     """Require a port of the node that there can be."""
-    if value.host_port and not 0 < value.host_port <= _MAX_PORT:
-        message = f"must be between 1 and {_MAX_PORT}, inclusive"
+    if value.host_port and not 0 < value.host_port <= MAX_PORT:
+        message = f"must be between 1 and {MAX_PORT}, inclusive"
         yield invalid(f"{path}.hostPort", value.host_port, message)
-    if value.protocol and value.protocol not in _PROTOCOLS:
-        yield unsupported(f"{path}.protocol", value.protocol, _PROTOCOLS)
+    if value.protocol and value.protocol not in PROTOCOLS:
+        yield unsupported(f"{path}.protocol", value.protocol, sorted(PROTOCOLS))
 
 
 def check_pod_affinity(affinity: Mapping[str, Any], path: str) -> Violations:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from contracts.labels import holds
 from solver.errors import NodeSelectorError
 from solver.snapshot.parts import NodePart
 
@@ -73,21 +74,13 @@ def _check_field(requirement: NodeSelectorRequirement) -> None:
 
 
 def _label_holds(requirement: NodeSelectorRequirement, labels: dict[str, str]) -> bool:
-    value = labels.get(requirement.key)
-    match requirement.operator:
-        case "In":
-            return value is not None and value in requirement.values
-        case "NotIn":
-            return value is None or value not in requirement.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case _:
-            here, there = _integer(value or ""), _integer(requirement.values[0])
-            if here is None or there is None:
-                return False
-            return here > there if requirement.operator == "Gt" else here < there
+    if requirement.operator not in ("Gt", "Lt"):
+        return holds(requirement, labels)
+    here = _integer(labels.get(requirement.key, ""))
+    there = _integer(requirement.values[0])
+    if here is None or there is None:
+        return False
+    return here > there if requirement.operator == "Gt" else here < there
 
 
 def _field_holds(requirement: NodeSelectorRequirement, name: str) -> bool:

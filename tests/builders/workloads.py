@@ -7,11 +7,15 @@ v1.7.0, Kueue v0.19.2 and scheduler-plugins v0.34.7. Nothing of theirs runs here
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from contracts.kubernetes.decode import decode_object
 from contracts.names import GATE
+from contracts.pods.gang_owners import read_gang_owner
+from contracts.pods.membership import WorkloadAPI
 from contracts.workload import Pod
+from publisher.gangs.view import View
 from tests.builders.values import NAMESPACE
 
 Json = dict[str, Any]
@@ -224,3 +228,35 @@ def made_pod(
 
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+def view_of_workloads(pods: Iterable[Pod], *owners: Json) -> View:
+    """Know pods and what made them, by every row."""
+    view = View(frozenset(WorkloadAPI))
+    for pod in pods:
+        view.apply_pod(f"{NAMESPACE}/{pod.metadata.name}", pod)
+    for raw in owners:
+        owner = read_gang_owner(raw)
+        assert owner is not None
+        view.apply_owner(owner.key, owner)
+    return view
+
+
+def jobs_pods(*indexes: int, uid: str = "uid-owner", **state: object) -> list[Pod]:
+    """Make pods of the Job `j`; with a `state` they have no gate."""
+    gated = not state
+    return [
+        made_pod(
+            f"j-{index}-{uid}",
+            job_pod_marks("j", index, uid=uid),
+            gated=gated,
+            phase=str(state.get("phase", "Pending")),
+        )
+        for index in indexes
+    ]
+
+
+def job(parallelism: int = 4, uid: str = "uid-owner", **status: int) -> Json:
+    """Make the Job `j`."""
+    spec = {"parallelism": parallelism, "completions": parallelism}
+    return owner_object("Job", "j", spec, uid=uid, status=status)

@@ -18,10 +18,9 @@ from tests.lab import cluster
 from tests.lab.cluster import GATES, Stack, gang_pod, is_running, template
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.objects import claim, pod, requests
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.manifests import CRD
 from tests.lab.services import eventually
 from tests.lab.waits import until_told
 
@@ -36,8 +35,7 @@ EXPORT = (
 def kubectl(control_plane_programs: Path, control_plane: ControlPlane) -> Kubectl:
     """kubectl, once Gangs are served."""
     kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    kubectl("apply", "-f", str(CRD))
-    kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
+    serve_gangs(kubectl)
     return kubectl
 
 

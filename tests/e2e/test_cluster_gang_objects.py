@@ -23,10 +23,9 @@ from tests.lab.cluster import (
 )
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.objects import RESOURCE
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.manifests import CRD
 from tests.lab.waits import pods_of, until_phase, until_told
 
 
@@ -34,8 +33,7 @@ from tests.lab.waits import pods_of, until_phase, until_told
 def kubectl(control_plane_programs: Path, control_plane: ControlPlane) -> Kubectl:
     """kubectl, once Gangs are served."""
     kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    kubectl("apply", "-f", str(CRD))
-    kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
+    serve_gangs(kubectl)
     return kubectl
 
 

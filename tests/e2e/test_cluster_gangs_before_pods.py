@@ -15,9 +15,8 @@ from tests.lab import cluster
 from tests.lab.cluster import Stack, create_pods, is_running, name_of, template
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.manifests import CRD
 from tests.lab.waits import pods_of, until_over, until_phase, until_told
 
 
@@ -29,8 +28,7 @@ def stack(
 ) -> Iterator[Stack]:
     """A stack that sees Gangs from the start."""
     kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    kubectl("apply", "-f", str(CRD))
-    kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
+    serve_gangs(kubectl)
     with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
         yield running
 

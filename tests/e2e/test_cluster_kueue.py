@@ -16,9 +16,8 @@ from tests.lab import cluster, workloads
 from tests.lab.cluster import Stack, is_running, name_of, pods_until, template
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet, now
-from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.manifests import CRD
 from tests.lab.services import eventually
 from tests.lab.waits import until_phase, until_told
 
@@ -35,8 +34,7 @@ def stack(
     """A stack that answers for AdmissionChecks, and gives quota back soon."""
     folder = tmp_path_factory.mktemp("stack")
     kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    kubectl("apply", "-f", str(CRD))
-    kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
+    serve_gangs(kubectl)
     with cluster.started(
         control_plane,
         folder,

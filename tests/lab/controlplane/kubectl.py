@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.lab.controlplane.client import Json
+from tests.lab.manifests import CRD
 
 TIMEOUT_S = 60
 
@@ -41,3 +42,9 @@ class Kubectl(NamedTuple):
         if ended.returncode != 0:
             raise KubectlError(ended.stderr)
         return ended.stdout
+
+
+def serve_gangs(kubectl: Kubectl) -> None:
+    """Let the API server know Gangs, as k8s/crd has them, and wait until it does."""
+    kubectl("apply", "-f", str(CRD))
+    kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")

@@ -7,12 +7,8 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from contracts.ids import GangUID
-from contracts.messages import CancelGang, SubmitGang
 from contracts.meta import OwnerReference
 from contracts.names import GANG, GANG_SIZE
-from contracts.pods.gang_owners import read_gang_owner
-from contracts.pods.membership import OwnerKey, WorkloadAPI
 from contracts.workload import Pod
 from publisher.gangs.completeness import (
     find_shortage,
@@ -21,20 +17,18 @@ from publisher.gangs.completeness import (
     split_replacements,
 )
 from publisher.gangs.gang_size import Company
-from publisher.gangs.gather import ReadyGang, UnsubmittedPods, assemble
-from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.view import View, is_gated, is_over
-from tests.builders.decisions import CLUSTER
-from tests.builders.plans import context_of, record_of
+from publisher.gangs.view import is_gated, is_over
 from tests.builders.pods import waiting_pod
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
     Json,
     controlled_by,
     coscheduling_pod_marks,
+    job,
     job_pod_marks,
     job_set_pod_marks,
     job_set_spec,
+    jobs_pods,
     kueue_pod_marks,
     leader_worker_set_pod_marks,
     made_pod,
@@ -44,45 +38,17 @@ from tests.builders.workloads import (
     ray_cluster_pod_marks,
     replicated_job,
     stateful_set_pod_marks,
+    view_of_workloads,
 )
-
-
-def view_of(pods: Iterable[Pod], *owners: Json) -> View:
-    view = View(frozenset(WorkloadAPI))
-    for pod in pods:
-        view.apply_pod(f"{NAMESPACE}/{pod.metadata.name}", pod)
-    for raw in owners:
-        owner = read_gang_owner(raw)
-        assert owner is not None
-        view.apply_owner(owner.key, owner)
-    return view
 
 
 def told(pods: Iterable[Pod], *owners: Json) -> str:
     """What is said of the waiting ones; empty: they are a whole gang."""
     everybody = list(pods)
-    view = view_of(everybody, *owners)
+    view = view_of_workloads(everybody, *owners)
     waiting = [pod for pod in everybody if is_gated(pod) and not is_over(pod)]
     found = find_shortage(waiting, view, gang=None)
     return "" if found is None else f"{found.reason}: {found.message}"
-
-
-def jobs_pods(*indexes: int, uid: str = "uid-owner", **state: object) -> list[Pod]:
-    gated = not state
-    return [
-        made_pod(
-            f"j-{index}-{uid}",
-            job_pod_marks("j", index, uid=uid),
-            gated=gated,
-            phase=str(state.get("phase", "Pending")),
-        )
-        for index in indexes
-    ]
-
-
-def job(parallelism: int = 4, uid: str = "uid-owner", **status: int) -> Json:
-    spec = {"parallelism": parallelism, "completions": parallelism}
-    return owner_object("Job", "j", spec, uid=uid, status=status)
 
 
 def opened(pod: Pod) -> Pod:
@@ -121,7 +87,7 @@ def test_a_pod_replaces_another_while_the_rest_run() -> None:
 def test_pods_that_only_wait_make_nobody_whole() -> None:
     """Three of a submission that is being cancelled, and the one that is new."""
     pods = jobs_pods(0, 1, 2, 3)
-    view = view_of(pods, job())
+    view = view_of_workloads(pods, job())
     found = find_shortage(pods[3:], view, gang=None)
     assert found is not None
     assert found.message == "1 of 4 pods are there"
@@ -133,7 +99,7 @@ def test_a_pod_that_was_asked_for_stands_in_for_one_that_failed() -> None:
     """So that the second replacement does not wait for the first."""
     asked, again = jobs_pods(2, 3)
     ran = [opened(pod) for pod in jobs_pods(0, 1, phase="Running")]
-    view = view_of([*ran, asked, again], job())
+    view = view_of_workloads([*ran, asked, again], job())
     company = Company(ran=tuple(ran), stand_ins=(asked,))
     assert find_shortage([again], view, gang=None, company=company) is None
     assert find_shortage([again], view, gang=None) is not None
@@ -144,7 +110,7 @@ def test_pods_of_the_job_before_do_not_count() -> None:
     """They go a moment after the next Job of that name has come."""
     before = jobs_pods(0, 1, 2, uid="uid-before")
     now = jobs_pods(3)
-    view = view_of([*before, *now], job())
+    view = view_of_workloads([*before, *now], job())
     runs = list(split_by_run([*before, *now], view))
     assert [len(run) for run in runs] == [3, 1]
     for run in runs:
@@ -155,7 +121,7 @@ def test_pods_that_come_one_by_one_are_decided_one_by_one() -> None:
     """An OrderedReady StatefulSet makes the second once the first runs."""
     pods = [made_pod(f"db-{n}", stateful_set_pod_marks("db", n)) for n in range(2)]
     ordered = owner_object("StatefulSet", "db", {"replicas": 3})
-    view = view_of(pods, ordered)
+    view = view_of_workloads(pods, ordered)
     assert list(split_by_run(pods, view)) == [[pods[0]], [pods[1]]]
     assert told(pods[:1], ordered) == ""
     parallel = {"replicas": 3, "podManagementPolicy": "Parallel"}
@@ -310,23 +276,12 @@ def test_workers_of_the_mpi_job_before_are_not_decided_with_those_of_now() -> No
     now = made_pod("w", mpi_job_pod_marks("pi", "worker"))
     before = made_pod("old", mpi_job_pod_marks("pi", "worker", uid="uid-before"))
     runs = made_pod("runs", mpi_job_pod_marks("pi", "worker"), gated=False)
-    view = view_of([now, before, opened(runs), launcher()], owner)
+    view = view_of_workloads([now, before, opened(runs), launcher()], owner)
     assert list(split_by_run([before, now], view)) == [[before], [now]]
     assert find_shortage([now], view, gang=None) is None
     found = find_shortage([before], view, gang=None)
     assert found is not None
     assert found.message == "pod old is of the MPIJob pi before"
-
-
-def test_a_launchers_job_concerns_the_gang_of_its_mpi_job() -> None:
-    """It may come after the launcher, and tells whose that is."""
-    view = view_of([made_pod("w", mpi_job_pod_marks("pi", "worker"))])
-    (group,) = view.groups()
-    raw = owner_object("Job", "pi-launcher", {})
-    raw["metadata"]["ownerReferences"] = [controlled_by("MPIJob", "pi")]
-    found = read_gang_owner(raw)
-    assert found is not None
-    assert view.apply_owner(found.key, found) == {group}
 
 
 def test_who_made_the_job_of_a_pod_matters_to_no_pod_group() -> None:
@@ -337,7 +292,7 @@ def test_who_made_the_job_of_a_pod_matters_to_no_pod_group() -> None:
     made_by = job(2)
     cron = controlled_by("Job", "nightly", "uid-cron") | {"kind": "CronJob"}
     made_by["metadata"]["ownerReferences"] = [cron]
-    view = view_of(pods, made_by, pod_group_of_coscheduling("c", 2))
+    view = view_of_workloads(pods, made_by, pod_group_of_coscheduling("c", 2))
     assert list(split_by_run(pods, view)) == [pods]
     assert find_shortage(pods, view, gang=None) is None
 
@@ -382,28 +337,6 @@ def test_our_annotation_wins_over_what_made_the_pods() -> None:
     assert told(pods) == ""
 
 
-def test_an_owner_that_changes_concerns_its_gang() -> None:
-    """And one that says the same again does not."""
-    view = view_of(jobs_pods(0), job())
-    (group,) = view.groups()
-    key = OwnerKey("Job", NAMESPACE, "j")
-    assert view.apply_owner(key, read_gang_owner(job())) == frozenset()
-    assert view.apply_owner(key, read_gang_owner(job(8))) == {group}
-    assert view.apply_owner(key, None) == {group}
-    assert view.apply_owner(key, None) == frozenset()
-
-
-def test_a_pod_without_a_gate_concerns_the_gang_that_it_belongs_to() -> None:
-    """As it comes, and as it goes."""
-    specs = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 1}}
-    owner = owner_object("MPIJob", "pi", {"mpiReplicaSpecs": specs})
-    view = view_of([made_pod("w", mpi_job_pod_marks("pi", "worker"))], owner)
-    (group,) = view.groups()
-    launcher = made_pod("l", mpi_job_pod_marks("pi", "launcher"), gated=False)
-    assert view.apply_pod(f"{NAMESPACE}/l", launcher) == {group}
-    assert view.apply_pod(f"{NAMESPACE}/l", None) == {group}
-
-
 def test_pods_of_a_replica_set_are_replaced_one_by_one() -> None:
     """Once the gang runs, where each makes it whole; claims in common tie pods."""
 
@@ -415,7 +348,7 @@ def test_pods_of_a_replica_set_are_replaced_one_by_one() -> None:
 
     def split(*pods: Pod, ran: tuple[Pod, ...]) -> list[list[str]]:
         parts = split_replacements(
-            pods, view_of(pods), gang=None, company=Company(ran=ran)
+            pods, view_of_workloads(pods), gang=None, company=Company(ran=ran)
         )
         return [[pod.metadata.name for pod in part] for part in parts]
 
@@ -428,27 +361,3 @@ def test_pods_of_a_replica_set_are_replaced_one_by_one() -> None:
     assert split(a, c, tied, ran=runs) == [["a"], ["c", "f"]]
     three = [of("ReplicaSet", name, size=3) for name in "gh"]
     assert split(*three, ran=runs) == [["g", "h"]]
-
-
-def test_a_row_that_is_switched_on_asks_for_waiting_pods_anew() -> None:
-    """Each was submitted alone: that is cancelled, and all are asked for together."""
-    pods, lone = jobs_pods(0, 1), View()
-    view = view_of(pods, job(2))
-    for pod in pods:
-        lone.apply_pod(f"{NAMESPACE}/{pod.metadata.name}", pod)
-        ready = assemble(UnsubmittedPods(pods=(pod,)), lone, lambda _: True)
-        assert isinstance(ready, ReadyGang)
-        record = record_of(
-            SubmitGang(
-                cluster=CLUSTER,
-                uid=GangUID(pod.metadata.name),
-                gang=ready.gang,
-                places=ready.places,
-            )
-        )
-        assert record.group is not None
-        plan = plan_gang(replace(context_of(view, record), group=record.group))
-        assert [type(message) for message in plan.messages] == [CancelGang]
-    (group,) = view.groups()
-    plan = plan_gang(replace(context_of(view), group=group))
-    assert [type(message) for message in plan.messages] == [SubmitGang]

@@ -12,6 +12,38 @@ from tests.builders.values import NAMESPACE
 
 Json = dict[str, Any]
 GATED: Json = {"schedulingGates": [{"name": GATE}]}
+TRAIN: Json = {
+    "apiVersion": "moorings.dev/v1alpha1",
+    "kind": "Gang",
+    "metadata": {"name": "train", "namespace": "team-a"},
+    "spec": {
+        "members": [
+            {
+                "name": "worker",
+                "count": 2,
+                "claims": [
+                    {
+                        "name": "gpus",
+                        "spec": {
+                            "devices": {
+                                "requests": [
+                                    {
+                                        "name": "gpu",
+                                        "exactly": {
+                                            "deviceClassName": "gpu.moorings.dev",
+                                            "count": 4,
+                                        },
+                                    }
+                                ]
+                            }
+                        },
+                    }
+                ],
+            }
+        ]
+    },
+}
+"""A Gang of two workers with four simulated GPUs each."""
 
 
 def entry(raw: Json) -> PlanObject:

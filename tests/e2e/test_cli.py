@@ -31,77 +31,19 @@ from contracts.names import GANG_UID
 from contracts.reports import WAITING, GroupReported, PodsReport
 from moorings.client import Client, open_client
 from runtime.wire import Outgoing
-from tests.lab.command_line import MAIN, moorings
-
-EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
-GANG: dict[str, Any] = {
-    "apiVersion": "moorings.dev/v1alpha1",
-    "kind": "Gang",
-    "metadata": {"name": "train", "namespace": "team-a"},
-    "spec": {
-        "members": [
-            {
-                "name": "worker",
-                "count": 2,
-                "claims": [
-                    {
-                        "name": "gpus",
-                        "spec": {
-                            "devices": {
-                                "requests": [
-                                    {
-                                        "name": "gpu",
-                                        "exactly": {
-                                            "deviceClassName": "gpu.moorings.dev",
-                                            "count": 4,
-                                        },
-                                    }
-                                ]
-                            }
-                        },
-                    }
-                ],
-            }
-        ]
-    },
-}
+from tests.builders.inputs import TRAIN
+from tests.lab.command_line import MAIN, moorings, read_server, stack_up
 
 
 def named(name: str) -> dict[str, Any]:
     """Return the gang under another name."""
-    return {**GANG, "metadata": {**GANG["metadata"], "name": name}}
+    return {**TRAIN, "metadata": {**TRAIN["metadata"], "name": name}}
 
 
 def names_shown(*arguments: str, home: Path) -> set[str]:
     """Return the names in the JSON that a command shows."""
     shown = moorings(*arguments, "-o", "json", home=home)
     return {view["name"] for view in json.loads(shown.stdout)}
-
-
-@contextmanager
-def stack_up(home: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """Run `moorings up` with the small fleet; its first line is yet to be read."""
-    process = subprocess.Popen(
-        [*MAIN, "up", "--fleet", "small", *options],
-        env={**os.environ, "XDG_STATE_HOME": str(home)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, rest
-
-
-def read_server(process: subprocess.Popen[str]) -> str:
-    """Read the address in the first line of `moorings up`, once it is ready."""
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    assert first.startswith("ready: nats://127.0.0.1:"), first + process.stdout.read()
-    return first.split()[1].rstrip(",")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +58,7 @@ def test_a_gang_lives_its_life(stack: tuple[Path, str], tmp_path: Path) -> None:
     """Submitted, decided, shown, explained, replayed, released; server found."""
     home, _ = stack
     file = tmp_path / "gang.yaml"
-    file.write_text(yaml.safe_dump(GANG))
+    file.write_text(yaml.safe_dump(TRAIN))
     submitted = moorings("submit", "-f", str(file), "--wait", home=home)
     assert submitted.returncode == 0, submitted.stderr
     assert "gang/train submitted" in submitted.stdout
@@ -146,7 +88,7 @@ def test_a_gang_lives_its_life(stack: tuple[Path, str], tmp_path: Path) -> None:
 
 def test_a_no_is_exit_code_1_and_says_why(stack: tuple[Path, str]) -> None:
     home, _ = stack
-    asked = json.loads(json.dumps(GANG))
+    asked = json.loads(json.dumps(TRAIN))
     asked["metadata"]["name"] = "too-large"
     asked["spec"]["members"][0]["count"] = 100
     answer = moorings("submit", "-f", "-", "--wait", home=home, stdin=json.dumps(asked))
@@ -247,7 +189,7 @@ async def gang_named(server: str, name: str) -> GangRecord:
 def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> None:
     """By everything that shows a gang, once the publisher has named them."""
     home, server = stack
-    asked = json.loads(json.dumps(GANG))
+    asked = json.loads(json.dumps(TRAIN))
     asked["metadata"]["name"] = "train-b"
     answer = moorings("submit", "-f", "-", "--wait", home=home, stdin=json.dumps(asked))
     assert answer.returncode == 0, answer.stderr
@@ -432,8 +374,8 @@ def test_a_mistake_is_named_without_a_traceback(
             "kind: Pod\napiVersion: v1\nmetadata: {name: p}\n",
             "expected a Gang, got Pod",
         ),
-        (json.dumps({**GANG, "spec": {"members": []}}), "spec.members"),
-        (json.dumps({**GANG, "spec": {"members": 3}}), "spec.members"),
+        (json.dumps({**TRAIN, "spec": {"members": []}}), "spec.members"),
+        (json.dumps({**TRAIN, "spec": {"members": 3}}), "spec.members"),
     ],
 )
 def test_a_bad_document_is_refused_by_field(
@@ -444,76 +386,3 @@ def test_a_bad_document_is_refused_by_field(
     assert answer.returncode == 3
     assert text in answer.stderr
     assert "Traceback" not in answer.stderr
-
-
-def test_a_gang_that_cannot_be_is_named_and_the_others_planned(tmp_path: Path) -> None:
-    """What no object says is not called optimal."""
-    empty = json.loads(json.dumps(GANG))
-    empty["metadata"]["name"] = "empty"
-    empty["spec"]["members"][0]["count"] = 0
-    both = json.dumps({"kind": "List", "apiVersion": "v1", "items": [empty, GANG]})
-    answer = moorings("plan", "-f", "-", home=tmp_path, stdin=both)
-    assert answer.returncode == 3
-    assert "Gang empty: gang.spec.members[worker].count: 0 is less" in answer.stderr
-    assert "train" in answer.stdout
-    alone = moorings("plan", "-f", "-", home=tmp_path, stdin=json.dumps(empty))
-    assert (alone.returncode, alone.stdout) == (3, "")
-
-
-@pytest.mark.parametrize(
-    ("document", "code", "text"),
-    [
-        ({"apiVersion": "v1", "kind": "ConfigMap"}, 3, "some of it was not read"),
-        ({"metadata": {"name": "x"}}, 3, "apiVersion: required"),
-        ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}, 0, ""),
-        ({"apiVersion": "v1", "kind": "List", "items": []}, 0, ""),
-    ],
-)
-def test_a_plan_of_nothing_is_no_yes_unless_all_was_understood(
-    tmp_path: Path, document: Any, code: int, text: str
-) -> None:
-    answer = moorings("plan", "-f", "-", home=tmp_path, stdin=json.dumps(document))
-    assert answer.returncode == code
-    assert text in answer.stderr
-
-
-def test_every_command_has_help(tmp_path: Path) -> None:
-    for command in (
-        (),
-        ("up",),
-        ("demo",),
-        ("plan",),
-        ("submit",),
-        ("get",),
-        ("watch",),
-        ("explain",),
-        ("cancel",),
-        ("release",),
-        ("solves",),
-        ("solves", "export"),
-        ("replay",),
-        ("agent",),
-        ("solver",),
-        ("publisher",),
-        ("version",),
-    ):
-        answer = moorings(*command, "--help", home=tmp_path)
-        assert answer.returncode == 0, command
-        assert "Usage" in answer.stdout
-    shown = moorings("version", "-o", "json", home=tmp_path)
-    assert json.loads(shown.stdout)["moorings"]
-
-
-def test_the_example_of_the_readme_is_planned(tmp_path: Path) -> None:
-    """A GPU and a NIC on one PCIe root for each of 8 workers."""
-    answer = moorings("plan", "-f", str(EXAMPLES), "-o", "json", home=tmp_path)
-    assert answer.returncode == 0, answer.stderr
-    plan = json.loads(answer.stdout)
-    assert plan["status"] == "Optimal"
-    assert len(plan["claims"]) == 8
-    roots = set()
-    for claim in plan["claims"]:
-        gpu, nic = claim["allocation"]["devices"]["results"]
-        assert gpu["driver"] != nic["driver"]
-        roots.add((claim["node"], gpu["device"]))
-    assert len(roots) == 8

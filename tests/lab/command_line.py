@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MAIN = [sys.executable, "-c", "from moorings.cli.main import main; main()"]
@@ -26,3 +29,29 @@ def moorings(
         timeout=90,
         check=False,
     )
+
+
+@contextmanager
+def stack_up(home: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Run `moorings up` with the small fleet; its first line is yet to be read."""
+    process = subprocess.Popen(
+        [*MAIN, "up", "--fleet", "small", *options],
+        env={**os.environ, "XDG_STATE_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, rest
+
+
+def read_server(process: subprocess.Popen[str]) -> str:
+    """Read the address in the first line of `moorings up`, once it is ready."""
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    assert first.startswith("ready: nats://127.0.0.1:"), first + process.stdout.read()
+    return first.split()[1].rstrip(",")

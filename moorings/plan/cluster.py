@@ -28,6 +28,7 @@ from moorings.plan.objects import PlanObject
 from moorings.plan.pods import (
     DEFAULT_NAMESPACE,
     PlannedPod,
+    RefusedPod,
     list_resources,
     read_owner,
     read_pods,
@@ -99,12 +100,9 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     pinned = (pinned_node_of(each.pod) for each in ours)
     for node in nodes or pinned:
         view.apply_node(node, is_there=True)
-    for volume in storage:
-        view.volumes.apply(type(volume).__name__, _key_of(volume), volume)
     for key, claim in claims.by_key.items():
         view.apply_claim(key, claim)
-    for owner in filter(None, map(read_owner, entries)):
-        view.apply_owner(owner.key, owner)
+    _apply_surroundings(view, entries)
     uids = {each.pod.metadata.uid for each in ours}
     others = [each for each in pods if each.pod.metadata.uid not in uids]
     for each in (*others, *ours):
@@ -112,17 +110,7 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         view.apply_pod(object_key(meta.namespace, meta.name), each.pod)
     for gang in gangs.values():
         view.apply_gang(str(group_of_gang(gang)), _without_hold(view, gang))
-    waiting = [
-        WaitingGang(
-            group=GroupKey(
-                each.pod.metadata.namespace or DEFAULT_NAMESPACE, each.name, lone=True
-            ),
-            pods=(each.pod,),
-            reasons=(each.reason,),
-            verdict="error",
-        )
-        for each in refused
-    ]
+    waiting = map(_wait_for_ever, refused)
     unknown = {each.pod.metadata.uid: claims.find_unknown(each.pod) for each in ours}
     return PlannedCluster(
         view=view,
@@ -138,6 +126,29 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
             *note_volumes(values, is_known=bool(storage)),
             *_note_requests(ours, claims),
         ),
+    )
+
+
+def _apply_surroundings(view: View, entries: Iterable[PlanObject]) -> None:
+    """Apply what decides where pods can be, and how many of them there are."""
+    for entry in entries:
+        value = entry.decoded.value
+        if isinstance(value, _STORAGE):
+            view.volumes.apply(type(value).__name__, _key_of(value), value)
+        owner = read_owner(entry)
+        if owner is not None:
+            view.apply_owner(owner.key, owner)
+
+
+def _wait_for_ever(refused: RefusedPod) -> WaitingGang:
+    """Answer for a pod that the API server would not take."""
+    meta = refused.pod.metadata
+    namespace = meta.namespace or DEFAULT_NAMESPACE
+    return WaitingGang(
+        group=GroupKey(namespace, refused.name, lone=True),
+        pods=(refused.pod,),
+        reasons=(refused.reason,),
+        verdict="error",
     )
 
 

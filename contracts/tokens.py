@@ -9,29 +9,27 @@ import re
 
 from contracts.errors import SubjectError
 
-_PLAIN = re.compile(r"[A-Za-z0-9-]")
+_SPECIAL = re.compile(r"[^A-Za-z0-9-]")
+_WITHOUT_ESCAPES = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 MAX_TOKEN = 253 * 3
 """Characters; a Kubernetes name has at most 253."""
+_SHOWN = 40
 
 
 def token(name: str) -> str:
     """Make a name one token of a subject; reversible.
 
     Raises:
-        SubjectError: the name is empty or too long.
+        SubjectError: the name is empty, too long, or no Unicode.
     """
     if not name:
         raise SubjectError(name, "must not be empty")
-    text = "".join(
-        char
-        if _PLAIN.match(char)
-        else "_"
-        if char == "."
-        else "".join(f"={byte:02X}" for byte in char.encode())
-        for char in name
-    )
+    try:
+        text = _SPECIAL.sub(_escape, name[: MAX_TOKEN + 1])
+    except UnicodeEncodeError as error:
+        raise SubjectError(ascii(name[:_SHOWN]), "is no Unicode") from error
     if len(text) > MAX_TOKEN:
-        raise SubjectError(name[:40] + "...", f"longer than {MAX_TOKEN} characters")
+        raise SubjectError(name[:_SHOWN] + "...", f"longer than {MAX_TOKEN} characters")
     return text
 
 
@@ -41,10 +39,21 @@ def untoken(text: str) -> str:
     Raises:
         SubjectError: `token` makes no such text.
     """
-    encoded = text.replace("_", ".").encode()
+    if len(text) <= MAX_TOKEN and _WITHOUT_ESCAPES.fullmatch(text):
+        return text.replace("_", ".")
+    encoded = text[: MAX_TOKEN + 1].replace("_", ".").encode()
     try:
-        return re.sub(
+        name = re.sub(
             rb"=([0-9A-F]{2})", lambda match: bytes([int(match[1], 16)]), encoded
         ).decode()
     except UnicodeDecodeError as error:
-        raise SubjectError(text, "is no name") from error
+        raise SubjectError(text[:_SHOWN], "is no name") from error
+    if token(name) != text:
+        # One name has one subject: what is written once is written under no other.
+        raise SubjectError(text[:_SHOWN], "is not how its name is written")
+    return name
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    return "_" if char == "." else "".join(f"={byte:02X}" for byte in char.encode())

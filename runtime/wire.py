@@ -122,6 +122,8 @@ class Refused(Struct, frozen=True, kw_only=True):
     """A message that changes nothing, and why."""
 
     subject: str
+    field: str = ""
+    """The path inside it; empty: all of it, or nobody can say."""
     reason: str
     sequence: int
 
@@ -148,6 +150,11 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
     """None: the subject's value ended; it expired or was removed."""
     data: bytes
     sequence: int
+
+    @property
+    def subject(self) -> str:
+        """The subject that it came on."""
+        return self.topic.subject(*self.names)
 
     @classmethod
     def of(cls, topic: Topic[M], received: Received) -> Incoming[M]:

@@ -36,6 +36,7 @@ from publisher.steps import Step, key_of
 from runtime.bus.bus import Bus
 from runtime.errors import BusError
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.retry import retry
 from runtime.waits import first_of
 from runtime.wire import Outgoing
@@ -61,6 +62,7 @@ class ClaimWriter:
         self._folder = folder
         self._claims = claims
         self._now = now
+        self._refusals = Refusals()
         self._records: dict[GangUID, GangRecord] = {}
         """What was decided for gangs, and what was confirmed of it."""
         self._queue: KeyQueue[GangUID] = KeyQueue()
@@ -181,7 +183,7 @@ class ClaimWriter:
         """
         if is_written(decision, self._claims.of_gang(decision.uid)):
             return 0
-        sources = await fetch_sources(self._bus, decision)
+        sources = await fetch_sources(self._bus, decision, self._refusals)
         claims = build_claims(decision, sources, self._now())
         return await self._reconcile(decision.uid, claims)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 
 from contracts.claim import ResourceClaim, ResourceClaimTemplate
-from contracts.errors import ContractsError
 from contracts.ids import ClusterName
 from contracts.kubernetes.decode import decode_object
 from contracts.messages import GangAllocated, ObjectObserved
@@ -17,27 +16,29 @@ from contracts.topics import STATE, SUBMISSIONS, M, Topic
 from publisher.folder.sources import ClaimSources, find_references, find_sources
 from publisher.steps import ObjectKey
 from runtime.bus.bus import Bus
-from runtime.bus.reader import log_refused
-from runtime.errors import MessageError
 from runtime.log import get_logger
+from runtime.refusals import Refusals
+from runtime.wire import Incoming
 
 log = get_logger(__name__)
 
 
-async def fetch_sources(bus: Bus, decision: GangAllocated) -> ClaimSources:
+async def fetch_sources(
+    bus: Bus, decision: GangAllocated, refusals: Refusals
+) -> ClaimSources:
     """Find the spec of every claim; nothing when the submission cannot be had.
 
     Raises:
         BusError: the bus does not answer.
     """
     address = decision.address
-    submission = await _fetch(bus, SUBMISSIONS, *address)
+    submission = await _fetch(bus, refusals, SUBMISSIONS, *address)
     if submission is None:
         log.warning("submission.missed", subject=SUBMISSIONS.subject(*address))
         return {}
     keys = sorted(find_references(submission))
     objects = await asyncio.gather(
-        *(_fetch_object(bus, decision.cluster, key) for key in keys)
+        *(_fetch_object(bus, refusals, decision.cluster, key) for key in keys)
     )
     objects_by_key = {
         key: value
@@ -48,24 +49,22 @@ async def fetch_sources(bus: Bus, decision: GangAllocated) -> ClaimSources:
 
 
 async def _fetch_object(
-    bus: Bus, cluster: ClusterName, key: ObjectKey
+    bus: Bus, refusals: Refusals, cluster: ClusterName, key: ObjectKey
 ) -> ResourceClaim | ResourceClaimTemplate | None:
-    message = await _fetch(bus, STATE, cluster, key.kind, str(key))
+    message = await _fetch(bus, refusals, STATE, cluster, key.kind, str(key))
     if not isinstance(message, ObjectObserved):
         return None
-    try:
+    value: object = None
+    with refusals.guard(STATE.subject_of(message)):
         value = decode_object(message.object).value
-    except ContractsError as error:
-        log_refused(STATE.subject_of(message), str(error))
-        return None
     return value if isinstance(value, ResourceClaim | ResourceClaimTemplate) else None
 
 
-async def _fetch(bus: Bus, topic: Topic[M], *names: str) -> M | None:
+async def _fetch(
+    bus: Bus, refusals: Refusals, topic: Topic[M], *names: str
+) -> M | None:
     """Read the last message of a subject; None: there is none, or it is refused."""
-    try:
+    last: Incoming[M] | None = None
+    with refusals.guard(topic.subject(*names)):
         last = await bus.read_last(topic, *names)
-    except (MessageError, ContractsError) as error:
-        log_refused(topic.subject(*names), str(error))
-        return None
     return None if last is None else last.message

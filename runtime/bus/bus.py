@@ -7,7 +7,6 @@ client library stops below, in `connection.py`.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -17,8 +16,9 @@ from runtime.bus import blobs, jetstream, publishing, reader
 from runtime.bus.connection import Connection, Delivery
 from runtime.bus.follower import Start, follow
 from runtime.bus.streams import ensure_streams as create_streams
-from runtime.errors import BusError, MessageError
+from runtime.errors import BusError
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.wire import (
     BusSettings,
     Fetched,
@@ -134,19 +134,19 @@ class Bus:
         *names: str,
         stop: asyncio.Event,
         start: Start | None = None,
-        counts: Counter[str] | None = None,
+        refusals: Refusals | None = None,
         survives_restart: bool = False,
     ) -> AsyncIterator[TopicBatch[M]]:
         """Read a topic's messages below these names (the cluster first) until `stop`.
 
         `async for batch in bus.read(DECISIONS, cluster, stop=stop)`: each message is
-        decoded and belongs to its subject; what does not is refused: counted in
-        `counts` as `<entity>.refused`, logged, and named in the batch. Nothing is lost
-        over reconnects and restarts; a message may come twice. A quiet topic gives an
-        empty batch about every second. Unless `start` says so, reading begins with what
-        a reader of the topic needs to know. The caller must act on `batch.caught_up`
-        (everything that existed has come) and, where a topic survives a restart, on
-        `batch.restarted`.
+        decoded and belongs to its subject; what does not is refused: noted in
+        `refusals`, and named in the batch. Nothing is lost over reconnects and
+        restarts; a message may come twice. A quiet topic gives an empty batch about
+        every second. Unless `start` says so, reading begins with what a reader of the
+        topic needs to know. The caller must act on `batch.caught_up` (everything that
+        existed has come) and, where a topic survives a restart, on `batch.restarted`,
+        and handles each message under `refusals.guard`.
 
         Raises:
             RestartError: the stream was made anew or lost messages, so what was read
@@ -158,7 +158,7 @@ class Bus:
             *names,
             stop=stop,
             start=start,
-            counts=counts,
+            refusals=refusals,
             survives_restart=survives_restart,
         )
 
@@ -168,7 +168,7 @@ class Bus:
         *names: str,
         stop: asyncio.Event,
         start: Start | None = None,
-        counts: Counter[str] | None = None,
+        refusals: Refusals | None = None,
         survives_restart: bool = False,
     ) -> AsyncIterator[TopicBatch[Any]]:
         """Read topics of one stream as `read` does, in the order of the stream."""
@@ -178,7 +178,7 @@ class Bus:
             names,
             stop,
             start=start,
-            counts=Counter() if counts is None else counts,
+            refusals=Refusals() if refusals is None else refusals,
             survives_restart=survives_restart,
         )
 
@@ -205,7 +205,7 @@ class Bus:
             names,
             done,
             start=start,
-            counts=Counter(),
+            refusals=Refusals(),
             survives_restart=True,
             once=True,
             patient=patient,
@@ -249,15 +249,16 @@ class Bus:
         """
         queue: asyncio.Queue[Received] = asyncio.Queue(_SUBSCRIBED_MESSAGES)
 
+        refusals = Refusals()
+
         def receive(delivery: Delivery) -> None:
-            try:
+            if queue.full():
+                log.error("message.dropped", subject=delivery.subject)
+                return
+            with refusals.guard(delivery.subject):
                 queue.put_nowait(
                     republished(delivery.subject, delivery.data, delivery.headers)
                 )
-            except MessageError as error:
-                log.error("message.refused", reason=str(error))  # noqa: TRY400 # the reason is the whole story
-            except asyncio.QueueFull:
-                log.error("message.dropped", subject=delivery.subject)  # noqa: TRY400 # the same
 
         subscription = await self._connection.subscribe(subject, receive)
         return _until(stop, queue, lambda: self._connection.unsubscribe(subscription))

@@ -1,9 +1,9 @@
 """Reading topics: bytes of a stream become messages that belong to their subjects.
 
 The one reader of every service. It decodes, checks each message against its subject,
-counts, logs what it refuses (one event, one level, one form), tells when everything
-that existed has come, and ends a reader whose stream lost messages. What a message
-means is the caller's.
+refuses what cannot be read (runtime/refusals.py), tells when everything that existed
+has come, and ends a reader whose stream lost messages. What a message means is the
+caller's, who handles each one in the same frame.
 
 Source: docs/bus.md.
 """
@@ -11,20 +11,18 @@ Source: docs/bus.md.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from contracts.errors import ContractsError
-from contracts.messages import MAX_REASON
 from contracts.topics import M, Topic
 from runtime.bus import jetstream
 from runtime.bus.connection import Connection
 from runtime.bus.follower import Start, follow
 from runtime.errors import RestartError
 from runtime.log import get_logger
-from runtime.wire import Fetched, Incoming, Refused, TopicBatch
+from runtime.refusals import Refusals
+from runtime.wire import Fetched, Incoming, TopicBatch
 
 log = get_logger(__name__)
 
@@ -36,7 +34,7 @@ async def read(
     stop: asyncio.Event,
     *,
     start: Start | None,
-    counts: Counter[str],
+    refusals: Refusals,
     survives_restart: bool,
     once: bool = False,
     patient: bool = True,
@@ -58,7 +56,7 @@ async def read(
             if fetched.restarted and not survives_restart:
                 # What we know was said there: it is found out again at a start.
                 raise RestartError(f"the stream {stream} has lost messages")
-            batch = _read_fetched(fetched, topics_by_entity, counts)
+            batch = _read_fetched(fetched, topics_by_entity, refusals)
             count += len(batch.messages)
             if batch.caught_up and not (caught_up or once):
                 log.info("stream.synced", stream=stream, messages=count)
@@ -94,33 +92,19 @@ class CaughtUp:
         return self.event.is_set()
 
 
-def log_refused(subject: str, reason: str) -> None:
-    """Log a message that changes nothing: the one form for all readers."""
-    log.warning("message.refused", subject=subject, reason=reason[:MAX_REASON])
-
-
 def _read_fetched(
-    fetched: Fetched, topics_by_entity: dict[str, Topic[Any]], counts: Counter[str]
+    fetched: Fetched, topics_by_entity: dict[str, Topic[Any]], refusals: Refusals
 ) -> TopicBatch[Any]:
     messages: list[Incoming[Any]] = []
     refused = list(fetched.refused)
+    for item in fetched.refused:
+        refusals.note(item)
     for received in fetched.messages:
-        topic = topics_by_entity[received.subject.partition(".")[0]]
-        try:
+        with refusals.guard(received) as guarded:
+            topic = topics_by_entity[received.subject.partition(".")[0]]
             messages.append(Incoming.of(topic, received))
-        except (ContractsError, ValueError) as error:
-            refused.append(
-                Refused(
-                    subject=received.subject,
-                    reason=str(error),
-                    sequence=received.sequence,
-                )
-            )
-    for message in messages:
-        counts[message.topic.entity] += 1
-    for item in refused:
-        counts[f"{item.subject.partition('.')[0]}.refused"] += 1
-        log_refused(item.subject, item.reason)
+        if guarded.refused is not None:
+            refused.append(guarded.refused)
     return TopicBatch(
         messages=tuple(messages),
         refused=tuple(refused),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
@@ -23,9 +22,10 @@ from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
 from contracts.topics import Topic
 from runtime.bus.bus import Bus
-from runtime.bus.reader import CaughtUp, log_refused
+from runtime.bus.reader import CaughtUp
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of, together
 from runtime.wire import BusSettings, Incoming, Outgoing, Refused, TopicBatch
@@ -87,8 +87,7 @@ class SolverService:
         self._caught_up = CaughtUp((*NODE_TOPICS, *topics.GANG_TOPICS))
         self._deferred = DeferredConfirmations()
         self._refused: dict[tuple[Namespace, GangUID], Reason] = {}
-        self.counts: Counter[str] = Counter()
-        """Messages taken in and refused, by entity."""
+        self._refusals = Refusals()
         self._rests: dict[GangUID, float] = {}
         """Until when a gang rests whose decision could not be written."""
         self._unknown: frozenset[GangUID] = frozenset()
@@ -128,7 +127,7 @@ class SolverService:
                 read,
                 self._config.cluster,
                 stop=stop,
-                counts=self.counts,
+                refusals=self._refusals,
                 survives_restart=topic in NODE_TOPICS,
             ):
                 self._take(topic, batch)
@@ -138,21 +137,29 @@ class SolverService:
 
     def _take(self, topic: Topic[Any], batch: TopicBatch[Any]) -> None:
         """Apply a batch to the Snapshot, and remember what must be answered."""
+        refused = list(batch.refused)
         for incoming in batch.messages:
-            if incoming.topic is topics.HEARTBEATS:
-                self._take_heartbeat(incoming)
-            elif incoming.topic is topics.FENCE:
-                self._leadership.note_fence(incoming)
-            else:
-                self._apply_incoming(incoming)
+            with self._refusals.guard(incoming) as guarded:
+                self._take_one(incoming)
+            if guarded.refused is not None:
+                refused.append(guarded.refused)
         if topic is topics.SUBMISSIONS:
-            for refused in batch.refused:
-                self._remember_refused(refused)
+            for item in refused:
+                self._remember_refused(item)
         if topic is topics.STATE and batch.last_sequence:
             for opened, sequence in self._deferred.release(batch.last_sequence):
-                self._snapshot = apply(self._snapshot, opened, sequence=sequence)
+                with self._refusals.guard(topics.CONFIRMATIONS.subject_of(opened)):
+                    self._snapshot = apply(self._snapshot, opened, sequence=sequence)
         if batch.last_sequence:
             self._wake.set()
+
+    def _take_one(self, incoming: Incoming[Any]) -> None:
+        if incoming.topic is topics.HEARTBEATS:
+            self._take_heartbeat(incoming)
+        elif incoming.topic is topics.FENCE:
+            self._leadership.note_fence(incoming)
+        else:
+            self._apply_incoming(incoming)
 
     def _take_heartbeat(self, incoming: Incoming[Any]) -> None:
         if incoming.message is not None:
@@ -162,17 +169,8 @@ class SolverService:
         message = snapshot_message(incoming)
         if message is None:
             return
-        try:
-            if not self._deferred.defer(message, incoming.sequence):
-                self._snapshot = apply(
-                    self._snapshot, message, sequence=incoming.sequence
-                )
-        except ContractsError as error:
-            entity = incoming.topic.entity
-            self.counts[entity] -= 1
-            self.counts[f"{entity}.refused"] += 1
-            log_refused(incoming.topic.subject(*incoming.names), str(error))
-            return
+        if not self._deferred.defer(message, incoming.sequence):
+            self._snapshot = apply(self._snapshot, message, sequence=incoming.sequence)
         if isinstance(message, AllocationRefused | AllocationLost):
             pause = min(REST_S * 2 ** min(message.attempt, 16), MAX_REST_S)
             self._rests[message.uid] = monotonic() + pause
@@ -182,7 +180,7 @@ class SolverService:
         try:
             _, namespace, uid = topics.SUBMISSIONS.names_of(refused.subject)
         except ContractsError:
-            return
+            return  # a subject that is nobody's: there is none for an answer either
         gang = (Namespace(namespace), GangUID(uid))
         self._refused[gang] = Reason(rule=Rule.INVALID, message=refused.reason)
 

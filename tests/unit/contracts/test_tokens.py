@@ -38,3 +38,18 @@ def test_the_longest_kubernetes_name_fits_and_longer_ones_do_not() -> None:
         token("é" * 254)
     with pytest.raises(SubjectError, match="empty"):
         token("")
+
+
+@pytest.mark.parametrize(
+    "text", ["a=41", "=2E", "a=2Eb", "a=zz", "=C3", "", "a" * 760, "é", "=61" * 300]
+)
+def test_a_name_is_read_from_its_own_token_alone(text: str) -> None:
+    """So what is written once, by its subject, is written once by its name."""
+    with pytest.raises(SubjectError):
+        untoken(text)
+
+
+def test_half_a_character_is_no_name() -> None:
+    """A lone surrogate has no bytes."""
+    with pytest.raises(SubjectError, match="Unicode"):
+        token("a\ud800")

@@ -13,6 +13,7 @@ from publisher.folder.lookup import fetch_sources
 from publisher.folder.sources import ClaimSources
 from runtime.bus.bus import Bus
 from runtime.errors import MessageError
+from runtime.refusals import Refusals
 from runtime.wire import Incoming
 from tests import builders
 from tests.builders.decisions import CLUSTER, gang_allocated, submission
@@ -51,7 +52,8 @@ async def fetch(*state: Message | Exception, gang: Gang | None = GANG) -> ClaimS
     if gang is not None:
         said.append((SUBMISSIONS, submission(gang)))
     said += [(STATE, message) for message in state]
-    return await fetch_sources(cast("Bus", LastMessages(*said)), gang_allocated())
+    bus = cast("Bus", LastMessages(*said))
+    return await fetch_sources(bus, gang_allocated(), Refusals())
 
 
 async def test_a_template_on_the_bus_is_the_spec_of_its_claims() -> None:

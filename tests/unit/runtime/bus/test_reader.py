@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import DevicesAnnounced
 from contracts.topics import HEALTH, INVENTORIES
 from runtime.bus.reader import CaughtUp, _read_fetched
+from runtime.refusals import Refusals
 from runtime.wire import Fetched, Received, Refused, TopicBatch
 
 SAID = DevicesAnnounced(cluster=ClusterName("east"), node=NodeName("n"), pools=())
@@ -22,11 +21,11 @@ def received(data: bytes, subject: str = SUBJECT, gone: str = "") -> Received:
     return Received(subject=subject, data=data, sequence=7, time_s=0.0, gone=gone)
 
 
-def read(*messages: Received) -> tuple[TopicBatch[DevicesAnnounced], Counter[str]]:
-    """Read what was fetched; returns what was counted as well."""
-    counts: Counter[str] = Counter()
+def read(*messages: Received) -> tuple[TopicBatch[DevicesAnnounced], Refusals]:
+    """Read what was fetched; returns what was refused as well."""
+    refusals = Refusals()
     fetched = Fetched(messages=messages, synced=True)
-    return _read_fetched(fetched, {"inv": INVENTORIES}, counts), counts
+    return _read_fetched(fetched, {"inv": INVENTORIES}, refusals), refusals
 
 
 def test_everything_is_caught_up_once_each_topic_was() -> None:
@@ -41,30 +40,31 @@ def test_everything_is_caught_up_once_each_topic_was() -> None:
     assert caught_up.event.is_set()
 
 
-def test_messages_are_read_in_their_order_and_counted() -> None:
+def test_messages_are_read_in_their_order() -> None:
     """A value that ended is a message too."""
-    batch, counts = read(received(BYTES), received(b"", gone="MaxAge"))
+    batch, refusals = read(received(BYTES), received(b"", gone="MaxAge"))
     assert [incoming.message for incoming in batch.messages] == [SAID, None]
     assert batch.messages[0].names == ("east", "n")
-    assert counts == {"inv": 2}
+    assert not refusals.counts
     assert (batch.caught_up, batch.refused) == (True, ())
 
 
 def test_a_message_that_cannot_be_read_stops_no_other() -> None:
     """Wrong bytes, and a message about another node than its subject."""
     elsewhere = INVENTORIES.subject("east", "other")
-    batch, counts = read(received(b"{"), received(BYTES, elsewhere), received(BYTES))
+    said = (received(b"{"), received(BYTES, elsewhere), received(BYTES))
+    batch, refusals = read(*said)
     assert len(batch.messages) == 1
     assert [refused.subject for refused in batch.refused] == [SUBJECT, elsewhere]
-    assert counts == {"inv": 1, "inv.refused": 2}
+    assert refusals.counts == {"inv": 2}
 
 
 def test_what_did_not_unpack_is_refused_as_well() -> None:
     """The follower found it; the sequence goes on behind it."""
-    counts: Counter[str] = Counter()
+    refusals = Refusals()
     packed = Refused(subject=SUBJECT, reason="does not unpack", sequence=9)
     fetched = Fetched(messages=(received(BYTES),), refused=(packed,), synced=False)
-    batch = _read_fetched(fetched, {"inv": INVENTORIES}, counts)
+    batch = _read_fetched(fetched, {"inv": INVENTORIES}, refusals)
     assert batch.refused == (packed,)
     assert batch.last_sequence == 9
-    assert counts["inv.refused"] == 1
+    assert refusals.counts["inv"] == 1

@@ -1,0 +1,136 @@
+"""What is refused: counted, named in the log and put aside; everything else goes on.
+
+The one frame at every edge where others' words come in. One message or object that
+cannot be read, is not valid or cannot be handled ends here, whatever was raised: it
+changes nothing, and the next one is taken. Where it was a mistake of ours, and not of
+its author, the log shows once where it happened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from contracts.errors import ContractsError, DecodeError
+from contracts.messages import MAX_REASON
+from runtime.errors import MessageError, ServiceError
+from runtime.log import get_logger
+from runtime.wire import Refused
+
+_ENTITY = re.compile(r"[^./]*")
+_MOST_CHARACTERS = 1000
+"""Of a subject in the log."""
+
+log = get_logger(__name__)
+
+
+class Source(Protocol):
+    """What came: a message of a stream."""
+
+    @property
+    def subject(self) -> str:
+        """The subject that it came on."""
+
+    @property
+    def sequence(self) -> int:
+        """Its place in its stream."""
+
+
+class Guarded:
+    """One message or object that is being handled."""
+
+    def __init__(self) -> None:
+        self.refused: Refused | None = None
+        """Set behind the block when it could not be handled."""
+
+
+class Refusals:
+    """What one service, or one reader of it, refused so far."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        """How many were refused, by entity (the first part of the subject)."""
+        self._shown: set[tuple[str, str, int]] = set()
+        """Mistakes of ours whose traceback is in the log: type, file and line."""
+
+    def note(self, refused: Refused) -> None:
+        """Count and log what is refused: the one form for all of it."""
+        entity = _entity_of(refused.subject)
+        self.counts[entity] += 1
+        log.warning(
+            "message.refused",
+            subject=refused.subject[:_MOST_CHARACTERS],
+            field=refused.field,
+            reason=refused.reason,
+            count=self.counts[entity],
+        )
+
+    @contextmanager
+    def guard(self, source: Source | str) -> Iterator[Guarded]:
+        """Handle one message, or the object of that name, in the block.
+
+        `with refusals.guard(incoming) as guarded:` ends whatever the block raises, and
+        notes it; then `guarded.refused` says why. What concerns the service itself
+        (ServiceError: the bus is away, start again) goes on.
+        """
+        guarded = Guarded()
+        try:
+            yield guarded
+        except (ContractsError, MessageError) as error:
+            guarded.refused = _refuse(source, error)
+        except ServiceError:
+            raise
+        except Exception as error:  # noqa: BLE001 # one author's words end nobody else
+            guarded.refused = _refuse(source, error)
+            self._show(guarded.refused, error)
+        if guarded.refused is not None:
+            self.note(guarded.refused)
+
+    def _show(self, refused: Refused, error: Exception) -> None:
+        """Show where a mistake of ours is, the first time that it is made there."""
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        file, line = (
+            ("", 0) if at is None else (at.tb_frame.f_code.co_filename, at.tb_lineno)
+        )
+        place = (type(error).__name__, file, line)
+        if place in self._shown:
+            return
+        self._shown.add(place)
+        log.error(
+            "message.failed",
+            subject=refused.subject[:_MOST_CHARACTERS],
+            reason=refused.reason,
+            exc_info=error,
+        )
+
+
+def _refuse(source: Source | str, error: Exception) -> Refused:
+    expected = isinstance(error, ContractsError | MessageError)
+    reason = str(error) if expected else f"{type(error).__name__}: {_text_of(error)}"
+    field = error.field if isinstance(error, DecodeError) else ""
+    subject, sequence = (
+        (source, 0) if isinstance(source, str) else (source.subject, source.sequence)
+    )
+    return Refused(
+        subject=subject,
+        field=field[:MAX_REASON],
+        reason=reason[:MAX_REASON],
+        sequence=sequence,
+    )
+
+
+def _text_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 # such as a number of more digits than Python prints
+        return "cannot be told"
+
+
+def _entity_of(subject: str) -> str:
+    match = _ENTITY.match(subject)
+    return subject if match is None else match[0]

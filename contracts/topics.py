@@ -158,7 +158,7 @@ STATE: Topic[StateMessage] = Topic(
     codec=Codec(StateMessage, "state"),
     zstd=True,
     senders=("publisher",),
-    receivers=("solver", "viewer"),
+    receivers=("solver", "publisher", "viewer"),
 )
 """What Kubernetes holds, one object a subject."""
 SUBMISSIONS: Topic[SubmissionMessage] = Topic(

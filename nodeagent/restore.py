@@ -13,6 +13,9 @@ from contracts.topics import HEALTH, INVENTORIES
 from nodeagent.agent_state import AgentState
 from runtime.bus.bus import Bus
 from runtime.log import get_logger
+from runtime.refusals import Refusals
+
+_NODES_AT_ONCE = 64
 
 log = get_logger(__name__)
 
@@ -26,17 +29,30 @@ async def restore_state(
 ) -> None:
     """Fill the state with the last messages about these nodes.
 
-    What cannot be read is logged and counts as never sent.
+    Asks for each by its subject, which needs no consumer. What cannot be read is
+    logged and counts as never sent.
+
+    Raises:
+        BusError: the streams are not there, or not allowed.
     """
-    names = (cluster,) if len(nodes) > 1 else (cluster, nodes[0])
-    restored_count = 0
-    async for inventories in bus.read_existing(INVENTORIES, *names, stop=stop):
-        for inventory in inventories.messages:
-            if inventory.message is not None:
+    refusals = Refusals()
+
+    async def restore(node: NodeName) -> bool:
+        inventory = None
+        with refusals.guard(INVENTORIES.subject(cluster, node)):
+            inventory = await bus.read_last(INVENTORIES, cluster, node)
+            if inventory is not None and inventory.message is not None:
                 state.restore_inventory(inventory.message)
-                restored_count += 1
-    async for verdicts in bus.read_existing(HEALTH, *names, stop=stop):
-        for health in verdicts.messages:
-            if health.message is not None:
+        with refusals.guard(HEALTH.subject(cluster, node)):
+            health = await bus.read_last(HEALTH, cluster, node)
+            if health is not None and health.message is not None:
                 state.restore_health(health.message)
+        return inventory is not None
+
+    restored_count = 0
+    for begin in range(0, len(nodes), _NODES_AT_ONCE):
+        if stop.is_set():
+            return
+        some = nodes[begin : begin + _NODES_AT_ONCE]
+        restored_count += sum(await asyncio.gather(*map(restore, some)))
     log.info("announcements.recalled", node_count=restored_count)

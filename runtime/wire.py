@@ -16,6 +16,7 @@ import zstandard
 from msgspec import Struct
 
 from contracts.topics import M, Topic
+from runtime import users
 from runtime.errors import MessageError
 from runtime.settings import ServiceConfig
 
@@ -29,11 +30,6 @@ MESSAGE_ID = "Nats-Msg-Id"
 TTL = "Nats-TTL"
 EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
 MARKER_REASON = "Nats-Marker-Reason"
-
-
-def inbox_prefix(user: str) -> str:
-    """Give the beginning of all subjects on which a user is answered."""
-    return f"_INBOX.{user}" if user else "_INBOX"
 
 
 class BusSettings(Struct, frozen=True, kw_only=True):
@@ -68,7 +64,12 @@ class BusSettings(Struct, frozen=True, kw_only=True):
     @property
     def inbox_prefix(self) -> str:
         """Where answers come; a user's own, so that nobody else may read them."""
-        return inbox_prefix(self.user)
+        return users.inbox_prefix(self.user)
+
+    @property
+    def api_prefix(self) -> str:
+        """Where JetStream is asked, which depends on the user's account."""
+        return users.api_prefix(self.user)
 
 
 class Outgoing(Struct, frozen=True, kw_only=True):

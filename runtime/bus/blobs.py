@@ -82,9 +82,8 @@ async def _read_chunks(
     sent: list[asyncio.Future[Delivery] | None] = []
     for name in names:
         try:
-            sent.append(
-                await connection.send(f"$JS.API.DIRECT.GET.{STREAM}.{name}", b"")
-            )
+            subject = connection.api_subject(f"DIRECT.GET.{STREAM}.{name}")
+            sent.append(await connection.send(subject, b""))
         except BusUnavailableError:
             sent.append(None)
     return [

@@ -151,6 +151,10 @@ class Connection:
         """Make a subject that only this process listens to."""
         return f"{self.settings.inbox_prefix}.{uuid.uuid4().hex[:22]}"
 
+    def api_subject(self, operation: str) -> str:
+        """Give the subject of a request to JetStream, such as `STREAM.INFO.INV`."""
+        return f"{self.settings.api_prefix}.{operation}"
+
     async def wait_up(self, what: str, timeout_s: float | None = None) -> None:
         """Return once connected.
 

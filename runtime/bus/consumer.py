@@ -148,7 +148,9 @@ class Consumer:
             "idle_heartbeat": int(_HEARTBEAT_S * _NS),
         }
         await self._connection.publish(
-            f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self.name}",
+            self._connection.api_subject(
+                f"CONSUMER.MSG.NEXT.{self._stream}.{self.name}"
+            ),
             msgspec.json.encode(request),
             reply=f"{self._inbox}.{self._pull}",
         )

@@ -99,14 +99,14 @@ async def call(
     kind: type[T],
     timeout_s: float | None = None,
 ) -> T:
-    """Make one request to `$JS.API.<operation>`.
+    """Make one request to JetStream's API.
 
     Raises:
         BusRefusedError: the server says no.
         BusUnavailableError: no answer, or not now.
     """
     data = msgspec.json.encode(body) if body is not None else b""
-    subject = f"$JS.API.{operation}"
+    subject = connection.api_subject(operation)
     reply = await connection.request(subject, data, timeout_s=timeout_s)
     error = msgspec.json.decode(reply.data, type=_Answer).error
     if error is None:

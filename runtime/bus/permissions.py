@@ -1,4 +1,4 @@
-"""What each user of the bus may publish and subscribe to, as nats-server reads it.
+"""What each user of the bus may do, as nats-server reads it: accounts, imports, users.
 
 Follows from the topics and from how the bus reads streams: pull consumers, the last
 message of a subject, blobs in pieces. Written by `moorings permissions`.
@@ -6,19 +6,28 @@ message of a subject, blobs in pieces. Written by `moorings permissions`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from contracts.topics import BLOBS, STREAMS, TOPICS
-from runtime.wire import inbox_prefix
+from runtime.users import ACCOUNTS, CORE, USERS, api_prefix, inbox_prefix, is_outside
 
-USERS = ("solver", "publisher", "nodeagent", "platform", "viewer")
 CREATORS = ("solver", "publisher")
 """Who creates streams that are not there."""
 SUBSCRIBERS = ("platform", "viewer")
 """Who may listen to what is republished, without a consumer."""
-_READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT")
+_NEXT = "CONSUMER.MSG.NEXT"
+"""The one request with more than one answer."""
+_READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", _NEXT)
+_API = api_prefix("")
+_LIMITS = {
+    CORE: (f"jetstream {{ max_streams: {len(STREAMS)}, max_consumers: 4096 }}",),
+    "AGENTS": ("limits { max_subscriptions: 65536, max_payload: 4MB }",),
+    "PLATFORMS": ("limits { max_connections: 4096, max_subscriptions: 65536 }",),
+    "VIEWERS": ("limits { max_connections: 256, max_subscriptions: 4096 }",),
+}
+"""So that no account uses up a server."""
 
 
 class Permissions(Struct, frozen=True, kw_only=True):
@@ -29,72 +38,120 @@ class Permissions(Struct, frozen=True, kw_only=True):
 
 
 def permissions_of(user: str) -> Permissions:
-    """Say what a user needs, and no more."""
+    """Say what a user needs, and no more, on the subjects of its account."""
     return Permissions(
-        publish=tuple(sorted(set(_publishes(user)))),
-        subscribe=tuple(sorted(set(_subscribes(user)))),
+        publish=_ordered(_local(user, subject) for subject in _publishes(user)),
+        subscribe=_ordered((f"{inbox_prefix(user)}.>", *_subscribes(user))),
     )
 
 
 def server_configuration() -> str:
-    """Write the authorization block of nats-server.
+    """Write the accounts of nats-server.
 
     Passwords are variables of its environment, such as `$SOLVER_PASSWORD`.
     """
-    lines = [
-        "# Written by `moorings permissions`.",
-        "authorization {",
-        "  users: [",
-    ]
-    for user in USERS:
-        allowed = permissions_of(user)
-        lines += [
-            "    {",
-            f"      user: {user}",
-            f"      password: ${user.upper()}_PASSWORD",
-            "      permissions {",
-            *_listed("publish", allowed.publish),
-            *_listed("subscribe", allowed.subscribe),
-            "      }",
-            "    }",
-        ]
-    return "\n".join([*lines, "  ]", "}", ""])
+    lines = ["# Written by `moorings permissions`.", "accounts {"]
+    for account in dict.fromkeys(ACCOUNTS.values()):
+        lines += [f"  {account} {{", *(f"    {line}" for line in _LIMITS[account])]
+        lines += _exports() if account == CORE else _imports(account)
+        lines += ["    users: ["]
+        for user in _users_in(account):
+            lines += _user(user)
+        lines += ["    ]", "  }"]
+    return "\n".join([*lines, "}", ""])
+
+
+def _users_in(account: str) -> tuple[str, ...]:
+    return tuple(user for user in USERS if ACCOUNTS[user] == account)
+
+
+def _user(user: str) -> Iterator[str]:
+    allowed = permissions_of(user)
+    yield "      {"
+    yield f"        user: {user}"
+    yield f"        password: ${user.upper()}_PASSWORD"
+    yield "        permissions {"
+    yield from _listed("publish", allowed.publish)
+    yield from _listed("subscribe", allowed.subscribe)
+    yield "        }"
+    yield "      }"
 
 
 def _listed(what: str, subjects: tuple[str, ...]) -> Iterator[str]:
-    yield f"        {what} {{ allow: ["
-    yield from (f'          "{subject}"' for subject in subjects)
-    yield "        ] }"
+    yield f"          {what} {{ allow: ["
+    yield from (f'            "{subject}"' for subject in subjects)
+    yield "          ] }"
+
+
+def _exports() -> Iterator[str]:
+    """What leaves the account of the streams, each subject to who needs it."""
+    yield "    exports: ["
+    for kind, subjects_of in (("service", _publishes), ("stream", _subscribes)):
+        importers: dict[str, list[str]] = {}
+        for user in filter(is_outside, USERS):
+            for subject in _ordered(subjects_of(user)):
+                importers.setdefault(subject, []).append(ACCOUNTS[user])
+        for subject in sorted(importers):
+            answers = ", response: stream" if _NEXT in subject else ""
+            accounts = ", ".join(importers[subject])
+            yield (f'      {{ {kind}: "{subject}"{answers}, accounts: [{accounts}] }}')
+    yield "    ]"
+
+
+def _imports(account: str) -> Iterator[str]:
+    """What an account outside may ask for in CORE, and what it is sent from there."""
+    users = _users_in(account)
+    yield "    imports: ["
+    for subject in _ordered(s for user in users for s in _publishes(user)):
+        local = _local(users[0], subject)
+        renamed = "" if local == subject else f', to: "{local}"'
+        source = f'{{ account: {CORE}, subject: "{subject}" }}'
+        yield f"      {{ service: {source}{renamed} }}"
+    for subject in _ordered(s for user in users for s in _subscribes(user)):
+        yield f'      {{ stream: {{ account: {CORE}, subject: "{subject}" }} }}'
+    yield "    ]"
+
+
+def _local(user: str, subject: str) -> str:
+    """Give the name that a subject of CORE has in the user's account."""
+    if subject.startswith(_API):
+        return f"{api_prefix(user)}{subject.removeprefix(_API)}"
+    return subject
+
+
+def _ordered(subjects: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(subjects)))
 
 
 def _publishes(user: str) -> Iterator[str]:
+    """Name what a user sends to CORE, as it is called there."""
     for topic in TOPICS:
         if user in topic.senders:
             yield topic.any_subject
-            # A sender looks at what is there when its message is refused.
-            yield f"$JS.API.STREAM.MSG.GET.{topic.stream}"
-        if user in {*topic.senders, *topic.receivers}:
+            # A sender looks at what is there: before it begins, and when it is refused.
+            yield f"{_API}.STREAM.MSG.GET.{topic.stream}"
+        if user in topic.receivers:
             yield from _reads(topic.stream)
     if user in CREATORS:
         for stream in STREAMS:
-            yield f"$JS.API.STREAM.CREATE.{stream.name}"
-            yield f"$JS.API.STREAM.INFO.{stream.name}"
+            yield f"{_API}.STREAM.CREATE.{stream.name}"
+            yield f"{_API}.STREAM.INFO.{stream.name}"
     if user in BLOBS.senders:
         yield BLOBS.any_subject
     if user in BLOBS.receivers:
         # Read by name, chunk by chunk, from any copy of the stream.
-        yield f"$JS.API.STREAM.MSG.GET.{BLOBS.stream}"
-        yield f"$JS.API.DIRECT.GET.{BLOBS.stream}.>"
+        yield f"{_API}.STREAM.MSG.GET.{BLOBS.stream}"
+        yield f"{_API}.DIRECT.GET.{BLOBS.stream}.{BLOBS.any_subject}"
 
 
 def _reads(stream: str) -> Iterator[str]:
-    yield f"$JS.API.STREAM.INFO.{stream}"
-    yield f"$JS.API.STREAM.MSG.GET.{stream}"
-    yield from (f"$JS.API.{operation}.{stream}.*" for operation in _READING)
+    yield f"{_API}.STREAM.INFO.{stream}"
+    yield f"{_API}.STREAM.MSG.GET.{stream}"
+    yield from (f"{_API}.{operation}.{stream}.*" for operation in _READING)
 
 
 def _subscribes(user: str) -> Iterator[str]:
-    yield f"{inbox_prefix(user)}.>"
+    """Name what is republished in CORE and sent to a user."""
     prefixes = {stream.name: stream.republish for stream in STREAMS}
     for topic in TOPICS:
         if user in SUBSCRIBERS and user in topic.receivers and prefixes[topic.stream]:

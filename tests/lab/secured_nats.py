@@ -10,14 +10,16 @@ import base64
 import contextlib
 import os
 import shutil
+import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import yaml
+from nats.aio.client import Client
 
 from moorings.local.nats_server import find_server_program
 from moorings.local.process import find_free_port
@@ -64,6 +66,31 @@ class SecuredNats:
             user=user,
             password_file=str(self.password_file(user)),
         )
+
+    @contextlib.asynccontextmanager
+    async def client(
+        self, user: str, told: Callable[[str], object] = print
+    ) -> AsyncIterator[Client]:
+        """Connect a user without anything of ours; `told` gets the server's errors."""
+
+        async def tell(error: Exception) -> None:
+            told(str(error).lower())
+
+        settings = self.settings(user)
+        client = Client()
+        await client.connect(
+            list(settings.servers),
+            tls=ssl.create_default_context(cafile=settings.ca_file),
+            tls_handshake_first=True,
+            user=user,
+            password=self.password_file(user).read_text(),
+            inbox_prefix=settings.inbox_prefix,
+            error_cb=tell,
+        )
+        try:
+            yield client
+        finally:
+            await client.close()
 
     def log(self) -> str:
         """Read what the servers said."""

@@ -9,9 +9,10 @@ import pytest
 
 from nodeagent.config import NodeAgentConfig
 from publisher.config import PublisherConfig
-from runtime.bus.permissions import USERS, server_configuration
+from runtime.bus.permissions import server_configuration
 from runtime.config import read_config
 from runtime.settings import ServiceConfig
+from runtime.users import USERS
 from solver.service.config import SolverConfig
 from tests.lab.manifests import (
     BASE,

@@ -1,0 +1,41 @@
+"""The users of the bus, and the account of nats-server in which each of them lives.
+
+The streams, the solver and the publisher are in one account, `CORE`. Everybody else is
+outside, where a request reaches CORE only if it is imported: the server answers it on a
+reply subject of its own making, and hands the answer over in the asker's account. So a
+reply subject, which no permission of nats-server looks at, never reaches a stream.
+
+Source: docs/bus.md, "Users and accounts".
+"""
+
+from __future__ import annotations
+
+CORE = "CORE"
+ACCOUNTS = {
+    "solver": CORE,
+    "publisher": CORE,
+    "nodeagent": "AGENTS",
+    "platform": "PLATFORMS",
+    "viewer": "VIEWERS",
+}
+"""By user. Who reads and sends nothing shares no account with who sends."""
+USERS = tuple(ACCOUNTS)
+
+_JETSTREAM_API = "$JS.API"
+_IMPORTED_API = "JS.CORE.API"
+"""nats-server keeps `$JS.API` of an account for that account's own streams."""
+
+
+def is_outside(user: str) -> bool:
+    """Whether a user reaches the streams by imports only."""
+    return ACCOUNTS.get(user, CORE) != CORE
+
+
+def api_prefix(user: str) -> str:
+    """Give the beginning of all subjects on which JetStream is asked by a user."""
+    return _IMPORTED_API if is_outside(user) else _JETSTREAM_API
+
+
+def inbox_prefix(user: str) -> str:
+    """Give the beginning of all subjects on which a user is answered."""
+    return f"_INBOX.{user}" if user else "_INBOX"

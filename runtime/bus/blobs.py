@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from collections.abc import Sequence
 
 import msgspec
@@ -17,7 +16,7 @@ from msgspec import Struct
 from contracts.topics import BLOBS, DAY_S
 from runtime.bus import publishing
 from runtime.bus.connection import Connection, Delivery
-from runtime.bus.jetstream import read_last_message
+from runtime.bus.jetstream import read_last_message, read_server_time
 from runtime.errors import (
     BlobCorruptedError,
     BlobMissingError,
@@ -46,8 +45,10 @@ async def put(connection: Connection, data: bytes) -> str:
     """Keep bytes; see `Bus.put_blob`."""
     sha256 = hashlib.sha256(data).hexdigest()
     mark = await read_last_message(connection, STREAM, _mark_subject(sha256))
-    if mark is not None and not mark.gone and time.time() - mark.time_s < _YOUNG_S:
-        return sha256
+    if mark is not None and not mark.gone:
+        now_s = await read_server_time(connection, STREAM)
+        if now_s - mark.time_s < _YOUNG_S:
+            return sha256
     chunks = [
         Outgoing(subject=BLOBS.subject(sha256, str(index)), data=chunk, zstd=True)
         for index, chunk in enumerate(_cut(data))

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Literal
 
 from runtime.bus.connection import Connection
-from runtime.bus.consumer import REQUEST_S, Consumer
-from runtime.bus.jetstream import StreamInfo, call, read_last_message
+from runtime.bus.consumer import REQUEST_S, Consumer, Position
+from runtime.bus.jetstream import (
+    StreamInfo,
+    call,
+    read_last_message,
+    read_stored_time,
+)
 from runtime.errors import BusError, MessageError
 from runtime.log import get_logger
 from runtime.waits import first_of
@@ -24,9 +30,13 @@ Start = Literal["last_per_subject", "all", "new"] | int
 """Where a follower begins; a number is a stream sequence."""
 
 _IDLE_S = 1.0
+_SAME_S = 0.001
+"""Two ways to read the time of one message agree to less."""
 _SETTLE_S = 0.02
 """A pause before the server is asked whether anything is still to come."""
 _LOOKUPS = 64
+_REMEMBERED = 8
+"""Messages by which a stream is known again after the connection was lost."""
 
 log = get_logger(__name__)
 
@@ -82,6 +92,8 @@ class _Reader:
         """When the stream was made: another one has other sequences."""
         self._sequence = 0
         """The last message handed over."""
+        self._taken: deque[Position] = deque(maxlen=_REMEMBERED)
+        """The last messages handed over."""
         self._first_sequence = 0
         self._end_sequence = 0
         """The stream's last when we began."""
@@ -131,6 +143,7 @@ class _Reader:
         messages = []
         for place, delivery in self._consumer.take():
             self._sequence = place.sequence
+            self._taken.append(place)
             self._unseen.discard(delivery.subject)
             try:
                 messages.append(
@@ -189,6 +202,7 @@ class _Reader:
         # What memory held is gone after a restart, and sequences begin again.
         forgotten = info.config.get("storage") == "memory"
         same = info.created == self._created and info.state.last_seq >= self._sequence
+        same = same and await self._remembers()
         if self._created and same and not (forgotten and self._sequence):
             return _behind(self._sequence) if self._sequence else self._beginning()
         if self._created:
@@ -196,6 +210,21 @@ class _Reader:
             self._restarted = True
         await self._begin(info)
         return self._beginning()
+
+    async def _remembers(self) -> bool:
+        """Whether the stream still has, in its place, what we were given last.
+
+        A server that lost its last messages gives their sequences to others. Removed
+        or overwritten messages say nothing, so the newest that is there counts; where
+        none of them is left the stream is believed.
+        """
+        for place in reversed(self._taken):
+            time_s = await read_stored_time(
+                self._connection, self._stream, place.sequence
+            )
+            if time_s is not None:
+                return abs(time_s - place.time_s) < _SAME_S
+        return True
 
     async def _begin(self, info: StreamInfo) -> None:
         """Note what exists now: only when it has come are we synced."""
@@ -212,6 +241,7 @@ class _Reader:
                 unseen |= await self._existing(subject)
         self._created = info.created
         self._sequence = 0
+        self._taken.clear()
         self._first_sequence, self._end_sequence = first, end
         self._unseen = unseen
         self._synced = not unseen

@@ -59,6 +59,8 @@ class StreamInfo(Struct, frozen=True):
     created: str = ""
     total: int = 0
     """Subjects that match the filter, over all pages of the answer."""
+    ts: str = ""
+    """The server's time."""
 
 
 class Delivered(Struct, frozen=True):
@@ -154,6 +156,36 @@ async def read_last_message(
         stored.seq,
         seconds(stored.time),
     )
+
+
+async def read_stored_time(
+    connection: Connection, stream: str, sequence: int
+) -> float | None:
+    """Read when the stream stored the message of a sequence, in its leader's time.
+
+    Seconds since the epoch; None: there is no such message, or no longer.
+
+    Raises:
+        BusError: the server does not say.
+    """
+    operation = f"STREAM.MSG.GET.{stream}"
+    try:
+        answer = await call(connection, operation, {"seq": sequence}, _StoredAnswer)
+    except BusRefusedError as error:
+        if error.code == NO_MESSAGE:
+            return None
+        raise
+    return seconds(answer.message.time)
+
+
+async def read_server_time(connection: Connection, stream: str) -> float:
+    """Ask the leader of a stream for its time, in seconds since the epoch.
+
+    By it messages are stamped and expire; our own clock may be days away.
+    """
+    operation = f"STREAM.INFO.{stream}"
+    info = await call_retried(connection, operation, None, StreamInfo)
+    return seconds(info.ts)
 
 
 async def purge(connection: Connection, stream: str, subject: str) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from contracts.ids import ClusterName, SolveID
 from contracts.solves import SolveDecided, SolveOpened
-from contracts.topics import SOLVES
+from contracts.topics import DAY_S, SOLVES
 from runtime.bus.bus import Bus
 from runtime.waits import together
 from runtime.wire import Outgoing
@@ -22,6 +22,8 @@ IN_FLIGHT = 16
 """Blobs stored at a time."""
 MOST_REMEMBERED = 16 * PAGES
 """Stored pages that are remembered; others are stored again when met."""
+REMEMBERED_S = float(DAY_S)
+"""For so long; then the bus is asked again, which forgets old blobs."""
 
 
 class Ledger:
@@ -30,11 +32,15 @@ class Ledger:
     def __init__(self, bus: Bus, cluster: ClusterName) -> None:
         self._bus = bus
         self._cluster = cluster
-        self._stored: set[str] = set()
+        self._stored: dict[str, float] = {}
+        """When pages were stored or found there, in the event loop's time."""
 
     async def store_pages(self, pages: Collection[Page]) -> None:
         """Store the pages that were not stored yet."""
-        new = {page.sha: page for page in pages if page.sha not in self._stored}
+        now_s = asyncio.get_running_loop().time()
+        old_s = now_s - REMEMBERED_S
+        stored = self._stored
+        new = {page.sha: page for page in pages if stored.get(page.sha, old_s) <= old_s}
         slots = asyncio.Semaphore(IN_FLIGHT)
 
         async def store(page: Page) -> None:
@@ -42,9 +48,9 @@ class Ledger:
                 await self._bus.put_blob(page.data)
 
         await together(store(page) for page in new.values())
-        self._stored |= new.keys()
-        if len(self._stored) > MOST_REMEMBERED:
-            self._stored = {page.sha for page in pages}
+        stored |= dict.fromkeys(new, now_s)
+        if len(stored) > MOST_REMEMBERED:
+            self._stored = {page.sha: stored[page.sha] for page in pages}
 
     async def open(self, problem: Problem, epoch: int) -> SolveOpened:
         """Record a Problem before it is solved."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import time
 
 import pytest
 
@@ -37,6 +38,20 @@ async def test_a_blob_is_written_once(bus: Bus) -> None:
     after = await bus.last("BLOB", topics.BLOBS.subject(sha256, "ok"))
     assert before is not None
     assert after == before
+
+
+async def test_a_blob_is_as_old_as_the_server_says(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It expires by the server's clock; ours may be days away."""
+    sha256 = await bus.put_blob(b"same")
+    before = await bus.last("BLOB", topics.BLOBS.subject(sha256, "ok"))
+    ahead_s = time.time() + 6 * topics.DAY_S
+    monkeypatch.setattr(time, "time", lambda: ahead_s)
+
+    await bus.put_blob(b"same")
+
+    assert await bus.last("BLOB", topics.BLOBS.subject(sha256, "ok")) == before
 
 
 async def test_a_blob_without_all_chunks_is_missing(bus: Bus) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
+from collections.abc import Iterable
 
 import pytest
 from msgspec.structs import replace
@@ -244,6 +246,74 @@ async def test_a_follower_survives_crashes_of_the_server(
     assert len(written) == 200
     assert order == sorted(set(order)), "each message once, in order"
     assert bus.connection == 3
+
+
+async def test_a_lost_end_that_was_refilled_is_noticed(
+    bus: Bus, nats_server: LabServer
+) -> None:
+    """As after a loss of power: the server lost messages, and others have their place.
+
+    Played by putting back an earlier copy of its folder.
+    """
+    await bus.publish_many([state(n, b"kept") for n in range(5)])
+    nats_server.stop()
+    copy = nats_server.store_dir.with_name("copy")
+    shutil.copytree(nats_server.store_dir, copy)
+    await asyncio.to_thread(nats_server.start)
+    await bus.wait_connected(10)
+    await bus.publish_many([state(n, b"lost") for n in range(5, 8)])
+    stop = asyncio.Event()
+    known: dict[str, bytes] = {}
+    restarts = 0
+    async for page in bus.follow("STATE", ["state.v1.c.>"], stop, start="all"):
+        if page.restarted:
+            restarts += 1
+            known.clear()
+        known |= {m.subject: m.data for m in page.messages}
+        if restarts:
+            if page.synced:
+                stop.set()
+        elif len(known) == 8:
+            nats_server.kill()
+            shutil.rmtree(nats_server.store_dir)
+            shutil.copytree(copy, nats_server.store_dir)
+            await _fill(LabServer(nats_server.store_dir), range(10, 16))
+            await asyncio.to_thread(nats_server.start)
+
+    assert restarts == 1
+    assert [*known] == [f"state.v1.c.k.{n}" for n in (*range(5), *range(10, 16))]
+
+
+async def _fill(server: LabServer, keys: Iterable[int]) -> None:
+    """Store something where nobody else connects, and stop."""
+    await asyncio.to_thread(server.start)
+    try:
+        async with Bus.open(BusSettings(name="other", servers=(server.url,))) as bus:
+            await bus.wait_connected(10)
+            await bus.publish_many([state(n) for n in keys])
+    finally:
+        await asyncio.to_thread(server.stop)
+
+
+async def test_what_was_overwritten_is_no_loss(
+    bus: Bus, nats_server: LabServer
+) -> None:
+    """A reader that was away while all that it had read was written anew goes on."""
+    await bus.publish_many([state(n) for n in range(5)])
+    stop = asyncio.Event()
+    got: list[int] = []
+    async for page in bus.follow("STATE", ["state.v1.c.>"], stop):
+        assert not page.restarted
+        got += [m.sequence for m in page.messages]
+        if len(got) == 5:
+            await asyncio.to_thread(nats_server.kill)
+            await _fill(LabServer(nats_server.store_dir), range(5))
+            await asyncio.to_thread(nats_server.start)
+            got.append(0)
+        elif len(got) > 10:
+            stop.set()
+
+    assert got == [1, 2, 3, 4, 5, 0, 6, 7, 8, 9, 10]
 
 
 async def test_heartbeats_forgotten_by_a_restart_are_read_anew(

@@ -103,6 +103,19 @@ async def test_a_page_is_stored_once_while_it_is_remembered(
     assert set(bus.stored[stored:]) == forgotten
 
 
+async def test_a_page_is_stored_again_before_the_bus_forgets_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A page that does not change for weeks is still there for the next solve."""
+    bus, ledger = begin()
+    problem = problem_on("a")
+    await ledger.store_pages(problem.pages)
+    stored = len(bus.stored)
+    monkeypatch.setattr(ledger_module, "REMEMBERED_S", 0.0)
+    await ledger.store_pages(problem.pages)
+    assert len(bus.stored) == 2 * stored
+
+
 async def test_a_solve_is_open_until_its_answer_is_recorded() -> None:
     """Others stay open, the oldest first."""
     _, ledger = begin()

@@ -9,6 +9,7 @@ decided again. Works only while this publisher leads.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -47,6 +48,11 @@ _ROUNDS = 64
 """Of one group before others get their turn."""
 _PAUSE_S = 1.0
 _FORGET_S = 60.0
+_LOOK_S = 0.002
+"""A look at a group that takes longer is not repeated at once: hundreds of pods change
+one by one, and each change would have all of them looked at."""
+_RESTS = 10
+"""The rest is so many times as long as the look."""
 _CHECKED = 5
 """So many pods of a gang that lost devices are read anew before that is acted upon."""
 
@@ -158,8 +164,10 @@ class GangController:
             if not self._leads.is_set():
                 return True
             # First plan, from what is known by now.
+            began_s = time.thread_time()
             situation = self._situation_of(group)
             plan = plan_gang(situation)
+            took_s = time.thread_time() - began_s
             self._gangs.forget(plan.forget)
             if plan.look_again_s is not None:
                 self._queue.add_in(group, plan.look_again_s)
@@ -177,6 +185,8 @@ class GangController:
                 if any(step):
                     # Neither doing nor looking again has changed anything.
                     self._queue.rest(group, _PAUSE_S)
+                elif took_s > _LOOK_S:
+                    self._queue.rest(group, _RESTS * took_s, again=False)
                 return True
             # Then do it, and look again: the answers are in the View by then.
             last_step = step

@@ -24,6 +24,8 @@ class GroupQueue:
         self._waiting: KeyQueue[GroupKey] = KeyQueue()
         self._resting: dict[GroupKey, asyncio.Task[None]] = {}
         """Groups that are left alone for a while."""
+        self._missed: set[GroupKey] = set()
+        """Those of them that something happened to."""
         self._later: dict[GroupKey, tuple[float, asyncio.TimerHandle]] = {}
         """When groups are looked at, though nothing may happen."""
         self._looking: set[asyncio.Task[None]] = set()
@@ -34,7 +36,9 @@ class GroupQueue:
         """Have these groups looked at, soon; those that rest, when they have rested."""
         if self._leads.is_set():
             for group in groups:
-                if group not in self._resting:
+                if group in self._resting:
+                    self._missed.add(group)
+                else:
                     await self._waiting.put(group)
 
     async def take(self) -> GroupKey | None:
@@ -45,6 +49,7 @@ class GroupQueue:
         while (group := await self._waiting.take()) is not None:
             if group not in self._resting:
                 return group
+            self._missed.add(group)
             await self._waiting.done(group)
         return None
 
@@ -54,13 +59,18 @@ class GroupQueue:
         if again:
             await self.add((group,))
 
-    def rest(self, group: GroupKey, pause_s: float) -> None:
-        """Leave a group alone for a while, and nobody else; then look at it again."""
+    def rest(self, group: GroupKey, pause_s: float, *, again: bool = True) -> None:
+        """Leave a group alone for a while, and nobody else; then look at it again.
+
+        Not `again`: only if something happens to it meanwhile.
+        """
 
         async def rest() -> None:
             await first_of(self._closed, within_s=pause_s)
             del self._resting[group]
-            await self.add((group,))
+            if again or group in self._missed:
+                await self.add((group,))
+            self._missed.discard(group)
 
         self._resting[group] = asyncio.create_task(rest(), name=f"rest {group}")
 

@@ -37,16 +37,18 @@ class OfferedDevices:
         """Of slices."""
         self._claims: dict[PoolID, set[str]] = {}
         """Keys of the claims that hold devices of a pool."""
+        self._devices: dict[PoolID, frozenset[DeviceName] | None] = {}
+        """What whole pools offer, as far as anybody asked."""
 
     def missing(self, claim: ResourceClaim) -> tuple[DeviceID, ...]:
         """Name the devices that a claim holds and that their whole pools lack."""
-        offered = {pool: self._offered(pool) for pool in _pools_of(claim)}
-        return tuple(
+        missing = (
             device
-            for device in sorted(_devices_of(claim))
-            if (names := offered[device.pool_id]) is not None
+            for device in _devices_of(claim)
+            if (names := self._offered(device.pool_id)) is not None
             and device.device not in names
         )
+        return tuple(sorted(missing))
 
     def apply_slice(self, name: str, offered: OfferedSlice | None) -> frozenset[str]:
         """Take a slice in (None: it is gone); returns the claims it is about, by key.
@@ -55,6 +57,8 @@ class OfferedDevices:
         """
         before = self._slices.get(name)
         pools = {one.pool: self._offered(one.pool) for one in (before, offered) if one}
+        for pool in pools:
+            self._devices.pop(pool, None)
         if before is not None:
             del self._slices[name]
             _discard(self._names, before.pool, name)
@@ -75,10 +79,17 @@ class OfferedDevices:
 
     def _offered(self, pool: PoolID) -> frozenset[DeviceName] | None:
         """Return the devices of a pool; None: not all of its slices are there."""
-        slices = [self._slices[name] for name in self._names.get(pool, ())]
-        newest = max((one.generation for one in slices), default=0)
+        if pool not in self._names:
+            return None
+        if pool not in self._devices:
+            self._devices[pool] = self._read_offered(pool)
+        return self._devices[pool]
+
+    def _read_offered(self, pool: PoolID) -> frozenset[DeviceName] | None:
+        slices = [self._slices[name] for name in self._names[pool]]
+        newest = max(one.generation for one in slices)
         current = [one for one in slices if one.generation == newest]
-        if not current or {one.slice_count for one in current} != {len(current)}:
+        if {one.slice_count for one in current} != {len(current)}:
             return None
         return frozenset[DeviceName]().union(*(one.devices for one in current))
 

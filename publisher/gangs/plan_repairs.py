@@ -10,7 +10,8 @@ does not offer any more. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from contracts.claim import ResourceClaim
 from contracts.gang import GangPhase
@@ -36,13 +37,17 @@ _NAMED = 5
 """So many devices are named in a text."""
 _COUNTED_BY = {("batch/v1", "Job"), ("apps/v1", "ReplicaSet")}
 """They do not miss a pod that ended, once it has no finalizer of theirs."""
+_Use: TypeAlias = tuple[Pod, Collection[str]]
+"""A pod, and the keys of its claims."""
 
 
 def plan_repairs(pods: Sequence[Pod], view: View, plan: GroupPlan) -> None:
     """Add what is to be done for pods that run or have ended."""
-    plan.patches += _plan_finalizers(pods, view)
-    plan.reports += _report_held_twice(pods, view)
-    plan.reports += _report_removed(pods, view)
+    alive = [(pod, claim_keys(pod).values()) for pod in pods if not is_over(pod)]
+    runs = [(pod, keys) for pod, keys in alive if not is_gated(pod)]
+    plan.patches += _plan_finalizers({key for _, keys in alive for key in keys}, view)
+    plan.reports += _report_held_twice(runs, view)
+    plan.reports += _report_removed(runs, view)
     for pod in pods:
         key = _find_endless(pod, view)
         if not key:
@@ -73,9 +78,8 @@ def plan_sweep(view: View) -> Iterator[Patch]:
             yield clear(claim)
 
 
-def _plan_finalizers(pods: Sequence[Pod], view: View) -> Iterator[Patch]:
-    alive = [pod for pod in pods if not is_over(pod)]
-    for key in sorted({key for pod in alive for key in claim_keys(pod).values()}):
+def _plan_finalizers(keys: Iterable[str], view: View) -> Iterator[Patch]:
+    for key in sorted(keys):
         claim = view.claim(key)
         if claim is not None and _lacks_finalizer(claim):
             yield prepare(claim)
@@ -87,11 +91,9 @@ def _lacks_finalizer(claim: ResourceClaim) -> bool:
     return ours and FINALIZER not in meta.finalizers and not meta.deletion_timestamp
 
 
-def _report_held_twice(pods: Sequence[Pod], view: View) -> Iterator[StatusReport]:
-    for pod in pods:
-        if is_over(pod) or is_gated(pod):
-            continue
-        for key in claim_keys(pod).values():
+def _report_held_twice(runs: Sequence[_Use], view: View) -> Iterator[StatusReport]:
+    for pod, keys in runs:
+        for key in keys:
             for device in sorted(exclusive_devices_of(view.claim(key))):
                 others = view.holders(device) - {key}
                 if others:
@@ -107,10 +109,9 @@ def _report_conflict(pod: Pod, device: str, other: str) -> StatusReport:
     )
 
 
-def _report_removed(pods: Sequence[Pod], view: View) -> Iterator[StatusReport]:
+def _report_removed(runs: Sequence[_Use], view: View) -> Iterator[StatusReport]:
     """Tell of devices that their drivers do not offer any more, all in one."""
-    alive = [pod for pod in pods if not is_over(pod) and not is_gated(pod)]
-    removed = [(pod, device) for pod in alive for device in _removed_of(pod, view)]
+    removed = [(p, gone) for p, keys in runs for gone in _removed_of(keys, view)]
     if not removed:
         return
     concerned = {pod.metadata.uid: pod for pod, _ in removed}
@@ -118,14 +119,14 @@ def _report_removed(pods: Sequence[Pod], view: View) -> Iterator[StatusReport]:
     yield StatusReport(
         phase=GangPhase.RUNNING,
         reason=REMOVED,
-        message=f"{len(concerned)} of {len(alive)} pods hold devices that no "
+        message=f"{len(concerned)} of {len(runs)} pods hold devices that no "
         f"ResourceSlice offers any more: {', '.join(named)}",
         pods=tuple(concerned.values()),
     )
 
 
-def _removed_of(pod: Pod, view: View) -> Iterator[DeviceID]:
-    for key in claim_keys(pod).values():
+def _removed_of(keys: Collection[str], view: View) -> Iterator[DeviceID]:
+    for key in keys:
         claim = view.claim(key)
         if claim is not None:
             yield from view.offered.missing(claim)

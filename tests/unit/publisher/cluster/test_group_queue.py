@@ -77,3 +77,21 @@ async def test_a_group_is_looked_at_when_its_time_has_come(
     async with asyncio.timeout(5):
         assert await queue.take() == ONE
     await queue.close()
+
+
+async def test_a_group_may_rest_until_something_happens_to_it(
+    leads: asyncio.Event,
+) -> None:
+    """What happens while it rests is looked at then, and not forgotten."""
+    queue = GroupQueue(leads)
+    await queue.add([ONE, TWO])
+    for group in (ONE, TWO):
+        assert await queue.take() == group
+        await queue.add([group] if group == TWO else [])
+        queue.rest(group, 0.05, again=False)
+        await queue.done(group, again=False)
+    async with asyncio.timeout(5):
+        assert await queue.take() == TWO
+    await queue.done(TWO, again=False)
+    await queue.add([ONE])
+    assert await queue.take() == ONE

@@ -24,6 +24,7 @@ from tests.lab.cluster import (
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.publisher_rights import SYSTEM
 from tests.lab.services import eventually
 from tests.lab.waits import events_about, pods_of, until_over, until_phase, until_told
 
@@ -94,7 +95,7 @@ async def test_a_publisher_that_owns_nothing_says_so(
     assert stack.nats.url
 
     def says() -> bool:
-        told = kubectl("describe", "lease", LEASE_NAME, "-n", "default")
+        told = kubectl("describe", "lease", LEASE_NAME, "-n", SYSTEM)
         return re.search(r"Warning +NothingOwned .*PUBLISHER_OWNED", told) is not None
 
     await eventually(says, "the Lease says so")

@@ -39,7 +39,7 @@ def _policies(built: list[Manifest]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("resources", "policies"), [(BASE, 5), (OVERLAYS / "kubernetes-1.35", 3)]
+    ("resources", "policies"), [(BASE, 6), (OVERLAYS / "kubernetes-1.35", 4)]
 )
 def test_ownership_is_said_in_one_place(
     control_plane_programs: Path, tmp_path: Path, resources: Path, policies: int
@@ -113,7 +113,10 @@ def test_site_of_the_repository_is_whole(
     text = yaml.safe_dump_all(built)
     assert text.count("image: REGISTRY/moorings:0.1.0") == 3
     assert [text for text in _policies(built) if "moorings.dev,nic" in text] == [
-        text for text in _policies(built) if "name: moorings-nodeagent" in text
+        text
+        for text in _policies(built)
+        if "name: moorings-nodeagent" in text
+        or "name: moorings-publisher-claims" in text
     ]
 
 

@@ -14,7 +14,13 @@ import pytest
 
 from tests.integration.conftest import Installed
 from tests.lab.controlplane import objects
-from tests.lab.controlplane.client import Json, Kube, RefusedError, named
+from tests.lab.controlplane.client import (
+    STRATEGIC,
+    Json,
+    Kube,
+    RefusedError,
+    named,
+)
 from tests.lab.personas import (
     ANYWHERE,
     BY_NAME,
@@ -194,21 +200,6 @@ async def _claim(admin: Kube, name: str, allocation: Json | None) -> Json:
     return claim
 
 
-async def test_publisher_allocates_reserves_and_clears(admin: Kube) -> None:
-    claim = await _claim(admin, "written", None)
-    # For a pod that is not there the controller manager would clear it at once.
-    status = {"allocation": _allocation("node-1"), "reservedFor": [SOMEBODY]}
-    async with admin.acting_as(BY_NAME["publisher"].user) as publisher:
-        finalizer = ["resource.kubernetes.io/delete-protection"]
-        await publisher.patch(claim, {"metadata": {"finalizers": finalizer}})
-        await publisher.patch(claim, {"status": status}, "status")
-        await publisher.patch(claim, {"status": _device_status()}, "status")
-        nothing = {"allocation": None, "reservedFor": None, "devices": None}
-        cleared = await publisher.patch(claim, {"status": nothing}, "status")
-
-    assert "allocation" not in cleared["status"]
-
-
 @pytest.mark.parametrize("name", ["author", "operator", "device-admin", "solver"])
 async def test_nobody_else_allocates(admin: Kube, name: str) -> None:
     claim = await _claim(admin, f"not-by-{name}", None)
@@ -217,6 +208,58 @@ async def test_nobody_else_allocates(admin: Kube, name: str) -> None:
         with pytest.raises(RefusedError, match="resourceclaims/status") as refused:
             await somebody.patch(claim, {"status": status}, "status")
     assert refused.value.status == 403
+
+
+RESTARTED = {"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}
+SERVICES = (("Deployment", "publisher"), ("StatefulSet", "nats"))
+SECRET = [{"name": "users", "secret": {"secretName": "nats-users"}}]
+OTHER_PATCHES: dict[str, Json] = {
+    "image": {
+        "spec": {
+            "template": {
+                "spec": {"containers": [{"name": "publisher", "image": "evil"}]}
+            }
+        }
+    },
+    "secret": {"spec": {"template": {"spec": {"volumes": SECRET}}}},
+    "account": {"spec": {"template": {"spec": {"serviceAccountName": "other"}}}},
+    "annotation": {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}},
+    "label": {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}},
+    "replicas": {"spec": {"replicas": 0}},
+    "owner": {"metadata": {"labels": {"a": "b"}}},
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), SERVICES)
+async def test_operator_restarts_and_scales_services(
+    admin: Kube, kind: str, name: str
+) -> None:
+    service = named("apps/v1", kind, name, SYSTEM)
+    restart = {"spec": {"template": {"metadata": {"annotations": RESTARTED}}}}
+    async with admin.acting_as(BY_NAME["operator"].user) as operator:
+        restarted = await operator.patch(service, restart, media=STRATEGIC)
+        if kind == "Deployment":
+            await operator.patch(service, {"spec": {"replicas": 1}}, "scale")
+
+    annotations = restarted["spec"]["template"]["metadata"]["annotations"]
+    assert RESTARTED.items() <= annotations.items()
+
+
+@pytest.mark.parametrize("tried", OTHER_PATCHES)
+async def test_operator_changes_nothing_else_of_services(
+    admin: Kube, tried: str
+) -> None:
+    """What runs there may read the Secrets of the bus and write as the publisher."""
+    for kind, name in SERVICES:
+        service = named("apps/v1", kind, name, SYSTEM)
+        async with admin.acting_as(BY_NAME["operator"].user) as operator:
+            with pytest.raises(RefusedError, match="restarts only"):
+                await operator.patch(service, OTHER_PATCHES[tried], media=STRATEGIC)
+
+
+async def test_admins_change_services_as_they_like(admin: Kube) -> None:
+    service = named("apps/v1", "Deployment", "solver", SYSTEM)
+    await admin.patch(service, {"metadata": {"labels": {"a": "b"}}})
 
 
 async def test_publisher_leaves_devices_of_foreign_drivers_to_them(admin: Kube) -> None:

@@ -23,6 +23,7 @@ from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.nats_server import LabServer
+from tests.lab.publisher_rights import SYSTEM, publisher_kubeconfig
 from tests.lab.services import Process, solver
 
 GATES = [{"name": GATE}]
@@ -62,11 +63,11 @@ def publisher(
     name: str = "one",
     **more: str,
 ) -> Process:
-    """Make a publisher that writes to a cluster."""
+    """Make a publisher that writes to a cluster with the rights of k8s/base."""
     variables = {
         "PUBLISHER_SERVERS": nats.url,
-        "PUBLISHER_KUBECONFIG": str(control_plane.kubeconfig()),
-        "PUBLISHER_NAMESPACE": "default",
+        "PUBLISHER_KUBECONFIG": str(publisher_kubeconfig(control_plane)),
+        "PUBLISHER_NAMESPACE": SYSTEM,
         "PUBLISHER_NAME": name,
         "PUBLISHER_LEASE_S": "2",
         **more,

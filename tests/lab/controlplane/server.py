@@ -43,7 +43,7 @@ class ControlPlane:
             )
             for name in PROGRAMS
         }
-        self._binaries = binaries
+        self.binaries = binaries
         self._peer_port = find_free_port()
         self._tokens: dict[str, str] = {}
         self._write_files()
@@ -72,7 +72,7 @@ class ControlPlane:
 
     def spawn(self, name: str) -> None:
         """Start a program without waiting; it ends with the thread that does this."""
-        program = str(self._binaries / name)
+        program = str(self.binaries / name)
         self.programs[name].spawn([program, *self._arguments(name)])
 
     def wait_ready(self, *names: str) -> None:

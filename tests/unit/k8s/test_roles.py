@@ -34,15 +34,15 @@ def test_drivers_of_the_roles_are_those_of_the_agents() -> None:
         for rule in thing["rules"]
         if "resourceclaims/driver" in rule["resources"]
     }
-    policy = named["ValidatingAdmissionPolicy", "moorings-nodeagent"]
-    (listed,) = (
+    listed = {
         item["expression"]
-        for item in policy["spec"]["variables"]
+        for policy in ("moorings-nodeagent", "moorings-publisher-claims")
+        for item in named["ValidatingAdmissionPolicy", policy]["spec"]["variables"]
         if item["name"] == "drivers"
-    )
+    }
 
     assert granted == {
         "moorings-publisher-drivers": announced,
         "moorings-nodeagent-drivers": announced,
     }
-    assert listed == f"'{','.join(announced)}'.split(',')"
+    assert listed == {f"'{','.join(announced)}'.split(',')"}

@@ -15,9 +15,11 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from contracts.names import GANG_SIZE
+from contracts.names import OWNED as TAINT
 from tests.lab.cluster import is_running, name_of
 from tests.lab.controlplane import kubelet, objects
-from tests.lab.controlplane.client import Kube, named, path_of
+from tests.lab.controlplane.client import Json, Kube, RefusedError, named, path_of
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.options import CONTROLLERS, Options
 from tests.lab.controlplane.server import ControlPlane, running
@@ -32,6 +34,9 @@ PODS = {"job": 4, "gang-object": 4, "shared-claim": 3, "lone-pod": 1, "admin-acc
 """How many pods each example has."""
 OF_THE_BUS = ("BUS_CA_FILE", "BUS_USER", "BUS_PASSWORD_FILE")
 SYSTEM = "moorings-system"
+OWNED = "gpu.moorings.dev"
+POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
+TOLERATION = {"key": TAINT, "operator": "Exists"}
 
 
 class Site(NamedTuple):
@@ -173,3 +178,41 @@ async def _settle(kube: Kube, space: str, count: int) -> None:
     ]
 
     assert sorted(users) == sorted(pods)
+
+
+async def test_nobody_is_given_owned_devices_past_moorings(site: Site) -> None:
+    """By a claim that looks generated, by a toleration, or by opening the gate."""
+    async with site.kube.namespace() as space:
+        spec = objects.requests(OWNED)
+        claim = objects.claim(space, "looks-generated", spec)
+        claim["metadata"]["annotations"] = {POD_CLAIM: "x"}
+        tolerant = objects.requests(OWNED, tolerations=[TOLERATION])
+        with pytest.raises(RefusedError, match="tolerates the taint"):
+            await site.kube.create({**claim, "spec": tolerant})
+        await site.kube.create(claim)
+        # Of a gang that is never whole: what happens then is kube-scheduler's doing.
+        uses: Json = {"claims": {"x": "looks-generated"}}
+        asked = objects.pod(space, "p", annotations={GANG_SIZE: "2"}, **uses)
+        waiting = await _gated(site.kube, asked)
+        opened = await site.kube.patch(waiting, {"spec": {"schedulingGates": None}})
+        told = await site.kube.until(opened, _is_unschedulable, 60)
+        held = await site.kube.get(claim)
+
+    assert "cannot allocate all claims" in told["status"]["conditions"][0]["message"]
+    assert "allocation" not in held.get("status", {})
+
+
+async def _gated(kube: Kube, pod: Json) -> Json:
+    """Create a pod as soon as the policies know its claim."""
+
+    async def is_gated() -> bool:
+        tried = await kube.create(pod, dryRun="All")
+        return bool(tried["spec"].get("schedulingGates"))
+
+    await eventually(is_gated, "a pod with an owned claim gets the gate")
+    return await kube.create(pod)
+
+
+def _is_unschedulable(pod: Json) -> bool:
+    conditions = pod["status"].get("conditions", ())
+    return any(one.get("reason") == "Unschedulable" for one in conditions)

@@ -20,13 +20,17 @@ VALID = "24h"
 
 
 def publisher_kubeconfig(control_plane: ControlPlane) -> Path:
-    """Write the kubeconfig of the publisher's account, which has its rights then."""
+    """Write the kubeconfig of the publisher's account.
+
+    Where Moorings is not installed it is given its rights first.
+    """
     path = control_plane.folder / "publisher.kubeconfig"
     if not path.exists():
         program = control_plane.binaries / "kubectl"
         admin = Kubectl(program, control_plane.kubeconfig())
-        admin("apply", "-f", "-", given=_rights())
         account = ("publisher", "-n", SYSTEM)
+        if not admin("get", "serviceaccount", *account, "--ignore-not-found"):
+            admin("apply", "-f", "-", given=_rights())
         token = admin("create", "token", *account, f"--duration={VALID}")
         control_plane.write_kubeconfig(path, token.strip())
     return path

@@ -47,8 +47,8 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import GangDecision
 from solver.problem.assemble import resolve_gangs
 from solver.problem.problem import LEFT_OVER, ExpectedPart, Parameters
+from solver.queueing.gang_queue import choose_batch
 from solver.service.messages import make_decision, make_release
-from solver.snapshot.batch import choose_batch
 from solver.snapshot.snapshot import Snapshot, apply
 
 EXPECTED = 32

@@ -16,9 +16,9 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.problem import ExpectedPart, Parameters, Problem
+from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable
 from solver.service.garbage import after_batch, collect_between_batches
-from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot
 
 PARAMETERS = Parameters(version="benchmark")

@@ -22,9 +22,9 @@ from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.problem import Parameters, Problem
+from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.record import PartCache
 from solver.selectors.table import SelectorTable
-from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot, apply
 
 PARAMETERS = Parameters(version="benchmark")

@@ -22,8 +22,8 @@ from solver.engines.upstream.allocate import allocate_upstream
 from solver.errors import SolverError
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.problem import Parameters, Problem
+from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable
-from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.versions import VERSION
 
 _ALL = BatchLimits(gangs=1_000_000, pods=1_000_000_000)

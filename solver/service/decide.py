@@ -38,7 +38,7 @@ from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.messages import address_decision, make_batch_end, make_decision
 from solver.service.worker import SolveWorker
-from solver.snapshot.snapshot import GangAttempted, Snapshot, apply
+from solver.snapshot.snapshot import Snapshot, apply
 from solver.versions import VERSION
 
 log = get_logger(__name__)
@@ -69,7 +69,7 @@ class Decider:
 
     async def decide(
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
-    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
+    ) -> list[tuple[DecisionMessage, int]]:
         """Decide a batch; return what it means for the snapshot, with sequences.
 
         The caller applies the changes: they are not read back first.
@@ -87,10 +87,10 @@ class Decider:
             return await self._decide_halves(snapshot, batch, opened, error)
         except WorkerFailedError as error:
             log.warning("solve.failed", solve=opened.solve, reason=error.reason)
-            return await self._publish_unproven(snapshot, batch, opened, error.reason)
+            return await self._publish_unproven(batch, opened, error.reason)
         seconds = perf_counter() - started
         decision = DECISION.decode(data)
-        changes = await self._publish(snapshot, batch, decision, opened.solve)
+        changes = await self._publish_answers(batch, decision.gangs, opened.solve)
         await self._ledger.close(opened, decision, data, seconds)
         _log_decision(opened, decision, seconds)
         return changes
@@ -109,7 +109,7 @@ class Decider:
 
     async def finish(
         self, snapshot: Snapshot, opened: SolveOpened
-    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
+    ) -> list[tuple[DecisionMessage, int]]:
         """Solve what a former leader recorded, and publish what still holds.
 
         Raises:
@@ -134,11 +134,13 @@ class Decider:
         # answer for what is so now.
         records = [snapshot.gangs.get(gang.uid) for gang in decision.gangs]
         waiting = [r for r in records if r is not None and r.wants_decision]
-        changes: list[tuple[DecisionMessage | GangAttempted, int]] = []
+        changes: list[tuple[DecisionMessage, int]] = []
         if len(waiting) == len(records):
             now = await self._problem(snapshot, waiting)
             if now.gangs == problem.gangs and not judge(now, decision):
-                changes = await self._publish(snapshot, waiting, decision, opened.solve)
+                changes = await self._publish_answers(
+                    waiting, decision.gangs, opened.solve
+                )
         await self._ledger.close(opened, decision, data, 0.0)
         log.info("solve.finished", solve=opened.solve, published=len(changes))
         return changes
@@ -171,12 +173,12 @@ class Decider:
         batch: Sequence[GangRecord],
         opened: SolveOpened,
         error: WorkerLostError,
-    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
+    ) -> list[tuple[DecisionMessage, int]]:
         log.warning(
             "solve.lost", solve=opened.solve, reason=error.reason, gangs=len(batch)
         )
         if len(batch) == 1:
-            return await self._publish_unproven(snapshot, batch, opened, error.reason)
+            return await self._publish_unproven(batch, opened, error.reason)
         middle = len(batch) // 2
         changes = await self.decide(snapshot, batch[:middle])
         for message, sequence in changes:
@@ -185,13 +187,11 @@ class Decider:
 
     async def _publish_unproven(
         self,
-        snapshot: Snapshot,
         batch: Sequence[GangRecord],
         opened: SolveOpened,
         why: str,
-    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
+    ) -> list[tuple[DecisionMessage, int]]:
         reason = Reason(rule=Rule.NOT_PROVEN, message=why)
-        changes: list[tuple[DecisionMessage | GangAttempted, int]] = []
         answers = [
             GangDecision(
                 uid=record.uid,
@@ -201,32 +201,18 @@ class Decider:
             )
             for record in batch
         ]
-        changes.extend(
-            await self._publish_answers(snapshot, batch, answers, opened.solve)
-        )
-        return changes
-
-    async def _publish(
-        self,
-        snapshot: Snapshot,
-        batch: Sequence[GangRecord],
-        decision: Decision,
-        solve: SolveID,
-    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
-        return await self._publish_answers(snapshot, batch, decision.gangs, solve)
+        return await self._publish_answers(batch, answers, opened.solve)
 
     async def _publish_answers(
         self,
-        snapshot: Snapshot,
         batch: Sequence[GangRecord],
         answers: Sequence[GangDecision],
         solve: SolveID,
-    ) -> list[tuple[DecisionMessage | GangAttempted, int]]:
+    ) -> list[tuple[DecisionMessage, int]]:
         """Publish one fenced batch and return what it means for the snapshot."""
         cluster, epoch = self._config.cluster, self._leadership.epoch
         messages: list[DecisionMessage] = []
         outgoing: list[Outgoing] = []
-        tried: list[tuple[DecisionMessage | GangAttempted, int]] = []
         # First what is news: of a gang that waits for the same reasons nothing is said.
         for record, answer in zip(batch, answers, strict=True):
             message = make_decision(
@@ -237,19 +223,14 @@ class Decider:
                 if not _is_repeated(message, record):
                     messages.append(message)
                     outgoing.append(addressed)
-            if answer.reasons or isinstance(message, GangPending):
-                tried.append((_tried(record, snapshot.capacity_generation), 0))
         if not messages:
-            return tried
+            return []
         # Then all of it at once, behind the fence: a solver that was deposed meanwhile
         # publishes nothing. What was stored is applied with the sequences it got.
         uids = tuple(message.uid for message in messages)
         end = make_batch_end(cluster, solve, epoch, uids)
         first = await self._leadership.publish([*outgoing, end])
-        changes: list[tuple[DecisionMessage | GangAttempted, int]] = [
-            (message, first + index) for index, message in enumerate(messages)
-        ]
-        return [*changes, *tried]
+        return [(message, first + index) for index, message in enumerate(messages)]
 
 
 def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:
@@ -258,10 +239,6 @@ def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:
         return False
     last = record.decision
     return isinstance(last, GangPending) and last.reasons == message.reasons
-
-
-def _tried(record: GangRecord, generation: int) -> GangAttempted:
-    return GangAttempted(uid=record.uid, generation=generation)
 
 
 def _log_decision(opened: SolveOpened, decision: Decision, seconds: float) -> None:

@@ -19,6 +19,7 @@ from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.errors import ContractsError
 from contracts.ids import GangUID, Namespace, NodeName
+from contracts.lifecycle import LifecycleMessage
 from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
 from contracts.topics import Topic
 from runtime.bus.bus import Bus
@@ -30,6 +31,7 @@ from runtime.run import Task
 from runtime.waits import first_of, together
 from runtime.wire import BusSettings, Incoming, Outgoing, Refused, TopicBatch
 from solver.cel.evaluator import SelectorEvaluator
+from solver.queueing.gang_queue import BatchLimits, GangQueue
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider
 from solver.service.deferred import DeferredConfirmations
@@ -39,12 +41,11 @@ from solver.service.ledger import Ledger
 from solver.service.messages import make_rejection, make_release
 from solver.service.presence import find_presence_changes
 from solver.service.worker import SolveWorker
-from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import (
-    GangAttempted,
     GangForgotten,
     NodePresence,
     Snapshot,
+    SnapshotMessage,
     apply,
 )
 
@@ -82,14 +83,13 @@ class SolverService:
         self._ledger = ledger
         self._leadership = leadership
         self._snapshot = Snapshot()
+        self._queue = GangQueue()
         self._heartbeats: dict[NodeName, float] = {}
         self._connection = (0, monotonic())
         self._caught_up = CaughtUp((*NODE_TOPICS, *topics.GANG_TOPICS))
         self._deferred = DeferredConfirmations()
         self._refused: dict[tuple[Namespace, GangUID], Reason] = {}
         self._refusals = Refusals()
-        self._rests: dict[GangUID, float] = {}
-        """Until when a gang rests whose decision could not be written."""
         self._unknown: frozenset[GangUID] = frozenset()
         """Gangs without a submission when this was last looked at."""
         self._wake = asyncio.Event()
@@ -149,7 +149,8 @@ class SolverService:
         if topic is topics.STATE and batch.last_sequence:
             for opened, sequence in self._deferred.release(batch.last_sequence):
                 with self._refusals.guard(topics.CONFIRMATIONS.subject_of(opened)):
-                    self._snapshot = apply(self._snapshot, opened, sequence=sequence)
+                    self._believe(opened, sequence)
+        self._wake_gangs()
         if batch.last_sequence:
             self._wake.set()
 
@@ -170,10 +171,23 @@ class SolverService:
         if message is None:
             return
         if not self._deferred.defer(message, incoming.sequence):
-            self._snapshot = apply(self._snapshot, message, sequence=incoming.sequence)
+            self._believe(message, incoming.sequence)
         if isinstance(message, AllocationRefused | AllocationLost):
             pause = min(REST_S * 2 ** min(message.attempt, 16), MAX_REST_S)
-            self._rests[message.uid] = monotonic() + pause
+            self._queue.rest(message.uid, monotonic() + pause)
+
+    def _believe(self, message: SnapshotMessage, sequence: int = 0) -> None:
+        """Let the Snapshot and the queue follow a message."""
+        self._snapshot = apply(self._snapshot, message, sequence=sequence)
+        if isinstance(message, LifecycleMessage):
+            record = self._snapshot.gangs.get(message.uid)
+            if record is not None:
+                self._queue.follow(record)
+
+    def _wake_gangs(self) -> None:
+        """Let gangs be tried again that may profit from what grew."""
+        self._queue.wake(self._snapshot, self._snapshot.grown)
+        self._snapshot = self._snapshot.without_grown()
 
     def _remember_refused(self, refused: Refused) -> None:
         """Keep a submission that cannot be read: its sender is to get an answer."""
@@ -236,7 +250,7 @@ class SolverService:
             await first_of(stop, within_s=UNKNOWN_S)
             unknown = frozenset(self._snapshot.unknown)
             for uid in unknown & self._unknown:
-                self._snapshot = apply(self._snapshot, GangForgotten(uid=uid))
+                self._believe(GangForgotten(uid=uid))
             self._unknown = unknown
 
     def _judge_presence(self, now: float) -> None:
@@ -260,8 +274,7 @@ class SolverService:
             )
         )
         for node, away in changed:
-            message = NodePresence(node=node, away=away)
-            self._snapshot = apply(self._snapshot, message)
+            self._believe(NodePresence(node=node, away=away))
             log.warning("node.lost" if away else "node.returned", node=node)
         if changed:
             self._wake.set()
@@ -299,12 +312,15 @@ class SolverService:
         limits = BatchLimits(
             gangs=self._config.batch_gangs, pods=self._config.batch_pods
         )
-        now = monotonic()
-        self._rests = {uid: end for uid, end in self._rests.items() if end > now}
-        batch = choose_batch(self._snapshot, limits, resting=self._rests)
+        self._wake_gangs()
+        batch = self._queue.choose(self._snapshot, limits, now=monotonic())
         if not batch:
             return False
-        self._apply(await self._decider.decide(self._snapshot, batch))
+        try:
+            self._apply(await self._decider.decide(self._snapshot, batch))
+        except Exception:
+            self._queue.retry(record.uid for record in batch)
+            raise
         return True
 
     async def _end(self) -> None:
@@ -333,11 +349,9 @@ class SolverService:
             self._refused.pop((ended.namespace, ended.uid), None)
         log.info("gangs.ended", gangs=len(messages))
 
-    def _apply(
-        self, changes: list[tuple[DecisionMessage | GangAttempted, int]]
-    ) -> None:
+    def _apply(self, changes: list[tuple[DecisionMessage, int]]) -> None:
         for message, sequence in changes:
-            self._snapshot = apply(self._snapshot, message, sequence=sequence)
+            self._believe(message, sequence)
 
 
 @asynccontextmanager

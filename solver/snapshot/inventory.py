@@ -17,8 +17,14 @@ from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, Poo
 from contracts.messages import DevicesAnnounced, HealthJudged
 from contracts.workload import Node
 from solver.snapshot.device_uses import Uses, sum_consumed
+from solver.snapshot.events import NODE_EVENT, ClusterEvent, class_event, driver_event
 from solver.snapshot.maps import FrozenMap
-from solver.snapshot.node_state import NodeState, NodeUse, make_node_part
+from solver.snapshot.node_state import (
+    NodeState,
+    NodeUse,
+    is_only_less,
+    make_node_part,
+)
 from solver.snapshot.pages import Pages
 from solver.snapshot.parts import (
     ClassPart,
@@ -38,8 +44,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
     """The devices of a cluster and all that decides whether they may be used."""
 
     pages: Pages = Pages()
-    capacity_generation: int = 0
-    """Counts the changes after which a no may become a yes."""
+    grown: frozenset[ClusterEvent] = frozenset()
+    """What turned up, since somebody last took note, that may make a no a yes."""
     announced: FrozenMap[NodeName, DevicesAnnounced] = FrozenMap()
     announcers: FrozenMap[str, tuple[NodeName, ...]] = FrozenMap()
     """Nodes whose agents announce a pool, by pool key."""
@@ -61,9 +67,11 @@ class Inventory(Struct, frozen=True, kw_only=True):
     pool_nodes: FrozenMap[str, NodeName] = FrozenMap()
     """The node of each known pool, by pool key."""
 
-    def with_next_generation(self) -> Inventory:
-        """Note that a no may have become a yes."""
-        return structs.replace(self, capacity_generation=self.capacity_generation + 1)
+    def with_grown(self, *events: ClusterEvent) -> Inventory:
+        """Note what may have made a no a yes."""
+        if self.grown.issuperset(events):
+            return self
+        return structs.replace(self, grown=self.grown.union(events))
 
 
 def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory:
@@ -224,7 +232,7 @@ def with_class(
                 created=device_class.metadata.creation_timestamp or "",
             )
         )
-    return _with_pages(inventory, pages)
+    return _with_pages(inventory, pages, class_event(name))
 
 
 def with_node(inventory: Inventory, name: NodeName, node: Node | None) -> Inventory:
@@ -268,19 +276,13 @@ def with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
     if pages is inventory.pages:
         return inventory
     changed = structs.replace(inventory, pages=pages)
-    only_less = isinstance(previous, NodePart) and _is_only_less(previous, part)
-    return changed if only_less else changed.with_next_generation()
-
-
-def _is_only_less(before: NodePart, after: NodePart) -> bool:
-    """Whether all that changed is that more of the node is in use."""
-    if before.free is None or after.free is None:
-        return False
-    if before.free.keys() != after.free.keys():
-        return False
-    if structs.replace(before, free=after.free) != after:
-        return False
-    return all(after.free[name] <= amount for name, amount in before.free.items())
+    only_less = isinstance(previous, NodePart) and is_only_less(previous, part)
+    if only_less:
+        return changed
+    pools = (value for value in pages.of(name) if isinstance(value, PoolPart))
+    return changed.with_grown(
+        NODE_EVENT, *(driver_event(pool.driver) for pool in pools)
+    )
 
 
 def _with_pool(inventory: Inventory, key: str) -> Inventory:
@@ -296,7 +298,9 @@ def _with_pool(inventory: Inventory, key: str) -> Inventory:
     else:
         pages = pages.with_value(part)
         pool_nodes = inventory.pool_nodes.with_item(key, part.node)
-    changed = structs.replace(_with_pages(inventory, pages), pool_nodes=pool_nodes)
+    grown = driver_event(key.split("/", 2)[1])
+    changed = _with_pages(inventory, pages, grown)
+    changed = structs.replace(changed, pool_nodes=pool_nodes)
     return changed if part is None else with_uses(changed, (key,))
 
 
@@ -325,7 +329,7 @@ def _list_announced_pools(
 
 def with_uses(inventory: Inventory, keys: Iterable[str]) -> Inventory:
     """Make again what is used of these pools, after their holders or taints changed."""
-    pages, freed = inventory.pages, False
+    pages, freed = inventory.pages, set[ClusterEvent]()
     for key in sorted(keys):
         node = inventory.pool_nodes.get(key)
         if node is None:
@@ -333,16 +337,16 @@ def with_uses(inventory: Inventory, keys: Iterable[str]) -> Inventory:
         _, driver, pool = key.split("/", 2)
         use = _make_use_part(inventory, DriverName(driver), PoolName(pool), node)
         previous = pages.get(node, use_key(use.driver, use.pool))
-        freed = freed or not (
+        if not (
             isinstance(previous, UsePart)
             and set(previous.taken) <= set(use.taken)
             and (previous.shared, previous.taints) == (use.shared, use.taints)
-        )
+        ):
+            freed.add(driver_event(driver))
         pages = pages.with_value(use)
     if pages is inventory.pages:
         return inventory
-    changed = structs.replace(inventory, pages=pages)
-    return changed.with_next_generation() if freed else changed
+    return structs.replace(inventory, pages=pages).with_grown(*freed)
 
 
 def _make_use_part(
@@ -390,7 +394,7 @@ def _list_taints(
     return sorted(taints, key=lambda pair: pair[0])
 
 
-def _with_pages(inventory: Inventory, pages: Pages) -> Inventory:
+def _with_pages(inventory: Inventory, pages: Pages, grown: ClusterEvent) -> Inventory:
     if pages is inventory.pages:
         return inventory
-    return structs.replace(inventory, pages=pages).with_next_generation()
+    return structs.replace(inventory, pages=pages).with_grown(grown)

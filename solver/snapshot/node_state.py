@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.ids import GangUID, NodeName
 from contracts.pods.node_resources import count_allocatable
@@ -150,3 +150,14 @@ def add_amounts(total: dict[str, int], more: Amounts, times: int = 1) -> None:
     """Add amounts to a total."""
     for name, amount in more.items():
         total[name] = total.get(name, 0) + amount * times
+
+
+def is_only_less(before: NodePart, after: NodePart) -> bool:
+    """Whether all that changed is that more of the node is in use."""
+    if before.free is None or after.free is None:
+        return False
+    if before.free.keys() != after.free.keys():
+        return False
+    if structs.replace(before, free=after.free) != after:
+        return False
+    return all(after.free[name] <= amount for name, amount in before.free.items())

@@ -18,6 +18,7 @@ from contracts.names import GANG_UID
 from contracts.pods.node_affinity import read_pinned_node
 from contracts.pods.node_resources import PODS, count_requested, sum_requests
 from contracts.workload import Pod
+from solver.snapshot.events import ANYTHING, POD_EVENT
 from solver.snapshot.inventory import Inventory, with_node_part
 from solver.snapshot.node_state import NodeUse, add_amounts
 from solver.snapshot.running import running_of_member, running_of_pod
@@ -95,7 +96,6 @@ def with_node_uses(
         uses = (
             uses.with_item(node, use_by_holder) if use_by_holder else uses.without(node)
         )
-        generation = inventory.capacity_generation
         inventory = _with_repelling(
             structs.replace(inventory, node_uses=uses), node, use_by_holder.values()
         )
@@ -105,8 +105,10 @@ def with_node_uses(
         was_in_the_way = before is not None and any(
             pod.apart or pod.ports for pod in before.pods
         )
-        if was_in_the_way and inventory.capacity_generation == generation:
-            inventory = inventory.with_next_generation()
+        if was_in_the_way:
+            inventory = inventory.with_grown(ANYTHING)
+        # Whoever looks for pods, or away from them, may find it otherwise now.
+        inventory = inventory.with_grown(POD_EVENT)
     return inventory
 
 

@@ -25,9 +25,14 @@ from contracts.messages import (
     ObjectGone,
     ObjectObserved,
 )
-from contracts.pods.node_affinity import POD_AFFINITIES
 from contracts.release import RELEASE, read_release
 from contracts.workload import Node, Pod
+from solver.snapshot.events import (
+    ANYTHING,
+    ClusterEvent,
+    claim_event,
+    template_event,
+)
 from solver.snapshot.inventory import (
     Inventory,
     with_class,
@@ -59,13 +64,6 @@ class InventoryExpired(Struct, frozen=True, kw_only=True):
     """A node's agent has not said for long what the node has."""
 
     node: NodeName
-
-
-class GangAttempted(Struct, frozen=True, kw_only=True):
-    """A solve said no to a gang, with the capacity of this generation."""
-
-    uid: GangUID
-    generation: int
 
 
 class GangForgotten(Struct, frozen=True, kw_only=True):
@@ -113,22 +111,25 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     gangs: FrozenMap[GangUID, GangRecord] = FrozenMap()
     waiting: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs that want a decision."""
-    choosy: FrozenMap[GangUID, GangRecord] = FrozenMap()
-    """Those of them for whom a pod more, anywhere, may turn a no into a yes."""
     ending: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs whose life should end now."""
     unknown: FrozenMap[GangUID, GangRecord] = FrozenMap()
     """The gangs of which no submission was read."""
-    attempted_at: FrozenMap[GangUID, int] = FrozenMap()
-    """The capacity generation at which a solve last said no to a gang."""
     ended: EndedGangs = EndedGangs()
     release: str = ""
     """Of the cluster's API server, such as `1.37`; empty: nobody says."""
 
     @property
-    def capacity_generation(self) -> int:
-        """Counts the changes after which a no may become a yes."""
-        return self.inventory.capacity_generation
+    def grown(self) -> frozenset[ClusterEvent]:
+        """What turned up that may make a no a yes, since `without_grown`."""
+        return self.inventory.grown
+
+    def without_grown(self) -> Snapshot:
+        """Take note of what grew: it is told once."""
+        if not self.grown:
+            return self
+        inventory = structs.replace(self.inventory, grown=frozenset())
+        return structs.replace(self, inventory=inventory)
 
 
 SnapshotMessage = (
@@ -138,7 +139,6 @@ SnapshotMessage = (
     | InventoryExpired
     | ObjectObserved
     | ObjectGone
-    | GangAttempted
     | GangForgotten
     | LifecycleMessage
 )
@@ -175,11 +175,6 @@ def apply(
             return _with_object(snapshot, message)
         case ObjectGone():
             return _without_object(snapshot, message)
-        case GangAttempted(uid=uid, generation=generation):
-            if uid not in snapshot.waiting:
-                return snapshot  # it is decided, or over, since: nothing to try again
-            attempted_at = snapshot.attempted_at.with_item(uid, generation)
-            return structs.replace(snapshot, attempted_at=attempted_at)
         case GangForgotten(uid=uid):
             return _without_gang(snapshot, uid)
         case _:
@@ -199,50 +194,20 @@ def _with_gang(
     uid = message.uid
     before = snapshot.gangs.get(uid) or GangRecord.of(message)
     after = before.apply(message, sequence)
-    records, attempted_at = snapshot.gangs.with_item(uid, after), snapshot.attempted_at
+    records = snapshot.gangs.with_item(uid, after)
     ended = snapshot.ended
     if _is_complete(after) and not _is_complete(before):
-        attempted_at = attempted_at.without(uid)
         ended, oldest = ended.with_gang(uid)
         records = records if oldest is None else records.without(oldest)
-    inventory = _with_holdings(snapshot.inventory, before, after)
-    if inventory.node_uses is not snapshot.inventory.node_uses:
-        attempted_at = _without_choosy(attempted_at, snapshot.choosy)
     return structs.replace(
         snapshot,
-        inventory=inventory,
+        inventory=_with_holdings(snapshot.inventory, before, after),
         gangs=records,
-        attempted_at=attempted_at,
         ended=ended,
-        choosy=_keep_if(
-            snapshot.choosy, after, keep=after.wants_decision and _is_choosy(after)
-        ),
         unknown=_keep_if(snapshot.unknown, after, keep=after.submission is None),
         waiting=_keep_if(snapshot.waiting, after, keep=after.wants_decision),
         ending=_keep_if(snapshot.ending, after, keep=after.ending is not None),
     )
-
-
-def _is_choosy(record: GangRecord) -> bool:
-    """Whether a gang looks at other pods: to be near, apart or spread among them.
-
-    Of those it is apart from, one may lose the label that it was meant by.
-    """
-    members = () if record.submission is None else record.submission.gang.spec.members
-    return any(
-        member.node.topology_spread_constraints
-        or any(member.node.affinity.get(part) for part in POD_AFFINITIES)
-        for member in members
-    )
-
-
-def _without_choosy(
-    attempted_at: FrozenMap[GangUID, int], choosy: FrozenMap[GangUID, GangRecord]
-) -> FrozenMap[GangUID, int]:
-    """Let the gangs be tried again that look at where other pods are."""
-    for uid in choosy:
-        attempted_at = attempted_at.without(uid)
-    return attempted_at
 
 
 def _is_complete(record: GangRecord) -> bool:
@@ -314,11 +279,13 @@ def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
         case Pod():
             return _with_pod(snapshot, key, value)
         case ResourceClaimTemplate():
+            if snapshot.templates.get(key) == value:
+                return snapshot
             templates = snapshot.templates.with_item(key, value)
             return structs.replace(
                 snapshot,
                 templates=templates,
-                inventory=inventory.with_next_generation(),
+                inventory=inventory.with_grown(template_event(key)),
             )
         case _:
             return snapshot
@@ -328,7 +295,7 @@ def _with_release(snapshot: Snapshot, release: str) -> Snapshot:
     """Follow the release: with other features a no may become a yes."""
     if release == snapshot.release:
         return snapshot
-    inventory = snapshot.inventory.with_next_generation()
+    inventory = snapshot.inventory.with_grown(ANYTHING)
     return structs.replace(snapshot, inventory=inventory, release=release)
 
 
@@ -362,11 +329,11 @@ def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Sn
     if before != after:
         inventory = without_holder(inventory, holder, before)
         inventory = with_holder(inventory, holder, after)
-    claims = (
-        snapshot.claims.without(key)
-        if claim is None
-        else snapshot.claims.with_item(key, claim)
-    )
+    if claim is None:
+        claims = snapshot.claims.without(key)
+    else:
+        claims = snapshot.claims.with_item(key, claim)
+        inventory = inventory.with_grown(claim_event(key))
     return structs.replace(snapshot, inventory=inventory, claims=claims)
 
 
@@ -379,12 +346,7 @@ def _with_pod(snapshot: Snapshot, key: str, pod: Pod | None) -> Snapshot:
     pods = pods.without(key)
     for node in uses:
         pods = pods.with_item(key, node)
-    attempted_at = snapshot.attempted_at
-    if inventory.node_uses is not snapshot.inventory.node_uses:
-        attempted_at = _without_choosy(attempted_at, snapshot.choosy)
-    return structs.replace(
-        snapshot, inventory=inventory, pod_nodes=pods, attempted_at=attempted_at
-    )
+    return structs.replace(snapshot, inventory=inventory, pod_nodes=pods)
 
 
 def _allocation_of(claim: ResourceClaim | None) -> list[AllocationResult]:

@@ -34,8 +34,8 @@ from solver.problem.assemble import (
 )
 from solver.problem.problem import ExpectedPart, Parameters, Problem
 from solver.problem.resolve import ResolveOptions, resolve
+from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable, Verdict
-from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from tests.builders import DEVICE_CLASS, claim, device_class, gang, result
 

@@ -28,8 +28,8 @@ from solver.problem.assemble import (
 )
 from solver.problem.problem import ExpectedPart, Parameters, Problem
 from solver.problem.resolve import ResolveOptions, resolve
+from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable
-from solver.snapshot.batch import BatchLimits, choose_batch
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders.problems import CLUSTER
 from tests.draw.drawn_nodes import asked_of_nodes, bound_pod, with_fit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import structs
@@ -13,28 +14,31 @@ from contracts.names import GANG_UID
 from contracts.pod_terms import HostPort
 from contracts.pods.node_affinity import REQUIRED
 from contracts.pods.pod_rules import rules_of_node
-from solver.snapshot.batch import BatchLimits, choose_batch
+from solver.queueing.gang_queue import BatchLimits, GangQueue
 from solver.snapshot.node_state import NodeUse, list_running
 from solver.snapshot.running import RunningPod, running_of_member, running_of_pod
-from solver.snapshot.snapshot import GangAttempted, Snapshot, apply
+from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import member, pod
 from tests.builders.neighbours import apart, caring, near, spread, term, zoned
 from tests.builders.problems import CLUSTER, observe_core
 
 
-def tried(snapshot: Snapshot) -> Snapshot:
-    """Say that everybody who waits was tried, and in vain."""
-    for uid in list(snapshot.waiting):
-        generation = snapshot.capacity_generation
-        snapshot = apply(snapshot, GangAttempted(uid=uid, generation=generation))
-    return snapshot
+def tried_again(snapshot: Snapshot, then: Callable[[Snapshot], Snapshot]) -> bool:
+    """Say whether a gang that was tried in vain is tried again for what happened."""
+    snapshot = snapshot.without_grown()
+    queue = GangQueue()
+    for record in snapshot.waiting.values():
+        queue.follow(record)
+    assert queue.choose(snapshot, BatchLimits())
+    assert not queue.choose(snapshot, BatchLimits())
+    snapshot = then(snapshot)
+    queue.wake(snapshot, snapshot.grown)
+    return bool(queue.choose(snapshot, BatchLimits()))
 
 
 def ready(gang: Gang, *then: Any) -> bool:
     """Say whether a gang is tried again once something happened."""
-    snapshot = tried(zoned("a", gangs=[gang]))
-    assert not choose_batch(snapshot, BatchLimits())
-    return bool(choose_batch(observe_core(snapshot, *then), BatchLimits()))
+    return tried_again(zoned("a", gangs=[gang]), lambda s: observe_core(s, *then))
 
 
 def test_a_pod_more_lets_those_be_tried_again_who_look_for_pods() -> None:
@@ -49,18 +53,17 @@ def test_a_pod_that_loses_its_label_lets_those_be_tried_again_who_keep_apart() -
     """It is no longer one of those that they may not be beside."""
     meant = pod("r", labels={"app": "x"}, node_name="n0", phase="Running")
     waiting = caring(affinity=apart(term()))
-    snapshot = tried(zoned("a", gangs=[waiting], running=[meant]))
-    assert not choose_batch(snapshot, BatchLimits())
+    snapshot = zoned("a", gangs=[waiting], running=[meant])
     other = structs.replace(meant, metadata=structs.replace(meant.metadata, labels={}))
-    assert choose_batch(observe_core(snapshot, other), BatchLimits())
+    assert tried_again(snapshot, lambda s: observe_core(s, other))
 
 
 def test_a_pod_that_kept_others_away_lets_all_be_tried_again_when_it_goes() -> None:
     """Even where no amount of the node is known."""
     keeper = pod("r", node_name="n0", affinity=apart(term()), phase="Running")
-    snapshot = tried(zoned("a", gangs=[caring()], running=[keeper]))
+    snapshot = zoned("a", gangs=[caring()], running=[keeper])
     gone = ObjectGone(cluster=CLUSTER, kind="Pod", key="team-a/r")
-    assert choose_batch(apply(snapshot, gone), BatchLimits())
+    assert tried_again(snapshot, lambda s: apply(s, gone))
 
 
 def test_what_runs_is_what_a_decided_gang_was_or_its_pods_whichever_is_more() -> None:

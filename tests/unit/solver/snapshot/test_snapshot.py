@@ -24,7 +24,6 @@ from contracts.ids import (
 from contracts.messages import (
     DevicesAnnounced,
     GangAllocated,
-    GangRejected,
     GangReleased,
     ObjectGone,
     ObjectObserved,
@@ -35,11 +34,11 @@ from contracts.messages import (
 from contracts.quantity import Quantity
 from contracts.release import RELEASE, make_release
 from contracts.workload import Node, NodeTaint
+from solver.snapshot.events import ANYTHING, driver_event
 from solver.snapshot.inventory import with_node
 from solver.snapshot.parts import NodePart, PoolPart, UsePart, pool_key, use_key
 from solver.snapshot.snapshot import (
     KEPT_GANGS,
-    GangAttempted,
     GangForgotten,
     NodePresence,
     Snapshot,
@@ -51,7 +50,6 @@ from tests.builders import (
     device,
     devices,
     gang,
-    member,
     node,
     pool,
     resource_slice,
@@ -173,11 +171,11 @@ def test_taken_devices_are_given_back() -> None:
     nodes = {"a": [pool(*devices(2), name="a")]}
     snapshot = snapshot_of(nodes, taken=[name])
     assert use_of(snapshot, "a", "a").taken == ("gpu-1",)
-    generation = snapshot.capacity_generation
+    snapshot = snapshot.without_grown()
     gone = ObjectGone(cluster=CLUSTER, kind="ResourceClaim", key="default/holder")
     snapshot = apply(snapshot, gone)
     assert use_of(snapshot, "a", "a").taken == ()
-    assert snapshot.capacity_generation > generation
+    assert snapshot.grown == {driver_event(DRIVER)}
 
 
 def test_a_claim_before_its_pool_still_takes_its_devices() -> None:
@@ -204,9 +202,11 @@ def test_health_taints_and_heals() -> None:
     assert [d for d, _ in use_of(sick, "a", "a").taints] == ["gpu-0"]
     from contracts.messages import HealthJudged
 
-    healed = apply(sick, HealthJudged(cluster=CLUSTER, node=NodeName("a")))
+    healed = apply(
+        sick.without_grown(), HealthJudged(cluster=CLUSTER, node=NodeName("a"))
+    )
     assert use_of(healed, "a", "a").taints == ()
-    assert healed.capacity_generation > sick.capacity_generation
+    assert healed.grown == {driver_event(DRIVER)}
 
 
 def test_presence_makes_a_node_unavailable_and_back() -> None:
@@ -367,22 +367,6 @@ def test_gangs_are_listed_by_what_is_to_be_done_for_them() -> None:
         assert not len(ended.ending)
 
 
-def test_an_attempt_is_remembered_only_of_gangs_that_wait() -> None:
-    """Of ended gangs nothing stays, in whichever order the two are applied."""
-    asked = gang(member(), uid="00000000-0000-4000-8000-000000000001")
-    snapshot = snapshot_of({}, [asked])
-    uid = GangUID(asked.metadata.uid)
-    tried = apply(snapshot, GangAttempted(uid=uid, generation=3))
-    assert list(tried.attempted_at) == [uid]
-    rejected = GangRejected(
-        cluster=CLUSTER, namespace=NAMESPACE, name="g", uid=uid, epoch=1
-    )
-    assert not list(apply(tried, rejected, sequence=5).attempted_at)
-    ended = apply(snapshot, rejected, sequence=5)
-    late = apply(ended, GangAttempted(uid=uid, generation=3))
-    assert not list(late.attempted_at)
-
-
 def test_release_of_the_cluster_is_followed() -> None:
     """With other features a no may become a yes; the same again changes nothing."""
     raw = make_release("1.35")
@@ -390,7 +374,7 @@ def test_release_of_the_cluster_is_followed() -> None:
     before = Snapshot()
     after = apply(before, said)
     assert (before.release, after.release) == ("", "1.35")
-    assert after.capacity_generation > before.capacity_generation
+    assert after.grown == {ANYTHING}
     assert apply(after, said) is after
     with pytest.raises(DecodeError):
         apply(after, structs.replace(said, object={**raw, "release": "newest"}))

@@ -1,0 +1,1 @@
+"""Which gang is tried when: turns, and what lets a gang be tried again."""

@@ -1,0 +1,209 @@
+"""Which gangs are decided together, and when a gang is tried again.
+
+A gang that was tried in vain is set aside until something grows that may concern it.
+Waiting gangs are tried in rounds, each gang once a round, in the order of their turns;
+so even while something grows all the time nobody is passed over. Up to half of a batch
+is for those whose turn was in this round already and who may profit again, so that
+what is freed is offered to the most urgent first. The rest comes next: a large backlog
+never keeps the bus waiting for one answer.
+
+The order follows from the calls alone. Knows no devices, and no time but what it is
+told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from msgspec import Struct
+
+from contracts.ids import GangUID
+from contracts.lifecycle import GangRecord
+from solver.queueing.hints import events_for, widen_events
+from solver.queueing.turns import Ticket, Turns
+from solver.snapshot.events import ClusterEvent
+from solver.snapshot.snapshot import Snapshot
+
+
+class BatchLimits(Struct, frozen=True, kw_only=True):
+    """How much one solve takes."""
+
+    gangs: int = 256
+    pods: int = 2048
+    """A single gang may have more."""
+
+
+class SetAside(Struct, frozen=True, kw_only=True):
+    """A gang that was tried, and what may turn the no into a yes."""
+
+    ticket: Ticket
+    events: frozenset[ClusterEvent]
+
+
+class GangQueue:
+    """The waiting gangs in the order in which they are tried."""
+
+    def __init__(self) -> None:
+        self._due = Turns()
+        """To be tried in this round."""
+        self._again = Turns()
+        """Tried in this round, and something grew since that may concern them."""
+        self._aside: dict[GangUID, SetAside] = {}
+        self._by_event: dict[ClusterEvent, dict[GangUID, None]] = {}
+        """Who is set aside, by what may concern them."""
+        self._resting: dict[GangUID, tuple[float, Ticket]] = {}
+        self._ends: list[tuple[float, GangUID]] = []
+        """When a rest ends: a heap."""
+
+    def __len__(self) -> int:
+        lined_up = len(self._due) + len(self._again)
+        return lined_up + len(self._aside) + len(self._resting)
+
+    # --- who waits -------------------------------------------------------------------
+
+    def follow(self, record: GangRecord) -> None:
+        """Take note of what became of a gang: it waits, or does not any more."""
+        uid = record.uid
+        if not record.wants_decision:
+            self._forget(uid)
+        elif not self._knows(make_ticket(record)):
+            self._forget(uid)
+            self._due.put(make_ticket(record))
+
+    def rest(self, uid: GangUID, until: float) -> None:
+        """Leave a gang out until then, if it waits."""
+        ticket = self._forget(uid)
+        if ticket is not None:
+            self._resting[uid] = (until, ticket)
+            heappush(self._ends, (until, uid))
+
+    def retry(self, uids: Iterable[GangUID]) -> None:
+        """Let gangs be tried in this round that were set aside: they were not tried."""
+        for uid in uids:
+            ticket = self._forget(uid) if uid in self._aside else None
+            if ticket is not None:
+                self._due.put(ticket)
+
+    def wake(self, snapshot: Snapshot, grown: Iterable[ClusterEvent]) -> None:
+        """Let those be tried again whom it may concern that something grew.
+
+        Costs what classes there are, and whom it concerns: each was tried since it was
+        last woken.
+        """
+        for event in sorted(widen_events(snapshot, grown)):
+            for uid in list(self._by_event.get(event, ())):
+                ticket = self._forget(uid)
+                if ticket is not None:
+                    self._again.put(ticket)
+
+    # --- whose turn it is ------------------------------------------------------------
+
+    def choose(
+        self, snapshot: Snapshot, limits: BatchLimits, *, now: float = 0.0
+    ) -> tuple[GangRecord, ...]:
+        """Choose the gangs of the next solve, most urgent first; empty: nothing to do.
+
+        They are set aside at once, so that what grows meanwhile counts for them. `now`
+        is the time by which rests end.
+        """
+        self._end_rests(now)
+        if not len(self._due):
+            self._due, self._again = self._again, self._due
+        chosen: list[Ticket] = []
+        half = BatchLimits(gangs=limits.gangs // 2, pods=limits.pods // 2)
+        self._take(self._again, half, chosen, at_least=min(1, half.gangs))
+        self._take(self._due, limits, chosen, at_least=len(chosen) + 1)
+        self._take(self._again, limits, chosen)
+        records = [snapshot.waiting.get(ticket.uid) for ticket in chosen]
+        batch = [record for record in records if record is not None]
+        for ticket, record in zip(chosen, records, strict=True):
+            if record is not None:
+                self._set_aside(ticket, events_for(snapshot, record))
+        return tuple(sorted(batch, key=urgency_of))
+
+    @staticmethod
+    def _take(
+        turns: Turns, limits: BatchLimits, chosen: list[Ticket], *, at_least: int = 0
+    ) -> None:
+        """Take those whose turn it is, within the limits of the whole batch."""
+        pods = sum(ticket.pods for ticket in chosen)
+        while (ticket := turns.peek()) is not None:
+            pods += ticket.pods
+            is_full = len(chosen) >= limits.gangs or pods > limits.pods
+            if is_full and len(chosen) >= at_least:
+                return
+            turns.take()
+            chosen.append(ticket)
+
+    def _set_aside(self, ticket: Ticket, events: frozenset[ClusterEvent]) -> None:
+        self._aside[ticket.uid] = SetAside(ticket=ticket, events=events)
+        for event in events:
+            self._by_event.setdefault(event, {})[ticket.uid] = None
+
+    def _end_rests(self, now: float) -> None:
+        while self._ends and self._ends[0][0] <= now:
+            end, uid = heappop(self._ends)
+            if uid in self._resting and self._resting[uid][0] == end:
+                self._due.put(self._resting.pop(uid)[1])
+
+    # --- where a gang stands ---------------------------------------------------------
+
+    def _knows(self, ticket: Ticket) -> bool:
+        uid = ticket.uid
+        aside, resting = self._aside.get(uid), self._resting.get(uid)
+        if aside is not None:
+            return aside.ticket == ticket
+        if resting is not None:
+            return resting[1] == ticket
+        return ticket in (self._due.get(uid), self._again.get(uid))
+
+    def _forget(self, uid: GangUID) -> Ticket | None:
+        """Take a gang out, wherever it stands; None: it is not here."""
+        ticket = self._due.remove(uid) or self._again.remove(uid)
+        if uid in self._resting:
+            ticket = self._resting.pop(uid)[1]
+        aside = self._aside.pop(uid, None)
+        if aside is None:
+            return ticket
+        for event in aside.events:
+            concerned = self._by_event[event]
+            del concerned[uid]
+            if not concerned:
+                del self._by_event[event]
+        return aside.ticket
+
+
+def choose_batch(snapshot: Snapshot, limits: BatchLimits) -> tuple[GangRecord, ...]:
+    """Choose the first batch of all that wait."""
+    queue = GangQueue()
+    for record in sorted(snapshot.waiting.values(), key=urgency_of):
+        queue.follow(record)
+    return queue.choose(snapshot, limits)
+
+
+def make_ticket(record: GangRecord) -> Ticket:
+    """Sum up what decides about a gang's turn."""
+    return Ticket(
+        uid=record.uid,
+        namespace=record.namespace,
+        priority=_priority_of(record),
+        age=record.submission_sequence,
+        pods=count_pods(record),
+    )
+
+
+def urgency_of(record: GangRecord) -> tuple[int, int, str]:
+    """Order the gangs of a batch: priority first, then age."""
+    return (-_priority_of(record), record.submission_sequence, record.uid)
+
+
+def _priority_of(record: GangRecord) -> int:
+    return 0 if record.submission is None else record.submission.gang.spec.priority
+
+
+def count_pods(record: GangRecord) -> int:
+    """Count the pods of a gang."""
+    if record.submission is None:
+        return 0
+    return sum(member.count for member in record.submission.gang.spec.members)

@@ -1,0 +1,90 @@
+"""Whose turn it is: priority, then namespace after namespace, then age.
+
+Namespaces take turns within a priority, so that a backlog costs its own namespace
+alone. The rotation goes on where it stopped, whatever came in between.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import OrderedDict
+
+from msgspec import Struct
+
+from contracts.ids import GangUID, Namespace
+
+Line = list[tuple[int, GangUID]]
+"""The gangs of one namespace and priority, youngest first: (minus its age, uid)."""
+
+
+class Ticket(Struct, frozen=True, kw_only=True):
+    """What decides about a gang's turn."""
+
+    uid: GangUID
+    namespace: Namespace
+    priority: int
+    age: int
+    """Its place in the stream of submissions: less is older."""
+    pods: int
+
+
+class Turns:
+    """Gangs by their turns; each step costs the logarithm of what waits."""
+
+    def __init__(self) -> None:
+        self._tickets: dict[GangUID, Ticket] = {}
+        self._lines: dict[int, OrderedDict[Namespace, Line]] = {}
+        """By priority and namespace; the namespace whose turn it is comes first."""
+        self._priorities: list[int] = []
+        """Ascending."""
+
+    def __len__(self) -> int:
+        return len(self._tickets)
+
+    def get(self, uid: GangUID) -> Ticket | None:
+        """Look a gang up; None: it is not here."""
+        return self._tickets.get(uid)
+
+    def put(self, ticket: Ticket) -> None:
+        """Line a gang up; a namespace without a line joins the rotation at its end."""
+        self.remove(ticket.uid)
+        self._tickets[ticket.uid] = ticket
+        if ticket.priority not in self._lines:
+            self._lines[ticket.priority] = OrderedDict()
+            insort(self._priorities, ticket.priority)
+        line = self._lines[ticket.priority].setdefault(ticket.namespace, [])
+        insort(line, (-ticket.age, ticket.uid))
+
+    def remove(self, uid: GangUID) -> Ticket | None:
+        """Take a gang out, wherever it stands; None: it is not here."""
+        ticket = self._tickets.pop(uid, None)
+        if ticket is None:
+            return None
+        line = self._lines[ticket.priority][ticket.namespace]
+        del line[bisect_left(line, (-ticket.age, uid))]
+        self._drop_empty(ticket)
+        return ticket
+
+    def peek(self) -> Ticket | None:
+        """Return the gang whose turn it is; None: nobody waits."""
+        if not self._priorities:
+            return None
+        lines = self._lines[self._priorities[-1]]
+        line = next(iter(lines.values()))
+        return self._tickets[line[-1][1]]
+
+    def take(self) -> Ticket | None:
+        """Take the gang out whose turn it is; the next turn is another namespace's."""
+        ticket = self.peek()
+        if ticket is not None:
+            self._lines[ticket.priority].move_to_end(ticket.namespace)
+            self.remove(ticket.uid)
+        return ticket
+
+    def _drop_empty(self, ticket: Ticket) -> None:
+        lines = self._lines[ticket.priority]
+        if not lines[ticket.namespace]:
+            del lines[ticket.namespace]
+        if not lines:
+            del self._lines[ticket.priority]
+            del self._priorities[bisect_left(self._priorities, ticket.priority)]

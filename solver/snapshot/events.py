@@ -1,0 +1,40 @@
+"""What can turn a no into a yes: changes of the cluster, by whom they may concern.
+
+A change names what grew, and a gang what it needs; the queue tries again those gangs
+whose needs grew. The idea, and the name, are kube-scheduler's (ClusterEvent, KEP-4247).
+"""
+
+from __future__ import annotations
+
+from typing import NewType
+
+ClusterEvent = NewType("ClusterEvent", str)
+"""Something that grew, such as `driver/gpu.example.com`."""
+ANYTHING = ClusterEvent("*")
+"""Every gang may profit."""
+NODE_EVENT = ClusterEvent("nodes")
+"""A node has more left, or other labels or taints."""
+POD_EVENT = ClusterEvent("pods")
+"""Pods came, went or changed where others look at them."""
+EXTENDED_RESOURCES = ClusterEvent("extended-resources")
+"""Devices that some class may offer as an extended resource (KEP-5004)."""
+
+
+def driver_event(driver: str) -> ClusterEvent:
+    """Name that devices of a driver are new, free or healthy again."""
+    return ClusterEvent(f"driver/{driver}")
+
+
+def class_event(name: str) -> ClusterEvent:
+    """Name that a DeviceClass changed, or devices grew that it may choose."""
+    return ClusterEvent(f"class/{name}")
+
+
+def template_event(key: str) -> ClusterEvent:
+    """Name that a ResourceClaimTemplate (`namespace/name`) is new or another one."""
+    return ClusterEvent(f"template/{key}")
+
+
+def claim_event(key: str) -> ClusterEvent:
+    """Name that a ResourceClaim (`namespace/name`) is new or another one."""
+    return ClusterEvent(f"claim/{key}")

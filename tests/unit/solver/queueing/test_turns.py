@@ -1,0 +1,61 @@
+"""Whose turn it is."""
+
+from __future__ import annotations
+
+from contracts.ids import GangUID, Namespace
+from solver.queueing.turns import Ticket, Turns
+
+
+def ticket(uid: str, age: int, namespace: str = "a", priority: int = 0) -> Ticket:
+    return Ticket(
+        uid=GangUID(uid),
+        namespace=Namespace(namespace),
+        priority=priority,
+        age=age,
+        pods=1,
+    )
+
+
+def taken(turns: Turns) -> list[str]:
+    """Take everybody, in turn."""
+    return [found.uid for found in iter(turns.take, None)]
+
+
+def test_turns_go_by_priority_then_namespace_then_age() -> None:
+    """In whatever order gangs come."""
+    turns = Turns()
+    for each in (
+        ticket("young", 3),
+        ticket("old", 1),
+        ticket("other", 2, "b"),
+        ticket("urgent", 9, "b", priority=1),
+    ):
+        turns.put(each)
+    assert len(turns) == 4
+    assert taken(turns) == ["urgent", "old", "other", "young"]
+    assert turns.peek() is None
+
+
+def test_a_rotation_goes_on_where_it_stopped() -> None:
+    """A namespace that comes back joins at the end."""
+    turns = Turns()
+    for age in range(3):
+        turns.put(ticket(f"a{age}", age))
+        turns.put(ticket(f"b{age}", age, "b"))
+    first = turns.take()
+    assert first is not None
+    assert first.uid == "a0"
+    turns.put(first)
+    assert taken(turns) == ["b0", "a0", "b1", "a1", "b2", "a2"]
+
+
+def test_a_gang_is_put_once_and_found_until_it_is_removed() -> None:
+    """Put again, what was said last counts."""
+    turns = Turns()
+    turns.put(ticket("g", 1))
+    turns.put(ticket("g", 2, priority=5))
+    assert turns.get(GangUID("g")) == ticket("g", 2, priority=5)
+    assert turns.remove(GangUID("g")) == ticket("g", 2, priority=5)
+    assert turns.remove(GangUID("g")) is None
+    assert turns.get(GangUID("g")) is None
+    assert taken(turns) == []

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from runtime.bus.connection import Connection, Delivery, Subscription
-from runtime.bus.jetstream import ConsumerInfo, Nothing, call
+from runtime.bus.jetstream import Nothing, call
 from runtime.errors import BusError
 
 BATCH = 500
@@ -97,16 +97,6 @@ class Consumer:
             and silent_s < _SILENCE_S
         )
 
-    @property
-    def quiet(self) -> bool:
-        """Whether everything that arrived was taken."""
-        return not self._buffer
-
-    @property
-    def number(self) -> int:
-        """How many messages were taken."""
-        return self._number
-
     async def create(self, subjects: Sequence[str], policy: dict[str, Any]) -> None:
         """Create it on the server and ask for the first messages.
 
@@ -129,7 +119,7 @@ class Consumer:
             self._connection,
             f"CONSUMER.CREATE.{self._stream}.{self.name}",
             {"stream_name": self._stream, "config": config},
-            ConsumerInfo,
+            Nothing,
             REQUEST_S,
         )
         await self.pull()
@@ -168,11 +158,6 @@ class Consumer:
             self._number += 1
             taken.append((position, delivery))
         return taken
-
-    async def info(self) -> ConsumerInfo:
-        """Ask the server how far it is."""
-        operation = f"CONSUMER.INFO.{self._stream}.{self.name}"
-        return await call(self._connection, operation, None, ConsumerInfo, REQUEST_S)
 
     async def discard(self) -> None:
         """End it here, and on the server if that can be reached."""

@@ -2,7 +2,8 @@
 
 Makes consumers, throws them away when they cannot be trusted and goes on behind the
 last message that was handed over, so a gap or a restart costs time and no message.
-Decides when a follower is synced. Must not know what messages mean.
+Decides when a follower is synced, at a cost that does not grow with the subjects of the
+stream. Must not know what messages mean.
 """
 
 from __future__ import annotations
@@ -10,21 +11,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
-from runtime.bus.connection import Connection
+from runtime.bus.connection import Connection, Delivery
 from runtime.bus.consumer import REQUEST_S, Consumer, Position
-from runtime.bus.jetstream import (
-    StreamInfo,
-    call,
-    read_last_message,
-    read_stored_time,
-)
+from runtime.bus.jetstream import StreamInfo, call, find_next, read_stored_time
 from runtime.errors import BusError, MessageError
 from runtime.log import get_logger
 from runtime.waits import first_of
-from runtime.wire import Fetched, Received, Refused, unpack
+from runtime.wire import MARKER_REASON, Fetched, Received, Refused, unpack
 
 Start = Literal["last_per_subject", "all", "new"] | int
 """Where a follower begins; a number is a stream sequence."""
@@ -34,7 +30,6 @@ _SAME_S = 0.001
 """Two ways to read the time of one message agree to less."""
 _SETTLE_S = 0.02
 """A pause before the server is asked whether anything is still to come."""
-_LOOKUPS = 64
 _REMEMBERED = 8
 """Messages by which a stream is known again after the connection was lost."""
 
@@ -94,11 +89,14 @@ class _Reader:
         """The last message handed over."""
         self._taken: deque[Position] = deque(maxlen=_REMEMBERED)
         """The last messages handed over."""
-        self._first_sequence = 0
         self._end_sequence = 0
-        """The stream's last when we began."""
-        self._unseen: set[str] = set()
-        """Subjects that existed when we began and of which nothing came yet."""
+        """The stream's last when it was asked how far it is."""
+        self._missing = 0
+        """Messages up to there that were not handed over since it was asked."""
+        self._seen: set[str] | None = None
+        """Subjects that were handed over and live; None: nobody needs to know."""
+        self._live = 0
+        """Subjects in the stream when it was asked."""
         self._synced = False
         self._restarted = False
         self._refused: list[Refused] = []
@@ -113,8 +111,8 @@ class _Reader:
             await self._renew()
         was_synced = self._synced
         messages = await self._take()
-        if not self._synced and not messages:
-            await self._settle()
+        if not self._synced and (not messages or self._may_be_synced):
+            await self._measure(idle=not messages)
         due_s = self._shown_s + _IDLE_S - loop.time()
         if messages or self._refused or self._synced != was_synced or due_s <= 0:
             self._shown_s = loop.time()
@@ -144,7 +142,7 @@ class _Reader:
         for place, delivery in self._consumer.take():
             self._sequence = place.sequence
             self._taken.append(place)
-            self._unseen.discard(delivery.subject)
+            self._note(delivery)
             try:
                 messages.append(
                     unpack(
@@ -163,16 +161,26 @@ class _Reader:
                         sequence=place.sequence,
                     )
                 )
-        if messages and not self._unseen:
-            self._synced = self._synced or self._sequence >= self._needed_sequence
         with contextlib.suppress(BusError):
             await self._consumer.pull()
         return tuple(messages)
 
+    def _note(self, delivery: Delivery) -> None:
+        """Count a message towards what we are synced with."""
+        if self._synced:
+            return
+        self._missing -= self._sequence <= self._end_sequence
+        if self._seen is not None:
+            ended = MARKER_REASON in delivery.headers
+            note = self._seen.discard if ended else self._seen.add
+            note(delivery.subject)
+
     @property
-    def _needed_sequence(self) -> int:
-        # Last values come in order and every subject was seen: that is all there is.
-        return 0 if self._start == "last_per_subject" else self._end_sequence
+    def _may_be_synced(self) -> bool:
+        """Whether we are where the stream was when it was asked."""
+        if self._seen is not None and len(self._seen) == self._live:
+            return True
+        return self._sequence >= self._end_sequence
 
     async def _renew(self) -> None:
         """Make a consumer behind the last message, if the server can be reached."""
@@ -208,7 +216,7 @@ class _Reader:
         if self._created:
             log.info("follow.restarted", stream=self._stream)
             self._restarted = True
-        await self._begin(info)
+        self._begin(info)
         return self._beginning()
 
     async def _remembers(self) -> bool:
@@ -226,62 +234,79 @@ class _Reader:
                 return abs(time_s - place.time_s) < _SAME_S
         return True
 
-    async def _begin(self, info: StreamInfo) -> None:
-        """Note what exists now: only when it has come are we synced."""
-        again = bool(self._created)
+    def _begin(self, info: StreamInfo) -> None:
+        """Stand before what exists now: only when it has come are we synced."""
         end = info.state.last_seq
-        unseen: set[str] = set()
-        first = self._start if isinstance(self._start, int) else 0
+        first = self._start if isinstance(self._start, int) else 1
         if self._start == "new":
             first = end + 1
-        if again and self._start != "last_per_subject":
-            first = 0
-        if first <= end:
-            for subject in self._subjects:
-                unseen |= await self._existing(subject)
+        if self._created and self._start != "last_per_subject":
+            first = 1
         self._created = info.created
-        self._sequence = 0
+        self._sequence = first - 1
         self._taken.clear()
-        self._first_sequence, self._end_sequence = first, end
-        self._unseen = unseen
-        self._synced = not unseen
+        self._end_sequence, self._missing = end, end - self._sequence
+        self._live = info.state.num_subjects
+        self._seen = set() if _tells_of_removals(info.config) else None
+        self._synced = self._missing <= 0
 
     def _beginning(self) -> dict[str, Any]:
         if self._start == "last_per_subject":
             return {"deliver_policy": "last_per_subject"}
-        return _behind(self._first_sequence - 1)
+        return _behind(self._sequence)
 
-    async def _settle(self) -> None:
-        """Ask whether what has not come still exists."""
-        if self._consumer is None or not self._consumer.usable:
-            return
-        with contextlib.suppress(BusError):
-            info = await self._consumer.info()
-            sent = info.delivered.consumer_seq
-            if info.num_pending or sent > self._consumer.number:
+    async def _measure(self, *, idle: bool) -> None:
+        """Find out whether everything has come that existed when we began.
+
+        The stream hands over what lives, in order. A message that was still to come may
+        be overwritten or removed meanwhile, and its subject's next one lies further on.
+        So every subject was seen if, at any moment after we began, one of these held:
+
+        - nothing of ours lived behind what was handed over before that moment;
+        - from there to the stream's end at that moment, every message was handed over;
+        - as many subjects live in the stream as were handed over and live. This ends
+          the reading where all is overwritten faster than it can be read.
+        """
+        if self._missing > 0:
+            if self._consumer is None or not self._consumer.usable:
                 return
-            for subject in tuple(self._unseen)[:_LOOKUPS]:
-                with contextlib.suppress(MessageError):
-                    found = await read_last_message(
-                        self._connection, self._stream, subject
-                    )
-                    if found is None or found.sequence < self._first_sequence:
-                        self._unseen.discard(subject)
-            if self._consumer.quiet:
-                self._synced = not self._unseen
+            before, seen = self._sequence, len(self._seen or ())
+            try:
+                state = (await self._info()).state
+                self._end_sequence = state.last_seq
+                self._missing = state.last_seq - before
+                self._live = state.num_subjects
+                every = self._missing <= 0 or seen == self._live
+                # What lies behind may all be of other subjects than ours.
+                if not every and (not idle or await self._finds_behind(before)):
+                    return
+            except BusError:
+                return
+        self._synced, self._seen = True, None
 
-    async def _info(self, body: dict[str, Any] | None = None) -> StreamInfo:
+    async def _finds_behind(self, sequence: int) -> bool:
+        """Whether the stream has anything of ours behind this sequence."""
+        for subject in self._subjects:
+            if await find_next(self._connection, self._stream, subject, sequence + 1):
+                return True
+        return False
+
+    async def _info(self) -> StreamInfo:
         operation = f"STREAM.INFO.{self._stream}"
-        return await call(self._connection, operation, body, StreamInfo, REQUEST_S)
+        return await call(self._connection, operation, None, StreamInfo, REQUEST_S)
 
-    async def _existing(self, wildcard: str) -> set[str]:
-        found: set[str] = set()
-        while True:
-            body = {"subjects_filter": wildcard, "offset": len(found)}
-            info = await self._info(body)
-            found |= info.state.subjects.keys()
-            if len(found) >= info.total or not info.state.subjects:
-                return found
+
+def _tells_of_removals(config: Mapping[str, Any]) -> bool:
+    """Whether no subject of a stream ends without a message that says so.
+
+    Of streams that keep only the last message of each subject: what they hold is bound
+    by what lives.
+    """
+    return (
+        config.get("max_msgs_per_subject") == 1
+        and not config.get("discard_new_per_subject")
+        and (not config.get("max_age") or bool(config.get("subject_delete_marker_ttl")))
+    )
 
 
 def _behind(sequence: int) -> dict[str, Any]:

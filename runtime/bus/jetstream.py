@@ -47,8 +47,6 @@ class StreamState(Struct, frozen=True):
     first_seq: int = 0
     last_seq: int = 0
     num_subjects: int = 0
-    subjects: dict[str, int] = {}
-    """Messages by subject, where a filter asked for them."""
 
 
 class StreamInfo(Struct, frozen=True):
@@ -57,25 +55,8 @@ class StreamInfo(Struct, frozen=True):
     config: dict[str, Any]
     state: StreamState
     created: str = ""
-    total: int = 0
-    """Subjects that match the filter, over all pages of the answer."""
     ts: str = ""
     """The server's time."""
-
-
-class Delivered(Struct, frozen=True):
-    """How far a consumer has come."""
-
-    consumer_seq: int = 0
-    stream_seq: int = 0
-
-
-class ConsumerInfo(Struct, frozen=True):
-    """A consumer as the server describes it."""
-
-    name: str
-    delivered: Delivered = Delivered()
-    num_pending: int = 0
 
 
 class _StoredMessage(Struct, frozen=True):
@@ -168,14 +149,36 @@ async def read_stored_time(
     Raises:
         BusError: the server does not say.
     """
+    found = await _read_message(connection, stream, {"seq": sequence})
+    return None if found is None else seconds(found.time)
+
+
+async def find_next(
+    connection: Connection, stream: str, subject: str, sequence: int
+) -> int | None:
+    """Find the first message of a subject (or wildcard) from a sequence on.
+
+    Returns its sequence, as the stream's leader has it now; None: there is none.
+
+    Raises:
+        BusError: the server does not say.
+    """
+    wanted = {"seq": sequence, "next_by_subj": subject}
+    found = await _read_message(connection, stream, wanted)
+    return None if found is None else found.seq
+
+
+async def _read_message(
+    connection: Connection, stream: str, wanted: dict[str, Any]
+) -> _StoredMessage | None:
     operation = f"STREAM.MSG.GET.{stream}"
     try:
-        answer = await call(connection, operation, {"seq": sequence}, _StoredAnswer)
+        answer = await call(connection, operation, wanted, _StoredAnswer)
     except BusRefusedError as error:
         if error.code == NO_MESSAGE:
             return None
         raise
-    return seconds(answer.message.time)
+    return answer.message
 
 
 async def read_server_time(connection: Connection, stream: str) -> float:

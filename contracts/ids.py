@@ -54,6 +54,16 @@ class DeviceID(Struct, frozen=True, order=True):
         return f"{self.driver}/{self.pool}/{self.device}"
 
 
+class GangKey(Struct, frozen=True, order=True):
+    """A gang, unique in the cluster: two namespaces may use one uid."""
+
+    namespace: Namespace
+    uid: GangUID
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.uid}"
+
+
 class ClaimRef(Struct, frozen=True, order=True):
     """A ResourceClaim by name, and by uid once it has one (else empty)."""
 

@@ -27,7 +27,7 @@ from msgspec import Struct, structs
 
 from contracts.allocation import Reason, Rule
 from contracts.gang import GangPhase
-from contracts.ids import GangUID, Namespace
+from contracts.ids import GangKey, GangUID, Namespace
 from contracts.messages import (
     AllocationLost,
     AllocationRefused,
@@ -78,6 +78,11 @@ class GangRecord(Struct, frozen=True, kw_only=True):
             namespace = Namespace(message.gang.metadata.namespace)
             return cls(uid=message.uid, namespace=namespace)
         return cls(uid=message.uid, namespace=message.namespace)
+
+    @property
+    def key(self) -> GangKey:
+        """By what it is known: a uid is one namespace's alone."""
+        return GangKey(self.namespace, self.uid)
 
     # --- messages in ----------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from contracts.ids import (
     ClaimRef,
     ClusterName,
     DeviceID,
+    GangKey,
     GangUID,
     Namespace,
     NodeName,
@@ -81,6 +82,11 @@ class GangMessage(Message, frozen=True, kw_only=True):
     def address(self) -> tuple[str, ...]:
         """Cluster, namespace and uid."""
         return (self.cluster, self.namespace, self.uid)
+
+    @property
+    def key(self) -> GangKey:
+        """The gang that it is about."""
+        return GangKey(self.namespace, self.uid)
 
 
 class ClusterMessage(Message, frozen=True, kw_only=True):
@@ -213,6 +219,11 @@ class SubmitGang(Message, frozen=True, kw_only=True):
     def address(self) -> tuple[str, ...]:
         """Cluster, namespace and uid."""
         return (self.cluster, self.gang.metadata.namespace, self.uid)
+
+    @property
+    def key(self) -> GangKey:
+        """The gang that it submits."""
+        return GangKey(Namespace(self.gang.metadata.namespace), self.uid)
 
 
 class CancelGang(GangMessage, frozen=True, kw_only=True):

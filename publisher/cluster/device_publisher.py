@@ -12,10 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from contracts.device import DeviceTaintRule, ResourceSlice
-from contracts.errors import ContractsError
 from contracts.ids import ClusterName, DriverName, NodeName, PoolID
 from contracts.kubernetes.decode import decode_object
-from contracts.messages import MAX_REASON
 from contracts.meta import ObjectMeta
 from contracts.workload import Node
 from publisher.device_status.writer import Claims, DeviceStatusWriter
@@ -31,14 +29,12 @@ from publisher.slices.known_slices import KnownSlices
 from publisher.slices.layout import is_our_name, read_outline
 from publisher.slices.reconciler import SliceReconciler
 from runtime.bus.bus import Bus
-from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of
 
 _FEATURES_S = 600.0
 """How often it is tried whether the API server keeps a field by now."""
-
-log = get_logger(__name__)
 
 
 class DevicePublisher:
@@ -77,6 +73,7 @@ class DevicePublisher:
             self._conditions.hear,
             self._hear,
         )
+        self._refusals = Refusals()
         # Objects of these kinds change what is to be written.
         rules = served.device_taint_rule
         self.kinds: tuple[str, ...] = (
@@ -108,13 +105,8 @@ class DevicePublisher:
     async def take(self, page: ChangePage) -> None:
         """Note what changed, whether we lead or not."""
         for change in page.changes:
-            try:
+            with self._refusals.guard(f"{change.kind}/{change.key}"):
                 self._apply(change)
-            except ContractsError as error:
-                name = f"{change.kind} {change.key}"
-                log.warning(
-                    "object.refused", object=name, reason=str(error)[:MAX_REASON]
-                )
 
     def _apply(self, change: Change) -> None:
         """Note one change.

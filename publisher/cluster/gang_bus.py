@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from contracts.avoidance import NodesAvoided
-from contracts.ids import ClusterName, GangUID
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace
 from contracts.messages import (
     CancelGang,
     CommandMessage,
@@ -35,8 +35,9 @@ from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
 from runtime.errors import PublishRefusedError
+from runtime.refusals import Refusals
 from runtime.run import Task
-from runtime.wire import Outgoing
+from runtime.wire import Outgoing, TopicBatch
 
 GangWord = SubmitGang | CommandMessage | ConfirmationMessage
 """What a publisher says of the life of one gang."""
@@ -56,6 +57,7 @@ class GangBus:
         self._records = PodGangRecords()
         self._changed = changed
         self._avoided = SaidAvoidances()
+        self._refusals = Refusals()
         self._caught_up = CaughtUp((*GANG_TOPICS, AVOIDANCES))
 
     def tasks(self) -> dict[str, Task]:
@@ -76,15 +78,22 @@ class GangBus:
         async def follow(stop: asyncio.Event) -> None:
             batches = self._bus.read(topic, self._cluster, stop=stop)
             async for batch in batches:
-                groups = [
-                    self._records.apply(incoming.message, incoming.sequence)
-                    for incoming in batch.messages
-                    if incoming.message is not None
-                ]
-                await self._changed({group for group in groups if group is not None})
+                await self._changed(self._apply(batch))
                 self._caught_up.note(topic, batch)
 
         return follow
+
+    def _apply(self, batch: TopicBatch[Any]) -> set[GroupKey]:
+        """Take messages in; returns the groups concerned, as far as they are known."""
+        groups = set()
+        for incoming in batch.messages:
+            if incoming.message is None:
+                continue
+            with self._refusals.guard(incoming):
+                group = self._records.apply(incoming.message, incoming.sequence)
+                if group is not None:
+                    groups.add(group)
+        return groups
 
     async def _follow_avoidances(self, stop: asyncio.Event) -> None:
         # A stream made anew loses nothing that matters: a node may be tried again.
@@ -93,7 +102,8 @@ class GangBus:
         )
         async for batch in batches:
             for incoming in batch.messages:
-                self._avoided.note(incoming.names, incoming.message, monotonic())
+                with self._refusals.guard(incoming):
+                    self._avoided.note(incoming.names, incoming.message, monotonic())
             self._caught_up.note(AVOIDANCES, batch)
 
     def avoided(self, namespace: str, name: str) -> NodesAvoided | None:
@@ -108,13 +118,13 @@ class GangBus:
         """Return what was submitted for a group."""
         return self._records.of_group(group)
 
-    def forgotten(self, uid: GangUID) -> bool | None:
+    def forgotten(self, namespace: str, uid: GangUID) -> bool | None:
         """Whether a forgotten gang's pods are asked for again; None: not forgotten."""
-        return self._records.forgotten(uid)
+        return self._records.forgotten(GangKey(Namespace(namespace), uid))
 
-    def forget(self, uids: Iterable[GangUID]) -> None:
-        """Drop gangs of which nothing is left."""
-        self._records.forget(uids)
+    def forget(self, namespace: str, uids: Iterable[GangUID]) -> None:
+        """Drop gangs of a namespace of which nothing is left."""
+        self._records.forget(GangKey(Namespace(namespace), uid) for uid in uids)
 
     async def say(
         self, message: PublisherMessage, records: Iterable[PodGangRecord]
@@ -159,9 +169,9 @@ class GangBus:
         """
         last = await self._bus.read_last(CONFIRMATIONS, *message.address)
         if last is None:
-            self._records.correct(message.uid, None, 0)
+            self._records.correct(message.key, None, 0)
         else:
-            self._records.correct(message.uid, last.message, last.sequence)
+            self._records.correct(message.key, last.message, last.sequence)
 
 
 def _outgoing(message: GangWord, expected: int | None) -> Outgoing:

@@ -16,7 +16,6 @@ from functools import partial
 from msgspec.structs import replace
 
 from contracts.avoidance import GRACE_S
-from contracts.errors import ContractsError
 from contracts.gang import GangPhase
 from contracts.ids import ClusterName
 from contracts.messages import MAX_REASON, GatesOpened
@@ -40,8 +39,10 @@ from publisher.gangs.members import Owns
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.view import GroupKey, is_gated, is_over
+from publisher.pauses import Pause, Pauses
 from runtime.errors import BusError
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.waits import first_of
 
 _ROUNDS = 64
@@ -53,6 +54,8 @@ _LOOK_S = 0.002
 one by one, and each change would have all of them looked at."""
 _RESTS = 10
 """The rest is so many times as long as the look."""
+_FAILED = Pause(free=0, first_s=1.0, most_s=60.0, forgotten_s=600.0)
+"""For a group that cannot be handled."""
 _CHECKED = 5
 """So many pods of a gang that lost devices are read anew before that is acted upon."""
 
@@ -94,6 +97,8 @@ class GangController:
         self._owns = owns
         self._now = now
         self._grace_s = grace_s
+        self._refusals = Refusals()
+        self._failed: Pauses[GroupKey] = Pauses(_FAILED)
         self._refused_groups: set[GroupKey] = set()
         """Who waits for writes that the API server does not take."""
         self._rounds = 0
@@ -121,17 +126,42 @@ class GangController:
         """Work on one group after the other, until the queue is closed."""
         while (group := await self._queue.take()) is not None:
             again = False
-            try:
-                again = self._leads.is_set() and not await self._run_round(group)
-            except (ApiError, NotLeadingError) as error:
-                self._delay(group, error, error.retry_after_s)
-            except BusError as error:
-                self._delay(group, error)
-                self._report(group, [self._report_unsaid(group, error)])
-            except (ContractsError, ValueError) as error:
-                _log_refused(group, error)
+            with self._refusals.guard(_name_of(group)) as guarded:
+                again = await self._try(group)
+            if guarded.refused is None:
+                self._failed.forget(group)
+            else:
+                self._put_aside(group, guarded.refused.reason)
             await self._queue.done(group, again=again)
         await stop.wait()
+
+    async def _try(self, group: GroupKey) -> bool:
+        """Work on a group if we lead; whether it is to be looked at again at once."""
+        try:
+            return self._leads.is_set() and not await self._run_round(group)
+        except (ApiError, NotLeadingError) as error:
+            self._delay(group, error, error.retry_after_s)
+        except BusError as error:
+            self._delay(group, error)
+            self._report(group, [self._report_unsaid(group, error)])
+        return False
+
+    def _put_aside(self, group: GroupKey, reason: str) -> None:
+        """Let a group rest that cannot be handled, ever longer, and tell its pods.
+
+        What one author wrote ends the service for nobody, and keeps it busy for nobody.
+        """
+        self._queue.rest(group, self._failed.next_s(group, time.monotonic()))
+        with self._refusals.guard(_name_of(group)):
+            report = StatusReport(
+                phase=WAITING,
+                reason="NotHandled",
+                message=f"the publisher cannot handle these pods: {reason}"[
+                    :MAX_REASON
+                ],
+                pods=_waiting(self._observer.view.pods(group)),
+            )
+            self._report(group, [report])
 
     def _delay(
         self, group: GroupKey, error: Exception, pause_s: float | None = None
@@ -168,7 +198,7 @@ class GangController:
             situation = self._situation_of(group)
             plan = plan_gang(situation)
             took_s = time.thread_time() - began_s
-            self._gangs.forget(plan.forget)
+            self._gangs.forget(group.namespace, plan.forget)
             if plan.look_again_s is not None:
                 self._queue.add_in(group, plan.look_again_s)
             if not await self._patches.check(plan.doubted[:_CHECKED], checked):
@@ -225,16 +255,12 @@ class GangController:
                 await self._queue.add(groups)
             for group in tuple(self._gangs.groups()):
                 if not self._leads.is_set():
-                    self._forget_over(group)
+                    with self._refusals.guard(_name_of(group)):
+                        plan = plan_gang(self._situation_of(group))
+                        self._gangs.forget(group.namespace, plan.forget)
                 # There may be thousands: others get their turn in between.
                 await asyncio.sleep(0)
             await first_of(stop, within_s=_FORGET_S)
-
-    def _forget_over(self, group: GroupKey) -> None:
-        try:
-            self._gangs.forget(plan_gang(self._situation_of(group)).forget)
-        except (ContractsError, ValueError) as error:
-            _log_refused(group, error)
 
     def _situation_of(self, group: GroupKey) -> PlanContext:
         return PlanContext(
@@ -244,8 +270,8 @@ class GangController:
             records=self._gangs.of_group(group),
             owns=self._owns,
             now=self._now(),
-            refused=self._patches.attempt_refusal_of,
-            forgotten=self._gangs.forgotten,
+            refused=partial(self._patches.attempt_refusal_of, group.namespace),
+            forgotten=partial(self._gangs.forgotten, group.namespace),
             refused_since=self._observer.refusals.since,
             grace_s=self._grace_s,
             avoided=partial(self._gangs.avoided, group.namespace),
@@ -302,9 +328,9 @@ class GangController:
         )
 
 
-def _log_refused(group: GroupKey, error: Exception) -> None:
-    """Log what one author wrote: it must not end the service for everybody."""
-    log.error("gang.refused", gang=str(group), reason=str(error)[:MAX_REASON])
+def _name_of(group: GroupKey) -> str:
+    """Name a group in the log, beside subjects of messages and kinds of objects."""
+    return f"gang/{group}"
 
 
 def _waiting(pods: Iterable[Pod]) -> tuple[Pod, ...]:

@@ -54,7 +54,7 @@ class PatchWriter:
         self._observer = observer
         self._state = state
         self._leads = leads
-        self._refused_attempts: dict[tuple[GangUID, int], str] = {}
+        self._refused_attempts: dict[tuple[str, str, int], str] = {}
         """Attempts that the API server does not take, and why."""
         self._refused: dict[tuple[str, str], tuple[Patch, str]] = {}
         """Writes that the API server does not take, while their objects stay so."""
@@ -103,9 +103,9 @@ class PatchWriter:
 
     # --- what is not taken ------------------------------------------------------------
 
-    def attempt_refusal_of(self, uid: GangUID, attempt: int) -> str:
+    def attempt_refusal_of(self, namespace: str, uid: GangUID, attempt: int) -> str:
         """Return why an attempt cannot be written; empty: nothing is against it."""
-        return self._refused_attempts.get((uid, attempt), "")
+        return self._refused_attempts.get((namespace, uid, attempt), "")
 
     def refusal_of(self, patch: Patch) -> str:
         """Return why just this is not taken: its object is as it was, to the version.
@@ -210,6 +210,7 @@ class PatchWriter:
             reason=reason,
         )
         if patch.gang:
-            self._refused_attempts[GangUID(patch.gang), patch.attempt] = reason
+            attempt = (patch.namespace, patch.gang, patch.attempt)
+            self._refused_attempts[attempt] = reason
         else:
             self._refused[patch.kind, patch.key] = patch, reason

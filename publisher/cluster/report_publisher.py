@@ -10,9 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from time import monotonic
 
-from contracts.errors import ContractsError
 from contracts.ids import ClusterName, Namespace
-from contracts.messages import MAX_REASON
 from contracts.reports import GroupReported, ReportWithdrawn
 from contracts.topics import HOUR_S, REPORTS
 from publisher.cluster.outbox import Outbox
@@ -22,7 +20,7 @@ from publisher.gangs.context import StatusReport
 from publisher.gangs.reports import report_on_bus
 from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
-from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.waits import first_of
 from runtime.wire import Outgoing
 
@@ -30,8 +28,6 @@ _GANG, _POD = "Gang", "Pod"
 _REPEAT_S = HOUR_S / 3
 """The stream forgets what is not said again."""
 _LOOK_S = 1.0
-
-log = get_logger(__name__)
 
 
 class ReportPublisher:
@@ -55,6 +51,7 @@ class ReportPublisher:
         self._connection = 0
         """Of the bus, when it was last read."""
         self._repeat_at_s = 0.0
+        self._refusals = Refusals()
 
     def report(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
         """Have this said once it has held for a while, in place of what was said."""
@@ -70,7 +67,9 @@ class ReportPublisher:
                 elif self._repeat_at_s <= monotonic():
                     self._expect_on_bus({})
                 for group, notice in self._board.take(monotonic()):
-                    self._put_or_refuse(group, notice)
+                    # What cannot be said of one group stops no other.
+                    with self._refusals.guard(f"report/{group}"):
+                        self._put(group, notice)
                 while self._outbox and not stop.is_set():
                     event = "report.delayed"
                     await send_due(self._bus, self._outbox, _address, stop, event)
@@ -87,7 +86,8 @@ class ReportPublisher:
                 message, subject = incoming.message, REPORTS.subject(*incoming.names)
                 if isinstance(message, GroupReported):
                     held[subject] = incoming.data
-                    self._adopt(message, subject, incoming.data)
+                    with self._refusals.guard(incoming):
+                        self._adopt(message, subject, incoming.data)
             held.update((refused.subject, b"") for refused in batch.refused)
         self._board.end_adoption()
         self._expect_on_bus(held)
@@ -103,14 +103,6 @@ class ReportPublisher:
         notice = Notice(message.reports, message.since)
         if self._exists(group) and self._board.adopt(group, notice):
             self._outbox.put(subject, data)
-
-    def _put_or_refuse(self, group: GroupKey, notice: Notice | None) -> None:
-        """Put what is said of one group; what cannot be said stops no other."""
-        try:
-            self._put(group, notice)
-        except ContractsError as error:
-            reason = str(error)[:MAX_REASON]
-            log.error("report.refused", gang=str(group)[:MAX_REASON], reason=reason)  # noqa: TRY400 # the reason is the whole story
 
     def _put(self, group: GroupKey, notice: Notice | None) -> None:
         kind = _POD if group.lone else group.api or _GANG

@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from contracts.errors import ContractsError
 from contracts.ids import ClusterName
-from contracts.messages import MAX_REASON, ObjectGone, ObjectObserved
+from contracts.messages import ObjectGone, ObjectObserved
 from contracts.topics import STATE
 from publisher.cluster.compact import compact
 from publisher.cluster.outbox import Outbox
@@ -21,6 +20,7 @@ from publisher.errors import NotLeadingError
 from publisher.kube.changes import Change, ChangePage
 from runtime.bus.bus import Bus
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.waits import first_of
 from runtime.wire import Outgoing
 
@@ -44,7 +44,8 @@ class StatePublisher:
         self._sequence = 0
         """The stream's, after which everything that was said is there."""
         self.counts: Counter[str] = Counter()
-        """Objects sent and refused."""
+        """Objects sent."""
+        self._refusals = Refusals()
 
     async def take(self, page: ChangePage) -> None:
         """Note changes; what differs from the bus is published soon, while we lead."""
@@ -104,14 +105,9 @@ class StatePublisher:
         version = int(raw["metadata"]["resourceVersion"])
         if self._outbox.has(subject, version):
             return
-        try:
+        body, data = None, None
+        with self._refusals.guard(f"{change.kind}/{change.key}"):
             body = compact(raw)
-        except ContractsError as error:
-            self.counts["refused"] += 1
-            name = f"{change.kind} {change.key}"
-            log.error("object.refused", object=name, reason=str(error)[:MAX_REASON])  # noqa: TRY400 # the reason is the whole story
-            body = None
-        data = None
         if body is not None:
             message = ObjectObserved(
                 cluster=self._cluster, kind=change.kind, key=change.key, object=body

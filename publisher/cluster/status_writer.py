@@ -28,6 +28,7 @@ from publisher.gangs.view import GroupKey
 from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import EVENT, GANG
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.waits import first_of
 
 _SETTLE_S = 1.0
@@ -61,6 +62,7 @@ class StatusWriter:
         """When each group is written next."""
         self._throttle = EventThrottle()
         self._wake = asyncio.Event()
+        self._refusals = Refusals()
 
     def report(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
         """Have this written soon, unless something else is reported before.
@@ -81,11 +83,12 @@ class StatusWriter:
         self, group: GroupKey, reports: Sequence[StatusReport]
     ) -> None:
         """Write what would be gone before it is due, such as why pods are deleted."""
-        try:
-            await self._write_group(group, reports)
-        except ApiError as error:
-            log.warning("status.missed", gang=str(group), reason=str(error))
-            self._due.put_by(group, monotonic() + _AGAIN_S)
+        with self._refusals.guard(f"status/{group}"):
+            try:
+                await self._write_group(group, reports)
+            except ApiError as error:
+                log.warning("status.missed", gang=str(group), reason=str(error))
+                self._due.put_by(group, monotonic() + _AGAIN_S)
 
     async def tell(self, note: Note) -> None:
         """Write what is of no group, unless it was told before."""

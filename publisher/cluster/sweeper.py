@@ -14,6 +14,7 @@ from publisher.gangs.patches import Patch
 from publisher.gangs.plan_repairs import plan_sweep
 from publisher.kube.api import KubernetesApi
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.waits import first_of
 
 log = get_logger(__name__)
@@ -30,6 +31,7 @@ class Sweeper:
         self._interval_s = interval_s
         self._suspects: dict[str, Patch] = {}
         """What would free each claim that looks like an orphan, by its key."""
+        self._refusals = Refusals()
 
     async def sweep(self, stop: asyncio.Event) -> None:
         """Look until `stop`."""
@@ -38,7 +40,8 @@ class Sweeper:
             due = [p for key, p in patches.items() if self._suspects.get(key) == p]
             self._suspects = patches
             for patch in due:
-                await self._free(patch)
+                with self._refusals.guard(f"{patch.kind}/{patch.key}"):
+                    await self._free(patch)
             await first_of(stop, within_s=self._interval_s)
 
     async def _free(self, patch: Patch) -> None:

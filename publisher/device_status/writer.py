@@ -19,6 +19,7 @@ from publisher.kube.api import Json, KubernetesApi
 from publisher.kube.kinds import Kind
 from publisher.slices.announced_pools import AnnouncedPools
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.retry import Outage
 from runtime.waits import first_of
 
@@ -60,6 +61,7 @@ class DeviceStatusWriter:
         self._due_pools: set[PoolID] = set()
         """Of which all claims are to be looked at."""
         self._outage = Outage("write status.devices of claims")
+        self._refusals = Refusals()
         self._wake = asyncio.Event()
 
     def look_at(self, key: str, raw: Json) -> None:
@@ -108,6 +110,11 @@ class DeviceStatusWriter:
 
     async def _update(self, key: str) -> ApiError | None:
         """Look at one claim; returns why it is to be looked at again."""
+        with self._refusals.guard(f"{self._kind.name}/{key}"):
+            return await self._try(key)
+        return None
+
+    async def _try(self, key: str) -> ApiError | None:
         claim = self._claims.claim(key)
         if claim is None:
             return None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 from contracts.claim import ResourceClaim
-from contracts.ids import GangUID
+from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from contracts.messages import (
     MAX_REASON,
@@ -63,9 +63,9 @@ class ClaimWriter:
         self._claims = claims
         self._now = now
         self._refusals = Refusals()
-        self._records: dict[GangUID, GangRecord] = {}
+        self._records: dict[GangKey, GangRecord] = {}
         """What was decided for gangs, and what was confirmed of it."""
-        self._queue: KeyQueue[GangUID] = KeyQueue()
+        self._queue: KeyQueue[GangKey] = KeyQueue()
         """Gangs of which something was decided."""
 
     # --- messages in ---------------------------------------------------------------
@@ -73,7 +73,7 @@ class ClaimWriter:
     async def follow(self, stop: asyncio.Event) -> None:
         """Take decisions in, once it is known what was confirmed before."""
         cluster = self._config.cluster
-        decided: set[GangUID] | None = set()
+        decided: set[GangKey] | None = set()
         """Gangs of the decisions that existed at the start; None: all were read."""
         try:
             # First what was confirmed, so that nothing is confirmed twice.
@@ -81,15 +81,17 @@ class ClaimWriter:
             async for batch in self._bus.read(DECISIONS, cluster, stop=stop):
                 for incoming in batch.messages:
                     decision = incoming.message
-                    if decision is not None:
+                    if decision is None:
+                        continue
+                    with self._refusals.guard(incoming):
                         self._apply(decision, incoming.sequence)
-                        await self._queue.put(decision.uid)
+                        await self._queue.put(decision.key)
                         if decided is not None:
-                            decided.add(decision.uid)
+                            decided.add(decision.key)
                 # Then, once: whose claims are these of whom no decision tells?
                 if batch.caught_up and decided is not None:
                     for gang in sorted(self._claims.gangs() - decided):
-                        log.warning("claims.orphaned", gang_uid=gang)
+                        log.warning("claims.orphaned", gang=str(gang))
                     decided = None
         finally:
             await self._queue.close()
@@ -100,14 +102,15 @@ class ClaimWriter:
         async for batch in self._bus.read_existing(CONFIRMATIONS, cluster, stop=stop):
             for incoming in batch.messages:
                 if incoming.message is not None:
-                    self._apply(incoming.message, incoming.sequence)
+                    with self._refusals.guard(incoming):
+                        self._apply(incoming.message, incoming.sequence)
 
     def _apply(
         self, message: DecisionMessage | ConfirmationMessage, sequence: int
     ) -> None:
         """Take in what was said of a gang."""
-        record = self._records.get(message.uid) or GangRecord.of(message)
-        self._records[message.uid] = record.apply(message, sequence)
+        record = self._records.get(message.key) or GangRecord.of(message)
+        self._records[message.key] = record.apply(message, sequence)
 
     # --- one gang at a time ----------------------------------------------------------
 
@@ -115,16 +118,25 @@ class ClaimWriter:
         """Work on one gang after the other, until no more decisions are read."""
         while (gang := await self._queue.take()) is not None:
             again = False
-            try:
-                await self._carry_out(self._records[gang])
-            except (BusError, FolderError) as error:
-                log.warning("gang.delayed", gang_uid=gang, reason=str(error))
-                again = True
-                await first_of(stop, within_s=_PAUSE_S)
+            with self._refusals.guard(f"gang/{gang}"):
+                again = await self._try(gang, stop)
             await self._queue.done(gang)
             if again:
                 await self._queue.put(gang)
         await stop.wait()
+
+    async def _try(self, gang: GangKey, stop: asyncio.Event) -> bool:
+        """Carry out what was decided for a gang; True: it is to be tried again.
+
+        What cannot be handled waits for the next decision, and holds up no other.
+        """
+        try:
+            await self._carry_out(self._records[gang])
+        except (BusError, FolderError) as error:
+            log.warning("gang.delayed", gang_uid=gang.uid, reason=str(error))
+            await first_of(stop, within_s=_PAUSE_S)
+            return True
+        return False
 
     async def _carry_out(self, record: GangRecord) -> None:
         """Make the sink agree with what was decided for a gang, then say so.
@@ -138,7 +150,7 @@ class ClaimWriter:
             await self._carry_out_allocation(record, decision)
             return
         # Its claims go: it waits, is over, or the attempt was given up before.
-        await self._remove(record.uid)
+        await self._remove(record.key)
         if record.is_over and not record.is_finished:
             await self._confirm(
                 ClaimsReleased(
@@ -181,13 +193,13 @@ class ClaimWriter:
         Raises:
             PublisherError: it cannot be written, or not within the budget.
         """
-        if is_written(decision, self._claims.of_gang(decision.uid)):
+        if is_written(decision, self._claims.of_gang(decision.key)):
             return 0
         sources = await fetch_sources(self._bus, decision, self._refusals)
         claims = build_claims(decision, sources, self._now())
-        return await self._reconcile(decision.uid, claims)
+        return await self._reconcile(decision.key, claims)
 
-    async def _remove(self, gang: GangUID) -> None:
+    async def _remove(self, gang: GangKey) -> None:
         """Give up whatever the gang has.
 
         Raises:
@@ -195,12 +207,12 @@ class ClaimWriter:
         """
         removed = await self._reconcile(gang, ())
         if removed:
-            log.info("claims.removed", gang_uid=gang, claims=removed)
+            log.info("claims.removed", gang_uid=gang.uid, claims=removed)
 
     async def _give_up(self, decision: GangAllocated, reason: str) -> None:
         """Leave nothing of an attempt behind and have the gang decided again."""
         try:
-            await self._remove(decision.uid)
+            await self._remove(decision.key)
         except FolderError as error:
             log.error("claims.stranded", gang_uid=decision.uid, reason=str(error))  # noqa: TRY400 # the reason is the whole story
         log.error(
@@ -219,12 +231,12 @@ class ClaimWriter:
             )
         )
 
-    async def _reconcile(self, gang: GangUID, claims: Sequence[ResourceClaim]) -> int:
+    async def _reconcile(self, gang: GangKey, claims: Sequence[ResourceClaim]) -> int:
         """Plan and write, and after a failed write look and plan again."""
         keys = [key_of(claim) for claim in claims]
 
         async def attempt() -> int:
-            plan = plan_claims(claims, self._claims.of_gang(gang, keys), gang)
+            plan = plan_claims(claims, self._claims.of_gang(gang, keys), gang.uid)
             if plan.refusals:
                 raise ClaimRefusedError(plan.refusals)
             await self._take_steps(plan.steps)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contracts.claim import ResourceClaim
-from contracts.ids import GangUID
+from contracts.ids import GangKey, GangUID, Namespace
 from contracts.names import GANG_UID
 from publisher.steps import ObjectKey, Published, Step, apply_steps, key_of
 
@@ -19,18 +19,18 @@ class KnownClaims:
 
     def __init__(self, objects: Iterable[Published] = ()) -> None:
         self._claims: dict[ObjectKey, ResourceClaim] = {}
-        self._of_gang: dict[str, set[ObjectKey]] = {}
+        self._of_gang: dict[GangKey, set[ObjectKey]] = {}
         for obj in objects:
             self._put(key_of(obj), obj)
 
     def of_gang(
-        self, gang: GangUID, keys: Iterable[ObjectKey] = ()
+        self, gang: GangKey, keys: Iterable[ObjectKey] = ()
     ) -> tuple[ResourceClaim, ...]:
         """Return the claims of a gang, and those of further names."""
         names = self._of_gang.get(gang, set()).union(keys)
         return tuple(self._claims[key] for key in sorted(names & self._claims.keys()))
 
-    def gangs(self) -> frozenset[str]:
+    def gangs(self) -> frozenset[GangKey]:
         """Name all gangs that have claims."""
         return frozenset(self._of_gang)
 
@@ -52,13 +52,20 @@ class KnownClaims:
     def _put(self, key: ObjectKey, obj: Published | None) -> None:
         old = self._claims.pop(key, None)
         if old is not None:
-            gang = old.metadata.annotations.get(GANG_UID, "")
+            gang = _gang_of(old)
             keys = self._of_gang.get(gang, set())
             keys.discard(key)
             if not keys:
                 self._of_gang.pop(gang, None)
         if isinstance(obj, ResourceClaim):
             self._claims[key] = obj
-            gang = obj.metadata.annotations.get(GANG_UID, "")
-            if gang:
+            gang = _gang_of(obj)
+            if gang.uid:
                 self._of_gang.setdefault(gang, set()).add(key)
+
+
+def _gang_of(claim: ResourceClaim) -> GangKey:
+    """Return the gang that a claim was written for; one without a uid: none."""
+    meta = claim.metadata
+    uid = GangUID(meta.annotations.get(GANG_UID, ""))
+    return GangKey(Namespace(meta.namespace), uid)

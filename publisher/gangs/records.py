@@ -10,9 +10,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from contracts.ids import GangUID
+from contracts.errors import DecodeError
+from contracts.gang import MAX_MEMBERS
+from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord, LifecycleMessage
-from contracts.messages import CancelGang, ConfirmationMessage
+from contracts.messages import CancelGang, ConfirmationMessage, PodRef, SubmitGang
 from contracts.names import GANG, WORKLOAD
 from publisher.gangs.members import uids_of_places
 from publisher.gangs.view import GroupKey
@@ -34,8 +36,8 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
         if api:
             return GroupKey(meta.namespace, name, api=api)
         if GANG not in meta.labels:
-            for places in self.submission.places.values():
-                return GroupKey(meta.namespace, places[0].pods[0].name, lone=True)
+            for pod in _pods_of(self.submission):
+                return GroupKey(meta.namespace, pod.name, lone=True)
         return GroupKey(meta.namespace, meta.name)
 
     @cached_property
@@ -62,67 +64,95 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
         return (0 if meta is None else meta.generation, self.uid)
 
 
+def _pods_of(submission: SubmitGang) -> Iterator[PodRef]:
+    for places in submission.places.values():
+        for place in places:
+            yield from place.pods
+
+
+def _check_places(submission: SubmitGang) -> None:
+    """Raise a DecodeError unless each place has pods of its own."""
+    uids: set[str] = set()
+    for member, places in submission.places.items():
+        for index, place in enumerate(places):
+            found = {pod.uid for pod in place.pods}
+            field = f"places[{member}][{index}].pods"
+            if not found:
+                raise DecodeError("submission", field, "must not be empty")
+            if len(found) < len(place.pods) or not uids.isdisjoint(found):
+                raise DecodeError("submission", field, "a pod has a place already")
+            uids |= found
+            if len(uids) > MAX_MEMBERS:
+                reason = f"more than {MAX_MEMBERS} pods"
+                raise DecodeError("submission", "places", reason)
+
+
 class PodGangRecords:
-    """All of them, by uid and by the pods that they are about."""
+    """All of them, by what they are known by and by the pods that they are about."""
 
     def __init__(self) -> None:
-        self._records: dict[GangUID, PodGangRecord] = {}
-        self._uids_by_group: dict[GroupKey, set[GangUID]] = {}
-        self._forgotten: OrderedDict[GangUID, bool] = OrderedDict()
+        self._records: dict[GangKey, PodGangRecord] = {}
+        self._keys_by_group: dict[GroupKey, set[GangKey]] = {}
+        self._forgotten: OrderedDict[GangKey, bool] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._records)
 
     def of_group(self, group: GroupKey) -> tuple[PodGangRecord, ...]:
         """Return the gangs of a group, in a fixed order."""
-        uids = sorted(self._uids_by_group.get(group, ()))
-        return tuple(self._records[uid] for uid in uids)
+        keys = sorted(self._keys_by_group.get(group, ()))
+        return tuple(self._records[key] for key in keys)
 
-    def forgotten(self, uid: GangUID) -> bool | None:
+    def forgotten(self, key: GangKey) -> bool | None:
         """Return of a forgotten gang whether its pods are asked for again.
 
         None: it was not forgotten. Somebody may learn of pods only when all is over.
         """
-        return self._forgotten.get(uid)
+        return self._forgotten.get(key)
 
     def groups(self) -> Iterator[GroupKey]:
         """Go through the groups for which something was submitted."""
-        return iter(self._uids_by_group)
+        return iter(self._keys_by_group)
 
     def apply(self, message: LifecycleMessage, sequence: int) -> GroupKey | None:
         """Take a message in; returns the group concerned, if it is known.
 
         `sequence` is its place in its stream. What we say ourselves is taken in at
         once, and once more when it is read.
+
+        Raises:
+            DecodeError: a submission has places that are not for pods of their own.
         """
-        uid = message.uid
-        if uid in self._forgotten:
+        key = message.key
+        if key in self._forgotten:
             return None
-        record = self._records.get(uid) or PodGangRecord.of(message)
-        record = self._records[uid] = record.apply(message, sequence)
+        if isinstance(message, SubmitGang):
+            _check_places(message)
+        record = self._records.get(key) or PodGangRecord.of(message)
+        record = self._records[key] = record.apply(message, sequence)
         group = record.group
         if group is not None:
-            self._uids_by_group.setdefault(group, set()).add(uid)
+            self._keys_by_group.setdefault(group, set()).add(key)
         return group
 
     def correct(
-        self, uid: GangUID, confirmation: ConfirmationMessage | None, sequence: int
+        self, key: GangKey, confirmation: ConfirmationMessage | None, sequence: int
     ) -> None:
         """Let this be what was confirmed last, whatever was known before."""
-        record = self._records.get(uid)
+        record = self._records.get(key)
         if record is not None:
-            self._records[uid] = record.with_confirmation(confirmation, sequence)
+            self._records[key] = record.with_confirmation(confirmation, sequence)
 
-    def forget(self, uids: Iterable[GangUID]) -> None:
+    def forget(self, keys: Iterable[GangKey]) -> None:
         """Drop gangs of which nothing is left."""
-        for uid in uids:
-            record = self._records.pop(uid, None)
+        for key in keys:
+            record = self._records.pop(key, None)
             group = None if record is None else record.group
             if group is not None:
-                others = self._uids_by_group[group]
-                others.discard(uid)
+                others = self._keys_by_group[group]
+                others.discard(key)
                 if not others:
-                    del self._uids_by_group[group]
-            self._forgotten[uid] = record is not None and record.is_ended_by_publisher
+                    del self._keys_by_group[group]
+            self._forgotten[key] = record is not None and record.is_ended_by_publisher
             if len(self._forgotten) > _FORGOTTEN:
                 self._forgotten.popitem(last=False)

@@ -13,6 +13,10 @@ from contracts.workload import Pod
 
 _KEPT = 20
 """Marks of so many gangs stay on a pod."""
+_DIGITS = 10
+"""Of the number of an attempt."""
+_AHEAD = 1000
+"""So many attempts a mark may be ahead: a bus that lost all counts them anew."""
 
 
 def is_void(pod: Pod, uid: GangUID, attempt: int | None = None) -> bool:
@@ -23,9 +27,19 @@ def is_void(pod: Pod, uid: GangUID, attempt: int | None = None) -> bool:
             continue
         if not number:
             return True
-        if attempt is not None and number.isdecimal() and int(number) >= attempt:
+        if attempt is not None and _is_mark_of(number, attempt):
             return True
     return False
+
+
+def _is_mark_of(number: str, attempt: int) -> bool:
+    """Whether the number of a mark withdraws a pod from an attempt.
+
+    The annotation is the author's to change: it may have a quarter million digits, and
+    a number far ahead would have the gang decided again and again.
+    """
+    is_number = number.isascii() and number.isdecimal() and len(number) <= _DIGITS
+    return is_number and attempt <= int(number) <= attempt + _AHEAD
 
 
 def add_void_mark(pod: Pod, uid: GangUID, attempt: int | None = None) -> str:

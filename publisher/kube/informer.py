@@ -31,6 +31,7 @@ from publisher.kube.api import Json, KubernetesApi, WatchEvent
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.kinds import Kind, key_of
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.retry import Outage
 from runtime.run import Task
 from runtime.waits import first_of, unless
@@ -64,6 +65,7 @@ class Informer:
             for kind in self._follows
         }
         self._unsynced = set(self._follows)
+        self._refusals = Refusals()
         self.synced = asyncio.Event()
         """Set once every kind was handed over that was there at the start."""
 
@@ -75,7 +77,7 @@ class Informer:
         async def watch(stop: asyncio.Event) -> None:
             async for page in self._follows[kind](stop):
                 for listener in self._listeners[kind]:
-                    await listener(page)
+                    await self._hand_over(listener, page)
                 if page.synced and kind in self._unsynced:
                     self._unsynced.discard(kind)
                     log.info("kind.synced", kind=kind)
@@ -83,6 +85,24 @@ class Informer:
                         self.synced.set()
 
         return watch
+
+    async def _hand_over(self, listener: Listener, page: ChangePage) -> None:
+        """Hand a page over; an object that cannot be handled is named and left out.
+
+        Listeners take a change twice: those of the page that were taken before the one
+        that failed come again, each alone.
+        """
+        if len(page.changes) < 2:
+            name = "/".join(f"{c.kind}/{c.key}" for c in page.changes)
+            with self._refusals.guard(name):
+                await listener(page)
+            return
+        try:
+            await listener(page)
+        except Exception:  # noqa: BLE001 # noted below, with the object that raises it
+            for change in page.changes:
+                one = ChangePage((change,), page.synced)
+                await self._hand_over(listener, one)
 
 
 async def follow(

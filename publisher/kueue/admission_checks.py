@@ -34,6 +34,7 @@ from publisher.kueue.plan_checks import (
     to_gang_body,
 )
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.waits import first_of
 
 _LOOK_S = 2.0
@@ -65,6 +66,7 @@ class AdmissionChecks:
         """Those that only checks of others were asked about."""
         self._checks: dict[str, Json] = {}
         """AdmissionChecks that are ours, by name."""
+        self._refusals = Refusals()
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -97,10 +99,19 @@ class AdmissionChecks:
         """Do what comes next for every Workload, until `lost` is set."""
         while not lost.is_set():
             for name in tuple(self._checks):
-                await _try(ADMISSION_CHECK, name, self._activate(name))
+                await self._try(ADMISSION_CHECK, name, self._activate(name))
             for key in tuple(self._workloads):
-                await _try(KUEUE_WORKLOAD, key, self._advance(key))
+                await self._try(KUEUE_WORKLOAD, key, self._advance(key))
             await first_of(lost, within_s=_LOOK_S)
+
+    async def _try(self, kind: Kind, key: str, step: Awaitable[None]) -> None:
+        """Take a step for one object; if it fails, the others go on."""
+        with self._refusals.guard(f"{kind.name}/{key}"):
+            try:
+                await step
+            except ApiError as error:
+                reason = str(error)[:MAX_REASON]
+                log.warning("kueue.delayed", kind=kind.name, key=key, reason=reason)
 
     async def _activate(self, name: str) -> None:
         """Tell Kueue that somebody answers for a check."""
@@ -197,17 +208,6 @@ class AdmissionChecks:
         if self._workloads.get(key) is raw:
             self._workloads[key] = answer
         log.info("kueue.told", workload=key, state=plan.states[0]["state"])
-
-
-async def _try(kind: Kind, key: str, step: Awaitable[None]) -> None:
-    """Take a step for one object; if it fails, the others go on."""
-    try:
-        await step
-    except ApiError as error:
-        reason = str(error)[:MAX_REASON]
-        log.warning("kueue.delayed", kind=kind.name, key=key, reason=reason)
-    except ContractsError as error:
-        _log_refused(kind, key, error)
 
 
 def _is_ours(name: str, check: Json) -> bool:

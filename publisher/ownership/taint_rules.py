@@ -13,7 +13,7 @@ from time import monotonic
 
 from contracts.device import DeviceTaintRule
 from contracts.ids import DriverName
-from publisher.errors import ApiError
+from publisher.errors import ApiError, InvalidError
 from publisher.kube.api import KubernetesApi
 from publisher.kube.carry_out import carry_out
 from publisher.kube.kinds import Kind
@@ -25,6 +25,7 @@ from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.known_slices import KnownSlices
 from publisher.steps import Delete, Step
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.retry import Outage
 from runtime.waits import first_of
 
@@ -56,6 +57,7 @@ class TaintRuleWriter:
         self._outage = Outage("write DeviceTaintRules")
         self._wake = asyncio.Event()
         self._logged_unserved = False
+        self._refusals = Refusals()
 
     def apply_rule(self, name: str, rule: DeviceTaintRule | None) -> None:
         """Note a rule (None: it is gone)."""
@@ -71,25 +73,25 @@ class TaintRuleWriter:
         """Keep the rules as ownership asks for; begin when all is known."""
         while not stop.is_set():
             self._wake.clear()
-            try:
-                await self._reconcile()
-            except ApiError as error:
+            error = None
+            with self._refusals.guard("DeviceTaintRule"):
+                error = await self._reconcile()
+            if error is not None:
                 self._wake.set()
                 await self._outage.wait(error, stop)
             else:
                 self._outage.note_success()
                 await first_of(stop, self._wake, within_s=_IDLE_S)
 
-    async def _reconcile(self) -> None:
-        """Carry out the plan.
+    async def _reconcile(self) -> ApiError | None:
+        """Carry out the plan; returns why part of it is not.
 
-        Raises:
-            ApiError: part of it may be carried out.
+        What the API server refuses is one rule, and the others are written.
         """
         foreign = self._slices.foreign()
         if self._kind is None:
             self._log_unserved({other.pool.driver for other in foreign})
-            return
+            return None
         steps = plan_taint_rules(
             self._ownership,
             foreign,
@@ -97,12 +99,19 @@ class TaintRuleWriter:
             self._slices.nodes,
             self._rules,
         )
-        now_s = monotonic()
+        now_s, refused = monotonic(), None
         for step in steps:
             name = step.object.metadata.name
-            if self._rests_s.get(name, 0.0) <= now_s:
+            if self._rests_s.get(name, 0.0) > now_s:
+                continue
+            try:
                 await self._write(self._kind, step)
-                self._rests_s[name] = now_s + self._undone.next_s(name, now_s)
+            except InvalidError as error:
+                refused = refused or error
+            except ApiError as error:
+                return error
+            self._rests_s[name] = now_s + self._undone.next_s(name, now_s)
+        return refused
 
     async def _write(self, kind: Kind, step: Step[DeviceTaintRule]) -> None:
         rule = await carry_out(self._api, kind, step)

@@ -14,6 +14,7 @@ from contracts.topics import HEALTH, INVENTORIES, M, Topic
 from publisher.slices.announced_pools import AnnouncedPools
 from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
+from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of
 from runtime.wire import TopicBatch
@@ -37,6 +38,7 @@ class Announcements:
         self._bus = bus
         self._announced = announced
         self._listeners = listeners
+        self._refusals = Refusals()
         self._caught_up = CaughtUp((INVENTORIES, HEALTH))
 
     async def wait_synced(self, stop: asyncio.Event) -> None:
@@ -59,8 +61,9 @@ class Announcements:
                     self._tell(node, self._announced.apply_inventory(node, None))
             for incoming in batch.messages:
                 node = NodeName(incoming.names[1])
-                pools = self._announced.apply_inventory(node, incoming.message)
-                self._tell(node, pools)
+                with self._refusals.guard(incoming):
+                    pools = self._announced.apply_inventory(node, incoming.message)
+                    self._tell(node, pools)
             self._caught_up.note(INVENTORIES, batch)
 
     async def _follow_health(self, stop: asyncio.Event) -> None:
@@ -69,8 +72,9 @@ class Announcements:
         async for batch in self._read(HEALTH, stop):
             for incoming in batch.messages:
                 node = NodeName(incoming.names[1])
-                pools = self._announced.apply_health(node, incoming.message)
-                self._tell(node, pools)
+                with self._refusals.guard(incoming):
+                    pools = self._announced.apply_health(node, incoming.message)
+                    self._tell(node, pools)
             self._caught_up.note(HEALTH, batch)
 
     def _read(

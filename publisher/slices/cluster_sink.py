@@ -27,6 +27,7 @@ from publisher.slices.layout import PoolLayout
 from publisher.slices.sink import SinkError, SlicePlan
 from publisher.steps import Step
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 
 _UNSURE = (ConflictError, NotFoundError, UnavailableError)
 """After these a slice may be something else than what is known of it."""
@@ -43,6 +44,7 @@ class ClusterSliceSink:
         self._slices = slices
         self._dropped: set[tuple[str, ...]] = set()
         """Fields of which it was logged that they are not kept."""
+        self._refusals = Refusals()
 
     def pools(self) -> Iterable[PoolID]:
         """Name the pools of which slices of ours are there."""
@@ -66,12 +68,17 @@ class ClusterSliceSink:
 
     async def _carry_out(self, plan: SlicePlan) -> ApiError | None:
         for step in plan:
-            try:
-                await self._write(step)
-            except ApiError as error:
-                if isinstance(error, _UNSURE):
-                    await self._read_again(step.object.metadata.name)
-                return error
+            name = step.object.metadata.name
+            with self._refusals.guard(f"{self._kind.name}/{name}") as guarded:
+                try:
+                    await self._write(step)
+                except ApiError as error:
+                    if isinstance(error, _UNSURE):
+                        await self._read_again(name)
+                    return error
+            if guarded.refused is not None:
+                what = f"write {self._kind.name} {name}"
+                return ApiError(what, guarded.refused.reason)
         return None
 
     async def _write(self, step: Step[ResourceSlice]) -> None:

@@ -20,6 +20,7 @@ from publisher.slices.plan_slices import plan_slices
 from publisher.slices.sink import SinkError, SlicePlan, SliceSink
 from publisher.steps import Create, Update
 from runtime.log import get_logger
+from runtime.refusals import Refusals
 from runtime.waits import first_of
 
 _CHUNK = 64
@@ -53,6 +54,7 @@ class SliceReconciler:
         self._logged: set[str] = set()
         """Reasons of failures that were logged since all was well."""
         self._wake = asyncio.Event()
+        self._refusals = Refusals()
 
     def hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:
         """Write at once what a node says anew."""
@@ -95,7 +97,11 @@ class SliceReconciler:
         """Write due pools; those of a failed write are looked at again."""
         # First plan all of them; what needs no write is done.
         now = self._now()
-        plans = {pool: plan for pool in pools if (plan := self._plan(pool, now))}
+        plans: dict[PoolID, SlicePlan] = {}
+        for pool in pools:
+            with self._refusals.guard(f"pool/{pool}"):
+                plans[pool] = self._plan(pool, now)
+        plans = {pool: plan for pool, plan in plans.items() if plan}
         news = self._news.intersection(pools)
         self._news -= news
         if not plans:

@@ -12,9 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.avoidance import NodesAvoided
-from contracts.ids import (
-    GangUID,
-)
+from contracts.ids import GangKey, GangUID, Namespace
 from contracts.messages import (
     ConfirmationMessage,
     DecisionMessage,
@@ -147,7 +145,8 @@ class Publisher:
                 self.hear_bus(stream, len(self._bus.streams[stream]))
         context = self._context(group)
         plan = plan_gang(context)
-        self.records.forget(plan.forget)
+        namespace = Namespace(group.namespace)
+        self.records.forget(GangKey(namespace, uid) for uid in plan.forget)
         self.reports = plan.reports
         if plan.look_again_s is not None:
             due_s = self._world.passed_s + plan.look_again_s
@@ -183,7 +182,9 @@ class Publisher:
             owns=lambda claim: f"-{THEIRS}" not in claim.metadata.name,
             now=self._world.now,
             refused=lambda uid, attempt: self._refused.get((uid, attempt), ""),
-            forgotten=self.records.forgotten,
+            forgotten=lambda uid: self.records.forgotten(
+                GangKey(Namespace(group.namespace), uid)
+            ),
             refused_since=self._refusals.since,
             avoided=lambda name: self._avoided.get((group.namespace, name)),
         )
@@ -245,4 +246,4 @@ class Publisher:
         stream = self._bus.streams["CONF"]
         last = self._bus.last.get(message.uid, 0)
         confirmation: Any = stream[last - 1][1] if last else None
-        self.records.correct(message.uid, confirmation, last)
+        self.records.correct(message.key, confirmation, last)

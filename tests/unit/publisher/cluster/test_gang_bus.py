@@ -10,8 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.avoidance import NodesAvoided
-from contracts.ids import Namespace
-from contracts.messages import AllocationWritten, ConfirmationMessage
+from contracts.gang import MAX_MEMBERS
+from contracts.ids import GangUID, Namespace
+from contracts.messages import (
+    AllocationWritten,
+    ConfirmationMessage,
+    Place,
+    PodRef,
+    SubmitGang,
+)
 from contracts.topics import COMMANDS, GANG_TOPICS, SUBMISSIONS, Topic
 from publisher.cluster.gang_bus import GangBus
 from publisher.gangs.records import PodGangRecord
@@ -37,6 +44,7 @@ class OneGangBus:
     """Has a submission to read; stores what is published, or refuses it."""
 
     def __init__(self) -> None:
+        self.submissions: tuple[SubmitGang, ...] = (SUBMITTED,)
         self.read_topics: list[Topic[Any]] = []
         self.published: list[Outgoing] = []
         self.refusal: PublishRefusedError | None = None
@@ -48,10 +56,12 @@ class OneGangBus:
         """Hand over what is there."""
         assert not stop.is_set()
         self.read_topics.append(topic)
-        incoming: Incoming[Any] = Incoming(
-            topic=topic, names=(), message=SUBMITTED, data=b"", sequence=3
+        messages: tuple[Incoming[Any], ...] = tuple(
+            Incoming(
+                topic=topic, names=said.address, message=said, data=b"", sequence=3
+            )
+            for said in (self.submissions if topic is SUBMISSIONS else ())
         )
-        messages = (incoming,) if topic is SUBMISSIONS else ()
         yield TopicBatch(messages=messages, caught_up=True)
 
     async def publish(self, message: Outgoing) -> int:
@@ -99,6 +109,38 @@ async def test_nothing_is_decided_before_all_streams_were_read() -> None:
     assert told.gangs.synced.is_set()
     assert told.groups == [TRAIN]
     assert [t for t in told.bus.read_topics if t.every_message] == [COMMANDS]
+
+
+POD = PodRef(name="a", uid="uid-a")
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        (),
+        (POD, POD),
+        tuple(PodRef(name=f"p{n}", uid=str(n)) for n in range(MAX_MEMBERS + 1)),
+    ],
+    ids=["none", "twice", "too many"],
+)
+async def test_a_submission_without_pods_of_its_own_is_refused_alone(
+    pods: tuple[PodRef, ...],
+) -> None:
+    """What else was submitted is taken in."""
+    told = Told()
+    hollow = replace(
+        SUBMITTED,
+        uid=GangUID("hollow"),
+        places={"worker": (Place(pods=pods),)},
+        gang=replace(
+            SUBMITTED.gang, metadata=replace(SUBMITTED.gang.metadata, labels={})
+        ),
+    )
+    told.bus.submissions = (hollow, SUBMITTED)
+    for task in told.gangs.tasks().values():
+        await task(asyncio.Event())
+    assert told.groups == [TRAIN]
+    assert list(told.gangs.groups()) == [TRAIN]
 
 
 async def test_what_a_gang_avoids_is_known_once_it_is_said() -> None:

@@ -229,7 +229,7 @@ async def test_a_group_that_cannot_be_planned_ends_nobody_who_follows(
     def plan(situation: PlanContext) -> GroupPlan:
         asked.append(situation.group)
         stop.set()
-        raise ValueError("uid: must not be empty")
+        raise RecursionError("as whatever nobody has thought of")
 
     module = "publisher.cluster.gang_controller"
     groups = [GroupKey(NS, "hostile"), GroupKey(NS, "train")]
@@ -237,3 +237,48 @@ async def test_a_group_that_cannot_be_planned_ends_nobody_who_follows(
     monkeypatch.setattr(f"{module}.GangBus.groups", lambda _: iter(groups))
     await controller.forget(stop)
     assert asked == groups
+
+
+async def test_a_group_that_cannot_be_handled_rests_and_its_pods_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever is raised: the others are worked on, and it is tried again later."""
+    asked: list[GroupKey] = []
+    told: list[StatusReport] = []
+    rests: list[float] = []
+
+    def plan(situation: PlanContext) -> GroupPlan:
+        asked.append(situation.group)
+        raise RecursionError("as whatever nobody has thought of")
+
+    def report(_self: object, _group: object, reports: list[StatusReport]) -> None:
+        told.extend(reports)
+
+    def rest(_self: object, _group: object, pause_s: float) -> None:
+        rests.append(pause_s)
+
+    module = "publisher.cluster.gang_controller"
+    monkeypatch.setattr(f"{module}.plan_gang", plan)
+    monkeypatch.setattr(f"{module}.GangController._report", report)
+    monkeypatch.setattr(f"{module}.GroupQueue.rest", rest)
+    controller, _, queue = controller_of(InvalidError("patch", "not here"))
+    stop, lost = asyncio.Event(), asyncio.Event()
+    running = [
+        asyncio.ensure_future(controller.work(stop)),
+        asyncio.ensure_future(controller.lead(lost)),
+    ]
+    for count in range(1, 4):
+
+        async def is_asked(count: int = count) -> bool:
+            return len(asked) == count
+
+        await eventually(is_asked, "the group is planned for")
+        await queue.add(asked[:1])
+    lost.set()
+    stop.set()
+    await queue.close()
+    await asyncio.gather(*running)
+    assert rests[:3] == [1.0, 2.0, 4.0]
+    assert told[0].reason == "NotHandled"
+    assert "RecursionError: as whatever" in told[0].message
+    assert [pod.metadata.name for pod in told[0].pods] == ["pod-1"]

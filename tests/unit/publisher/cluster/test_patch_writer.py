@@ -34,6 +34,7 @@ CLAIM = real_claim("c", managed=False)
 PREPARE = patches.prepare(CLAIM)
 OF_GANG = replace(PREPARE, gang=builders.UID, attempt=2)
 UID = GangUID(builders.UID)
+NS = builders.NAMESPACE
 
 
 class Api:
@@ -159,12 +160,12 @@ async def test_the_refusal_of_a_decision_is_one_of_its_attempt() -> None:
     written = Written(InvalidError("patch", "quota"))
     await written.writer.write([OF_GANG])
     writer = written.writer
-    assert "quota" in writer.attempt_refusal_of(UID, 2)
-    assert writer.attempt_refusal_of(UID, 3) == ""
+    assert "quota" in writer.attempt_refusal_of(NS, UID, 2)
+    assert writer.attempt_refusal_of(NS, UID, 3) == ""
     writer.retry_refused()
-    assert writer.attempt_refusal_of(UID, 2)
+    assert writer.attempt_refusal_of(NS, UID, 2)
     writer.forget_refusals()
-    assert writer.attempt_refusal_of(UID, 2) == ""
+    assert writer.attempt_refusal_of(NS, UID, 2) == ""
 
 
 async def test_another_refusal_holds_while_its_object_stays_so() -> None:

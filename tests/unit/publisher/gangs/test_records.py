@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from contracts.ids import GangUID
+from contracts.ids import GangKey, GangUID, Namespace
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import AllocationRefused, CancelGang
 from publisher.gangs import records as records_module
@@ -20,6 +20,7 @@ POD = waiting_pod("a", gang="train", templates=["gpus"])
 SUBMITTED = submission_of((POD,))
 DECISION = gang_allocated()
 UID = GangUID(builders.UID)
+KEY = GangKey(Namespace(builders.NAMESPACE), UID)
 
 
 def cancelled(reason: str = "") -> CancelGang:
@@ -62,7 +63,7 @@ def test_who_is_forgotten_does_not_come_back() -> None:
     """A late message changes nothing, and the group is empty."""
     records = PodGangRecords()
     records.apply(SUBMITTED, 1)
-    records.forget([UID])
+    records.forget([KEY])
     assert records.apply(DECISION, 1) is None
     assert (len(records), list(records.groups())) == (0, [])
     assert records.of_group(TRAIN) == ()
@@ -72,15 +73,15 @@ def test_only_what_the_publisher_gave_up_is_asked_for_again() -> None:
     """Somebody else's end is an end; of what was not forgotten nothing is said."""
     records = PodGangRecords()
     records.apply(SUBMITTED, 1)
-    assert records.forgotten(UID) is None
+    assert records.forgotten(KEY) is None
     records.apply(cancelled(f"{PUBLISHER}its pods are gone"), 1)
-    records.forget([UID])
-    assert records.forgotten(UID) is True
+    records.forget([KEY])
+    assert records.forgotten(KEY) is True
     records = PodGangRecords()
     records.apply(SUBMITTED, 1)
     records.apply(cancelled(), 1)
-    records.forget([UID])
-    assert records.forgotten(UID) is False
+    records.forget([KEY])
+    assert records.forgotten(KEY) is False
 
 
 def test_a_correction_holds_against_what_was_known() -> None:
@@ -95,7 +96,7 @@ def test_a_correction_holds_against_what_was_known() -> None:
         reason="no",
     )
     records.apply(refused, 9)
-    records.correct(UID, None, 4)
+    records.correct(KEY, None, 4)
     (record,) = records.of_group(TRAIN)
     assert (record.confirmation, record.confirmation_sequence) == (None, 4)
 
@@ -104,5 +105,19 @@ def test_so_many_are_remembered_as_forgotten(monkeypatch: pytest.MonkeyPatch) ->
     """The oldest go first: their messages are no longer under way."""
     monkeypatch.setattr(records_module, "_FORGOTTEN", 2)
     records = PodGangRecords()
-    records.forget(map(GangUID, ("a", "b", "c")))
-    assert [records.forgotten(GangUID(uid)) for uid in "abc"] == [None, False, False]
+    keys = [GangKey(KEY.namespace, GangUID(uid)) for uid in "abc"]
+    records.forget(keys)
+    assert list(map(records.forgotten, keys)) == [None, False, False]
+
+
+def test_a_uid_is_one_namespace_s_alone() -> None:
+    """Who may speak of gangs of one namespace ends none of another."""
+    records = PodGangRecords()
+    records.apply(SUBMITTED, 1)
+    elsewhere = replace(cancelled(), namespace=Namespace("other-tenant"))
+    assert records.apply(elsewhere, 2) is None
+    (record,) = records.of_group(TRAIN)
+    assert record.command is None
+    records.forget([elsewhere.key])
+    assert records.forgotten(KEY) is None
+    assert records.apply(DECISION, 1) == TRAIN

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from contracts.ids import GangUID
 from contracts.names import VOID
 from contracts.workload import Pod
@@ -38,6 +40,15 @@ def test_what_others_wrote_there_is_no_mark() -> None:
     """A number that is none, or of no gang, withdraws nothing."""
     assert not is_void(marked("uid-one/x"), ONE, attempt=1)
     assert not is_void(marked("/1"), ONE, attempt=1)
+
+
+@pytest.mark.parametrize(
+    "number", ["9" * 5000, "9" * 11, "1002", "-1", "²", "٣", "1_0"]
+)
+def test_a_number_that_we_never_wrote_is_no_mark(number: str) -> None:
+    """The annotation is the author's: more digits than Python reads are no number."""
+    assert not is_void(marked(f"uid-one/{number}"), ONE, attempt=1)
+    assert is_void(marked(f"uid-one/{number} uid-one/1001"), ONE, attempt=1)
 
 
 def test_a_gang_has_one_mark() -> None:

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Makes what k8s/base needs and no repository should hold: a certificate authority and a
-# certificate for NATS, and a password for each user of the bus. Prints two Secrets:
+# certificate for NATS, and two passwords for each user of the bus. Prints Secrets:
+#   nats-tls          certificates
+#   nats-passwords    what NATS alone reads: all passwords
+#   nats-user-NAME    what that user presents: `login:password`, one of its two
 #
 #   bash k8s/secrets.sh | kubectl apply --server-side -f -   # else a copy stays in an annotation
 #
@@ -40,14 +43,34 @@ data:
   ca.crt: $(base64_of ca.crt)
   tls.crt: $(base64_of tls.crt)
   tls.key: $(base64_of tls.key)
+SECRETS
+
+# Two logins a user, so that one password can be replaced while the other is in use.
+passwords="" users=""
+for user in solver publisher nodeagent platform viewer; do
+  for slot in a b; do
+    # A letter first: nats-server would read digits as a number.
+    password=p$(openssl rand -hex 24)
+    login=${user}_$slot
+    passwords+="    ${login^^}_PASSWORD: $password"$'\n'
+    [ "$slot" = b ] && continue
+    users+="---
+apiVersion: v1
+kind: Secret
+metadata: {name: nats-user-$user, namespace: $namespace}
+type: Opaque
+stringData:
+  password: $user.$slot:$password
+"
+  done
+done
+cat <<SECRETS
 ---
 apiVersion: v1
 kind: Secret
-metadata: {name: nats-users, namespace: $namespace}
+metadata: {name: nats-passwords, namespace: $namespace}
 type: Opaque
 stringData:
+  passwords.conf: |
+$passwords$users
 SECRETS
-# A letter first: nats-server would read digits as a number.
-for user in solver publisher nodeagent platform viewer; do
-  echo "  $user: p$(openssl rand -hex 24)"
-done

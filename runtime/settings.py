@@ -24,6 +24,6 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     bus_user: str = ""
     """As whom we speak on the bus; empty: as nobody."""
     bus_password_file: str = ""
-    """Holds that user's password."""
+    """Holds that user's password, or `login:password`."""
     health_address: str = ""
     """`host:port` that answers /livez and /readyz; empty: nobody asks."""

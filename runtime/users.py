@@ -26,6 +26,20 @@ _IMPORTED_API = "JS.CORE.API"
 """nats-server keeps `$JS.API` of an account for that account's own streams."""
 
 
+def logins_of(user: str) -> tuple[str, str]:
+    """Give the names by which nats-server knows a user.
+
+    Two, each with a password of its own, so that one can be replaced while clients use
+    the other.
+    """
+    return f"{user}.a", f"{user}.b"
+
+
+def password_variable(login: str) -> str:
+    """Name what stands for a login's password in nats-server's configuration."""
+    return f"{login.replace('.', '_').upper()}_PASSWORD"
+
+
 def is_outside(user: str) -> bool:
     """Whether a user reaches the streams by imports only."""
     return ACCOUNTS.get(user, CORE) != CORE

@@ -45,7 +45,7 @@ class BusSettings(Struct, frozen=True, kw_only=True):
     user: str = ""
     """Empty: nobody in particular."""
     password_file: str = ""
-    """Holds the user's password, and is read for each connection."""
+    """Holds the user's password, or `login:password`; read for each connection."""
     request_timeout_s: float = 5.0
     """One attempt; attempts are repeated (retry.py)."""
 

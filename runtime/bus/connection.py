@@ -311,7 +311,7 @@ class Connection:
 
         servers = list(self.settings.servers)
         random.shuffle(servers)
-        trusted, password = _read_secrets(self.settings)
+        trusted, login, password = _read_secrets(self.settings)
         await client.connect(
             servers=servers,
             name=self.settings.name,
@@ -319,7 +319,7 @@ class Connection:
             tls=trusted,
             # Otherwise a server that speaks no TLS would be told the password.
             tls_handshake_first=trusted is not None,
-            user=self.settings.user or None,
+            user=login or None,
             password=password,
             allow_reconnect=False,
             connect_timeout=5,
@@ -367,15 +367,23 @@ class Connection:
             listener()
 
 
-def _read_secrets(
-    settings: BusSettings,
-) -> tuple[ssl.SSLContext | None, str | None]:
+class _Secrets(NamedTuple):
+    """What a connection is made with."""
+
+    trusted: ssl.SSLContext | None
+    login: str
+    password: str | None
+
+
+def _read_secrets(settings: BusSettings) -> _Secrets:
     """Read whom to trust and our password anew: both may have been replaced."""
     file = settings.ca_file
     trusted = ssl.create_default_context(cafile=file) if file else None
     if not settings.password_file:
-        return trusted, None
-    return trusted, Path(settings.password_file).read_text(encoding="utf-8").strip()
+        return _Secrets(trusted, settings.user, None)
+    text = Path(settings.password_file).read_text(encoding="utf-8").strip()
+    login, _, password = text.rpartition(":")
+    return _Secrets(trusted, login or settings.user, password)
 
 
 async def _flush_twice(client: Client) -> None:

@@ -11,8 +11,19 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from contracts.topics import BLOBS, STREAMS, TOPICS
-from runtime.users import ACCOUNTS, CORE, USERS, api_prefix, inbox_prefix, is_outside
+from runtime.users import (
+    ACCOUNTS,
+    CORE,
+    USERS,
+    api_prefix,
+    inbox_prefix,
+    is_outside,
+    logins_of,
+    password_variable,
+)
 
+PASSWORDS = "passwords/passwords.conf"
+"""Where the server reads `SOLVER_A_PASSWORD: ...`, from the folder of its accounts."""
 CREATORS = ("solver", "publisher")
 """Who creates streams that are not there."""
 SUBSCRIBERS = ("platform", "viewer")
@@ -48,15 +59,18 @@ def permissions_of(user: str) -> Permissions:
 def server_configuration() -> str:
     """Write the accounts of nats-server.
 
-    Passwords are variables of its environment, such as `$SOLVER_PASSWORD`.
+    Passwords are variables of a file beside it, such as `$SOLVER_A_PASSWORD`.
     """
-    lines = ["# Written by `moorings permissions`.", "accounts {"]
+    lines = ["# Written by `moorings permissions`.", f"include ./{PASSWORDS}"]
+    for user in USERS:
+        lines += _permissions(user)
+    lines += ["accounts {"]
     for account in dict.fromkeys(ACCOUNTS.values()):
         lines += [f"  {account} {{", *(f"    {line}" for line in _LIMITS[account])]
         lines += _exports() if account == CORE else _imports(account)
         lines += ["    users: ["]
         for user in _users_in(account):
-            lines += _user(user)
+            lines += _logins(user)
         lines += ["    ]", "  }"]
     return "\n".join([*lines, "}", ""])
 
@@ -65,22 +79,30 @@ def _users_in(account: str) -> tuple[str, ...]:
     return tuple(user for user in USERS if ACCOUNTS[user] == account)
 
 
-def _user(user: str) -> Iterator[str]:
+def _permissions(user: str) -> Iterator[str]:
+    """Name what a user may do, for each of its logins."""
     allowed = permissions_of(user)
-    yield "      {"
-    yield f"        user: {user}"
-    yield f"        password: ${user.upper()}_PASSWORD"
-    yield "        permissions {"
+    yield f"{_permissions_variable(user)} {{"
     yield from _listed("publish", allowed.publish)
     yield from _listed("subscribe", allowed.subscribe)
-    yield "        }"
-    yield "      }"
+    yield "}"
+
+
+def _permissions_variable(user: str) -> str:
+    return f"{user.upper()}_PERMISSIONS"
+
+
+def _logins(user: str) -> Iterator[str]:
+    for login in logins_of(user):
+        password = f"password: ${password_variable(login)}"
+        permissions = f"permissions: ${_permissions_variable(user)}"
+        yield f"      {{ user: {login}, {password}, {permissions} }}"
 
 
 def _listed(what: str, subjects: tuple[str, ...]) -> Iterator[str]:
-    yield f"          {what} {{ allow: ["
-    yield from (f'            "{subject}"' for subject in subjects)
-    yield "          ] }"
+    yield f"  {what} {{ allow: ["
+    yield from (f'    "{subject}"' for subject in subjects)
+    yield "  ] }"
 
 
 def _exports() -> Iterator[str]:

@@ -22,8 +22,9 @@ from contracts.kubernetes.decode import to_kubernetes
 from contracts.topics import STATE, TOPICS, Topic
 from moorings.local.process import find_free_port
 from runtime.bus.bus import Bus
+from runtime.bus.permissions import PASSWORDS
 from runtime.errors import BusRefusedError, BusUnavailableError, NotAllowedError
-from runtime.users import USERS, api_prefix
+from runtime.users import USERS, api_prefix, logins_of, password_variable
 from runtime.wire import BusSettings
 from tests.builders import device_class, gang, member, member_claim, request
 from tests.lab.controlplane.programs import REQUIRED
@@ -61,16 +62,37 @@ async def test_user_with_password_over_tls_is_let_in(secured: SecuredNats) -> No
         await _connect(secured.settings(user))
 
 
-@pytest.mark.parametrize("lack", ["ca_file", "user", "password_file"])
+async def test_both_logins_of_a_user_are_let_in(
+    secured: SecuredNats, tmp_path: Path
+) -> None:
+    """So one password can be replaced while clients present the other."""
+    passwords = dict(
+        line.split(": ")
+        for line in (secured.folder / PASSWORDS).read_text().splitlines()
+    )
+    for user in USERS:
+        for login in logins_of(user):
+            presented = tmp_path / login
+            presented.write_text(f"{login}:{passwords[password_variable(login)]}\n")
+            settings = structs.replace(
+                secured.settings(user), password_file=str(presented)
+            )
+            await _connect(settings)
+
+
+@pytest.mark.parametrize("lack", ["ca_file", "password_file"])
 async def test_who_lacks_something_is_kept_out(secured: SecuredNats, lack: str) -> None:
     settings = structs.replace(secured.settings("solver"), **{lack: ""})
     with pytest.raises(BusUnavailableError):
         await _connect(settings)
 
 
-async def test_wrong_password_is_refused(secured: SecuredNats) -> None:
-    wrong = str(secured.password_file("publisher"))
-    settings = structs.replace(secured.settings("solver"), password_file=wrong)
+async def test_wrong_password_is_refused(secured: SecuredNats, tmp_path: Path) -> None:
+    """Also that of another user."""
+    _, _, password = secured.password_file("publisher").read_text().partition(":")
+    wrong = tmp_path / "password"
+    wrong.write_text(f"solver.a:{password}")
+    settings = structs.replace(secured.settings("solver"), password_file=str(wrong))
     with pytest.raises(BusUnavailableError):
         await _connect(settings)
 

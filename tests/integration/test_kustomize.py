@@ -109,7 +109,7 @@ def test_site_of_the_repository_is_whole(
     there = {(thing["kind"], thing["metadata"]["name"]) for thing in built}
     base_objects = {(thing["kind"], thing["metadata"]["name"]) for thing in base()}
     assert base_objects <= there
-    assert {("Secret", "nats-tls"), ("Secret", "nats-users")} <= there
+    assert {("Secret", "nats-tls"), ("Secret", "nats-passwords")} <= there
     text = yaml.safe_dump_all(built)
     assert text.count("image: REGISTRY/moorings:0.1.0") == 3
     assert [text for text in _policies(built) if "moorings.dev,nic" in text] == [

@@ -23,6 +23,7 @@ from nats.aio.client import Client
 
 from moorings.local.nats_server import find_server_program
 from moorings.local.process import find_free_port
+from runtime.bus.permissions import PASSWORDS
 from runtime.wire import BusSettings
 from tests.lab.manifests import BASE, K8S
 
@@ -50,11 +51,11 @@ class SecuredNats:
     @property
     def authority(self) -> Path:
         """Who vouches for them."""
-        return self.folder / "tls" / "ca.crt"
+        return self.folder / "nats-tls" / "ca.crt"
 
     def password_file(self, user: str) -> Path:
-        """Where a user's password is."""
-        return self.folder / "users" / user
+        """Where a user's login and password are."""
+        return self.folder / f"nats-user-{user}" / "password"
 
     def settings(self, user: str) -> BusSettings:
         """Make the settings of a user."""
@@ -77,13 +78,14 @@ class SecuredNats:
             told(str(error).lower())
 
         settings = self.settings(user)
+        login, _, password = self.password_file(user).read_text().partition(":")
         client = Client()
         await client.connect(
             list(settings.servers),
             tls=ssl.create_default_context(cafile=settings.ca_file),
             tls_handshake_first=True,
-            user=user,
-            password=self.password_file(user).read_text(),
+            user=login,
+            password=password,
             inbox_prefix=settings.inbox_prefix,
             error_cb=tell,
         )
@@ -114,21 +116,20 @@ class SecuredNats:
     def _write_permissions(self) -> None:
         """Before any server starts: one that reads half of it lets everybody in."""
         shutil.copy(BASE / "nats" / "permissions.conf", self.folder)
+        mounted = self.folder / Path(PASSWORDS).parent
+        mounted.symlink_to(self.folder / "nats-passwords")
 
     def _write_secrets(self) -> None:
         made = subprocess.run(
             ["bash", str(K8S / "secrets.sh")], check=True, capture_output=True
         )
-        tls, users = yaml.safe_load_all(made.stdout)
-        for name, text in tls["data"].items():
-            self._write("tls", name, base64.b64decode(text))
-        for name, text in users["stringData"].items():
-            self._write("users", name, text.encode())
-
-    def _write(self, folder: str, name: str, data: bytes) -> None:
-        path = self.folder / folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        for secret in yaml.safe_load_all(made.stdout):
+            folder = self.folder / secret["metadata"]["name"]
+            folder.mkdir()
+            for name, text in secret.get("data", {}).items():
+                (folder / name).write_bytes(base64.b64decode(text))
+            for name, text in secret.get("stringData", {}).items():
+                (folder / name).write_text(text)
 
     def _spawn(self, number: int) -> subprocess.Popen[bytes]:
         name = f"nats-{number}"
@@ -137,7 +138,7 @@ class SecuredNats:
             "0.0.0.0:4222": f"127.0.0.1:{self._client_ports[number]}",
             "0.0.0.0:8222": f"127.0.0.1:{self._monitor_ports[number]}",
             "0.0.0.0:6222": f"127.0.0.1:{self._cluster_ports[number]}",
-            "/etc/nats/tls": str(self.folder / "tls"),
+            "/etc/nats/tls": str(self.folder / "nats-tls"),
             '"/data"': f'"{self.folder / name}"',
         }
         for other, port in enumerate(self._cluster_ports):
@@ -148,14 +149,10 @@ class SecuredNats:
             text = text.replace(old, new)
         config = self.folder / f"{name}.conf"
         config.write_text(text)
-        users = (self.folder / "users").iterdir()
-        passwords = {
-            f"{user.name.upper()}_PASSWORD": user.read_text() for user in users
-        }
         with (self.folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
                 [find_server_program(), "-c", str(config)],
-                env={**os.environ, **passwords, "POD_NAME": name},
+                env={**os.environ, "POD_NAME": name},
                 stdout=log,
                 stderr=log,
             )

@@ -12,7 +12,6 @@ from publisher.config import PublisherConfig
 from runtime.bus.permissions import server_configuration
 from runtime.config import read_config
 from runtime.settings import ServiceConfig
-from runtime.users import USERS
 from solver.service.config import SolverConfig
 from tests.lab.manifests import (
     BASE,
@@ -145,27 +144,30 @@ def test_the_next_server_waits_until_streams_are_there() -> None:
     assert probe["httpGet"]["path"] == "/healthz"
 
 
-def test_every_user_of_the_bus_has_a_password() -> None:
-    """In the server's variables, and in the pod of the service that is the user."""
-    given = {
-        entry["name"]: entry["valueFrom"]["secretKeyRef"]
-        for entry in _container("nats")["env"]
+def test_each_service_is_given_its_own_password_and_no_other() -> None:
+    """The server's variables hold none; the Secret of all is mounted there alone."""
+    secrets = {
+        name: {
+            *(v["secret"]["secretName"] for v in volumes if "secret" in v),
+            *(
+                source["secret"]["name"]
+                for volume in volumes
+                for source in volume.get("projected", {}).get("sources", [])
+                if "secret" in source
+            ),
+        }
+        for name, volumes in ((n, _pod(n)["volumes"]) for n in (*CONFIGS, "nats"))
+    }
+    variables = [
+        entry
+        for name in secrets
+        for entry in _container(name)["env"]
         if "secretKeyRef" in entry.get("valueFrom", {})
-    }
-    wanted = {
-        f"{user.upper()}_PASSWORD": {"name": "nats-users", "key": user}
-        for user in USERS
-    }
-    mounted = {
-        name: source["secret"]["items"]
-        for name in CONFIGS
-        for volume in _pod(name)["volumes"]
-        for source in volume.get("projected", {}).get("sources", [])
-        if source["secret"]["name"] == "nats-users"
-    }
+    ]
 
-    assert given == wanted
-    assert mounted == {name: [{"key": name, "path": "password"}] for name in CONFIGS}
+    services = {name: {"nats-tls", f"nats-user-{name}"} for name in CONFIGS}
+    assert secrets == {"nats": {"nats-tls", "nats-passwords"}, **services}
+    assert not variables
 
 
 def test_permissions_of_the_bus_are_those_of_the_table() -> None:

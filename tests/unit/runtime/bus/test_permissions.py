@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from runtime.bus.permissions import permissions_of, server_configuration
-from runtime.users import USERS
+from runtime.users import USERS, logins_of, password_variable
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -29,7 +31,13 @@ def test_only_the_solver_decides_and_only_the_publisher_confirms() -> None:
 
 
 def test_the_configuration_holds_no_password() -> None:
-    """Each is a variable of the server's environment."""
+    """Each is a variable of a file beside it; no two are one."""
     text = server_configuration()
-    for user in USERS:
-        assert f"password: ${user.upper()}_PASSWORD" in text
+    named = re.findall(r"user: (\S+), password: (\S+),", text)
+
+    assert len({password for _, password in named}) == 2 * len(USERS)
+    assert named == [
+        (login, f"${password_variable(login)}")
+        for user in USERS
+        for login in logins_of(user)
+    ]

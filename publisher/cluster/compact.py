@@ -7,7 +7,7 @@ bus carries v1. Pure; knows no bus.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contracts.kubernetes.decode import V1
@@ -27,11 +27,17 @@ _WHOLE_METADATA = ("name", "namespace", "creationTimestamp")
 """Of two classes for one extended resource the newer one counts."""
 
 
-def compact(raw: Mapping[str, Any]) -> Json | None:
+IsDecided = Callable[[Mapping[str, Any], str], bool]
+"""Whether it was decided that a pod which is not bound yet goes to a node."""
+
+
+def compact(
+    raw: Mapping[str, Any], is_decided: IsDecided = lambda _pod, _node: False
+) -> Json | None:
     """Leave out what nobody decides by; None: nothing of it matters.
 
     A pod matters while it uses a node: from when it is bound, or our gate opened and
-    pinned it. A claim matters while it holds devices.
+    pinned it to where it was decided to be. A claim matters while it holds devices.
 
     Raises:
         DecodeError: a pod's affinity is not of the shape that it has.
@@ -40,7 +46,7 @@ def compact(raw: Mapping[str, Any]) -> Json | None:
         case "Node":
             return _compact_node(raw)
         case "Pod":
-            return _compact_pod(raw)
+            return _compact_pod(raw, is_decided)
         case kind if kind == RELEASE:
             return dict(raw)
         case "ResourceClaim":
@@ -76,11 +82,16 @@ def _compact_node(raw: Mapping[str, Any]) -> Json:
     return _build_object(raw, metadata, kept_spec) | {"status": kept_status}
 
 
-def _compact_pod(raw: Mapping[str, Any]) -> Json | None:
+def _compact_pod(raw: Mapping[str, Any], is_decided: IsDecided) -> Json | None:
     metadata, spec = raw["metadata"], raw["spec"]
     phase = (raw.get("status") or {}).get("phase", "")
-    node = _node_of(metadata, spec)
-    if not node or phase in ENDED:
+    node = str(spec.get("nodeName") or "")
+    pinned = "" if node else pinned_node_of(raw)
+    if phase in ENDED:
+        return None
+    if pinned and is_decided(raw, pinned):
+        node = pinned
+    if not node:
         return None
     # Others' rules are about its labels, and about whether it is going.
     kept = _pick(metadata, ("name", "namespace", "labels", "deletionTimestamp"))
@@ -98,13 +109,18 @@ def _compact_pod(raw: Mapping[str, Any]) -> Json | None:
     return _build_object(raw, kept, {"nodeName": node, **used})
 
 
-def _node_of(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
-    """Return the node that a pod is on, or that we pinned it to."""
-    if spec.get("nodeName"):
-        return str(spec["nodeName"])
-    opened = GANG_UID in (metadata.get("annotations") or {})
+def pinned_node_of(raw: Mapping[str, Any]) -> str:
+    """Return the node that a pod, as it says, was pinned to by us; empty: none.
+
+    It is on no node yet, and no gate of ours holds it back.
+
+    Raises:
+        DecodeError: its affinity is not of the shape that it has.
+    """
+    spec = raw["spec"]
+    annotations = raw["metadata"].get("annotations") or {}
     gates = (gate["name"] for gate in spec.get("schedulingGates") or ())
-    if not opened or GATE in gates:
+    if spec.get("nodeName") or GANG_UID not in annotations or GATE in gates:
         return ""
     return read_pinned_node(spec.get("affinity") or {}) or ""
 

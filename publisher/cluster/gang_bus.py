@@ -114,6 +114,10 @@ class GangBus:
         """Go through the groups of which something was said."""
         return self._records.groups()
 
+    def find(self, key: GangKey) -> PodGangRecord | None:
+        """Return what is known of a gang; None: nothing."""
+        return self._records.get(key)
+
     def of_group(self, group: GroupKey) -> tuple[PodGangRecord, ...]:
         """Return what was submitted for a group."""
         return self._records.of_group(group)

@@ -13,11 +13,13 @@ from collections import Counter
 from contracts.ids import ClusterName
 from contracts.messages import ObjectGone, ObjectObserved
 from contracts.topics import STATE
-from publisher.cluster.compact import compact
+from publisher.cluster.compact import compact, pinned_node_of
+from publisher.cluster.opened_pods import OpenedPods
 from publisher.cluster.outbox import Outbox
 from publisher.cluster.outbox_sender import send_due
 from publisher.errors import NotLeadingError
 from publisher.kube.changes import Change, ChangePage
+from publisher.kube.kinds import POD
 from runtime.bus.bus import Bus
 from runtime.log import get_logger
 from runtime.refusals import Refusals
@@ -32,9 +34,15 @@ log = get_logger(__name__)
 class StatePublisher:
     """The newest of every object, and what of it the bus does not hold yet."""
 
-    def __init__(self, cluster: ClusterName, bus: Bus) -> None:
+    def __init__(
+        self, cluster: ClusterName, bus: Bus, opened: OpenedPods | None = None
+    ) -> None:
+        """`opened` says which pods use a node before they are on it."""
         self._cluster = cluster
         self._bus = bus
+        self._opened = opened or OpenedPods(lambda _: None)
+        self._undecided: dict[str, Change] = {}
+        """Pods that say that we pinned them, of which no decision is known."""
         self._outbox = Outbox()
         self._wake = asyncio.Event()
         self._flushed = asyncio.Condition()
@@ -61,6 +69,9 @@ class StatePublisher:
         try:
             while not stop.is_set():
                 self._wake.clear()
+                # What was decided may be read after the pod that it opened.
+                for change in tuple(self._undecided.values()):
+                    self._put(change)
                 # First see what the bus holds, anew after each reconnect.
                 if self._connection != self._bus.connection:
                     await self._compare(stop)
@@ -99,15 +110,24 @@ class StatePublisher:
     def _put(self, change: Change) -> None:
         subject = STATE.subject(self._cluster, change.kind, change.key)
         raw = change.object
+        self._undecided.pop(subject, None)
         if raw is None:
+            self._opened.forget(change.uid)
             self._outbox.put(subject, None)
             return
+        if raw.get("spec", {}).get("nodeName"):
+            self._opened.forget(raw["metadata"].get("uid", ""))
         version = int(raw["metadata"]["resourceVersion"])
         if self._outbox.has(subject, version):
             return
         body, data = None, None
         with self._refusals.guard(f"{change.kind}/{change.key}"):
-            body = compact(raw)
+            body = compact(raw, self._opened.is_decided)
+            if change.kind == POD.name and body is None and pinned_node_of(raw):
+                # It may turn out to be ours though it stays as it is: then this
+                # version is to be said.
+                self._undecided[subject] = change
+                version = 0
         if body is not None:
             message = ObjectObserved(
                 cluster=self._cluster, kind=change.kind, key=change.key, object=body

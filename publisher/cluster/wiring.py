@@ -27,6 +27,7 @@ from publisher.cluster.gang_controller import GangController
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.liveness import say_leading
 from publisher.cluster.observer import Observer
+from publisher.cluster.opened_pods import OpenedPods
 from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
@@ -144,7 +145,7 @@ def _build(
     gangs = GangBus(cluster, bus, queue.add)
     # Then who writes: state on the bus; patches, statuses and events for gangs;
     # slices, taint rules and conditions for devices.
-    state = StatePublisher(cluster, bus)
+    state = StatePublisher(cluster, bus, OpenedPods(gangs.find))
     statuses = StatusWriter(api, observer, identity, now)
 
     def exists(group: GroupKey) -> bool:

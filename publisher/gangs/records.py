@@ -11,10 +11,16 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from contracts.errors import DecodeError
-from contracts.gang import MAX_MEMBERS
-from contracts.ids import GangKey
+from contracts.gang import MAX_MEMBERS, Member
+from contracts.ids import GangKey, NodeName
 from contracts.lifecycle import GangRecord, LifecycleMessage
-from contracts.messages import CancelGang, ConfirmationMessage, PodRef, SubmitGang
+from contracts.messages import (
+    CancelGang,
+    ConfirmationMessage,
+    MemberAllocated,
+    PodRef,
+    SubmitGang,
+)
 from contracts.names import GANG, WORKLOAD
 from publisher.gangs.members import uids_of_places
 from publisher.gangs.view import GroupKey
@@ -46,6 +52,21 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
         if self.submission is None:
             return frozenset()
         return uids_of_places(self.submission.places)
+
+    def node_of_place(self, place: str) -> NodeName | None:
+        """Return where `member/index` was decided to be; None: nowhere."""
+        return self._nodes_by_place.get(place)
+
+    @cached_property
+    def _nodes_by_place(self) -> dict[str, NodeName]:
+        decided = () if self.placed is None else self.placed.members
+        return {name_place(member): member.node for member in decided}
+
+    def member_of_place(self, place: str) -> Member | None:
+        """Return the member that `member/index` is one of; None: there is none."""
+        members = () if self.submission is None else self.submission.gang.spec.members
+        name = place.rpartition("/")[0]
+        return next((member for member in members if member.name == name), None)
 
     @property
     def is_recreating(self) -> bool:
@@ -87,6 +108,11 @@ def _check_places(submission: SubmitGang) -> None:
                 raise DecodeError("submission", "places", reason)
 
 
+def name_place(member: MemberAllocated) -> str:
+    """Name the place of a decided pod as its annotation does: `member/index`."""
+    return f"{member.member}/{member.index}"
+
+
 class PodGangRecords:
     """All of them, by what they are known by and by the pods that they are about."""
 
@@ -97,6 +123,10 @@ class PodGangRecords:
 
     def __len__(self) -> int:
         return len(self._records)
+
+    def get(self, key: GangKey) -> PodGangRecord | None:
+        """Return what is known of a gang; None: nothing."""
+        return self._records.get(key)
 
     def of_group(self, group: GroupKey) -> tuple[PodGangRecord, ...]:
         """Return the gangs of a group, in a fixed order."""

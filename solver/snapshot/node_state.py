@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, structs
 
-from contracts.ids import GangUID, NodeName
+from contracts.ids import GangKey, NodeName
 from contracts.pods.node_resources import count_allocatable
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeStatus
@@ -27,9 +27,9 @@ class NodeUse(Struct, frozen=True, kw_only=True):
     """What one holder uses of a node."""
 
     amounts: dict[str, int]
-    gang: GangUID = GangUID("")
-    """Of a pod: the very gang that it runs for; of a gang: itself. Two gangs may have
-    one name, as when pods of a running gang are replaced."""
+    gang: GangKey | None = None
+    """Of a pod: the very gang that it runs for, in its own namespace; of a gang:
+    itself. Two gangs may have one name, as when pods of a running gang are replaced."""
     decided: bool = False
     """Whether it is a gang that was decided, not a pod."""
     pods: tuple[RunningPod, ...] = ()
@@ -100,11 +100,11 @@ def _compute_free(
 
 def _sum_used(uses: Iterable[NodeUse]) -> dict[str, int]:
     """Add up what is used; of a gang and its own pods whichever is more."""
-    decided: dict[GangUID, dict[str, int]] = {}
-    bound: dict[GangUID, dict[str, int]] = {}
+    decided: dict[GangKey, dict[str, int]] = {}
+    bound: dict[GangKey, dict[str, int]] = {}
     total: dict[str, int] = {}
     for use in uses:
-        if not use.gang:
+        if use.gang is None:
             add_amounts(total, use.amounts)
         else:
             side = decided if use.decided else bound
@@ -122,10 +122,10 @@ def _sum_used(uses: Iterable[NodeUse]) -> dict[str, int]:
 def list_running(uses: Iterable[NodeUse]) -> list[RunningPod]:
     """List the pods on a node; of a gang and its own pods whichever are more."""
     running: list[RunningPod] = []
-    decided: dict[GangUID, list[RunningPod]] = {}
-    bound: dict[GangUID, list[RunningPod]] = {}
+    decided: dict[GangKey, list[RunningPod]] = {}
+    bound: dict[GangKey, list[RunningPod]] = {}
     for use in uses:
-        if not use.gang:
+        if use.gang is None:
             running.extend(use.pods)
         else:
             side = decided if use.decided else bound

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
-from contracts.ids import GangUID, NodeName
+from contracts.ids import GangKey, GangUID, Namespace, NodeName
 from contracts.lifecycle import GangRecord
 from contracts.names import GANG_UID
 from contracts.pods.node_affinity import read_pinned_node
@@ -47,7 +47,7 @@ def uses_of_gang(record: GangRecord) -> dict[NodeName, NodeUse]:
     return {
         node: NodeUse(
             amounts=amounts[node],
-            gang=record.uid,
+            gang=record.key,
             decided=True,
             pods=tuple(
                 running_of_member(namespace, member, counts[node][member.name])
@@ -67,7 +67,10 @@ def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
     """
     if pod is None or pod.status.phase in ENDED:
         return {}
-    gang = GangUID(pod.metadata.annotations.get(GANG_UID, ""))
+    meta = pod.metadata
+    uid = GangUID(meta.annotations.get(GANG_UID, ""))
+    # Whose pod it is its author says: it is of no gang of another namespace.
+    gang = GangKey(Namespace(meta.namespace), uid) if uid else None
     node = pod.spec.node_name
     if not node and gang and not pod.spec.scheduling_gates:
         node = read_pinned_node(pod.spec.affinity)

@@ -11,13 +11,21 @@ from typing import Any
 import pytest
 
 from contracts import topics
+from contracts.codec import to_builtins
 from contracts.ids import ClusterName
 from contracts.messages import ObjectObserved
+from contracts.names import INDEX
+from publisher.cluster.opened_pods import OpenedPods
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.errors import NotLeadingError
+from publisher.gangs.records import PodGangRecord
 from publisher.kube.changes import Change, ChangePage
 from runtime.bus.bus import Bus
 from runtime.errors import BusRefusedError
+from tests import builders
+from tests.builders.decisions import gang_allocated
+from tests.builders.plans import record_of, submission_of
+from tests.builders.pods import refused_pod, waiting_pod
 from tests.lab.nats_server import LabServer
 from tests.lab.services import eventually
 
@@ -115,6 +123,30 @@ async def test_what_changes_while_the_bus_is_away_is_said_when_it_is_back(
             return await on_bus(bus, "a") == "4" and await on_bus(bus, "b") == "8"
 
         await eventually(said, "both are said", 30)
+
+
+async def test_a_pod_is_said_once_what_was_decided_for_it_is_known(bus: Bus) -> None:
+    """It may be seen before the decision that opened its gate is read."""
+    known: list[PodGangRecord] = []
+    waiting = waiting_pod("a", gang="train", templates=["gpus"])
+    notes = {INDEX: "worker/0"}
+    opened = to_builtins(refused_pod("a", builders.NODE, annotations=notes))
+    raw = opened | {"apiVersion": "v1", "kind": "Pod"}
+    key = f"{builders.NAMESPACE}/a"
+    subject = topics.STATE.subject(CLUSTER, "Pod", key)
+    state = StatePublisher(
+        CLUSTER, bus, OpenedPods(lambda _: known[-1] if known else None)
+    )
+    await state.take(page(Change("Pod", key, raw)))
+    async with publishing(state):
+        await state.wait_published()
+        assert await bus.last("STATE", subject) is None
+        known.append(record_of(submission_of((waiting,)), gang_allocated()))
+
+        async def said() -> bool:
+            return await bus.last("STATE", subject) is not None
+
+        await eventually(said, "the pod uses its node")
 
 
 async def test_a_bus_that_lost_everything_is_told_all_again(

@@ -76,9 +76,11 @@ def publisher(
 
 
 @contextmanager
-def started(control_plane: ControlPlane, folder: Path, **more: str) -> Iterator[Stack]:
-    """Run NATS, a solver and a publisher, which work when the block begins."""
-    with _starting(control_plane, folder, standby=False, **more) as running:
+def started(
+    control_plane: ControlPlane, folder: Path, *, standby: bool = False, **more: str
+) -> Iterator[Stack]:
+    """Run NATS, a solver and one or two publishers; they work when the block begins."""
+    with _starting(control_plane, folder, standby=standby, **more) as running:
         running.wait_ready()
         yield running
 

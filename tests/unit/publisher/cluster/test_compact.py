@@ -44,8 +44,8 @@ def opened(item: Json) -> Json:
     return item
 
 
-def node_of(item: Json) -> str | None:
-    found = compact(item)
+def node_of(item: Json, *, decided: bool = True) -> str | None:
+    found = compact(item, lambda _pod, _node: decided)
     return None if found is None else found["spec"]["nodeName"]
 
 
@@ -105,6 +105,14 @@ def test_a_pod_uses_the_node_that_it_is_on_or_that_we_pinned_it_to(
 ) -> None:
     """Pods that are over, or go anywhere, use none."""
     assert node_of(item) == node
+
+
+def test_an_annotation_alone_puts_no_pod_on_a_node() -> None:
+    """Anybody may write it, and pin the pod: what counts is that it was decided."""
+    item = opened(pod(phase="Pending", affinity=pin("node-2")))
+    assert node_of(item, decided=False) is None
+    assert compact(item) is None
+    assert node_of(opened(pod("node-1")), decided=False) == "node-1"
 
 
 def test_of_a_pod_only_what_it_uses_is_kept() -> None:

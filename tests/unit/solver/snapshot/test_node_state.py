@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ids import GangUID, NodeName
+from contracts.ids import GangKey, GangUID, Namespace, NodeName
 from contracts.workload import Node, NodeTaint
 from solver.snapshot.node_state import NodeState, NodeUse, make_node_part
 from solver.snapshot.parts import NodePart
@@ -23,7 +23,22 @@ def part_of(*uses: NodeUse, names_nodes: bool = True, **state: Any) -> NodePart:
 def cpu(thousandths: int, gang: str = "", *, decided: bool = False) -> NodeUse:
     """Use some CPU: as a pod, of a gang or alone, or as a decided gang."""
     amounts = {"cpu": thousandths}
-    return NodeUse(amounts=amounts, gang=GangUID(gang), decided=decided)
+    return NodeUse(
+        amounts=amounts, gang=key_of(gang) if gang else None, decided=decided
+    )
+
+
+def key_of(uid: str, namespace: str = "team") -> GangKey:
+    """Name a gang."""
+    return GangKey(Namespace(namespace), GangUID(uid))
+
+
+def test_pods_of_another_namespace_do_not_hide_under_a_decided_gang() -> None:
+    """Whoever writes its uid on a pod that runs has a pod of his own."""
+    decided = cpu(3000, "g", decided=True)
+    elsewhere = NodeUse(amounts={"cpu": 2000}, gang=key_of("g", "other-tenant"))
+    left = part_of(decided, elsewhere, resources=quantities({"cpu": 8}))
+    assert left.free == {"cpu": 3000}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from contracts.gang import Gang
-from contracts.ids import GangUID
+from contracts.ids import GangKey, GangUID, Namespace
 from contracts.messages import ObjectGone
 from contracts.names import GANG_UID
 from contracts.pod_terms import HostPort
@@ -68,12 +68,12 @@ def test_a_pod_that_kept_others_away_lets_all_be_tried_again_when_it_goes() -> N
 
 def test_what_runs_is_what_a_decided_gang_was_or_its_pods_whichever_is_more() -> None:
     """Pods of the gang that ran before it was decided again are kept beside it."""
-    uid = GangUID("g")
+    key = GangKey(Namespace("ns"), GangUID("g"))
     decided = running_of_member("ns", member(labels={"app": "x"}), 2)
     bound = RunningPod(namespace=decided.namespace, labels={"app": "x", "i": "0"})
     before = RunningPod(namespace=decided.namespace, labels={"app": "old"})
-    gang_use = NodeUse(amounts={}, gang=uid, decided=True, pods=(decided,))
-    pods = [NodeUse(amounts={}, gang=uid, pods=(each,)) for each in (bound, before)]
+    gang_use = NodeUse(amounts={}, gang=key, decided=True, pods=(decided,))
+    pods = [NodeUse(amounts={}, gang=key, pods=(each,)) for each in (bound, before)]
     assert list_running([gang_use, pods[0]]) == [decided]
     assert list_running([gang_use, pods[0], pods[0]]) == [bound, bound]
     assert list_running([gang_use, pods[1]]) == [decided, before]

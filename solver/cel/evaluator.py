@@ -10,6 +10,7 @@ from typing import Self
 from contracts.device import Device
 from solver.cache import Cache
 from solver.cel.sandbox import KILLED, Sandbox
+from solver.cel.wire import Confinement
 from solver.selectors.footprint import footprint_of
 from solver.selectors.projection import Projection, project
 from solver.selectors.table import Verdict
@@ -31,6 +32,15 @@ class SelectorEvaluator:
     def evaluations(self) -> int:
         """Count the evaluations so far that were not remembered."""
         return self._sandbox.evaluations
+
+    def wait_ready(self) -> Confinement:
+        """Wait for the sandbox, and tell what the kernel takes from it.
+
+        Raises:
+            SandboxUnavailableError: no selector can be evaluated here.
+        """
+        with self._lock:
+            return self._sandbox.wait_ready()
 
     def __enter__(self) -> Self:
         """Start the sandbox ahead of the first call."""

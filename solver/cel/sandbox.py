@@ -1,8 +1,9 @@
-"""A process that evaluates selectors and may die of it.
+"""Processes that evaluate selectors and may die of it, or be taken over by it.
 
-Expressions are untrusted: they may loop, eat memory or hit a bug of the engine. So
-they run in a process with limits on memory and time. Whoever kills it costs one
-verdict, and the next device gets a fresh process; who kills several is given up.
+Expressions are untrusted: they may loop, eat memory or hit a bug of the engine. So a
+process with limits on memory and time, and without files and network, forks one for
+each expression, which nobody shares. Whoever kills it costs one verdict, and the next
+device gets a fresh one; who kills several is given up.
 """
 
 from __future__ import annotations
@@ -15,40 +16,56 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import send_handle
 
 from contracts.device import Device
 from contracts.errors import DecodeError
 from solver.cel.refusals import runtime_error
-from solver.cel.wire import REPLY, EvaluationBatch, Limits
+from solver.cel.wire import (
+    CONFINEMENT,
+    REPLY,
+    Confinement,
+    EvaluationBatch,
+    Limits,
+)
 from solver.errors import SandboxUnavailableError
 from solver.selectors.table import Verdict
 
 BATCH = 256
 """Devices that are sent at once."""
 MAX_REPLY_BYTES = 1 << 16
+_END_S = 1.0
+"""So long a process may take to end when its connection has."""
 KILLED = runtime_error("the evaluation was killed from outside")
 """Says nothing of the expression: worth asking again later."""
 
 
 class Sandbox:
-    """At most one process, started when it is needed; for one thread at a time.
+    """At most one expression at a time, whose process stays until the next one.
 
-    `close` it in the end. `start` only saves the first `evaluate` the waiting.
+    For one thread at a time; `close` it in the end. `start` only saves the first
+    `evaluate` the waiting.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._served = 0
-        self._is_ready = False
+        self._confinement: Confinement | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        """It forks those that evaluate."""
+        self._control: Connection | None = None
+        self._expression = ""
+        """What the process at the other end of `_connection` evaluates."""
         self._connection: Connection | None = None
+        self._pid = 0
         self.evaluations = 0
         """Verdicts asked of any process so far."""
 
     @property
     def pid(self) -> int | None:
-        """The process's id; None: not running."""
-        return None if self._process is None else self._process.pid
+        """The id of the process that evaluates, or will; None: not running."""
+        own = None if self._process is None else self._process.pid
+        return own if self._connection is None else self._pid
 
     def start(self) -> None:
         """Start the process ahead of the first expression; does not wait for it."""
@@ -66,12 +83,22 @@ class Sandbox:
                 stderr=subprocess.DEVNULL,
                 env={"PYTHONPATH": path},
             )
-        self._connection = Connection(ours.detach())
+        self._control = Connection(ours.detach())
         # A process that died already is noticed when it does not answer.
         with contextlib.suppress(OSError):
-            self._connection.send(self._limits)
-        self._served = 0
-        self._is_ready = False
+            self._control.send(self._limits)
+
+    def wait_ready(self) -> Confinement:
+        """Wait for the process, and tell what the kernel takes from it.
+
+        Raises:
+            SandboxUnavailableError: no process can be started here.
+        """
+        self.start()
+        try:
+            return self._await_ready()
+        except (EOFError, OSError, DecodeError):
+            raise SandboxUnavailableError(self._end()) from None
 
     def evaluate(
         self, expression: str, devices: Sequence[tuple[str, Device]]
@@ -90,10 +117,9 @@ class Sandbox:
                 return verdicts + verdicts[-1:] * (len(devices) - len(verdicts))
             first = len(verdicts)
             batch = tuple(devices[first : first + BATCH])
-            verdicts += self._read_replies(EvaluationBatch(expression, batch))
-            # Fewer replies than devices: the process died of the next device, unless it
-            # was replaced in time.
-            if len(verdicts) < min(first + BATCH, len(devices)) and self.pid:
+            replies, has_died = self._read_replies(EvaluationBatch(expression, batch))
+            verdicts += replies
+            if has_died:
                 loss = self._bury()
                 # A kill from outside is no fault of the device: once it is asked again.
                 if loss == KILLED and not was_killed:
@@ -103,49 +129,84 @@ class Sandbox:
                 verdicts.append(loss)
         return verdicts
 
-    def _read_replies(self, batch: EvaluationBatch) -> list[Verdict]:
-        """Ask the process; fewer replies than devices and a process left: it died."""
+    def _read_replies(self, batch: EvaluationBatch) -> tuple[list[Verdict], bool]:
+        """Ask the process; fewer replies than devices: it died (True), or is replaced.
+
+        It died of the first device that has no reply.
+        """
         verdicts: list[Verdict] = []
         self.start()
         try:
-            if not self._is_ready:
-                self._receive()
-                self._is_ready = True
-            self._send(batch)
+            self._await_ready()
+            connection = self._open(batch.expression)
+            connection.send(batch)
             for _ in batch.devices:
-                reply = REPLY.decode(self._receive())
+                reply = REPLY.decode(self._receive(connection))
                 verdicts.append(reply.verdict)
                 self._served += 1
                 self.evaluations += 1
                 if reply.is_tired or self._served >= self._limits.evaluations:
-                    self.close()
+                    self._end_expression()
                     break
         except (EOFError, OSError, DecodeError):
-            return verdicts
-        return verdicts
+            return verdicts, True
+        return verdicts, False
 
-    def _send(self, batch: EvaluationBatch) -> None:
+    def _await_ready(self) -> Confinement:
+        if self._confinement is None:
+            self._confinement = CONFINEMENT.decode(self._receive(self._control))
+        return self._confinement
+
+    def _open(self, expression: str) -> Connection:
+        """Give the connection to the process of an expression, a new one if need be."""
+        if self._connection is not None and self._expression == expression:
+            return self._connection
+        self._end_expression()
+        self.start()
+        self._await_ready()
+        if self._control is None or self._process is None:
+            raise EOFError
+        ours, theirs = socket.socketpair()
+        with theirs:
+            send_handle(self._control, theirs.fileno(), self._process.pid)
+        self._connection = Connection(ours.detach())
+        self._expression, self._served = expression, 0
+        self._pid = int(self._receive(self._control))
+        return self._connection
+
+    def _end_expression(self) -> int:
+        """End the process of the last expression; gives its exit code."""
         if self._connection is None:
-            raise EOFError
-        self._connection.send(batch)
+            return 0
+        self._connection.close()
+        self._connection = None
+        # Without its connection it ends by itself, unless it is busy.
+        try:
+            if self._control is not None and self._control.poll(_END_S):
+                return int(self._control.recv_bytes(MAX_REPLY_BYTES))
+        except (EOFError, OSError):
+            pass
+        return self._end()
 
-    def _receive(self) -> bytes:
-        if self._connection is None or not self._connection.poll(self._limits.wall_s):
+    def _end(self) -> int:
+        """End all; gives the exit code of what forks, or SIGALRM if it is busy."""
+        code = -signal.SIGALRM
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self._process.wait(timeout=_END_S)
+        self.close()
+        return code
+
+    def _receive(self, connection: Connection | None) -> bytes:
+        if connection is None or not connection.poll(self._limits.wall_s):
             raise EOFError
-        return self._connection.recv_bytes(MAX_REPLY_BYTES)
+        return connection.recv_bytes(MAX_REPLY_BYTES)
 
     def _bury(self) -> Verdict:
         """End a process that did not answer, and say what became of it."""
-        # First wait for its end: its exit code says which limit it passed.
-        process = self._process
-        code = 0
-        if process is not None:
-            try:
-                code = process.wait(timeout=1.0)
-            except subprocess.TimeoutExpired:
-                code = -signal.SIGALRM
-        is_ready = self._is_ready
-        self.close()
+        # Its exit code says which limit it passed.
+        is_ready = self._confinement is not None
+        code = self._end() if self._connection is None else self._end_expression()
         # One that never was ready did not die of an expression.
         if code > 0 and not is_ready:
             raise SandboxUnavailableError(code)
@@ -164,10 +225,11 @@ class Sandbox:
                 )
 
     def close(self) -> None:
-        """End the process at once."""
+        """End the processes at once."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        if self._connection is not None:
-            self._connection.close()
-        self._process = self._connection = None
+        for connection in (self._control, self._connection):
+            if connection is not None:
+                connection.close()
+        self._process = self._control = self._connection = self._confinement = None

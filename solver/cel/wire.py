@@ -1,7 +1,8 @@
 """What the sandbox and its owner say to each other.
 
 The owner pickles: it is trusted. The sandbox answers in JSON of one type, because
-whoever breaks out of an expression must not get to unpickle in the owner.
+whoever breaks out of an expression must not get to unpickle in the owner. Each
+expression has a connection of its own, so that nobody answers for another.
 """
 
 from __future__ import annotations
@@ -12,8 +13,14 @@ from contracts.codec import Codec
 from contracts.device import Device
 from solver.selectors.table import Verdict
 
-READY = b"ready"
-"""The first thing a sandbox says."""
+
+class Confinement(Struct, frozen=True, kw_only=True):
+    """What the kernel takes from whoever breaks out; the first thing a sandbox says."""
+
+    seccomp: bool
+    """Whether system calls are filtered."""
+    landlock: int
+    """The version of Landlock that takes files and TCP away; 0: none."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -48,4 +55,5 @@ class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The process wants to be replaced, and leaves the rest of the work."""
 
 
+CONFINEMENT: Codec[Confinement] = Codec(Confinement, "bounds of the sandbox")
 REPLY: Codec[Reply] = Codec(Reply, "reply of the sandbox")

@@ -1,37 +1,96 @@
 """The inside of the sandbox: a process that evaluates what it is sent.
 
-It limits itself before it reads the first expression: address space, CPU time of one
-evaluation, no core dumps, and first in line when memory runs out. It ends with its
-owner, because then the connection ends. Nothing it prints is kept.
+It loads the engine, gives up what it can, and then forks for each expression: whoever
+breaks out of one finds no memory in which another is judged. The fork has nothing but
+its connection: no file, no network, no other process, and limits on memory and on the
+CPU time of one evaluation. All end with their owner. Nothing that they print is kept.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import resource
 import signal
 import sys
+import zoneinfo
+from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle
 from pathlib import Path
 
 from contracts.codec import encode
+from contracts.device import Device
+from contracts.ids import DeviceName
+from solver.cel import confinement
 from solver.cel.engine import Engine
-from solver.cel.wire import READY, EvaluationBatch, Limits, Reply
+from solver.cel.wire import Confinement, EvaluationBatch, Limits, Reply
+
+_KIB = 1024 if sys.platform == "linux" else 1
+"""The unit of ru_maxrss."""
+_ZONES = 100
+"""So many names of time zones fit an expression."""
 
 
 def main() -> None:
     """Serve the connection that the owner left open for us, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with Connection(int(sys.argv[1])) as connection:
-        limits: Limits = connection.recv()
-        _confine(limits)
+    with Connection(int(sys.argv[1])) as control:
+        limits: Limits = control.recv()
+        _limit(limits)
         engine = Engine()
-        connection.send_bytes(READY)
+        _load_time_zones(engine)
+        landlock = confinement.forbid_files()
+        # What a fork does not change stays shared with us.
+        gc.collect()
+        gc.freeze()
+        tried = _wait(_fork(lambda: None if _filter() else sys.exit(1)))
+        said = Confinement(seccomp=tried == 0, landlock=landlock)
+        control.send_bytes(encode(said))
         with contextlib.suppress(EOFError, OSError):
             while True:
-                batch: EvaluationBatch = connection.recv()
-                _serve(connection, engine, batch, limits)
+                _serve_expression(control, engine, limits)
+
+
+def _serve_expression(control: Connection, engine: Engine, limits: Limits) -> None:
+    """Have the next expression evaluated; tell of the process, and of its end."""
+    handle = recv_handle(control)
+
+    def evaluate() -> None:
+        control.close()
+        with Connection(handle) as connection:
+            _filter()
+            with contextlib.suppress(EOFError, OSError):
+                while True:
+                    _serve(connection, engine, connection.recv(), limits)
+
+    pid = _fork(evaluate)
+    os.close(handle)
+    control.send_bytes(str(pid).encode())
+    control.send_bytes(str(_wait(pid)).encode())
+
+
+def _fork(work: Callable[[], None]) -> int:
+    """Do some work in a process of its own, which ends with it and with us."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        confinement.die_with_parent()
+        work()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _wait(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _filter() -> bool:
+    confinement.forbid_growth()
+    return confinement.forbid_system_calls()
 
 
 def _serve(
@@ -42,25 +101,33 @@ def _serve(
         signal.setitimer(signal.ITIMER_PROF, limits.cpu_s)
         verdict = engine.evaluate(batch.expression, driver, device)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        is_tired = _resident_bytes() > limits.resident_bytes
+        is_tired = _most_resident_bytes() > limits.resident_bytes
         connection.send_bytes(encode(Reply(verdict=verdict, is_tired=is_tired)))
         if is_tired:
             return
 
 
-def _confine(limits: Limits) -> None:
+def _load_time_zones(engine: Engine) -> None:
+    """Have the engine keep all time zones, which it reads from files otherwise."""
+    names = sorted(zoneinfo.available_timezones())
+    for first in range(0, len(names), _ZONES):
+        zones = ", ".join(f"'{name}'" for name in names[first : first + _ZONES])
+        hours = "timestamp('2000-01-01T00:00:00Z').getHours(zone) >= 0"
+        engine.evaluate(
+            f"[{zones}].all(zone, {hours})", "", Device(name=DeviceName("any"))
+        )
+
+
+def _limit(limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
-def _resident_bytes() -> int:
-    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123  # asked per verdict
-        return int(file.read().split()[1]) * _PAGE
+def _most_resident_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB
 
-
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 if __name__ == "__main__":
     main()

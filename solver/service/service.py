@@ -367,6 +367,9 @@ async def open_service(config: SolverConfig) -> AsyncIterator[dict[str, Task]]:
         await bus.ensure_streams()
         worker.start()
         with SelectorEvaluator() as evaluator:
+            bounds = await asyncio.to_thread(evaluator.wait_ready)
+            tell = log.info if bounds.seccomp or bounds.landlock else log.warning
+            tell("sandbox.ready", seccomp=bounds.seccomp, landlock=bounds.landlock)
             ledger = Ledger(bus, config.cluster)
             leadership = Leadership(bus, config.cluster, holder, config.lease_s)
             decider = Decider(config, ledger, leadership, evaluator, worker)

@@ -1,7 +1,7 @@
 """The bus in one table: what travels on which subjects, in which stream, by whom.
 
 A `Topic` is a row of docs/bus.md. Subjects are built and read here and nowhere else;
-streams, permissions and every reader follow from the same rows.
+streams (streams.py), permissions and every reader follow from the same rows.
 """
 
 from __future__ import annotations
@@ -287,106 +287,5 @@ TOPICS: tuple[Topic[Any], ...] = (
     SOLVES,
 )
 
-
-class Stream(Struct, frozen=True, kw_only=True):
-    """How one JetStream stream is set up (settings are explained in docs/bus.md)."""
-
-    name: str
-    subjects: tuple[str, ...]
-    storage: str = "file"
-    per_subject: int = -1
-    """Messages kept a subject; -1: all."""
-    write_once: bool = False
-    """A second message on a subject is refused."""
-    max_age_s: int = 0
-    """0: kept for ever."""
-    max_bytes: int = -1
-    atomic: bool = False
-    ttl: bool = False
-    """A message may carry a time to live; its end, and that by age, leaves a marker.
-
-    The server then allows rollups too: one sender can remove the messages of all, and
-    no marker follows. So it is for what its senders repeat, where a marker may speed a
-    conclusion up and age suffices.
-    """
-    republish: str = ""
-    """Prefix under which core subscribers get every stored message."""
-    compressed: bool = True
-    duplicate_window_s: int = 1
-    """How long message ids are remembered; long only where one sender uses them."""
-
-
-def _subjects_in(stream: str) -> tuple[str, ...]:
-    """List the subjects that a stream stores, as wildcards."""
-    families = (*TOPICS, BLOBS)
-    return tuple(f"{f.entity}.{VERSION}.>" for f in families if f.stream == stream)
-
-
 HOUR_S = 3_600
 DAY_S = 86_400
-
-STREAMS: tuple[Stream, ...] = (
-    Stream(
-        name="INV",
-        subjects=_subjects_in("INV"),
-        per_subject=1,
-        max_age_s=DAY_S,
-        ttl=True,
-        compressed=False,
-    ),
-    Stream(
-        name="HEALTH",
-        subjects=_subjects_in("HEALTH"),
-        per_subject=1,
-        max_age_s=DAY_S,
-        ttl=True,
-        compressed=False,
-    ),
-    Stream(
-        name="HB",
-        subjects=_subjects_in("HB"),
-        per_subject=1,
-        storage="memory",
-        ttl=True,
-        compressed=False,
-    ),
-    Stream(name="STATE", subjects=_subjects_in("STATE"), per_subject=1),
-    Stream(
-        name="SUBMIT", subjects=_subjects_in("SUBMIT"), per_subject=1, write_once=True
-    ),
-    Stream(name="CMD", subjects=_subjects_in("CMD"), per_subject=2),
-    Stream(
-        name="DEC",
-        subjects=_subjects_in("DEC"),
-        per_subject=16,
-        atomic=True,
-        republish="evt",
-    ),
-    Stream(name="CONF", subjects=_subjects_in("CONF"), per_subject=4),
-    Stream(
-        name="REPORT",
-        subjects=_subjects_in("REPORT"),
-        per_subject=1,
-        max_age_s=HOUR_S,
-        compressed=False,
-    ),
-    Stream(
-        name="LEADS",
-        subjects=_subjects_in("LEADS"),
-        per_subject=1,
-        compressed=False,
-    ),
-    Stream(
-        name="AVOID", subjects=_subjects_in("AVOID"), per_subject=1, max_age_s=DAY_S
-    ),
-    Stream(
-        name="SOLVE", subjects=_subjects_in("SOLVE"), per_subject=2, max_age_s=7 * DAY_S
-    ),
-    Stream(
-        name="BLOB",
-        subjects=_subjects_in("BLOB"),
-        per_subject=1,
-        max_age_s=15 * DAY_S,
-        compressed=False,
-    ),
-)

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import NodeSeen
-from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES, STREAMS
+from contracts.streams import STREAMS
+from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES
 from nodeagent.agent_state import DEVICES, RESEND, AgentState, Dirty
 from nodeagent.errors import SourceError
 from nodeagent.health import HealthChange, Moment

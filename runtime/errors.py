@@ -8,7 +8,7 @@ ServiceError
     |-- BusUnavailableError   no answer within the retry budget; the outcome is unknown
     |   `-- BusFullError      there is no room for a message; it was not stored
     |-- PublishRefusedError   the server refused a message; nothing was stored
-    |-- StreamDiffersError    a stream exists with other settings
+    |-- StreamDiffersError    a stream exists with settings that cannot be changed
     |-- BusRefusedError       any other refusal of the server
     |   `-- NotAllowedError   our user of the bus lacks the right
     |-- MessageError          a stored message that cannot be read
@@ -97,13 +97,14 @@ class PublishRefusedError(BusError):
 
 
 class StreamDiffersError(BusError):
-    """A stream exists, but with other settings than these fields should have."""
+    """A stream exists with other settings, and the server does not change them."""
 
-    def __init__(self, stream: str, fields: tuple[str, ...]) -> None:
+    def __init__(self, stream: str, fields: tuple[str, ...], reason: str) -> None:
         self.stream = stream
         self.fields = fields
         super().__init__(
-            f"stream {stream} exists with other settings: {', '.join(fields)}"
+            f"stream {stream} exists with other settings ({', '.join(fields)}), "
+            f"which the server does not change: {reason}"
         )
 
 

@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from contracts.topics import STREAMS, M, Stream, Topic
+from contracts.streams import STREAMS, Stream
+from contracts.topics import M, Topic
 from runtime.bus import blobs, jetstream, publishing, reader
 from runtime.bus.connection import Connection, Delivery
 from runtime.bus.follower import Start, follow
@@ -76,13 +77,15 @@ class Bus:
         await self._connection.wait_up("connect", limit_s)
 
     async def ensure_streams(self, streams: Sequence[Stream] = STREAMS) -> None:
-        """Create what is missing; idempotent, also when several processes do it.
+        """Create what is missing, and bring what is older up to date.
+
+        Idempotent, also when several processes do it.
 
         From then on they are made anew after every reconnect: a server that stands
         alone forgets streams in memory when it restarts.
 
         Raises:
-            StreamDiffersError: a stream exists with other settings.
+            StreamDiffersError: a stream's settings should change and cannot.
         """
         replicas = self._connection.settings.replicas
         await create_streams(self._connection, streams, replicas)

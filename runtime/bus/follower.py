@@ -304,6 +304,7 @@ def _tells_of_removals(config: Mapping[str, Any]) -> bool:
     """
     return (
         config.get("max_msgs_per_subject") == 1
+        and config.get("discard") == "new"
         and not config.get("discard_new_per_subject")
         and (not config.get("max_age") or bool(config.get("subject_delete_marker_ttl")))
     )

@@ -21,7 +21,6 @@ T = TypeVar("T")
 
 NO_MESSAGE = 10037
 NO_STREAM = 10059
-STREAM_NAME_IN_USE = 10058
 
 
 class JetStreamError(Struct, frozen=True):

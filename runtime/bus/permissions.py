@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from contracts.topics import BLOBS, STREAMS, TOPICS
+from contracts.streams import STREAMS
+from contracts.topics import BLOBS, TOPICS
 from runtime.users import (
     ACCOUNTS,
     CORE,
@@ -25,7 +26,7 @@ from runtime.users import (
 PASSWORDS = "passwords/passwords.conf"
 """Where the server reads `SOLVER_A_PASSWORD: ...`, from the folder of its accounts."""
 CREATORS = ("solver", "publisher")
-"""Who creates streams that are not there."""
+"""Who creates streams that are not there, and brings older ones up to date."""
 SUBSCRIBERS = ("platform", "viewer")
 """Who may listen to what is republished, without a consumer."""
 _NEXT = "CONSUMER.MSG.NEXT"
@@ -157,6 +158,7 @@ def _publishes(user: str) -> Iterator[str]:
     if user in CREATORS:
         for stream in STREAMS:
             yield f"{_API}.STREAM.CREATE.{stream.name}"
+            yield f"{_API}.STREAM.UPDATE.{stream.name}"
             yield f"{_API}.STREAM.INFO.{stream.name}"
     if user in BLOBS.senders:
         yield BLOBS.any_subject

@@ -1,7 +1,7 @@
 """Streams as the table in topics.py wants them.
 
-Turns a `Stream` into the server's configuration, creates what is missing and names
-what differs; changes nothing that exists.
+Turns a `Stream` into the server's configuration, creates what is missing, and brings
+what is older up to date. Changes nothing that a newer version has set.
 """
 
 from __future__ import annotations
@@ -9,40 +9,83 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from contracts.topics import Stream
+from contracts.streams import SETTINGS_VERSION, Stream
 from runtime.bus.connection import Connection
 from runtime.bus.jetstream import (
-    STREAM_NAME_IN_USE,
+    NO_STREAM,
     Nothing,
     StreamInfo,
     call_retried,
 )
 from runtime.errors import BusRefusedError, StreamDiffersError
+from runtime.log import get_logger
 
 _SECOND_NS = 1_000_000_000
 _MARKER_TTL_S = 60
+_VERSION = "moorings.dev/settings"
+"""In the metadata of a stream: the version of its settings."""
+
+log = get_logger(__name__)
 
 
 async def ensure_streams(
     connection: Connection, streams: Sequence[Stream], replicas: int
 ) -> None:
-    """Create the streams that do not exist and compare those that do.
+    """Create the streams that do not exist, and bring older ones up to date.
+
+    What has settings of a newer version is left as it is, so that two versions beside
+    each other do not change it back and forth.
 
     Raises:
-        StreamDiffersError: one exists with other settings.
+        StreamDiffersError: one exists whose settings the server does not change.
     """
     for stream in streams:
         wanted = configuration(stream, replicas)
+        # Asked first: a server whose room is all set apart refuses to create a stream
+        # that exists, before it says that it does.
         try:
-            operation = f"STREAM.CREATE.{stream.name}"
-            await call_retried(connection, operation, wanted, Nothing)
-        except BusRefusedError as error:
-            if error.code != STREAM_NAME_IN_USE:
-                raise
             operation = f"STREAM.INFO.{stream.name}"
             info = await call_retried(connection, operation, None, StreamInfo)
-            if fields := differences(wanted, info.config):
-                raise StreamDiffersError(stream.name, fields) from error
+        except BusRefusedError as error:
+            if error.code != NO_STREAM:
+                raise
+            operation = f"STREAM.CREATE.{stream.name}"
+            await call_retried(connection, operation, wanted, Nothing)
+        else:
+            await _update(connection, stream.name, wanted, info.config)
+
+
+async def _update(
+    connection: Connection, name: str, wanted: dict[str, Any], found: dict[str, Any]
+) -> None:
+    """Give a stream the wanted settings, unless its own are newer."""
+    fields, version = differences(wanted, found), _version_of(found)
+    if version > SETTINGS_VERSION:
+        if fields:
+            log.warning(
+                "stream.newer", stream=name, version=version, fields=list(fields)
+            )
+        return
+    if not fields and version == SETTINGS_VERSION:
+        return
+    metadata = {**(found.get("metadata") or {}), **wanted["metadata"]}
+    config = {**found, **wanted, "metadata": metadata}
+    try:
+        await call_retried(connection, f"STREAM.UPDATE.{name}", config, Nothing)
+    except BusRefusedError as error:
+        raise StreamDiffersError(name, fields, error.reason) from error
+    log.warning(
+        "stream.updated",
+        stream=name,
+        version=SETTINGS_VERSION,
+        fields={field: [found.get(field), wanted[field]] for field in fields},
+    )
+
+
+def _version_of(config: Mapping[str, Any]) -> int:
+    """Read which version a stream's settings are; 0: nobody says."""
+    text = (config.get("metadata") or {}).get(_VERSION, "")
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def configuration(stream: Stream, replicas: int) -> dict[str, Any]:
@@ -59,12 +102,13 @@ def configuration(stream: Stream, replicas: int) -> dict[str, Any]:
         "max_bytes": stream.max_bytes,
         "max_age": stream.max_age_s * _SECOND_NS,
         "duplicate_window": stream.duplicate_window_s * _SECOND_NS,
-        "discard": "new" if stream.write_once else "old",
+        "discard": "old" if stream.disposable else "new",
         "discard_new_per_subject": stream.write_once,
         "allow_direct": True,
         "allow_atomic": stream.atomic,
         "allow_msg_ttl": stream.ttl,
         "compression": "s2" if stream.compressed else "none",
+        "metadata": {_VERSION: str(SETTINGS_VERSION)},
     }
     if stream.ttl:
         config["subject_delete_marker_ttl"] = _MARKER_TTL_S * _SECOND_NS
@@ -78,5 +122,5 @@ def differences(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[st
     return tuple(
         name
         for name, value in wanted.items()
-        if (found.get(name) or None) != (value or None)
+        if name != "metadata" and (found.get(name) or None) != (value or None)
     )

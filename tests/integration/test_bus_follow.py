@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from contracts.topics import STREAMS
+from contracts.streams import STREAMS
 from runtime.bus.bus import Bus
 from runtime.bus.follower import Start
 from runtime.wire import BusSettings, Outgoing, Received

@@ -19,7 +19,8 @@ import pytest
 from nats.aio.client import Client
 from nats.errors import NoRespondersError
 
-from contracts.topics import BLOBS, STREAMS, TOPICS, SubjectFamily
+from contracts.streams import STREAMS
+from contracts.topics import BLOBS, TOPICS, SubjectFamily
 from runtime.bus.bus import Bus
 from runtime.users import USERS, api_prefix, is_outside
 from tests.lab.controlplane.programs import REQUIRED

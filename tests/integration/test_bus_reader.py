@@ -20,6 +20,7 @@ from contracts.messages import (
     HealthJudged,
     ReleaseGang,
 )
+from contracts.streams import STREAMS
 from publisher.cluster.gang_bus import GangBus
 from publisher.config import PublisherConfig
 from publisher.gangs.view import GroupKey
@@ -42,7 +43,7 @@ WAIT_S = 60.0
 
 async def _make_anew(bus: Bus, stream: str) -> None:
     """Delete a stream and create it again: what it held is lost."""
-    (settings,) = (s for s in topics.STREAMS if s.name == stream)
+    (settings,) = (s for s in STREAMS if s.name == stream)
     connection = bus._connection
     await connection.request(f"$JS.API.STREAM.DELETE.{stream}")
     await bus.ensure_streams((settings,))

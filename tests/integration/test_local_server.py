@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.topics import STREAMS
+from contracts.streams import STREAMS
 from moorings.errors import LocalServerError
 from moorings.local.nats_server import LocalServer, open_local_nats
 from runtime.bus.bus import Bus

@@ -8,6 +8,7 @@ from contracts import topics
 from contracts.errors import AddressError
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import NodeSeen
+from contracts.streams import STREAMS
 
 
 def test_subjects_follow_the_table() -> None:
@@ -43,7 +44,7 @@ def test_a_message_belongs_to_the_subject_of_its_address() -> None:
 
 def test_every_subject_has_a_stream_that_takes_it() -> None:
     """Each row of the table names a stream, and that stream stores its subjects."""
-    streams = {stream.name: stream.subjects for stream in topics.STREAMS}
+    streams = {stream.name: stream.subjects for stream in STREAMS}
 
     for family in (*topics.TOPICS, topics.BLOBS):
         heads = [subject.removesuffix(">") for subject in streams[family.stream]]

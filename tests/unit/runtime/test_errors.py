@@ -17,8 +17,11 @@ from runtime import errors
         ),
         (errors.PublishRefusedError("a.b", "stale", "no"), "a.b: refused: no"),
         (
-            errors.StreamDiffersError("INV", ("max_age", "storage")),
-            "stream INV exists with other settings: max_age, storage",
+            errors.StreamDiffersError("INV", ("max_age", "storage"), "no"),
+            (
+                "stream INV exists with other settings (max_age, storage), "
+                "which the server does not change: no"
+            ),
         ),
         (errors.BlobCorruptedError("abc", "too short"), "blob abc: too short"),
     ],

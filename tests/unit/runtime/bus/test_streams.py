@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.topics import STREAMS, Stream
+from contracts.streams import STREAMS, Stream
 from runtime.bus.streams import configuration, differences
 
 
@@ -17,7 +17,7 @@ def test_no_stream_allows_rollups_and_all_are_small_in_duplicates() -> None:
 
 def test_only_what_we_want_is_compared() -> None:
     """The server adds fields and leaves out empty ones."""
-    wanted = configuration(Stream(name="S", subjects=("s.>",)), 1)
+    wanted = configuration(Stream(name="S", subjects=("s.>",), max_bytes=9), 1)
     found = {k: v for k, v in wanted.items() if v} | {"metadata": {"_nats": "1"}}
 
     assert differences(wanted, found) == ()

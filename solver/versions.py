@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 VERSION = version("moorings")
@@ -18,12 +20,19 @@ def platform_tag() -> str:
     return f"{system}-{machine}-{implementation}-{major}.{minor}"
 
 
-def dependency_versions() -> dict[str, str]:
-    """Look up which versions an answer's bytes depend on."""
+def find_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Read which versions are installed; packages that are not are left out."""
     versions = {}
-    for name in DEPENDENCIES:
-        try:
+    for name in packages:
+        with suppress(PackageNotFoundError):
             versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return versions
+
+
+_VERSIONS = find_versions(DEPENDENCIES)
+"""Read from files once: a busy solver asks many times a second."""
+
+
+def dependency_versions() -> dict[str, str]:
+    """Say which versions an answer's bytes depend on."""
+    return dict(_VERSIONS)

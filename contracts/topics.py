@@ -249,15 +249,15 @@ SOLVES: Topic[SolveMessage] = Topic(
     stream="SOLVE",
     codec=Codec(SolveMessage, "solve"),
     senders=("solver",),
-    receivers=("solver", "platform", "viewer"),
+    receivers=("solver", "viewer"),
 )
-"""The recorded input of a solve, and its answer."""
+"""The recorded input of a solve, which is of all namespaces, and its answer."""
 BLOBS = SubjectFamily(
     entity="blob",
     names=("sha256", "chunk"),
     stream="BLOB",
     senders=("solver",),
-    receivers=("solver", "platform", "viewer"),
+    receivers=("solver", "viewer"),
 )
 """Content-addressed bytes in chunks, each read by its name; `ok` in place of a chunk's
 number says that all of them are there, and is written last."""

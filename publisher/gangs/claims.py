@@ -86,6 +86,16 @@ def is_same_allocation(one: AllocationResult, other: AllocationResult) -> bool:
     return devices_of(one) == devices_of(other)
 
 
+def name_holder(keys: Iterable[str], namespace: str) -> str:
+    """Name one of several claims to the authors of a namespace.
+
+    What others have, in other namespaces, is not theirs to know; who may see devices
+    finds it there.
+    """
+    own = min((key for key in keys if key.startswith(f"{namespace}/")), default="")
+    return f"ResourceClaim {own}" if own else "a ResourceClaim of another namespace"
+
+
 def devices_of(allocation: AllocationResult) -> tuple[tuple[str, str, str, str], ...]:
     """List the devices of an allocation, each with the request that it is for."""
     return tuple(

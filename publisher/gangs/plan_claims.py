@@ -29,6 +29,7 @@ from publisher.gangs.claims import (
     is_same_allocation,
     list_exclusive_devices,
     list_missing,
+    name_holder,
 )
 from publisher.gangs.members import Owns
 from publisher.gangs.patches import Patch
@@ -245,5 +246,6 @@ def _find_holder(key: str, decided: AllocationResult, view: View) -> str:
     for device in list_exclusive_devices(decided):
         others = view.holders(device) - {key}
         if others:
-            return f"device {device} is held by ResourceClaim {min(others)}"
+            holder = name_holder(others, key.partition("/")[0])
+            return f"device {device} is held by {holder}"
     return ""

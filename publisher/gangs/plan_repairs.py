@@ -18,7 +18,7 @@ from contracts.gang import GangPhase
 from contracts.ids import DeviceID
 from contracts.names import FINALIZER, MANAGED
 from contracts.workload import Pod
-from publisher.gangs.claims import exclusive_devices_of, is_reserved
+from publisher.gangs.claims import exclusive_devices_of, is_reserved, name_holder
 from publisher.gangs.context import GroupPlan, StatusReport
 from publisher.gangs.patches import Patch, clear, prepare
 from publisher.gangs.view import (
@@ -97,14 +97,15 @@ def _report_held_twice(runs: Sequence[_Use], view: View) -> Iterator[StatusRepor
             for device in sorted(exclusive_devices_of(view.claim(key))):
                 others = view.holders(device) - {key}
                 if others:
-                    yield _report_conflict(pod, str(device), min(others))
+                    holder = name_holder(others, pod.metadata.namespace)
+                    yield _report_conflict(pod, str(device), holder)
 
 
-def _report_conflict(pod: Pod, device: str, other: str) -> StatusReport:
+def _report_conflict(pod: Pod, device: str, holder: str) -> StatusReport:
     return StatusReport(
         phase=GangPhase.RUNNING,
         reason=HELD_TWICE,
-        message=f"device {device} was allocated to ResourceClaim {other} as well",
+        message=f"device {device} was allocated to {holder} as well",
         pods=(pod,),
     )
 

@@ -19,7 +19,9 @@ from nats.aio.client import Client
 
 from contracts.codec import encode
 from contracts.kubernetes.decode import to_kubernetes
-from contracts.topics import STATE, TOPICS, Topic
+from contracts.messages import StateMessage
+from contracts.solves import SolveMessage
+from contracts.topics import SOLVES, STATE, TOPICS, Topic
 from moorings.local.process import find_free_port
 from runtime.bus.bus import Bus
 from runtime.bus.permissions import PASSWORDS
@@ -188,19 +190,36 @@ NOBODY_PUBLISHES = (
 )
 
 
-async def test_who_may_not_read_is_told_so_at_once(secured: SecuredNats) -> None:
-    """Not that there is nothing, and not after a while; who may, reads."""
+@pytest.mark.parametrize("topic", [STATE, SOLVES])
+async def test_who_may_not_read_is_told_so_at_once(
+    secured: SecuredNats, topic: Topic[StateMessage | SolveMessage]
+) -> None:
+    """What is of all namespaces, only `viewer` reads; not that there is nothing."""
     async with Bus.open(secured.settings("publisher")) as bus:
         await bus.wait_connected(10)
         await bus.ensure_streams()
     for user, is_allowed in (("platform", False), ("viewer", True)):
         async with open_bus_of(secured, user) as bus:
-            reading = bus.read_existing(STATE, "local", patient=False)
+            reading = bus.read_existing(topic, "local", patient=False)
             if is_allowed:
                 assert [batch async for batch in reading][-1].caught_up
                 continue
             with pytest.raises(NotAllowedError, match="user 'platform' of the bus"):
                 await anext(reading)
+
+
+async def test_who_may_not_read_solves_reads_no_part_of_one(
+    secured: SecuredNats,
+) -> None:
+    """A record's pages hold the claims, pods and devices of all namespaces."""
+    async with open_bus_of(secured, "solver") as bus:
+        await bus.ensure_streams()
+        name = await bus.put_blob(b"what all asked for")
+    async with open_bus_of(secured, "viewer") as bus:
+        assert await bus.get_blob(name) == b"what all asked for"
+    async with open_bus_of(secured, "platform") as bus:
+        with pytest.raises(NotAllowedError, match="user 'platform' of the bus"):
+            await bus.get_blob(name)
 
 
 async def test_a_stream_that_is_not_there_is_said_so(secured: SecuredNats) -> None:
@@ -266,11 +285,12 @@ async def test_stack_works_with_its_permissions(
     async with running(*processes):
         await _know_class(secured)
         told = await _moorings(
-            secured, "submit", "-f", str(tmp_path / "gang.json"), "--wait"
+            secured, "platform", "submit", "-f", str(tmp_path / "gang.json"), "--wait"
         )
         await eventually(written, "both claims are written")
-        solves = json.loads(await _moorings(secured, "solves", "list", "-o", "json"))
-        replayed = await _moorings(secured, "replay", solves[0]["opened"]["solve"])
+        listed = await _moorings(secured, "viewer", "solves", "list", "-o", "json")
+        solve = json.loads(listed)[0]["opened"]["solve"]
+        replayed = await _moorings(secured, "viewer", "replay", solve)
         for name, found in variables.items():
             assert await _ready(found[f"{name.upper()}_HEALTH_ADDRESS"])
         logs = "\n".join(process.log() for process in processes)
@@ -312,13 +332,13 @@ def _variables(secured: SecuredNats, service: str) -> dict[str, str]:
     }
 
 
-async def _moorings(secured: SecuredNats, *arguments: str) -> str:
-    """Run the command line as the user `platform`; gives what it prints."""
+async def _moorings(secured: SecuredNats, user: str, *arguments: str) -> str:
+    """Run the command line as a user of the bus; gives what it prints."""
     variables = {
         "MOORINGS_SERVER": secured.urls[0],
         "MOORINGS_BUS_CA_FILE": str(secured.authority),
-        "MOORINGS_BUS_USER": "platform",
-        "MOORINGS_BUS_PASSWORD_FILE": str(secured.password_file("platform")),
+        "MOORINGS_BUS_USER": user,
+        "MOORINGS_BUS_PASSWORD_FILE": str(secured.password_file(user)),
     }
     process = await asyncio.create_subprocess_exec(
         *MAIN,

@@ -54,12 +54,18 @@ def test_what_cannot_be_written_is_refused_by_name() -> None:
     """And then nothing of the decision is written."""
     other = builders.allocation(builders.result("gpu-9"))
     holder = real_claim("other", allocated=HELD)
+    foreign = real_claim("secret", namespace="a-rival", allocated=HELD)
     free = real_claim("a-gpus")
     cases = [
         (planned(), f"ResourceClaim {KEY} is gone"),
         (planned(real_claim("a-gpus", deleting=True)), f"ResourceClaim {KEY} is gone"),
         (planned(real_claim("a-gpus", allocated=other)), "allocated by somebody else"),
         (planned(free, holder), f"held by ResourceClaim {builders.NAMESPACE}/other"),
+        (planned(free, foreign), "held by a ResourceClaim of another namespace"),
+        (
+            planned(free, foreign, holder),
+            f"held by ResourceClaim {builders.NAMESPACE}/other",
+        ),
         (planned(free, nodes=()), "node node-1 is gone"),
     ]
     for writes, text in cases:

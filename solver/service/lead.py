@@ -34,6 +34,7 @@ class Leadership:
         self._claim_seen: EpochClaimed | None = None
         self._claim_at = monotonic()
         self._read_to = self._since = 0
+        self._began = 0
         self.epoch = 0
         """Our epoch; 0: we do not lead."""
 
@@ -98,6 +99,10 @@ class Leadership:
                 await self._claim(self.epoch, lease_s=0.0)
             self.epoch = 0
 
+    def begin(self) -> None:
+        """Begin to work something out: it is published in this epoch or not at all."""
+        self._began = self.epoch
+
     async def publish(self, decisions: Sequence[Outgoing]) -> int:
         """Publish decisions as one fenced batch; return the sequence of the first.
 
@@ -106,6 +111,11 @@ class Leadership:
             BusUnavailableError: it is not known whether they were stored.
         """
         async with self._lock:
+            if not self.leads or self.epoch != self._began:
+                # We know the fence of whoever leads now: the server would take it.
+                subject = FENCE.subject(self._cluster)
+                reason = f"epoch {self._began}, in which this was decided, is over"
+                raise PublishRefusedError(subject, "stale", reason)
             batch = [self._fence(self.epoch, None), *decisions]
             try:
                 last = await self._bus.publish_batch(batch)

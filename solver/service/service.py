@@ -299,6 +299,7 @@ class SolverService:
 
     async def _step(self) -> bool:
         """Do the next thing; False: there is nothing to do."""
+        self._leadership.begin()
         if not self._leadership.caught_up:
             return False
         if self._unfinished:

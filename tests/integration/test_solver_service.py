@@ -13,6 +13,7 @@ from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import (
     CancelGang,
     DevicesAnnounced,
+    EpochClaimed,
     GangAllocated,
     GangPending,
     GangRejected,
@@ -23,7 +24,7 @@ from contracts.messages import (
 from contracts.solves import SolveDecided, SolveMessage, SolveOpened
 from runtime.bus.bus import Bus
 from runtime.errors import PublishRefusedError
-from runtime.wire import Outgoing
+from runtime.wire import Incoming, Outgoing
 from solver.allocate import allocate
 from solver.decision import DECISION
 from solver.record import Recorded, sha_of
@@ -174,6 +175,7 @@ async def test_a_standby_takes_over_and_the_deposed_publishes_nothing(
         deposed = Leadership(world, CLUSTER, "one", 2.0)
         deposed.note_fence(fence)
         deposed.epoch = 1
+        deposed.begin()
         async with running(two):
             await asyncio.sleep(0.5)
             one.kill()
@@ -186,6 +188,37 @@ async def test_a_standby_takes_over_and_the_deposed_publishes_nothing(
             with pytest.raises(PublishRefusedError):
                 await deposed.publish([])
             assert not deposed.leads
+
+
+async def test_what_was_decided_in_an_epoch_that_is_over_is_not_published(
+    world: Bus,
+) -> None:
+    """Not even by who has read the successor's fence, or leads again by now."""
+
+    async def last_claim() -> Incoming[EpochClaimed]:
+        fence = await world.read_last(topics.FENCE, CLUSTER)
+        assert fence is not None
+        return fence
+
+    one, two = (Leadership(world, CLUSTER, name, 0.0) for name in ("one", "two"))
+    assert await one.tend()
+    one.begin()
+    assert await two.tend()
+    one.note_fence(await last_claim())
+    with pytest.raises(PublishRefusedError, match=r"epoch 1.* is over"):
+        await one.publish([])
+    found = (await last_claim()).message
+    assert found is not None
+    assert (found.holder, found.epoch) == ("two", 2)
+
+    assert await one.tend()
+    with pytest.raises(PublishRefusedError, match=r"epoch 1.* is over"):
+        await one.publish([])
+    one.begin()
+    await one.publish([])
+    found = (await last_claim()).message
+    assert found is not None
+    assert (found.holder, found.epoch) == ("one", 3)
 
 
 async def test_an_open_manifest_is_solved_to_the_same_bytes(

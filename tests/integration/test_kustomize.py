@@ -100,10 +100,8 @@ def test_site_of_the_repository_is_whole(
     """With the secrets that it names it is all that there is to apply."""
     folder = tmp_path / "k8s"
     shutil.copytree(K8S, folder)
-    secrets = subprocess.run(
-        ["bash", str(folder / "secrets.sh")], capture_output=True, check=True
-    )
-    (folder / "site" / "secrets.yaml").write_bytes(secrets.stdout)
+    command = ["bash", str(folder / "secrets.sh"), str(folder / "site/secrets"), "new"]
+    subprocess.run(command, capture_output=True, check=True)
 
     built = _build(control_plane_programs, folder / "site")
     there = {(thing["kind"], thing["metadata"]["name"]) for thing in built}

@@ -6,10 +6,13 @@ files lie.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
+import itertools
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 import time
@@ -26,21 +29,32 @@ from moorings.local.process import find_free_port
 from runtime.bus.permissions import PASSWORDS
 from runtime.wire import BusSettings
 from tests.lab.manifests import BASE, K8S
+from tests.lab.partition import Link, forwarding
 
-HEALTHY_S = 30.0
+HEALTHY_S = 60.0
 SERVERS = 3
 
 
 class SecuredNats:
     """The servers, and how each user of the bus reaches them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, links: bool = False) -> None:
+        """Make certificates and passwords; with `links` between the servers."""
         self.folder = folder
-        self._client_ports = [find_free_port() for _ in range(SERVERS)]
-        self._cluster_ports = [find_free_port() for _ in range(SERVERS)]
-        self._monitor_ports = [find_free_port() for _ in range(SERVERS)]
+        ports = _free_ports()
+        self._client_ports = [next(ports) for _ in range(SERVERS)]
+        self._cluster_ports = [next(ports) for _ in range(SERVERS)]
+        self._monitor_ports = [next(ports) for _ in range(SERVERS)]
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._write_secrets()
+        self.links: dict[tuple[int, int], Link] = {}
+        """From a server to another, where they can be cut; the test runs them."""
+        if links:
+            self.links = {
+                (one, other): Link(next(ports), self._cluster_ports[other])
+                for one, other in itertools.permutations(range(SERVERS), 2)
+            }
+        folder.mkdir(exist_ok=True)
+        self.make_secrets("new")
         self._write_permissions()
 
     @property
@@ -99,19 +113,82 @@ class SecuredNats:
         logs = self.folder.glob("nats-*.log")
         return "\n".join(path.read_text() for path in logs)
 
+    def variables(self, service: str) -> dict[str, str]:
+        """Make the variables by which a service reaches the servers as its user."""
+        prefix = service.upper()
+        return {
+            f"{prefix}_SERVERS": ",".join(self.urls),
+            f"{prefix}_BUS_CA_FILE": str(self.authority),
+            f"{prefix}_BUS_USER": service,
+            f"{prefix}_BUS_PASSWORD_FILE": str(self.password_file(service)),
+        }
+
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Run the servers while the block runs; they have found each other."""
         try:
-            for number in range(SERVERS):
-                self._processes.append(self._spawn(number))
-            for port in self._monitor_ports:
-                _wait_healthy(f"http://127.0.0.1:{port}/healthz")
+            self._processes = [self._spawn(number) for number in range(SERVERS)]
+            self.wait_healthy()
             yield
         finally:
-            for process in self._processes:
-                process.kill()
-                process.wait()
+            self._kill_all()
+
+    @contextlib.asynccontextmanager
+    async def running_linked(self) -> AsyncIterator[None]:
+        """Run servers that were made with `links`, and the links beside them."""
+        async with forwarding(self.links.values()):
+            try:
+                self._processes = [self._spawn(number) for number in range(SERVERS)]
+                await asyncio.to_thread(self.wait_healthy)
+                yield
+            finally:
+                self._kill_all()
+
+    def _kill_all(self) -> None:
+        """Also those that are stopped."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def signal(self, number: int, what: signal.Signals) -> None:
+        """Send a signal to one of the servers."""
+        self._processes[number].send_signal(what)
+
+    def kill(self, number: int) -> None:
+        """End one of the servers at once, as a crash would; `start` brings it back."""
+        self._processes[number].kill()
+        self._processes[number].wait()
+
+    def start(self, number: int) -> None:
+        """Start one of the servers again; `wait_healthy` says when it has caught up."""
+        self._processes[number] = self._spawn(number)
+
+    def restart(self, number: int) -> None:
+        """End one of the servers as asked, and start it again."""
+        self.signal(number, signal.SIGTERM)
+        self._processes[number].wait()
+        self.start(number)
+
+    def lose(self, number: int) -> None:
+        """Lose one of the servers with all its data; `start` makes an empty one."""
+        self.kill(number)
+        shutil.rmtree(self.folder / f"nats-{number}")
+
+    def wait_healthy(self) -> None:
+        """Return when each server says so: its streams have caught up."""
+        for port in self._monitor_ports:
+            _wait_healthy(f"https://127.0.0.1:{port}/healthz")
+
+    def isolate(self, number: int) -> None:
+        """Cut a server off from the others; its clients still reach it."""
+        for pair, link in self.links.items():
+            if number in pair:
+                link.cut()
+
+    def heal(self) -> None:
+        """Let all servers reach each other again."""
+        for link in self.links.values():
+            link.heal()
 
     def _write_permissions(self) -> None:
         """Before any server starts: one that reads half of it lets everybody in."""
@@ -119,17 +196,27 @@ class SecuredNats:
         mounted = self.folder / Path(PASSWORDS).parent
         mounted.symlink_to(self.folder / "nats-passwords")
 
-    def _write_secrets(self) -> None:
-        made = subprocess.run(
-            ["bash", str(K8S / "secrets.sh")], check=True, capture_output=True
-        )
-        for secret in yaml.safe_load_all(made.stdout):
+    def make_secrets(self, step: str) -> None:
+        """Carry out a step of k8s/secrets.sh and mount what it made.
+
+        As kubelet does, whoever reads a file has the old one or the new one.
+        """
+        made = self.folder / "secrets"
+        command = ["bash", str(K8S / "secrets.sh"), str(made), step]
+        subprocess.run(command, check=True, capture_output=True)
+        secrets = (made / "secrets.yaml").read_text()
+        for secret in yaml.safe_load_all(secrets):
             folder = self.folder / secret["metadata"]["name"]
-            folder.mkdir()
-            for name, text in secret.get("data", {}).items():
-                (folder / name).write_bytes(base64.b64decode(text))
-            for name, text in secret.get("stringData", {}).items():
-                (folder / name).write_text(text)
+            folder.mkdir(exist_ok=True)
+            files = {
+                name: base64.b64decode(text)
+                for name, text in secret.get("data", {}).items()
+            }
+            texts = secret.get("stringData", {})
+            files |= {name: text.encode() for name, text in texts.items()}
+            for name, data in files.items():
+                (folder / f".{name}").write_bytes(data)
+                (folder / f".{name}").rename(folder / name)
 
     def _spawn(self, number: int) -> subprocess.Popen[bytes]:
         name = f"nats-{number}"
@@ -143,13 +230,17 @@ class SecuredNats:
         }
         for other, port in enumerate(self._cluster_ports):
             host = f"nats-{other}.nats.moorings-system.svc:6222"
-            changes[host] = f"127.0.0.1:{port}"
+            link = self.links.get((number, other))
+            changes[host] = f"127.0.0.1:{link.port if link is not None else port}"
         for old, new in changes.items():
             assert old in text, old
             text = text.replace(old, new)
+        if self.links:
+            # Where others tell of it nobody listens: all ways lead over the links.
+            text = text.replace("cluster {", 'cluster {\n  advertise: "127.0.0.1:1"', 1)
         config = self.folder / f"{name}.conf"
         config.write_text(text)
-        with (self.folder / f"{name}.log").open("wb") as log:
+        with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
                 [find_server_program(), "-c", str(config)],
                 env={**os.environ, "POD_NAME": name},
@@ -158,14 +249,26 @@ class SecuredNats:
             )
 
 
+def _free_ports() -> Iterator[int]:
+    """Give free ports, none of them twice."""
+    given: set[int] = set()
+    while True:
+        port = find_free_port()
+        if port not in given:
+            given.add(port)
+            yield port
+
+
 def _wait_healthy(url: str) -> None:
+    """Ask as kubelet does, which looks at no certificate."""
+    unverified = ssl._create_unverified_context()  # noqa: S323 # loopback
     until_s = time.monotonic() + HEALTHY_S
     while time.monotonic() < until_s:
         with (
             contextlib.suppress(OSError, urllib.error.URLError),
-            urllib.request.urlopen(url, timeout=1) as answer,  # noqa: S310 # loopback
+            urllib.request.urlopen(url, timeout=1, context=unverified) as answer,  # noqa: S310 # loopback
         ):
             if answer.status == 200:
                 return
-        time.sleep(0.02)
+        time.sleep(0.1)
     raise AssertionError(f"{url}: not healthy after {HEALTHY_S:g} s")

@@ -47,6 +47,11 @@ class Process:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         """Start it, or start it again."""
         with self._log.open("ab") as log:

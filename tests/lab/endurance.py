@@ -1,0 +1,115 @@
+"""What was asked of the services while things are killed, and what must hold of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+from contracts import topics
+from contracts.gang import Gang, GangPhase
+from contracts.ids import DeviceID, GangUID, Namespace
+from contracts.lifecycle import GangRecord
+from contracts.messages import CancelGang, ReleaseGang
+from moorings.client import Client
+from moorings.demo.workload import make_gang
+from moorings.local.fleets import find_fleet, make_classes
+from runtime.bus.bus import Bus
+from runtime.errors import BusUnavailableError
+from runtime.wire import Outgoing
+from tests.lab.services import CLUSTER, submit
+
+FLEET = find_fleet("small")
+
+
+class Asked:
+    """The gangs that were accepted, and those of them that were ended."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw = draw
+        self.accepted: list[Gang] = []
+        self.ended: set[str] = set()
+        self._device_class = str(make_classes(FLEET)[0].metadata.name)
+
+    async def submit_some(self, bus: Bus) -> None:
+        """Submit a few gangs; only those that were acknowledged count."""
+        for _ in range(self._draw.randint(0, 3)):
+            number = len(self.accepted) + 1
+            gang = make_gang(
+                number,
+                self._draw.randint(1, 4),
+                self._draw.choice([1, 1, 2, 4]),
+                self._device_class,
+                0,
+            )
+            await submit(bus, gang)
+            self.accepted.append(gang)
+
+    async def end_some(self, bus: Bus) -> None:
+        """Release or cancel a gang now and then."""
+        living = [g for g in self.accepted if g.metadata.uid not in self.ended]
+        if len(living) < 6 or self._draw.random() < 0.3:
+            return
+        gang = self._draw.choice(living)
+        kind = self._draw.choice([ReleaseGang, CancelGang])
+        uid, namespace = (
+            GangUID(gang.metadata.uid),
+            Namespace(gang.metadata.namespace),
+        )
+        message = kind(cluster=CLUSTER, namespace=namespace, uid=uid)
+        subject = topics.COMMANDS.subject(CLUSTER, namespace, uid)
+        data = topics.COMMANDS.codec.encode(message)
+        await bus.publish(Outgoing(subject=subject, data=data))
+        self.ended.add(gang.metadata.uid)
+
+    async def settled(self, client: Client) -> bool:
+        """Say whether every accepted gang has come to rest."""
+        try:
+            records = {record.uid: record for record in await client.fetch_gangs()}
+        except BusUnavailableError:
+            return False
+        for gang in self.accepted:
+            record = records.get(GangUID(gang.metadata.uid))
+            if record is None or record.decision is None:
+                return False
+            if record.phase is GangPhase.DECIDED or record.ending is not None:
+                return False
+        return True
+
+    def check(self, records: list[GangRecord]) -> None:
+        """Every gang has one end or a reason; no device is in two allocations."""
+        by_uid = {record.uid: record for record in records}
+        held: Counter[DeviceID] = Counter()
+        for gang in self.accepted:
+            record = by_uid[GangUID(gang.metadata.uid)]
+            if gang.metadata.uid in self.ended:
+                assert record.phase.is_terminal, record
+            elif record.phase is GangPhase.PENDING:
+                assert record.reasons, record
+            else:
+                assert record.phase is GangPhase.WRITTEN, record
+            decision = record.allocated
+            for member in decision.members if decision is not None else ():
+                for claim in member.claims:
+                    held.update(r.device_id for r in claim.allocation.devices.results)
+        twice = {str(device): count for device, count in held.items() if count > 1}
+        assert not twice
+        assert held
+
+
+def is_written(manifests: Path, records: list[GangRecord]) -> bool:
+    """Say whether the folder holds the claims of the written gangs and no others."""
+    wanted = {
+        claim.ref.name
+        for record in records
+        if (decision := record.allocated) is not None
+        for member in decision.members
+        for claim in member.claims
+    }
+    found = set()
+    for file in manifests.rglob("*.json"):
+        document = json.loads(file.read_text())
+        if document["kind"] == "ResourceClaim":
+            found.add(document["metadata"]["name"])
+    return found == wanted

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from contracts.topics import BLOBS, DAY_S, HOUR_S, TOPICS, VERSION
 
-SETTINGS_VERSION = 1
+SETTINGS_VERSION = 2
 """Of the settings below: grows by one with each change of them. Who creates streams
 brings older ones up to date, and leaves newer ones as they are."""
 
@@ -45,7 +45,6 @@ class Stream(Struct, frozen=True, kw_only=True):
     """
     republish: str = ""
     """Prefix under which core subscribers get every stored message."""
-    compressed: bool = True
     duplicate_window_s: int = 1
     """How long message ids are remembered; long only where one sender uses them."""
 
@@ -64,7 +63,6 @@ STREAMS: tuple[Stream, ...] = (
         per_subject=1,
         max_age_s=DAY_S,
         ttl=True,
-        compressed=False,
     ),
     Stream(
         name="HEALTH",
@@ -73,7 +71,6 @@ STREAMS: tuple[Stream, ...] = (
         per_subject=1,
         max_age_s=DAY_S,
         ttl=True,
-        compressed=False,
     ),
     Stream(
         name="HB",
@@ -82,7 +79,6 @@ STREAMS: tuple[Stream, ...] = (
         per_subject=1,
         storage="memory",
         ttl=True,
-        compressed=False,
     ),
     Stream(
         name="STATE",
@@ -124,7 +120,6 @@ STREAMS: tuple[Stream, ...] = (
         disposable=True,
         per_subject=1,
         max_age_s=HOUR_S,
-        compressed=False,
     ),
     Stream(
         name="LEADS",
@@ -132,7 +127,6 @@ STREAMS: tuple[Stream, ...] = (
         max_bytes=16 * _MIB,
         disposable=True,
         per_subject=1,
-        compressed=False,
     ),
     Stream(
         name="AVOID",
@@ -157,6 +151,5 @@ STREAMS: tuple[Stream, ...] = (
         disposable=True,
         per_subject=1,
         max_age_s=15 * DAY_S,
-        compressed=False,
     ),
 )

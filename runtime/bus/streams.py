@@ -107,7 +107,8 @@ def configuration(stream: Stream, replicas: int) -> dict[str, Any]:
         "allow_direct": True,
         "allow_atomic": stream.atomic,
         "allow_msg_ttl": stream.ttl,
-        "compression": "s2" if stream.compressed else "none",
+        # With it 2.15.1 cannot read a stream again after some crashes: "s2: corrupt".
+        "compression": "none",
         "metadata": {_VERSION: str(SETTINGS_VERSION)},
     }
     if stream.ttl:

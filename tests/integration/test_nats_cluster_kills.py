@@ -22,7 +22,8 @@ import msgspec
 import pytest
 
 from contracts.messages import EpochClaimed
-from contracts.topics import DECISIONS, FENCE, SOLVED, STREAMS
+from contracts.streams import STREAMS
+from contracts.topics import DECISIONS, FENCE, SOLVED
 from moorings.client import Client
 from moorings.local.fleets import make_classes
 from runtime.bus.bus import Bus
@@ -221,6 +222,7 @@ async def test_nothing_acknowledged_is_lost_or_given_twice(
         await eventually(lambda: is_written(manifests, records), "all is on disk", 60)
         stop.set()
         history.check(await stored_history(solver_bus))
+        assert "corrupt" not in await asyncio.to_thread(nats.log)
         for process in processes.values():
             assert process.is_alive, process.log()[-2000:]
     assert set(happened) == set(FAULTS)

@@ -105,6 +105,8 @@ class Rule(StrEnum):
     """It would fit alone, but gangs of higher priority or age need the devices."""
     SELECTOR_ERROR = "SelectorError"
     """A selector does not compile, or fails on a device that it must judge."""
+    UNEVALUATED = "SelectorsUnevaluated"
+    """Its selectors take long; they are evaluated while others are decided."""
     UNKNOWN_CLASS = "UnknownDeviceClass"
     UNKNOWN_TEMPLATE = "UnknownResourceClaimTemplate"
     UNKNOWN_CLAIM = "UnknownResourceClaim"

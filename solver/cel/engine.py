@@ -74,14 +74,18 @@ class Engine:
         Give the devices of one expression in a row: compiling costs more than
         evaluating.
         """
-        if self._last is None or self._last[0] != expression:
-            self._last = (expression, self._compile(expression))
-        compiled = self._last[1]
+        compiled = self.prepare(expression)
         if isinstance(compiled, Verdict):
             return compiled
         if expression.startswith(DERIVED):
             return _derive(compiled, driver, device)
         return _select(compiled, driver, device)
+
+    def prepare(self, expression: str) -> Any:
+        """Compile an expression unless it was the last; a Verdict: it is none."""
+        if self._last is None or self._last[0] != expression:
+            self._last = (expression, self._compile(expression))
+        return self._last[1]
 
     def _compile(self, expression: str) -> Any:
         """Compile so that the value is never null, which would abort the process."""

@@ -49,6 +49,13 @@ def runtime_error(text: str) -> Verdict:
     return Verdict(error=f"CEL runtime error: {translate(text)}")
 
 
+def too_expensive(spent_s: float, looks: int) -> Verdict:
+    """Make the verdict that evaluating an expression costs too much."""
+    return Verdict(
+        error=f"too expensive: {spent_s:.1f} s of CPU time for {looks} devices {_OURS}"
+    )
+
+
 def translate(text: str) -> str:
     """Drop codes and drawings; use the words of Kubernetes where they differ."""
     text = _STATUS_END.sub("", _STATUS.sub("", text.strip()))

@@ -24,6 +24,8 @@ from solver.cel.refusals import runtime_error
 from solver.cel.wire import (
     CONFINEMENT,
     REPLY,
+    UNLIMITED,
+    Allowance,
     Confinement,
     EvaluationBatch,
     Limits,
@@ -48,7 +50,7 @@ class Sandbox:
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
+        self.limits = limits or Limits()
         self._served = 0
         self._confinement: Confinement | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,8 +60,13 @@ class Sandbox:
         """What the process at the other end of `_connection` evaluates."""
         self._connection: Connection | None = None
         self._pid = 0
+        self._is_spent = False
         self.evaluations = 0
         """Verdicts asked of any process so far."""
+        self.spent_s = 0.0
+        """CPU time that the last call took; each lost process counts as a look."""
+        self.losses = 0
+        """Processes that the last call cost."""
 
     @property
     def pid(self) -> int | None:
@@ -86,7 +93,7 @@ class Sandbox:
         self._control = Connection(ours.detach())
         # A process that died already is noticed when it does not answer.
         with contextlib.suppress(OSError):
-            self._control.send(self._limits)
+            self._control.send(self.limits)
 
     def wait_ready(self) -> Confinement:
         """Wait for the process, and tell what the kernel takes from it.
@@ -101,23 +108,30 @@ class Sandbox:
             raise SandboxUnavailableError(self._end()) from None
 
     def evaluate(
-        self, expression: str, devices: Sequence[tuple[str, Device]]
+        self,
+        expression: str,
+        devices: Sequence[tuple[str, Device]],
+        allowance: Allowance = UNLIMITED,
     ) -> list[Verdict]:
         """Judge (driver, device) pairs by one expression, whatever it does.
+
+        Fewer verdicts than devices: the allowance is used up, or `losses` is reached.
 
         Raises:
             SandboxUnavailableError: no process can be started here.
         """
         verdicts: list[Verdict] = []
-        losses = 0
+        self.spent_s, self.losses, self._is_spent = 0.0, 0, False
         was_killed = False
-        while len(verdicts) < len(devices):
-            # An expression that cost several processes has the last verdict for good.
-            if losses >= self._limits.losses:
-                return verdicts + verdicts[-1:] * (len(devices) - len(verdicts))
+        while len(verdicts) < len(devices) and not self._is_spent:
+            if self.losses >= self.limits.losses:
+                break
             first = len(verdicts)
             batch = tuple(devices[first : first + BATCH])
-            replies, has_died = self._read_replies(EvaluationBatch(expression, batch))
+            left = allowance.less(self.spent_s, first)
+            replies, has_died = self._read_replies(
+                EvaluationBatch(expression, batch, left)
+            )
             verdicts += replies
             if has_died:
                 loss = self._bury()
@@ -125,8 +139,10 @@ class Sandbox:
                 if loss == KILLED and not was_killed:
                     was_killed = True
                     continue
-                losses += 1
+                self.losses += 1
+                self.spent_s += self.limits.cpu_s
                 verdicts.append(loss)
+                self._is_spent = not allowance.covers(self.spent_s, len(verdicts))
         return verdicts
 
     def _read_replies(self, batch: EvaluationBatch) -> tuple[list[Verdict], bool]:
@@ -145,8 +161,12 @@ class Sandbox:
                 verdicts.append(reply.verdict)
                 self._served += 1
                 self.evaluations += 1
-                if reply.is_tired or self._served >= self._limits.evaluations:
+                self.spent_s += reply.cpu_s
+                self._is_spent = reply.is_spent
+                if reply.is_tired or self._served >= self.limits.evaluations:
                     self._end_expression()
+                    break
+                if reply.is_spent:
                     break
         except (EOFError, OSError, DecodeError):
             return verdicts, True
@@ -198,7 +218,7 @@ class Sandbox:
         return code
 
     def _receive(self, connection: Connection | None) -> bytes:
-        if connection is None or not connection.poll(self._limits.wall_s):
+        if connection is None or not connection.poll(self.limits.wall_s):
             raise EOFError
         return connection.recv_bytes(MAX_REPLY_BYTES)
 
@@ -210,7 +230,7 @@ class Sandbox:
         # One that never was ready did not die of an expression.
         if code > 0 and not is_ready:
             raise SandboxUnavailableError(code)
-        limits = self._limits
+        limits = self.limits
         match -code:
             case signal.SIGPROF:
                 return runtime_error(f"takes more than {limits.cpu_s:g} s of CPU time")

@@ -97,14 +97,28 @@ def _serve(
     connection: Connection, engine: Engine, batch: EvaluationBatch, limits: Limits
 ) -> None:
     """Answer device by device, so that the owner knows which one we died of."""
-    for driver, device in batch.devices:
+    signal.setitimer(signal.ITIMER_PROF, limits.compile_s)
+    engine.prepare(batch.expression)
+    begun_s = used_s = _cpu_s()
+    for looks, (driver, device) in enumerate(batch.devices, start=1):
         signal.setitimer(signal.ITIMER_PROF, limits.cpu_s)
         verdict = engine.evaluate(batch.expression, driver, device)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        is_tired = _most_resident_bytes() > limits.resident_bytes
-        connection.send_bytes(encode(Reply(verdict=verdict, is_tired=is_tired)))
-        if is_tired:
+        before_s, used_s = used_s, _cpu_s()
+        reply = Reply(
+            verdict=verdict,
+            cpu_s=used_s - before_s,
+            is_tired=_most_resident_bytes() > limits.resident_bytes,
+            is_spent=not batch.allowance.covers(used_s - begun_s, looks),
+        )
+        connection.send_bytes(encode(reply))
+        if reply.is_tired or reply.is_spent:
             return
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _load_time_zones(engine: Engine) -> None:

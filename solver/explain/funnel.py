@@ -248,12 +248,9 @@ def _explain_fault(
     request: SubrequestPart, subject: str, counts: RequestCounts
 ) -> Reason:
     device, fault = min(counts.faults, key=lambda pair: pair[0])
-    own = fault.selector - request.class_selectors
-    if own < 0:
-        place = f"class {request.device_class}: selector #{fault.selector}"
-    else:
-        place = f"selector #{own}"
-    message = f"{place} on device {device}: {fault.error}"
+    message = (
+        f"{request.selector_name(fault.selector)} on device {device}: {fault.error}"
+    )
     return Reason(
         rule=Rule.SELECTOR_ERROR,
         subject=subject,

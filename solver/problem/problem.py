@@ -60,6 +60,13 @@ class SubrequestPart(
     fault: str = ""
     """Why kube-scheduler's allocator cannot even look for devices; in its words."""
 
+    def selector_name(self, index: int) -> str:
+        """Name a selector by its place in the class or in the request."""
+        own = index - self.class_selectors
+        if own < 0:
+            return f"class {self.device_class}: selector #{index}"
+        return f"selector #{own}"
+
 
 class RequestPart(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True

@@ -8,13 +8,13 @@ a single gang that still fails waits as NotProven.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 
 from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
 from contracts.features import nearest_release
-from contracts.ids import SolveID
+from contracts.ids import GangUID, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, GangPending
 from contracts.solves import SolveOpened
@@ -30,13 +30,14 @@ from solver.errors import (
     WorkerLostError,
 )
 from solver.judge.rules import judge
-from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
+from solver.problem.assemble import assemble, resolve_gangs
 from solver.problem.problem import Parameters, Problem
 from solver.selectors.table import SelectorTable
 from solver.service.config import SolverConfig
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.messages import address_decision, make_batch_end, make_decision
+from solver.service.verdicts import Verdicts
 from solver.service.worker import SolveWorker
 from solver.snapshot.snapshot import Snapshot, apply
 from solver.versions import VERSION
@@ -60,9 +61,8 @@ class Decider:
         self._config = config
         self._ledger = ledger
         self._leadership = leadership
-        self._evaluator = evaluator
+        self._verdicts = Verdicts(evaluator)
         self._worker = worker
-        self._table = SelectorTable()
         self._release = ""
         """Of the API server, by which the parameters were made."""
         self._parameters = _parameters_of(config, "")
@@ -94,6 +94,12 @@ class Decider:
         await self._ledger.close(opened, decision, data, seconds)
         _log_decision(opened, decision, seconds)
         return changes
+
+    async def evaluate(
+        self, stop: asyncio.Event, on_judged: Callable[[Iterable[GangUID]], None]
+    ) -> None:
+        """Evaluate slow selectors beside the decisions; see `Verdicts.run`."""
+        await self._verdicts.run(stop, on_judged)
 
     async def warm(self, snapshot: Snapshot) -> None:
         """Let the worker read all nodes ahead of the first gang.
@@ -150,12 +156,10 @@ class Decider:
     ) -> Problem:
         parameters = self._follow_release(snapshot)
         gangs = resolve_gangs(snapshot, batch, parameters.features)
-        while wanted := find_missing_verdicts(snapshot, gangs, self._table):
-            verdicts = await asyncio.to_thread(self._evaluator.evaluate, wanted)
-            self._table = self._table.with_verdicts(wanted, verdicts)
-        problem = assemble(snapshot, gangs, self._table, parameters)
-        if len(self._table) > MOST_VERDICTS:
-            self._table = problem.selectors
+        gangs = await self._verdicts.judge(snapshot, gangs)
+        problem = assemble(snapshot, gangs, self._verdicts.table, parameters)
+        if len(self._verdicts.table) > MOST_VERDICTS:
+            self._verdicts.keep_only(problem.selectors)
         return problem
 
     def _follow_release(self, snapshot: Snapshot) -> Parameters:

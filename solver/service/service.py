@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any
@@ -113,6 +113,8 @@ class SolverService:
             "forget": self.forget,
             # Whatever waits, batch by batch, while we lead.
             "decide": self.decide,
+            # Selectors that take long, beside the decisions.
+            "evaluate": self.evaluate,
         }
 
     # --- messages in ---------------------------------------------------------------
@@ -296,6 +298,15 @@ class SolverService:
                 worked = False
             if not worked:
                 await first_of(self._wake, stop, within_s=1.0)
+
+    async def evaluate(self, stop: asyncio.Event) -> None:
+        """Evaluate slow selectors; gangs that waited for them are tried next."""
+
+        def try_again(uids: Iterable[GangUID]) -> None:
+            self._queue.retry(uids)
+            self._wake.set()
+
+        await self._decider.evaluate(stop, try_again)
 
     async def _step(self) -> bool:
         """Do the next thing; False: there is nothing to do."""

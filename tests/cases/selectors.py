@@ -330,3 +330,13 @@ CASES: list[tuple[str, Expected]] = [
     for library in LIBRARIES.values()
     for expression, expected in library.items()
 ]
+
+
+def costly_selector(driver: str) -> str:
+    """Write a selector that takes some 0.03 s on each device, by its uuid."""
+    ten = "[0,1,2,3,4,5,6,7,8,9]"
+    return (
+        f'"GPU-" + device.attributes["{driver}"].uuid != "" && '
+        f"{ten}.all(a, {ten}.all(b, {ten}.all(c, [0,1,2,3,4,5,6,7].all(d, "
+        "quantity('1').isInteger()))))"
+    )

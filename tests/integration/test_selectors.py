@@ -13,11 +13,11 @@ import pytest
 from contracts.device import Device, DeviceAttribute
 from solver.cel.evaluator import SelectorEvaluator
 from solver.cel.sandbox import KILLED, Sandbox
-from solver.cel.wire import Limits
+from solver.cel.wire import Allowance, Limits
 from solver.errors import SandboxUnavailableError
 from solver.selectors.table import Verdict
 from tests.builders import Version, device
-from tests.cases.selectors import CASES, DRIVER, GPU, Expected
+from tests.cases.selectors import CASES, DRIVER, GPU, Expected, costly_selector
 
 MODEL = f'device.attributes["{DRIVER}"].brand == "Nvidia"'
 TEN = "[0,1,2,3,4,5,6,7,8,9]"
@@ -123,14 +123,64 @@ def test_a_device_after_a_deadly_one_is_judged() -> None:
 
 def test_an_expression_that_kills_again_and_again_is_given_up() -> None:
     sandbox = Sandbox(Limits(cpu_s=0.2, losses=2))
-    rows = [(DRIVER, device(attributes={"n": n})) for n in range(6)]
-    try:
-        verdicts = sandbox.evaluate(DOUBLINGS, rows)
-    finally:
-        sandbox.close()
-    assert len(verdicts) == 6
-    assert all(verdict.error for verdict in verdicts)
-    assert sandbox.evaluations == 0
+    expression = f'device.attributes["{DRIVER}"].n >= 0 && ({DOUBLINGS})'
+    rows = [(expression, DRIVER, device(attributes={"n": n})) for n in range(6)]
+    with SelectorEvaluator(sandbox) as found:
+        verdicts = found.evaluate(rows)
+        assert len(verdicts) == 6
+        assert all(verdict.error for verdict in verdicts)
+        assert found.evaluations == 0
+        assert found.refusal_of(expression) == verdicts[0].error
+
+
+COSTLY = costly_selector(DRIVER)
+
+
+def rows_of(expression: str, count: int) -> list[tuple[str, str, Device]]:
+    return [
+        (expression, DRIVER, device(f"gpu-{n}", attributes={"uuid": f"{n}"}))
+        for n in range(count)
+    ]
+
+
+def test_expressions_are_evaluated_as_far_as_they_are_allowed() -> None:
+    """Ordinary ones to the end; what is left of a slow one goes on later."""
+    plain = f'device.attributes["{DRIVER}"].uuid != "1"'
+    allowance = Allowance(base_s=0.2, look_s=0.0005)
+    rows = [*rows_of(COSTLY, 60), *rows_of(plain, 500)]
+    with SelectorEvaluator() as found:
+        verdicts, spent_s = found.evaluate_within(rows, allowance)
+        assert all(verdicts[60:]), "the plain ones are all judged"
+        judged = sum(verdict is not None for verdict in verdicts[:60])
+        assert 0 < judged < 60
+        assert spent_s > 0.2
+        again, _ = found.evaluate_within(rows, allowance)
+        assert sum(verdict is not None for verdict in again[:60]) > judged
+        assert found.evaluations < 60 + 500
+        none, spent_s = found.evaluate_within(rows_of("true", 1), allowance, 0.0)
+        assert (none, spent_s) == ([None], 0.0)
+
+
+def test_an_expression_that_costs_too_much_in_all_is_refused_for_good(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And is not paid for again."""
+    monkeypatch.setattr(
+        "solver.cel.evaluator.EXPENSIVE", Allowance(base_s=0.3, look_s=0.002)
+    )
+    with SelectorEvaluator() as found:
+        verdicts = found.evaluate(rows_of(COSTLY, 400))
+        assert len(verdicts) == 400
+        assert "too expensive" in verdicts[-1].error
+        assert found.refusal_of(COSTLY) == verdicts[-1].error
+        evaluations = found.evaluations
+        assert evaluations < 400
+        fresh = [
+            (COSTLY, DRIVER, device("new", attributes={"uuid": f"n{n}"}))
+            for n in range(3)
+        ]
+        assert [v.error for v in found.evaluate(fresh)] == [verdicts[-1].error] * 3
+        assert found.evaluations == evaluations
 
 
 def test_a_sandbox_killed_at_rest_is_replaced() -> None:

@@ -10,20 +10,39 @@ Source: docs/bus.md, "Users and accounts".
 
 from __future__ import annotations
 
+from msgspec import Struct
+
+from contracts.tokens import token
+
 CORE = "CORE"
+NODEAGENT = "nodeagent"
+PLATFORM = "platform"
 ACCOUNTS = {
     "solver": CORE,
     "publisher": CORE,
-    "nodeagent": "AGENTS",
-    "platform": "PLATFORMS",
+    NODEAGENT: "AGENTS",
+    PLATFORM: "PLATFORMS",
     "viewer": "VIEWERS",
 }
 """By user. Who reads and sends nothing shares no account with who sends."""
 USERS = tuple(ACCOUNTS)
+CALLOUT = "authcallout"
+"""Whom servers ask about tokens; alone in its account."""
+CALLOUT_SUBJECT = "$SYS.REQ.USER.AUTH"
 
 _JETSTREAM_API = "$JS.API"
 _IMPORTED_API = "JS.CORE.API"
 """nats-server keeps `$JS.API` of an account for that account's own streams."""
+
+
+class NamespaceRights(Struct, frozen=True, kw_only=True):
+    """What a platform may do with the gangs of a namespace."""
+
+    namespace: str | None
+    """None: of every namespace."""
+    submit: bool = False
+    command: bool = False
+    read: bool = False
 
 
 def logins_of(user: str) -> tuple[str, str]:
@@ -40,9 +59,17 @@ def password_variable(login: str) -> str:
     return f"{login.replace('.', '_').upper()}_PASSWORD"
 
 
+def role_of(user: str) -> str:
+    """Give the user of the table that a user is: its first word.
+
+    Who shows a token of Kubernetes says more: `nodeagent NODE`, `platform USERNAME`.
+    """
+    return user.partition(" ")[0]
+
+
 def is_outside(user: str) -> bool:
     """Whether a user reaches the streams by imports only."""
-    return ACCOUNTS.get(user, CORE) != CORE
+    return ACCOUNTS.get(role_of(user), CORE) != CORE
 
 
 def api_prefix(user: str) -> str:
@@ -50,6 +77,11 @@ def api_prefix(user: str) -> str:
     return _IMPORTED_API if is_outside(user) else _JETSTREAM_API
 
 
+def reads_by_subject(user: str) -> bool:
+    """Whether a user may be one for some namespaces, whose subjects alone it reads."""
+    return user.startswith(f"{PLATFORM} ")
+
+
 def inbox_prefix(user: str) -> str:
     """Give the beginning of all subjects on which a user is answered."""
-    return f"_INBOX.{user}" if user else "_INBOX"
+    return f"_INBOX.{token(user)}" if user else "_INBOX"

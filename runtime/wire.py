@@ -71,6 +71,11 @@ class BusSettings(Struct, frozen=True, kw_only=True):
         """Where JetStream is asked, which depends on the user's account."""
         return users.api_prefix(self.user)
 
+    @property
+    def reads_by_subject(self) -> bool:
+        """Whether we may ask for the last message of a subject by its name alone."""
+        return users.reads_by_subject(self.user)
+
 
 class Outgoing(Struct, frozen=True, kw_only=True):
     """A message to publish."""

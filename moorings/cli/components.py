@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from msgspec import NODEFAULT, Struct, structs
 
+from authcallout.config import AuthCalloutConfig
 from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, console, notify, show_progress
 from moorings.errors import UsageError
@@ -55,6 +56,7 @@ def register(app: typer.Typer) -> None:
         ("agent", "nodeagent", NodeAgentConfig, "the node agent"),
         ("solver", "solver", SolverConfig, "the solver"),
         ("publisher", "publisher", PublisherConfig, "the publisher"),
+        ("authcallout", "authcallout", AuthCalloutConfig, "the auth callout of NATS"),
     ):
         text = f"Run {what} in this process until SIGTERM; set up by variables."
         variables = "\n\n".join(_list_variables(config, module.upper()))

@@ -10,6 +10,7 @@ import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from typing import Annotated
 
 import structlog
 import typer
@@ -61,9 +62,17 @@ for module in (
 
 
 @app.command()
-def permissions() -> None:
+def permissions(
+    tokens: Annotated[
+        bool,
+        typer.Option(
+            help="Who has no password may show a token of Kubernetes; "
+            "the auth callout must run."
+        ),
+    ] = False,
+) -> None:
     """Print what nats-server should allow to whom; k8s/base has it already."""
-    console.file.write(server_configuration())
+    console.file.write(server_configuration(tokens=tokens))
 
 
 @app.command()

@@ -266,6 +266,29 @@ class Bus:
         subscription = await self._connection.subscribe(subject, receive)
         return _until(stop, queue, lambda: self._connection.unsubscribe(subscription))
 
+    @asynccontextmanager
+    async def serve(
+        self, subject: str, group: str, take: Callable[[Delivery], None]
+    ) -> AsyncIterator[None]:
+        """Give each request on a subject to one of a group while the block runs.
+
+        `take` must not wait; whoever answers does so with `reply`.
+        """
+        subscription = await self._connection.subscribe(subject, take, group)
+        try:
+            yield
+        finally:
+            await self._connection.unsubscribe(subscription)
+
+    async def reply(self, request: Delivery, data: bytes) -> None:
+        """Answer a request; nobody says whether the answer arrives.
+
+        Raises:
+            BusUnavailableError: there is no connection.
+            BusRefusedError: the answer cannot be sent at all.
+        """
+        await self._connection.publish(request.reply, data)
+
     async def put_blob(self, data: bytes) -> str:
         """Keep bytes and give their sha256; writes nothing when a young copy exists."""
         return await blobs.put(self._connection, data)

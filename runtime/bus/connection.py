@@ -12,10 +12,8 @@ import asyncio
 import contextlib
 import logging
 import random
-import ssl
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import nats.errors
@@ -23,6 +21,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription as ClientSubscription
 
+from runtime.bus.credentials import read_credentials
 from runtime.bus.pending import PendingRequests
 from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.log import get_logger
@@ -78,15 +77,20 @@ class Subscription:
     A new client must `attach` each; `detach` ends the interest for good.
     """
 
-    def __init__(self, subject: str, handler: Handler) -> None:
+    def __init__(self, subject: str, handler: Handler, group: str = "") -> None:
         self.subject = subject
+        self.group = group
+        """Each message goes to one of its members; empty: to all who subscribe."""
         self._handler = handler
         self._current: ClientSubscription | None = None
 
     async def attach(self, client: Client) -> None:
         """Subscribe with this client."""
         self._current = await client.subscribe(
-            self.subject, cb=self._deliver, pending_bytes_limit=_SUBSCRIPTION_BYTES
+            self.subject,
+            queue=self.group,
+            cb=self._deliver,
+            pending_bytes_limit=_SUBSCRIPTION_BYTES,
         )
 
     async def detach(self) -> None:
@@ -170,9 +174,14 @@ class Connection:
             why = f"not connected{f': {self._failure}' if self._failure else ''}"
             raise BusUnavailableError(what, why) from error
 
-    async def subscribe(self, subject: str, handler: Handler) -> Subscription:
-        """Hand over every message on a subject; the server knows when this returns."""
-        subscription = Subscription(subject, handler)
+    async def subscribe(
+        self, subject: str, handler: Handler, group: str = ""
+    ) -> Subscription:
+        """Hand over every message on a subject; the server knows when this returns.
+
+        With a `group` its members share them.
+        """
+        subscription = Subscription(subject, handler, group)
         self._subscriptions.add(subscription)
         client = self._client
         if client is not None:
@@ -311,7 +320,7 @@ class Connection:
 
         servers = list(self.settings.servers)
         random.shuffle(servers)
-        trusted, login, password = _read_secrets(self.settings)
+        trusted, login, password = read_credentials(self.settings)
         await client.connect(
             servers=servers,
             name=self.settings.name,
@@ -365,25 +374,6 @@ class Connection:
     def _notify(self) -> None:
         for listener in tuple(self.listeners):
             listener()
-
-
-class _Secrets(NamedTuple):
-    """What a connection is made with."""
-
-    trusted: ssl.SSLContext | None
-    login: str
-    password: str | None
-
-
-def _read_secrets(settings: BusSettings) -> _Secrets:
-    """Read whom to trust and our password anew: both may have been replaced."""
-    file = settings.ca_file
-    trusted = ssl.create_default_context(cafile=file) if file else None
-    if not settings.password_file:
-        return _Secrets(trusted, settings.user, None)
-    text = Path(settings.password_file).read_text(encoding="utf-8").strip()
-    login, _, password = text.rpartition(":")
-    return _Secrets(trusted, login or settings.user, password)
 
 
 async def _flush_twice(client: Client) -> None:

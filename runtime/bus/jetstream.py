@@ -15,12 +15,13 @@ from msgspec import Struct
 from runtime.bus.connection import Connection
 from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.retry import retry
-from runtime.wire import Received, seconds, unpack
+from runtime.wire import Received, republished, seconds, unpack
 
 T = TypeVar("T")
 
 NO_MESSAGE = 10037
 NO_STREAM = 10059
+_NOT_FOUND = "404"
 
 
 class JetStreamError(Struct, frozen=True):
@@ -114,9 +115,14 @@ async def read_last_message(
 ) -> Received | None:
     """Read the last message of a subject from the stream's leader.
 
+    A user that may ask by subject alone gets it from any copy of the stream, which may
+    be behind for a moment.
+
     Raises:
         MessageError: it is there and cannot be unpacked.
     """
+    if connection.settings.reads_by_subject:
+        return await _read_last_copy(connection, stream, subject)
     try:
         answer = await call_retried(
             connection,
@@ -188,6 +194,20 @@ async def read_server_time(connection: Connection, stream: str) -> float:
     operation = f"STREAM.INFO.{stream}"
     info = await call_retried(connection, operation, None, StreamInfo)
     return seconds(info.ts)
+
+
+async def _read_last_copy(
+    connection: Connection, stream: str, subject: str
+) -> Received | None:
+    asked = connection.api_subject(f"DIRECT.GET.{stream}.{subject}")
+    answer = await retry(
+        asked, lambda: connection.request(asked), on=BusUnavailableError
+    )
+    if answer.status == _NOT_FOUND:
+        return None
+    if answer.status:
+        raise BusRefusedError(asked, answer.headers.get("Description", answer.status))
+    return republished(subject, answer.data, answer.headers)
 
 
 async def purge(connection: Connection, stream: str, subject: str) -> None:

@@ -7,14 +7,18 @@ message of a subject, blobs in pieces. Written by `moorings permissions`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 
 from contracts.streams import STREAMS
-from contracts.topics import BLOBS, TOPICS
+from contracts.topics import BLOBS, TOPICS, Topic
 from runtime.users import (
     ACCOUNTS,
+    CALLOUT,
+    CALLOUT_SUBJECT,
     CORE,
+    PLATFORM,
     USERS,
     api_prefix,
     inbox_prefix,
@@ -25,6 +29,8 @@ from runtime.users import (
 
 PASSWORDS = "passwords/passwords.conf"
 """Where the server reads `SOLVER_A_PASSWORD: ...`, from the folder of its accounts."""
+CALLOUT_KEYS = "callout/callout.conf"
+"""Where it reads the public keys of the callout, and its passwords."""
 CREATORS = ("solver", "publisher")
 """Who creates streams that are not there, and brings older ones up to date."""
 SUBSCRIBERS = ("platform", "viewer")
@@ -33,6 +39,8 @@ _NEXT = "CONSUMER.MSG.NEXT"
 """The one request with more than one answer."""
 _READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", _NEXT)
 _API = api_prefix("")
+_CALLOUT_ACCOUNT = "CALLOUT"
+_PREFIXES = {stream.name: stream.republish for stream in STREAMS}
 _LIMITS = {
     CORE: (f"jetstream {{ max_streams: {len(STREAMS)}, max_consumers: 4096 }}",),
     "AGENTS": ("limits { max_subscriptions: 65536, max_payload: 4MB }",),
@@ -57,12 +65,25 @@ def permissions_of(user: str) -> Permissions:
     )
 
 
-def server_configuration() -> str:
+def last_of(user: str, stream: str, subjects: str) -> str:
+    """Name where a user asks for the last message of subjects, each by its name."""
+    return f"{api_prefix(user)}.DIRECT.GET.{stream}.{subjects}"
+
+
+def republished(topic: Topic[Any], subjects: str) -> str:
+    """Name where subscribers hear what is stored on a topic's subjects."""
+    return f"{_PREFIXES[topic.stream]}.{subjects}"
+
+
+def server_configuration(*, tokens: bool = False) -> str:
     """Write the accounts of nats-server.
 
-    Passwords are variables of a file beside it, such as `$SOLVER_A_PASSWORD`.
+    Passwords are variables of a file beside it, such as `$SOLVER_A_PASSWORD`. With
+    `tokens` the server asks the callout about everybody who has none; its password and
+    public keys are in a file of their own.
     """
     lines = ["# Written by `moorings permissions`.", f"include ./{PASSWORDS}"]
+    lines += _delegation() if tokens else ()
     for user in USERS:
         lines += _permissions(user)
     lines += ["accounts {"]
@@ -73,7 +94,38 @@ def server_configuration() -> str:
         for user in _users_in(account):
             lines += _logins(user)
         lines += ["    ]", "  }"]
+    lines += _callout() if tokens else ()
     return "\n".join([*lines, "}", ""])
+
+
+def _delegation() -> Iterator[str]:
+    """Ask the callout about all connections but those of users with passwords."""
+    yield f"include ./{CALLOUT_KEYS}"
+    yield "authorization {"
+    yield "  timeout: 5"
+    yield "  auth_callout {"
+    yield f"    account: {_CALLOUT_ACCOUNT}"
+    logins = (login for user in (*USERS, CALLOUT) for login in logins_of(user))
+    yield f"    auth_users: [{', '.join(logins)}]"
+    yield "    issuer: $AUTHCALLOUT_ISSUER"
+    yield "    xkey: $AUTHCALLOUT_XKEY"
+    yield "  }"
+    yield "}"
+    yield f"{_permissions_variable(CALLOUT)} {{"
+    yield from _listed("subscribe", (CALLOUT_SUBJECT, f"{inbox_prefix(CALLOUT)}.>"))
+    # To nobody but who asked.
+    yield '  allow_responses: { max: 1, expires: "1m" }'
+    yield "}"
+
+
+def _callout() -> Iterator[str]:
+    """Nobody else is in this account, and nothing goes in or out but answers."""
+    yield f"  {_CALLOUT_ACCOUNT} {{"
+    yield "    limits { max_connections: 16, max_subscriptions: 64 }"
+    yield "    users: ["
+    yield from _logins(CALLOUT)
+    yield "    ]"
+    yield "  }"
 
 
 def _users_in(account: str) -> tuple[str, ...]:
@@ -155,6 +207,9 @@ def _publishes(user: str) -> Iterator[str]:
             yield f"{_API}.STREAM.MSG.GET.{topic.stream}"
         if user in topic.receivers:
             yield from _reads(topic.stream)
+            if user == PLATFORM and "namespace" in topic.names:
+                # By its subject, so that it can be allowed for one namespace.
+                yield last_of("", topic.stream, topic.any_subject)
     if user in CREATORS:
         for stream in STREAMS:
             yield f"{_API}.STREAM.CREATE.{stream.name}"
@@ -176,7 +231,6 @@ def _reads(stream: str) -> Iterator[str]:
 
 def _subscribes(user: str) -> Iterator[str]:
     """Name what is republished in CORE and sent to a user."""
-    prefixes = {stream.name: stream.republish for stream in STREAMS}
     for topic in TOPICS:
-        if user in SUBSCRIBERS and user in topic.receivers and prefixes[topic.stream]:
-            yield f"{prefixes[topic.stream]}.{topic.any_subject}"
+        if user in SUBSCRIBERS and user in topic.receivers and _PREFIXES[topic.stream]:
+            yield republished(topic, topic.any_subject)

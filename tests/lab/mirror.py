@@ -15,7 +15,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("contracts", "runtime", "solver", "publisher", "nodeagent", "moorings")
+PACKAGES = (
+    "contracts",
+    "runtime",
+    "solver",
+    "publisher",
+    "nodeagent",
+    "authcallout",
+    "moorings",
+)
 CHOICES = (
     ast.If,
     ast.IfExp,

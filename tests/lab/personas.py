@@ -76,6 +76,15 @@ PERSONAS = (
             }
         },
     ),
+    Persona(
+        "system:serviceaccount:moorings-system:authcallout",
+        {
+            ANYWHERE: {
+                "tokenreviews.authentication.k8s.io": "create",
+                "subjectaccessreviews.authorization.k8s.io": "create",
+            }
+        },
+    ),
     Persona("system:serviceaccount:moorings-system:solver", {}),
     Persona("system:serviceaccount:moorings-system:nats", {}),
     Persona(

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("contracts", "runtime", "solver", "publisher", "nodeagent", "moorings")
+PACKAGES = (
+    "contracts",
+    "runtime",
+    "solver",
+    "publisher",
+    "nodeagent",
+    "authcallout",
+    "moorings",
+)
 MIRRORED = (*PACKAGES, "benchmarks")
 MOST_LINES = 400
 SUPPORT = ("tests.lab", "tests.oracles", "tests.draw", "tests.builders")

@@ -1,0 +1,322 @@
+"""Who is who on the bus by a token of Kubernetes, with a real control plane.
+
+Service accounts, roles and tokens are real; so are nats-server and the callout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import pytest
+from nats.aio.client import Client
+
+from contracts.topics import COMMANDS, HEALTH, HEARTBEATS, INVENTORIES, SUBMISSIONS
+from runtime.bus.bus import Bus
+from runtime.errors import BusError, BusUnavailableError, NotAllowedError
+from runtime.wire import Outgoing
+from tests.integration.conftest import Installed
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, named
+from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.personas import SYSTEM
+from tests.lab.services import Process
+from tests.lab.token_bus import TokenBus, agent_pod, token_of
+
+CLUSTER = "local"
+ACCOUNT = "system:serviceaccount:team-a:submitter"
+EVERYWHERE = "system:serviceaccount:team-b:everywhere"
+AGENT_1, PLATFORM = "nodeagent node-1", f"platform {ACCOUNT}"
+NEVER_S = 1.5
+"""So long nobody is let in who may not; refusals come in a tenth of it."""
+START_S = 60.0
+SHORT_S = "2"
+"""How long the users live that the tests of renewal get."""
+
+
+class World(NamedTuple):
+    """A bus whose users Kubernetes vouches for, and its two callouts."""
+
+    bus: TokenBus
+    callouts: tuple[Process, Process]
+    kubectl: Kubectl
+    pods: dict[str, Json]
+    """The agent's pod of each node."""
+
+    def agent(self, node: str) -> str:
+        """Make a token of the agent on a node."""
+        return token_of(self.kubectl, f"{SYSTEM}/nodeagent", self.pods[node])
+
+    def platform(self, account: str = "team-a/submitter") -> str:
+        """Make a token of a platform."""
+        return token_of(self.kubectl, account)
+
+    @asynccontextmanager
+    async def connected(self, user: str, token: str = "") -> AsyncIterator[Bus]:
+        """Connect a user, who must be let in."""
+        settings = self.bus.settings(user, token)
+        async with Bus.open(settings) as bus:
+            await bus.wait_connected(10)
+            yield bus
+
+    async def refused(self, user: str, token: str) -> str:
+        """Try to connect somebody who must not be; gives why, as the callouts say."""
+        before = self.said()
+        async with Bus.open(self.bus.settings(user, token)) as bus:
+            with pytest.raises(BusUnavailableError, match="Authorization Violation"):
+                await bus.wait_connected(NEVER_S)
+        return self.said().removeprefix(before)
+
+    def said(self) -> str:
+        """Read what both callouts logged."""
+        return "".join(process.log() for process in self.callouts)
+
+
+@pytest.fixture(scope="module")
+def world(
+    installed: Installed, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("tokens")
+    kubectl, bus = installed.kubectl, TokenBus(folder)
+    given = [objects.node("node-1"), objects.node("node-2"), *_platforms()]
+    kubectl("apply", "-f", "-", given=given)
+    pods = {node: agent_pod(kubectl, node) for node in ("node-1", "node-2")}
+    kubeconfig = folder / "authcallout.kubeconfig"
+    own = kubectl("create", "token", "authcallout", "-n", SYSTEM).strip()
+    installed.control_plane.write_kubeconfig(kubeconfig, own)
+    lifetime = {"LIFETIME_S": SHORT_S}
+    callouts = tuple(bus.callout(n, kubeconfig, **lifetime) for n in ("one", "two"))
+    bus.start()
+    try:
+        for process in callouts:
+            process.start()
+        for process in callouts:
+            _await_started(process)
+        yield World(bus, (callouts[0], callouts[1]), kubectl, pods)
+    finally:
+        for process in callouts:
+            process.close()
+        bus.stop()
+        kubectl("delete", "--wait=false", "-f", "-", given=[*pods.values(), *given])
+
+
+def _await_started(process: Process) -> None:
+    until_s = time.monotonic() + START_S
+    while "service.started" not in process.log():
+        assert time.monotonic() < until_s, process.log()
+        time.sleep(0.05)
+
+
+def _platforms() -> Iterator[Json]:
+    """Make who may do all in team-a, who may do all everywhere, and who may nothing."""
+    for namespace, name in (("team-a", "submitter"), ("team-b", "everywhere")):
+        yield named("v1", "Namespace", namespace)
+        yield named("v1", "ServiceAccount", name, namespace)
+    yield named("v1", "ServiceAccount", "stranger", "team-b")
+    rbac, role = "rbac.authorization.k8s.io", "moorings-gang-author"
+    for kind, namespace, (place, name) in (
+        ("RoleBinding", "team-a", ("team-a", "submitter")),
+        ("ClusterRoleBinding", "", ("team-b", "everywhere")),
+    ):
+        binding = named(f"{rbac}/v1", kind, f"tokens-{name}", namespace)
+        binding["roleRef"] = {"apiGroup": rbac, "kind": "ClusterRole", "name": role}
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": place}
+        yield {**binding, "subjects": [subject]}
+
+
+@pytest.fixture(autouse=True)
+async def streams(world: World) -> None:
+    """All streams, as a service of ours makes them."""
+    async with world.connected("publisher") as bus:
+        await bus.ensure_streams()
+
+
+async def _send(bus: Bus, subject: str, data: bytes = b"{}") -> int:
+    return await bus.publish(Outgoing(subject=subject, data=data))
+
+
+async def _forbidden(bus: Bus, *subjects: str) -> None:
+    for subject in subjects:
+        with pytest.raises(BusError, match="not allowed for user"):
+            await _send(bus, subject)
+
+
+# --- who may do what ----------------------------------------------------------------
+
+
+async def test_agent_speaks_for_its_node_alone(world: World) -> None:
+    topics = (INVENTORIES, HEALTH, HEARTBEATS)
+    async with world.connected(AGENT_1, world.agent("node-1")) as bus:
+        for topic in topics:
+            assert await _send(bus, topic.subject(CLUSTER, "node-1"))
+        others = [topic.subject(CLUSTER, "node-2") for topic in topics]
+        await _forbidden(bus, *others, INVENTORIES.subject("other", "node-1"))
+        await _forbidden(bus, SUBMISSIONS.subject(CLUSTER, "team-a", "u"))
+        found = await bus.last("INV", INVENTORIES.subject(CLUSTER, "node-1"))
+    assert found is not None
+
+
+async def test_platform_submits_where_it_may_create_gangs(world: World) -> None:
+    async with world.connected(PLATFORM, world.platform()) as bus:
+        for topic in (SUBMISSIONS, COMMANDS):
+            assert await _send(bus, topic.subject(CLUSTER, "team-a", "u1"))
+            await _forbidden(bus, topic.subject(CLUSTER, "team-b", "u1"))
+            await _forbidden(bus, topic.subject("other", "team-a", "u1"))
+        await _forbidden(bus, INVENTORIES.subject(CLUSTER, "node-1"))
+
+
+async def test_platform_of_all_namespaces_submits_to_each(world: World) -> None:
+    user = f"platform {EVERYWHERE} *"
+    token = world.platform("team-b/everywhere")
+    async with world.connected(user, token) as bus:
+        for namespace in ("team-a", "team-c"):
+            subject = SUBMISSIONS.subject(CLUSTER, namespace, "all")
+            assert await _send(bus, subject)
+            assert await bus.last("SUBMIT", subject) is not None
+
+
+async def test_platform_reads_its_namespaces_and_no_other(world: World) -> None:
+    mine, other = (SUBMISSIONS.subject(CLUSTER, n, "read") for n in ("team-a", "x"))
+    async with world.connected("publisher") as bus:
+        for subject in (mine, other):
+            await _send(bus, subject, b"{}")
+    async with world.connected(PLATFORM, world.platform()) as bus:
+        found = await bus.last("SUBMIT", mine)
+        assert found is not None
+        assert (found.subject, found.data) == (mine, b"{}")
+        assert await bus.last("SUBMIT", f"{mine}-not") is None
+        with pytest.raises(NotAllowedError):
+            await bus.last("SUBMIT", other)
+
+
+async def test_an_answer_is_stored_nowhere(world: World) -> None:
+    """A reply subject is looked at by no permission, so it must reach no stream."""
+    own, others = (INVENTORIES.subject(CLUSTER, n) for n in ("node-1", "node-2"))
+    client = Client()
+    await client.connect(world.bus.url, user=AGENT_1, password=world.agent("node-1"))
+    await client.publish(own, b"x", reply=others)
+    await client.publish("JS.CORE.API.STREAM.MSG.GET.INV", b"{}", reply=others)
+    await client.flush()
+    await client.close()
+    async with world.connected(AGENT_1, world.agent("node-1")) as bus:
+        assert await _send(bus, own)
+    async with world.connected("publisher") as bus:
+        assert await bus.last("INV", others) is None
+
+
+# --- who is refused -------------------------------------------------------------------
+
+
+def _changed(token: str, **claims: object) -> str:
+    """Change claims of a token, which breaks its signature."""
+    head, body, signature = token.split(".")
+    found = json.loads(base64.urlsafe_b64decode(body + "==="))
+    text = json.dumps({**found, **claims}).encode()
+    return f"{head}.{base64.urlsafe_b64encode(text).decode().rstrip('=')}.{signature}"
+
+
+async def test_who_is_not_who_it_says_is_refused_with_a_reason(world: World) -> None:
+    """And afterwards the callouts answer as before."""
+    unbound = token_of(world.kubectl, f"{SYSTEM}/nodeagent")
+    agent, platform = world.agent("node-1"), world.platform()
+    stranger = world.platform("team-b/stranger")
+    strange = "platform system:serviceaccount:team-b:stranger"
+    elsewhere = token_of(world.kubectl, "team-a/submitter", audience="other.example")
+    hostile = [
+        ("nodeagent node-2", agent, "is of a pod on node node-1, not on node-2"),
+        (AGENT_1, unbound, "is bound to no pod on a node"),
+        (AGENT_1, platform, f"{ACCOUNT} is no nodeagent"),
+        (f"platform {EVERYWHERE}", platform, f"is of {ACCOUNT}, not of {EVERYWHERE}"),
+        (f"{PLATFORM} team-b", platform, "may do nothing with gangs.moorings.dev in"),
+        (f"{PLATFORM} *", platform, "in all namespaces"),
+        (strange, stranger, "in namespace team-b"),
+        (PLATFORM, elsewhere, "is not for the audience nats.moorings.dev"),
+        (PLATFORM, _changed(platform, sub="x"), "token: "),
+        (PLATFORM, _changed(platform, exp=1), "has expired"),
+        (PLATFORM, "a.b.c", "is no JSON web token"),
+        ("solver", platform, ""),
+        ("admin", platform, "'admin'"),
+    ]
+    reasons = await asyncio.gather(*(world.refused(u, t) for u, t, _ in hostile))
+    said = "".join(reasons)
+    for _, _, reason in hostile:
+        assert reason in said
+    async with world.connected(PLATFORM, platform) as bus:
+        assert await _send(bus, COMMANDS.subject(CLUSTER, "team-a", "after"))
+
+
+async def test_names_are_no_wildcards(world: World) -> None:
+    """Neither as a node, nor as a namespace, nor as a username."""
+    agent, platform = world.agent("node-1"), world.platform()
+    for user, token in (
+        ("nodeagent *", agent),
+        ("nodeagent >", agent),
+        (f"{PLATFORM} team-a.>", platform),
+        (f"{PLATFORM} > team-a", platform),
+    ):
+        await world.refused(user, token)
+
+
+# --- what may go away -----------------------------------------------------------------
+
+
+async def test_nothing_is_lost_while_users_expire(world: World) -> None:
+    """Each lives two seconds; what is sent meanwhile is stored, each thing once."""
+    sent = 0
+    async with world.connected(AGENT_1, world.agent("node-1")) as bus:
+        first, loop = bus.connection, asyncio.get_running_loop()
+        until_s = loop.time() + 6 * float(SHORT_S)
+        while bus.connection < first + 2 and loop.time() < until_s:
+            subject = INVENTORIES.subject(CLUSTER, "node-1")
+            sequence = await _send(bus, subject, str(sent).encode())
+            found = await bus.last("INV", subject)
+            assert found is not None
+            assert (found.sequence, found.data) == (sequence, str(sent).encode())
+            sent += 1
+        assert bus.connection >= first + 2
+    assert sent
+
+
+async def test_callouts_may_go_and_come_back(world: World) -> None:
+    """One does the work of both; without any who connects waits, and who is stays."""
+    one, two = world.callouts
+    one.kill()
+    async with world.connected(PLATFORM, world.platform()) as bus:
+        two.kill()
+        # What was granted holds; nobody new is let in.
+        assert await _send(bus, COMMANDS.subject(CLUSTER, "team-a", "away"))
+        settings = world.bus.settings(AGENT_1, world.agent("node-1"))
+        async with Bus.open(settings) as agent:
+            with pytest.raises(BusUnavailableError):
+                await agent.wait_connected(NEVER_S)
+            one.start()
+            two.start()
+            await agent.wait_connected(30)
+            assert await _send(agent, HEALTH.subject(CLUSTER, "node-1"))
+        # So does the first, whose user has expired meanwhile.
+        await bus.wait_connected(30)
+        assert await _send(bus, COMMANDS.subject(CLUSTER, "team-a", "back"))
+
+
+async def test_garbage_on_the_wire_is_refused(world: World) -> None:
+    """No user, no password, both too long, other ways to show who one is."""
+    ways: tuple[dict[str, Any], ...] = (
+        {},
+        {"token": "x"},
+        {"user": PLATFORM, "password": "x" * 3000},
+        {"user": "p" * 3000, "password": "x"},
+    )
+    for options in ways:
+        client = Client()
+        with pytest.raises(Exception, match=r"Authorization|EOF|empty|control"):
+            await client.connect(
+                world.bus.url, allow_reconnect=False, connect_timeout=5, **options
+            )
+        await client.close()
+    async with world.connected(PLATFORM, world.platform()):
+        pass

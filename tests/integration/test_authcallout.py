@@ -253,13 +253,9 @@ async def test_who_is_not_who_it_says_is_refused_with_a_reason(world: World) -> 
 async def test_names_are_no_wildcards(world: World) -> None:
     """Neither as a node, nor as a namespace, nor as a username."""
     agent, platform = world.agent("node-1"), world.platform()
-    for user, token in (
-        ("nodeagent *", agent),
-        ("nodeagent >", agent),
-        (f"{PLATFORM} team-a.>", platform),
-        (f"{PLATFORM} > team-a", platform),
-    ):
-        await world.refused(user, token)
+    hostile = [("nodeagent *", agent), ("nodeagent >", agent)]
+    hostile += [(f"{PLATFORM} {names}", platform) for names in ("team-a.>", "> team-a")]
+    await asyncio.gather(*(world.refused(user, token) for user, token in hostile))
 
 
 # --- what may go away -----------------------------------------------------------------

@@ -18,6 +18,7 @@ from tests.lab.manifests import (
     K8S,
     OVERLAYS,
     SIMULATED,
+    TOKENS,
     Manifest,
     base,
     workloads,
@@ -102,6 +103,10 @@ def test_site_of_the_repository_is_whole(
     shutil.copytree(K8S, folder)
     command = ["bash", str(folder / "secrets.sh"), str(folder / "site/secrets"), "new"]
     subprocess.run(command, capture_output=True, check=True)
+    made = subprocess.run(
+        ["bash", str(folder / "callout-secrets.sh")], capture_output=True, check=True
+    )
+    (folder / "site/secrets/callout.yaml").write_bytes(made.stdout)
 
     built = _build(control_plane_programs, folder / "site")
     there = {(thing["kind"], thing["metadata"]["name"]) for thing in built}
@@ -109,13 +114,40 @@ def test_site_of_the_repository_is_whole(
     assert base_objects <= there
     assert {("Secret", "nats-tls"), ("Secret", "nats-passwords")} <= there
     text = yaml.safe_dump_all(built)
-    assert text.count("image: REGISTRY/moorings:0.1.0") == 3
+    assert text.count("image: REGISTRY/moorings:0.1.0") == 4
     assert [text for text in _policies(built) if "moorings.dev,nic" in text] == [
         text
         for text in _policies(built)
         if "name: moorings-nodeagent" in text
         or "name: moorings-publisher-claims" in text
     ]
+
+
+def test_agents_of_the_site_show_tokens(
+    control_plane_programs: Path, tmp_path: Path
+) -> None:
+    """And no agent has a password, though `k8s/base` alone gives it one."""
+    said = {"drivers": "", "classes": ""}
+    site = write_site(tmp_path / "site", BASE, said)
+    written = yaml.safe_load((site / "kustomization.yaml").read_text())
+    written["components"].append(os.path.relpath(TOKENS, site))
+    (site / "kustomization.yaml").write_text(yaml.safe_dump(written))
+    built = {
+        (thing["kind"], thing["metadata"]["name"].partition("-")[0]): thing
+        for thing in _build(control_plane_programs, site)
+    }
+
+    agent = built["DaemonSet", "nodeagent"]["spec"]["template"]["spec"]
+    (container,) = agent["containers"]
+    said = {entry["name"]: entry.get("value", "") for entry in container["env"]}
+    assert said["NODEAGENT_BUS_USER"] == "nodeagent $(NODEAGENT_NODE)"
+    (bus,) = (volume for volume in agent["volumes"] if volume["name"] == "bus")
+    given = [next(iter(source)) for source in bus["projected"]["sources"]]
+    assert given == ["secret", "serviceAccountToken"]
+    nats = built["StatefulSet", "nats"]["spec"]["template"]["spec"]
+    mounts = {mount["mountPath"] for mount in nats["containers"][0]["volumeMounts"]}
+    assert {"/etc/nats/callout", "/etc/nats/passwords"} <= mounts
+    assert "auth_callout" in built["ConfigMap", "nats"]["data"]["permissions.conf"]
 
 
 def test_what_is_deleted_with_moorings_holds_no_gang(

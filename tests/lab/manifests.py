@@ -16,6 +16,7 @@ OVERLAYS = K8S / "overlays"
 SIMULATED = OVERLAYS / "simulated"
 """What owns the devices that our own agents simulate; most tests install this one."""
 OWNERSHIP = K8S / "components" / "ownership"
+TOKENS = K8S / "components" / "tokens"
 CRD = K8S / "crd" / "gangs-customresourcedefinition.yaml"
 KUSTOMIZATION = "kustomization.yaml"
 

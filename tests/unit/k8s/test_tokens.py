@@ -88,14 +88,18 @@ def test_an_agent_asks_for_its_node_with_a_token_for_the_bus() -> None:
     assert read_login(user) == AgentLogin("node-1")
     assert certificate["secret"]["name"] == "nats-tls"
     asked = token["serviceAccountToken"]
-    assert asked["audience"] == AuthCalloutConfig(issuer_file="i", curve_file="c").audience
-    assert said["NODEAGENT_BUS_PASSWORD_FILE"] == f"{mount['mountPath']}/{asked['path']}"
+    assert (
+        asked["audience"] == AuthCalloutConfig(issuer_file="i", curve_file="c").audience
+    )
+    assert (
+        said["NODEAGENT_BUS_PASSWORD_FILE"] == f"{mount['mountPath']}/{asked['path']}"
+    )
     # A variable sees those alone that stand before it.
     assert names.index("NODEAGENT_NODE") < names.index("NODEAGENT_BUS_USER")
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
-def test_keys_belong_together(tmp_path: Path) -> None:
+def test_keys_belong_together() -> None:
     """Made by a shell without our code, read by our code; new ones each time."""
     issuers = set()
     for _ in range(20):

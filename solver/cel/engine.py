@@ -14,10 +14,12 @@ from cel_expr_python import cel
 
 from contracts.device import Device, DeviceAttribute
 from solver.cel import lists, network, standard, text, values
+from solver.cel.checked import CheckedExpression
 from solver.cel.derived import refuse_type, replace_null, verdict_of_value
 from solver.cel.literals import find_mismatch
 from solver.cel.messages import POOL, QUANTITY_TYPE
-from solver.cel.refusals import compile_error, runtime_error
+from solver.cel.price import MAX_PRICE, price
+from solver.cel.refusals import compile_error, runtime_error, too_complex
 from solver.cel.rewrite import rewrite
 from solver.cel.values import exact_semver_value, quantity_value, semver_value
 from solver.problem.attributes import DERIVED
@@ -114,13 +116,18 @@ class Engine:
         """Compile, and hold literals to Kubernetes' rule.
 
         Raises:
-            ValueError: no expression, or one with a literal of several types.
+            ValueError: no expression, one with a literal of several types, or one
+                that may cost too much.
         """
         code.encode()  # the engine aborts on what is no text
         compiled = self._env.compile(code)
-        mismatch = find_mismatch(compiled.serialize())
+        checked = compiled.serialize()
+        mismatch = find_mismatch(checked)
         if mismatch:
             raise ValueError(mismatch)
+        cost = price(CheckedExpression.read(checked))
+        if cost > MAX_PRICE:
+            raise ValueError(too_complex(cost, MAX_PRICE))
         return compiled
 
     def _compile_derived(self, expression: str) -> Any:

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from contracts.device import Device
 from solver.cache import Cache
-from solver.cel.refusals import too_expensive
+from solver.cel.refusals import is_too_complex, too_expensive
 from solver.cel.sandbox import KILLED, Sandbox
 from solver.cel.wire import Allowance, Confinement
 from solver.selectors.footprint import footprint_of
@@ -154,7 +154,8 @@ class SelectorEvaluator:
             if answers and answers[-1] == KILLED:
                 return answers + [KILLED] * (len(devices) - len(answers))
             cost.losses += self._sandbox.losses
-            if cost.losses >= self._sandbox.limits.losses:
+            gave_up = cost.losses >= self._sandbox.limits.losses
+            if gave_up or (answers and is_too_complex(answers[-1])):
                 cost.refusal = answers[-1]
             elif not EXPENSIVE.covers(cost.spent_s, cost.looks):
                 cost.refusal = too_expensive(cost.spent_s, cost.looks)

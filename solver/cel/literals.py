@@ -30,12 +30,12 @@ Field = tuple[int, int | bytes]
 
 def find_mismatch(checked: bytes) -> str:
     """Return how a literal mixes types; empty: none does."""
-    (value,) = _all(checked, _ANY_VALUE)
+    (value,) = all_of(checked, _ANY_VALUE)
     types = {}
-    for entry in _all(value, _TYPE_MAP):
-        fields = dict(_fields(entry))
+    for entry in all_of(value, _TYPE_MAP):
+        fields = dict(fields_of(entry))
         types[fields.get(_KEY, 0)] = fields.get(_VALUE, b"")
-    for expression in _all(value, _EXPR):
+    for expression in all_of(value, _EXPR):
         for first, other in _find_mismatches(expression, types):
             return f"expected type '{_name(first)}' but found '{_name(other)}'"
     return ""
@@ -46,20 +46,20 @@ Types = dict[int | bytes, int | bytes]
 
 def _find_mismatches(expression: bytes, types: Types) -> Iterator[tuple[bytes, bytes]]:
     """Go through the literals of an expression that mix types."""
-    for number, value in _fields(expression):
+    for number, value in fields_of(expression):
         if not isinstance(value, bytes):
             continue
-        if number == _CALL and _all(value, _FUNCTION) == [_EXEMPT]:
-            yield from _below(_all(value, _TARGET), types)
+        if number == _CALL and all_of(value, _FUNCTION) == [_EXEMPT]:
+            yield from _below(all_of(value, _TARGET), types)
             continue
         if number == _LIST:
-            is_optional = any(n == _OPTIONAL_INDICES for n, _ in _fields(value))
+            is_optional = any(n == _OPTIONAL_INDICES for n, _ in fields_of(value))
             if not is_optional:
-                yield from _unequal(_all(value, _ELEMENTS), types)
+                yield from _unequal(all_of(value, _ELEMENTS), types)
         if number == _STRUCT:
-            entries = _all(value, _ENTRIES)
+            entries = all_of(value, _ENTRIES)
             for column in (_MAP_KEY, _MAP_VALUE):
-                parts = [part for entry in entries for part in _all(entry, column)]
+                parts = [part for entry in entries for part in all_of(entry, column)]
                 yield from _unequal(parts, types)
         yield from _below(_children(number, value), types)
 
@@ -72,21 +72,21 @@ def _below(parts: list[bytes], types: Types) -> Iterator[tuple[bytes, bytes]]:
 def _children(number: int, value: bytes) -> list[bytes]:
     match number:
         case 5:  # select
-            return _all(value, _TARGET)
+            return all_of(value, _TARGET)
         case 6:  # call
-            return [*_all(value, _TARGET), *_all(value, _ARGUMENTS)]
+            return [*all_of(value, _TARGET), *all_of(value, _ARGUMENTS)]
         case 7:  # list
-            return _all(value, _ELEMENTS)
+            return all_of(value, _ELEMENTS)
         case 8:  # struct
-            entries = _all(value, _ENTRIES)
+            entries = all_of(value, _ENTRIES)
             return [
                 part
                 for entry in entries
                 for column in (_MAP_KEY, _MAP_VALUE)
-                for part in _all(entry, column)
+                for part in all_of(entry, column)
             ]
         case 9:  # comprehension
-            return [part for field in sorted(_PARTS) for part in _all(value, field)]
+            return [part for field in sorted(_PARTS) for part in all_of(value, field)]
         case _:
             return []
 
@@ -94,7 +94,9 @@ def _children(number: int, value: bytes) -> list[bytes]:
 def _unequal(parts: list[bytes], types: Types) -> Iterator[tuple[bytes, bytes]]:
     if not parts:
         return
-    first, *others = (types.get(dict(_fields(part)).get(_ID, 0), b"") for part in parts)
+    first, *others = (
+        types.get(dict(fields_of(part)).get(_ID, 0), b"") for part in parts
+    )
     for kind in others:
         if kind != first and isinstance(kind, bytes) and isinstance(first, bytes):
             yield first, kind
@@ -102,7 +104,7 @@ def _unequal(parts: list[bytes], types: Types) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _name(kind: bytes) -> str:
-    for number, value in _fields(kind):
+    for number, value in fields_of(kind):
         if number == _DYN:
             return "dyn"
         if number == _PRIMITIVE and isinstance(value, int):
@@ -110,12 +112,12 @@ def _name(kind: bytes) -> str:
     return "another type"
 
 
-def _all(data: bytes, number: int) -> list[bytes]:
+def all_of(data: bytes, number: int) -> list[bytes]:
     """List the messages and texts of one field."""
-    return [v for n, v in _fields(data) if n == number and isinstance(v, bytes)]
+    return [v for n, v in fields_of(data) if n == number and isinstance(v, bytes)]
 
 
-def _fields(data: bytes) -> Iterator[Field]:
+def fields_of(data: bytes) -> Iterator[Field]:
     """Go through the fields of a protobuf message: (number, value)."""
     place = 0
     while place < len(data):

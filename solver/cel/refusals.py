@@ -49,6 +49,20 @@ def runtime_error(text: str) -> Verdict:
     return Verdict(error=f"CEL runtime error: {translate(text)}")
 
 
+TOO_COMPLEX = "too complex: "
+
+
+def too_complex(cost: int, limit: int) -> str:
+    """Word that an expression may cost too much, before it runs."""
+    estimate = f"{cost}" if cost < 10 * limit else f"more than {10 * limit}"
+    return f"{TOO_COMPLEX}estimated cost {estimate} exceeds the limit of {limit}"
+
+
+def is_too_complex(verdict: Verdict) -> bool:
+    """Whether an expression is refused for what it may cost, on any device."""
+    return verdict.error.startswith(f"CEL compile error: {TOO_COMPLEX}")
+
+
 def too_expensive(spent_s: float, looks: int) -> Verdict:
     """Make the verdict that evaluating an expression costs too much."""
     return Verdict(

@@ -27,16 +27,18 @@ DOUBLINGS = (
     + "a24.size() > 0"
     + ")" * 25
 )
+DEADLY = "lists.range(4000000).sort().size() > 0"
+"""Takes seconds, which its price does not tell."""
 ATTACKS = {
     "endless comprehension": (
-        "".join(f"{TEN}.all(v{i}, " for i in range(7)) + "true" + ")" * 7,
+        "".join(f"{TEN}.all(v{i}, " for i in range(5)) + "true" + ")" * 5,
         "more than 10000 steps of a comprehension",
     ),
     "endless range": ("lists.range(1000000000).size() > 0", "CEL runtime error"),
-    "doubled string": (DOUBLINGS.replace("24", "20"), "CEL"),
+    "doubled string": (DOUBLINGS.replace("24", "20"), "estimated cost"),
     "doubled replace": (
         "'x'" + ".replace('x', 'xxxxxxxxxxxxxxxx')" * 10 + ".size() > 0",
-        "CEL runtime error",
+        "estimated cost",
     ),
     "deep nesting": ("(" * 300 + "true" + ")" * 300, "nested deeper than 32 levels"),
     "long chain": ("+".join(["1"] * 400) + " == 400", "nested deeper than 32 levels"),
@@ -111,7 +113,7 @@ def test_a_device_after_a_deadly_one_is_judged() -> None:
     deadly = device(attributes={"n": 26})
     harmless = [device(f"gpu-{n}", attributes={"n": n}) for n in range(2)]
     expression = (
-        f'device.attributes["{DRIVER}"].n == 26 ? ({DOUBLINGS}) : '
+        f'device.attributes["{DRIVER}"].n == 26 ? ({DEADLY}) : '
         f'device.attributes["{DRIVER}"].n == 1'
     )
     with SelectorEvaluator(Sandbox(Limits(cpu_s=0.5))) as found:
@@ -123,7 +125,7 @@ def test_a_device_after_a_deadly_one_is_judged() -> None:
 
 def test_an_expression_that_kills_again_and_again_is_given_up() -> None:
     sandbox = Sandbox(Limits(cpu_s=0.2, losses=2))
-    expression = f'device.attributes["{DRIVER}"].n >= 0 && ({DOUBLINGS})'
+    expression = f'device.attributes["{DRIVER}"].n >= 0 && ({DEADLY})'
     rows = [(expression, DRIVER, device(attributes={"n": n})) for n in range(6)]
     with SelectorEvaluator(sandbox) as found:
         verdicts = found.evaluate(rows)
@@ -199,7 +201,7 @@ def test_a_sandbox_killed_at_work_is_asked_again_once() -> None:
     sandbox = Sandbox(Limits(cpu_s=60.0, memory_bytes=1 << 40))
     with SelectorEvaluator(sandbox) as found, ThreadPoolExecutor(1) as thread:
         assert judged(found, "true").value is True
-        result = thread.submit(judged, found, DOUBLINGS)
+        result = thread.submit(judged, found, DEADLY)
         killed: set[int] = set()
         while len(killed) < 2 and not result.done():
             pid = sandbox.pid

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -24,14 +25,16 @@ from tests.integration.conftest import Installed
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, named
 from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.manifests import agent_variables, environment
 from tests.lab.personas import SYSTEM
-from tests.lab.services import Process
+from tests.lab.services import Process, eventually, running
 from tests.lab.token_bus import TokenBus, agent_pod, token_of
 
 CLUSTER = "local"
+FLEET = Path("moorings/fleets/small.yaml")
 ACCOUNT = "system:serviceaccount:team-a:submitter"
 EVERYWHERE = "system:serviceaccount:team-b:everywhere"
-AGENT_1, PLATFORM = "nodeagent node-1", f"platform {ACCOUNT}"
+AGENT_1, PLATFORM = "nodeagent gpu-1", f"platform {ACCOUNT}"
 NEVER_S = 1.5
 """So long nobody is let in who may not; refusals come in a tenth of it."""
 START_S = 60.0
@@ -83,9 +86,9 @@ def world(
 ) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("tokens")
     kubectl, bus = installed.kubectl, TokenBus(folder)
-    given = [objects.node("node-1"), objects.node("node-2"), *_platforms()]
+    given = [objects.node("gpu-1"), objects.node("gpu-2"), *_platforms()]
     kubectl("apply", "-f", "-", given=given)
-    pods = {node: agent_pod(kubectl, node) for node in ("node-1", "node-2")}
+    pods = {node: agent_pod(kubectl, node) for node in ("gpu-1", "gpu-2")}
     kubeconfig = folder / "authcallout.kubeconfig"
     own = kubectl("create", "token", "authcallout", "-n", SYSTEM).strip()
     installed.control_plane.write_kubeconfig(kubeconfig, own)
@@ -151,13 +154,13 @@ async def _forbidden(bus: Bus, *subjects: str) -> None:
 
 async def test_agent_speaks_for_its_node_alone(world: World) -> None:
     topics = (INVENTORIES, HEALTH, HEARTBEATS)
-    async with world.connected(AGENT_1, world.agent("node-1")) as bus:
+    async with world.connected(AGENT_1, world.agent("gpu-1")) as bus:
         for topic in topics:
-            assert await _send(bus, topic.subject(CLUSTER, "node-1"))
-        others = [topic.subject(CLUSTER, "node-2") for topic in topics]
-        await _forbidden(bus, *others, INVENTORIES.subject("other", "node-1"))
+            assert await _send(bus, topic.subject(CLUSTER, "gpu-1"))
+        others = [topic.subject(CLUSTER, "gpu-2") for topic in topics]
+        await _forbidden(bus, *others, INVENTORIES.subject("other", "gpu-1"))
         await _forbidden(bus, SUBMISSIONS.subject(CLUSTER, "team-a", "u"))
-        found = await bus.last("INV", INVENTORIES.subject(CLUSTER, "node-1"))
+        found = await bus.last("INV", INVENTORIES.subject(CLUSTER, "gpu-1"))
     assert found is not None
 
 
@@ -167,7 +170,7 @@ async def test_platform_submits_where_it_may_create_gangs(world: World) -> None:
             assert await _send(bus, topic.subject(CLUSTER, "team-a", "u1"))
             await _forbidden(bus, topic.subject(CLUSTER, "team-b", "u1"))
             await _forbidden(bus, topic.subject("other", "team-a", "u1"))
-        await _forbidden(bus, INVENTORIES.subject(CLUSTER, "node-1"))
+        await _forbidden(bus, INVENTORIES.subject(CLUSTER, "gpu-1"))
 
 
 async def test_platform_of_all_namespaces_submits_to_each(world: World) -> None:
@@ -196,17 +199,53 @@ async def test_platform_reads_its_namespaces_and_no_other(world: World) -> None:
 
 async def test_an_answer_is_stored_nowhere(world: World) -> None:
     """A reply subject is looked at by no permission, so it must reach no stream."""
-    own, others = (INVENTORIES.subject(CLUSTER, n) for n in ("node-1", "node-2"))
+    own, others = (INVENTORIES.subject(CLUSTER, n) for n in ("gpu-1", "gpu-2"))
     client = Client()
-    await client.connect(world.bus.url, user=AGENT_1, password=world.agent("node-1"))
+    await client.connect(world.bus.url, user=AGENT_1, password=world.agent("gpu-1"))
     await client.publish(own, b"x", reply=others)
     await client.publish("JS.CORE.API.STREAM.MSG.GET.INV", b"{}", reply=others)
     await client.flush()
     await client.close()
-    async with world.connected(AGENT_1, world.agent("node-1")) as bus:
+    async with world.connected(AGENT_1, world.agent("gpu-1")) as bus:
         assert await _send(bus, own)
     async with world.connected("publisher") as bus:
         assert await bus.last("INV", others) is None
+
+
+async def test_a_node_agent_needs_no_more_than_it_is_given(
+    world: World, tmp_path: Path
+) -> None:
+    """With the variables of its DaemonSet; its users expire while it works."""
+    token = tmp_path / "token"
+    token.write_text(world.agent("gpu-1"))
+    given = environment("nodeagent", spec_nodeName="gpu-1") | {
+        entry["name"]: entry["value"].replace("$(NODEAGENT_NODE)", "gpu-1")
+        for entry in agent_variables()
+    }
+    places = {
+        "NODEAGENT_FLEET": str(FLEET),
+        "NODEAGENT_SERVERS": world.bus.url,
+        "NODEAGENT_BUS_CA_FILE": "",
+        "NODEAGENT_BUS_PASSWORD_FILE": str(token),
+        "NODEAGENT_HEALTH_ADDRESS": "",
+        "NODEAGENT_HEARTBEAT_S": "0.2",
+    }
+    agent = Process("nodeagent", tmp_path / "agent.log", **(given | places))
+    heartbeat = HEARTBEATS.subject(CLUSTER, "gpu-1")
+    before = world.bus.log().count("Permissions Violation")
+    async with world.connected("solver") as bus, running(agent):
+
+        async def has_announced() -> bool:
+            return await bus.last("HB", heartbeat) is not None
+
+        await eventually(has_announced, "the agent is alive")
+        first = agent.log().count("bus.connected")
+        await eventually(
+            lambda: agent.log().count("bus.connected") > first, "it was renewed"
+        )
+        inventory = INVENTORIES.subject(CLUSTER, "gpu-1")
+        assert await bus.last("INV", inventory) is not None
+    assert world.bus.log().count("Permissions Violation") == before
 
 
 # --- who is refused -------------------------------------------------------------------
@@ -223,12 +262,12 @@ def _changed(token: str, **claims: object) -> str:
 async def test_who_is_not_who_it_says_is_refused_with_a_reason(world: World) -> None:
     """And afterwards the callouts answer as before."""
     unbound = token_of(world.kubectl, f"{SYSTEM}/nodeagent")
-    agent, platform = world.agent("node-1"), world.platform()
+    agent, platform = world.agent("gpu-1"), world.platform()
     stranger = world.platform("team-b/stranger")
     strange = "platform system:serviceaccount:team-b:stranger"
     elsewhere = token_of(world.kubectl, "team-a/submitter", audience="other.example")
     hostile = [
-        ("nodeagent node-2", agent, "is of a pod on node node-1, not on node-2"),
+        ("nodeagent gpu-2", agent, "is of a pod on node gpu-1, not on gpu-2"),
         (AGENT_1, unbound, "is bound to no pod on a node"),
         (AGENT_1, platform, f"{ACCOUNT} is no nodeagent"),
         (f"platform {EVERYWHERE}", platform, f"is of {ACCOUNT}, not of {EVERYWHERE}"),
@@ -252,7 +291,7 @@ async def test_who_is_not_who_it_says_is_refused_with_a_reason(world: World) -> 
 
 async def test_names_are_no_wildcards(world: World) -> None:
     """Neither as a node, nor as a namespace, nor as a username."""
-    agent, platform = world.agent("node-1"), world.platform()
+    agent, platform = world.agent("gpu-1"), world.platform()
     hostile = [("nodeagent *", agent), ("nodeagent >", agent)]
     hostile += [(f"{PLATFORM} {names}", platform) for names in ("team-a.>", "> team-a")]
     await asyncio.gather(*(world.refused(user, token) for user, token in hostile))
@@ -264,11 +303,11 @@ async def test_names_are_no_wildcards(world: World) -> None:
 async def test_nothing_is_lost_while_users_expire(world: World) -> None:
     """Each lives two seconds; what is sent meanwhile is stored, each thing once."""
     sent = 0
-    async with world.connected(AGENT_1, world.agent("node-1")) as bus:
+    async with world.connected(AGENT_1, world.agent("gpu-1")) as bus:
         first, loop = bus.connection, asyncio.get_running_loop()
         until_s = loop.time() + 6 * float(SHORT_S)
         while bus.connection < first + 2 and loop.time() < until_s:
-            subject = INVENTORIES.subject(CLUSTER, "node-1")
+            subject = INVENTORIES.subject(CLUSTER, "gpu-1")
             sequence = await _send(bus, subject, str(sent).encode())
             found = await bus.last("INV", subject)
             assert found is not None
@@ -286,14 +325,14 @@ async def test_callouts_may_go_and_come_back(world: World) -> None:
         two.kill()
         # What was granted holds; nobody new is let in.
         assert await _send(bus, COMMANDS.subject(CLUSTER, "team-a", "away"))
-        settings = world.bus.settings(AGENT_1, world.agent("node-1"))
+        settings = world.bus.settings(AGENT_1, world.agent("gpu-1"))
         async with Bus.open(settings) as agent:
             with pytest.raises(BusUnavailableError):
                 await agent.wait_connected(NEVER_S)
             one.start()
             two.start()
             await agent.wait_connected(30)
-            assert await _send(agent, HEALTH.subject(CLUSTER, "node-1"))
+            assert await _send(agent, HEALTH.subject(CLUSTER, "gpu-1"))
         # So does the first, whose user has expired meanwhile.
         await bus.wait_connected(30)
         assert await _send(bus, COMMANDS.subject(CLUSTER, "team-a", "back"))

@@ -85,6 +85,14 @@ def environment(
     return variables
 
 
+def agent_variables() -> list[dict[str, str]]:
+    """List the variables that a node agent has where it shows a token."""
+    patch = yaml.safe_load((TOKENS / "nodeagent-patch.yaml").read_text())
+    (container,) = patch["spec"]["template"]["spec"]["containers"]
+    variables: list[dict[str, str]] = container["env"]
+    return variables
+
+
 def write_site(folder: Path, resources: Path, ownership: Mapping[str, str]) -> Path:
     """Write a site's kustomization over others, as docs/operations.md says."""
     folder.mkdir()

@@ -7,8 +7,14 @@ from typing import Annotated
 from msgspec import Meta
 
 from contracts.avoidance import GRACE_S
+from contracts.ids import DriverName
 from contracts.pods.membership import WorkloadAPI
 from publisher.kube.kinds import VERSIONS
+from publisher.slices.announcement_limits import (
+    NO_SCHEDULE,
+    AnnouncementLimits,
+    WorstEffect,
+)
 from runtime.settings import ServiceConfig
 
 _Subdomain = Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]
@@ -38,6 +44,12 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """So long kube-scheduler may refuse a pinned pod before anything is done."""
     publish_slices: bool = True
     """Whether announced pools become ResourceSlices too."""
+    agent_drivers: tuple[_Subdomain, ...] = ()
+    """Drivers whose devices node agents may announce; empty: any."""
+    worst_effect: WorstEffect = NO_SCHEDULE
+    """Of the taints that they may put on devices; `NoExecute` ends pods."""
+    evictions_percent: Annotated[float, Meta(ge=0, le=100)] = 5.0
+    """So much of all announced devices may begin to end their pods in a minute."""
     owned_drivers: tuple[_Subdomain, ...] = ()
     """Drivers whose devices are decided here, and tainted for kube-scheduler."""
     owned_classes: tuple[_Subdomain, ...] = ()
@@ -54,3 +66,11 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Gangs written at the same time."""
     write_budget_s: float = 45.0
     """How long a failed write is tried again before the decision is refused."""
+
+    @property
+    def announcement_limits(self) -> AnnouncementLimits:
+        """What node agents may say."""
+        return AnnouncementLimits(
+            drivers=frozenset(map(DriverName, self.agent_drivers)),
+            worst_effect=self.worst_effect,
+        )

@@ -23,8 +23,10 @@ from publisher.kube.kinds import NODE, ServedKinds
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.taint_rules import TaintRuleWriter
 from publisher.slices.announced_pools import AnnouncedPools
+from publisher.slices.announcement_limits import AnnouncementLimits
 from publisher.slices.announcements import Announcements
 from publisher.slices.cluster_sink import ClusterSliceSink
+from publisher.slices.eviction_budget import EvictionBudget
 from publisher.slices.known_slices import KnownSlices
 from publisher.slices.layout import is_our_name, read_outline
 from publisher.slices.reconciler import SliceReconciler
@@ -50,13 +52,17 @@ class DevicePublisher:
         claims: Claims,
         ownership: Ownership,
         now: Callable[[], str],
+        limits: AnnouncementLimits,
+        evictions_percent: float,
         publish_slices: bool = True,
     ) -> None:
         """Node agents speak of `cluster` on `bus`; `api` is where we write."""
         self._ownership = ownership
         self._publish_slices = publish_slices
         self._slices = KnownSlices()
-        self._announced = AnnouncedPools(self._is_tainted)
+        self._announced = AnnouncedPools(
+            self._is_tainted, EvictionBudget(evictions_percent)
+        )
         sink = ClusterSliceSink(api, served.resource_slice, self._slices)
         self._reconciler = SliceReconciler(sink, self._announced, now)
         self._rules = TaintRuleWriter(
@@ -69,6 +75,7 @@ class DevicePublisher:
             cluster,
             bus,
             self._announced,
+            limits,
             self._reconciler.hear,
             self._conditions.hear,
             self._hear,

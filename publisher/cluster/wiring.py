@@ -174,6 +174,8 @@ def _build(
         claims=observer.view,
         ownership=ownership,
         now=now,
+        limits=config.announcement_limits,
+        evictions_percent=config.evictions_percent,
         publish_slices=config.publish_slices,
     )
     checks = AdmissionChecks(

@@ -20,6 +20,7 @@ from publisher.folder.known_claims import KnownClaims
 from publisher.folder.slice_sink import FolderSliceSink
 from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.announcements import Announcements
+from publisher.slices.eviction_budget import EvictionBudget
 from publisher.slices.reconciler import SliceReconciler
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
@@ -64,10 +65,12 @@ def folder_tasks(
     if not config.publish_slices:
         return tasks
     owned = frozenset(config.owned_drivers)
-    announced = AnnouncedPools(lambda driver, _: driver in owned)
+    budget = EvictionBudget(config.evictions_percent)
+    announced = AnnouncedPools(lambda driver, _: driver in owned, budget)
     sink = FolderSliceSink(folder, contents.objects)
     slices = SliceReconciler(sink, announced, now)
-    announcements = Announcements(config.cluster, bus, announced, slices.hear)
+    limits = config.announcement_limits
+    announcements = Announcements(config.cluster, bus, announced, limits, slices.hear)
 
     async def publish_slices(stop: asyncio.Event) -> None:
         await announcements.wait_synced(stop)

@@ -6,15 +6,17 @@ changed by whole messages; knows neither the bus nor what is published.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from contracts.device import ResourcePool, ResourceSlice
-from contracts.ids import DeviceName, DriverName, NodeName, PoolID
+from contracts.device import DeviceTaint, ResourcePool, ResourceSlice
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from contracts.meta import ObjectMeta
 from contracts.validate import validate
+from publisher.slices.announcement_limits import NO_EXECUTE, NO_SCHEDULE
+from publisher.slices.eviction_budget import EvictionBudget
 from publisher.slices.layout import PoolLayout, group_taints, lay_out, name_slice
 
 IsOwned = Callable[[DriverName, NodeName], bool]
@@ -24,8 +26,11 @@ IsOwned = Callable[[DriverName, NodeName], bool]
 class AnnouncedPools:
     """The last message of every node."""
 
-    def __init__(self, is_owned: IsOwned) -> None:
+    def __init__(self, is_owned: IsOwned, evictions: EvictionBudget) -> None:
         self._is_owned = is_owned
+        self._evictions = evictions
+        self._devices = 0
+        """Of all nodes."""
         self._pools: dict[NodeName, dict[PoolID, ResourcePool]] = {}
         self._nodes: dict[PoolID, set[NodeName]] = {}
         self._health: dict[NodeName, HealthJudged] = {}
@@ -42,6 +47,10 @@ class AnnouncedPools:
     def of_node(self, node: NodeName) -> frozenset[PoolID]:
         """Name the pools that a node announces."""
         return frozenset(self._pools.get(node, ()))
+
+    def nodes_of(self, pools: Iterable[PoolID]) -> frozenset[NodeName]:
+        """Name the nodes that announce any of these pools."""
+        return frozenset(node for pool in pools for node in self._nodes.get(pool, ()))
 
     def pools(self) -> frozenset[PoolID]:
         """Name all pools that are announced: their slices are ours to write."""
@@ -62,6 +71,7 @@ class AnnouncedPools:
         old = self._pools.pop(node, {})
         pools = () if message is None else message.pools
         new = {PoolID(pool.driver, pool.name): pool for pool in pools}
+        self._devices += _count_devices(new) - _count_devices(old)
         if new:
             self._pools[node] = new
         for pool in old.keys() - new.keys():
@@ -79,7 +89,12 @@ class AnnouncedPools:
         old = group_taints(self._health.pop(node, None))
         if message is not None:
             self._health[node] = message
+        self._evictions.want(node, _list_evicting(message))
         return _changed_keys(old, group_taints(message))
+
+    def admit_evictions(self, now_s: float) -> frozenset[PoolID]:
+        """Let devices end their pods whose turn it is; returns the pools concerned."""
+        return self._evictions.admit(self._devices, now_s)
 
     def unhealthy_of(self, pool: PoolID) -> dict[DeviceName, DeviceHealth] | None:
         """Return the devices of a pool that are not healthy; None: not announced."""
@@ -102,11 +117,39 @@ class AnnouncedPools:
             return f"announced by several nodes: {', '.join(sorted(nodes))}"
         node = next(iter(nodes))
         announced = self._pools[node][pool]
-        taints = group_taints(self._health.get(node)).get(pool, {})
+        judged = group_taints(self._health.get(node)).get(pool, {})
+        taints = {
+            name: self._hold_back(DeviceID(pool.driver, pool.pool, name), of_device)
+            for name, of_device in judged.items()
+        }
         layout = lay_out(
             announced, node, taints, owned=self._is_owned(pool.driver, node)
         )
         return _refusal_of(announced, layout) or layout
+
+    def _hold_back(
+        self, device: DeviceID, taints: tuple[DeviceTaint, ...]
+    ) -> tuple[DeviceTaint, ...]:
+        """Let a device whose turn it is not keep pods away, and end none."""
+        if self._evictions.may_evict(device):
+            return taints
+        return tuple(
+            replace(taint, effect=NO_SCHEDULE) if taint.effect == NO_EXECUTE else taint
+            for taint in taints
+        )
+
+
+def _count_devices(pools: Mapping[PoolID, ResourcePool]) -> int:
+    return sum(len(pool.devices) for pool in pools.values())
+
+
+def _list_evicting(health: HealthJudged | None) -> list[DeviceID]:
+    """List the devices that are to end their pods."""
+    return [
+        judged.device
+        for judged in (health.devices if health is not None else ())
+        if any(taint.effect == NO_EXECUTE for taint in judged.taints)
+    ]
 
 
 def _changed_keys(

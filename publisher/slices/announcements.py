@@ -7,17 +7,25 @@ nothing, writes nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
+from time import monotonic
 
 from contracts.ids import ClusterName, NodeName, PoolID
+from contracts.messages import MAX_REASON
 from contracts.topics import HEALTH, INVENTORIES, M, Topic
 from publisher.slices.announced_pools import AnnouncedPools
+from publisher.slices.announcement_limits import AnnouncementLimits, Refusal
 from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
+from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of
-from runtime.wire import TopicBatch
+from runtime.wire import Incoming, Refused, TopicBatch
+
+_LOOK_S = 1.0
+
+log = get_logger(__name__)
 
 Hear = Callable[[NodeName, frozenset[PoolID]], None]
 """Told which node spoke, and which pools it changed thereby."""
@@ -31,12 +39,14 @@ class Announcements:
         cluster: ClusterName,
         bus: Bus,
         announced: AnnouncedPools,
+        limits: AnnouncementLimits,
         *listeners: Hear,
     ) -> None:
-        """`announced` takes in every message; the listeners are told afterwards."""
+        """`announced` takes in what is within the limits; then listeners are told."""
         self._cluster = cluster
         self._bus = bus
         self._announced = announced
+        self._limits = limits
         self._listeners = listeners
         self._refusals = Refusals()
         self._caught_up = CaughtUp((INVENTORIES, HEALTH))
@@ -50,6 +60,7 @@ class Announcements:
         return {
             "inventories": self._follow_inventories,
             "health": self._follow_health,
+            "evictions": self._admit_evictions,
         }
 
     async def _follow_inventories(self, stop: asyncio.Event) -> None:
@@ -62,8 +73,11 @@ class Announcements:
             for incoming in batch.messages:
                 node = NodeName(incoming.names[1])
                 with self._refusals.guard(incoming):
-                    pools = self._announced.apply_inventory(node, incoming.message)
-                    self._tell(node, pools)
+                    message = incoming.message
+                    if message is not None:
+                        message, refusals = self._limits.limit_inventory(message)
+                        self._refuse(incoming, refusals)
+                    self._tell(node, self._announced.apply_inventory(node, message))
             self._caught_up.note(INVENTORIES, batch)
 
     async def _follow_health(self, stop: asyncio.Event) -> None:
@@ -73,14 +87,39 @@ class Announcements:
             for incoming in batch.messages:
                 node = NodeName(incoming.names[1])
                 with self._refusals.guard(incoming):
-                    pools = self._announced.apply_health(node, incoming.message)
-                    self._tell(node, pools)
+                    message = incoming.message
+                    if message is not None:
+                        message, refusals = self._limits.limit_health(message)
+                        self._refuse(incoming, refusals)
+                    self._tell(node, self._announced.apply_health(node, message))
             self._caught_up.note(HEALTH, batch)
 
     def _read(
         self, topic: Topic[M], stop: asyncio.Event
     ) -> AsyncIterator[TopicBatch[M]]:
         return self._bus.read(topic, self._cluster, stop=stop, survives_restart=True)
+
+    async def _admit_evictions(self, stop: asyncio.Event) -> None:
+        """Let devices end their pods, so many at a time."""
+        while not stop.is_set():
+            pools = self._announced.admit_evictions(monotonic())
+            if pools:
+                log.warning("devices.evicting", pools=sorted(map(str, pools)))
+                for node in self._announced.nodes_of(pools):
+                    self._tell(node, pools & self._announced.of_node(node))
+            await first_of(stop, within_s=_LOOK_S)
+
+    def _refuse(self, incoming: Incoming[M], refusals: Iterable[Refusal]) -> None:
+        """Name what of a message is left out."""
+        for refusal in refusals:
+            self._refusals.note(
+                Refused(
+                    subject=incoming.subject,
+                    field=refusal.field[:MAX_REASON],
+                    reason=refusal.reason[:MAX_REASON],
+                    sequence=incoming.sequence,
+                )
+            )
 
     def _tell(self, node: NodeName, pools: frozenset[PoolID]) -> None:
         for hear in self._listeners:

@@ -26,7 +26,9 @@ from publisher.config import PublisherConfig
 from publisher.gangs.view import GroupKey
 from publisher.service import open_service
 from publisher.slices.announced_pools import AnnouncedPools
+from publisher.slices.announcement_limits import AnnouncementLimits
 from publisher.slices.announcements import Announcements
+from publisher.slices.eviction_budget import EvictionBudget
 from runtime.bus.bus import Bus
 from runtime.refusals import Refusals
 from runtime.run import serve
@@ -108,8 +110,8 @@ async def test_announcements_of_a_stream_made_anew_are_not_believed_for_ever(
     bus: Bus,
 ) -> None:
     """Inventories must be said again; a taint stays until its node judges anew."""
-    announced = AnnouncedPools(lambda *_: True)
-    announcements = Announcements(CLUSTER, bus, announced)
+    announced = AnnouncedPools(lambda *_: True, EvictionBudget(100.0))
+    announcements = Announcements(CLUSTER, bus, announced, AnnouncementLimits())
     pool = builders.pool(*builders.devices(2), name=NODE)
     (driver, device) = pool.driver, pool.devices[0].name
     sick = DeviceHealth(

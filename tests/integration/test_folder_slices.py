@@ -10,6 +10,7 @@ from contracts import topics
 from contracts.device import ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
+from contracts.names import UNHEALTHY
 from runtime.bus.bus import Bus
 from runtime.wire import Outgoing
 from tests import builders
@@ -51,7 +52,7 @@ async def test_slices_follow_inventory_and_health_over_restarts(
         (body,) = await slices(folder, 1)
         assert body["spec"]["nodeName"] == node
         item = DeviceHealth(
-            device=device, verdict="Unhealthy", taints=(builders.taint(),)
+            device=device, verdict="Unhealthy", taints=(builders.taint(UNHEALTHY),)
         )
         health = HealthJudged(cluster=CLUSTER, node=node, devices=(item,))
         await bus.publish(Outgoing.of(topics.HEALTH, health))

@@ -16,6 +16,7 @@ from contracts import topics
 from contracts.device import ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
+from contracts.names import UNHEALTHY
 from publisher.cluster.device_publisher import DevicePublisher
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
@@ -24,6 +25,7 @@ from publisher.kube.informer import Informer, follow
 from publisher.kube.kinds import NODE
 from publisher.ownership.ownership import Ownership
 from publisher.service import utc_now
+from publisher.slices.announcement_limits import AnnouncementLimits
 from runtime.bus.bus import Bus
 from runtime.run import Task, serve
 from runtime.waits import first_of
@@ -100,7 +102,7 @@ class Agents(Struct, frozen=True, kw_only=True):
                 DeviceHealth(
                     device=DeviceID(pool.driver, pool.name, DeviceName(name)),
                     verdict="Unhealthy",
-                    taints=(builders.taint(),),
+                    taints=(builders.taint(UNHEALTHY),),
                     message="XID 79",
                 )
                 for name in sick
@@ -158,6 +160,8 @@ async def _tasks(bus: Bus, api: KubernetesApi, owned: Ownership) -> dict[str, Ta
         claims=observer.view,
         ownership=owned,
         now=utc_now,
+        limits=AnnouncementLimits(worst_effect="NoExecute"),
+        evictions_percent=100.0,
     )
     kinds = (NODE, served.resource_slice, served.resource_claim)
     rules = served.device_taint_rule

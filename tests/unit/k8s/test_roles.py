@@ -41,6 +41,10 @@ def test_drivers_of_the_roles_are_those_of_the_agents() -> None:
         if item["name"] == "drivers"
     }
 
+    pod = named["Deployment", "publisher"]["spec"]["template"]["spec"]
+    variables = {item["name"]: item for item in pod["containers"][0]["env"]}
+
+    assert variables["PUBLISHER_AGENT_DRIVERS"]["value"].split(",") == announced
     assert granted == {
         "moorings-publisher-drivers": announced,
         "moorings-nodeagent-drivers": announced,

@@ -15,6 +15,7 @@ from publisher.errors import ApiError, NotFoundError, UnavailableError
 from publisher.kube.api import KubernetesApi
 from publisher.kube.kinds import RESOURCE_CLAIM
 from publisher.slices.announced_pools import AnnouncedPools
+from publisher.slices.eviction_budget import EvictionBudget
 from tests import builders
 from tests.builders.decisions import CLUSTER
 from tests.builders.plans import NOW, view_of
@@ -49,7 +50,7 @@ class Writer:
     def __init__(
         self, claim: ResourceClaim, *, sick: bool = True, error: ApiError | None = None
     ) -> None:
-        announced = AnnouncedPools(lambda *_: False)
+        announced = AnnouncedPools(lambda *_: False, EvictionBudget(100.0))
         pools = DevicesAnnounced(cluster=CLUSTER, node=NODE, pools=(POOL,))
         announced.apply_inventory(NODE, pools)
         device = DeviceID(POOL.driver, POOL.name, DeviceName("gpu-0"))

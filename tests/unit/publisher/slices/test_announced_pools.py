@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from contracts.device import ResourcePool
+from msgspec.structs import replace
+
+from contracts.device import DeviceTaint, ResourcePool
 from contracts.ids import DeviceID, DeviceName, NodeName, PoolID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
+from contracts.names import UNHEALTHY
 from publisher.slices.announced_pools import AnnouncedPools
+from publisher.slices.eviction_budget import EvictionBudget
 from publisher.slices.layout import PoolLayout
 from tests import builders
 from tests.builders.decisions import CLUSTER
@@ -37,7 +41,7 @@ def tainted(wanted: object) -> list[str]:
 
 def test_pool_is_wanted_until_its_node_leaves_it_out() -> None:
     """An equal announcement is no news."""
-    state = AnnouncedPools(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False, EvictionBudget(100.0))
     assert state.layout_of(POOL_ID) is None
     assert state.apply_inventory(NODE, announced(POOL)) == {POOL_ID}
     assert state.apply_inventory(NODE, announced(POOL)) == frozenset()
@@ -48,7 +52,7 @@ def test_pool_is_wanted_until_its_node_leaves_it_out() -> None:
 
 def test_health_comes_and_goes_before_or_after_the_inventory() -> None:
     """Whichever comes first, the taints are right in the end."""
-    state = AnnouncedPools(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False, EvictionBudget(100.0))
     assert state.apply_health(NODE, unhealthy("gpu-1")) == {POOL_ID}
     state.apply_inventory(NODE, announced(POOL))
     assert tainted(state.layout_of(POOL_ID)) == ["gpu-1"]
@@ -57,9 +61,30 @@ def test_health_comes_and_goes_before_or_after_the_inventory() -> None:
     assert tainted(state.layout_of(POOL_ID)) == []
 
 
+def test_a_device_ends_its_pods_only_when_its_turn_has_come() -> None:
+    """Until then its taint keeps new ones away."""
+    state = AnnouncedPools(lambda *_: False, EvictionBudget(5.0))
+    state.apply_inventory(NODE, announced(POOL))
+    ending = DeviceTaint(key=UNHEALTHY, effect="NoExecute")
+    judged = unhealthy("gpu-1").devices[0]
+    health = replace(unhealthy("gpu-1"), devices=(replace(judged, taints=(ending,)),))
+    state.apply_health(NODE, health)
+
+    def effects() -> list[str]:
+        layout = state.layout_of(POOL_ID)
+        assert isinstance(layout, PoolLayout)
+        devices = [device for item in layout.slices for device in item.devices]
+        return [taint.effect for device in devices for taint in device.taints]
+
+    assert effects() == ["NoSchedule"]
+    assert state.admit_evictions(0.0) == {POOL_ID}
+    assert state.nodes_of([POOL_ID]) == {NODE}
+    assert effects() == ["NoExecute"]
+
+
 def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
     """While it is in doubt nothing is published anew."""
-    state = AnnouncedPools(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False, EvictionBudget(100.0))
     state.apply_inventory(NODE, announced(POOL))
     state.apply_inventory(OTHER, announced(POOL, node=OTHER))
     assert state.layout_of(POOL_ID) == "announced by several nodes: node-1, node-2"
@@ -71,7 +96,7 @@ def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
 
 def test_what_the_bus_forgets_takes_nothing_from_its_node() -> None:
     """Silence of the bus is no announcement."""
-    state = AnnouncedPools(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False, EvictionBudget(100.0))
     state.apply_inventory(NODE, announced(POOL))
     assert state.has_heard(NODE)
     assert state.apply_inventory(NODE, None) == {POOL_ID}
@@ -80,7 +105,7 @@ def test_what_the_bus_forgets_takes_nothing_from_its_node() -> None:
 
 def test_pool_that_kubernetes_would_refuse_says_why() -> None:
     """The field that breaks the rule is named."""
-    state = AnnouncedPools(lambda *_: False)
+    state = AnnouncedPools(lambda *_: False, EvictionBudget(100.0))
     twice = builders.pool(builders.device(), builders.device())
     state.apply_inventory(NODE, announced(twice))
     assert state.layout_of(POOL_ID) == "two devices of one name"

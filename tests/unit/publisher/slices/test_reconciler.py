@@ -10,6 +10,7 @@ from contracts.ids import NodeName, PoolID
 from contracts.messages import DevicesAnnounced
 from publisher.errors import FolderError
 from publisher.slices.announced_pools import AnnouncedPools
+from publisher.slices.eviction_budget import EvictionBudget
 from publisher.slices.layout import PoolLayout, pool_of
 from publisher.slices.reconciler import SliceReconciler
 from publisher.slices.sink import SinkError, SlicePlan
@@ -59,7 +60,7 @@ class Slices:
 
     def __init__(self, *there: ResourceSlice) -> None:
         self.sink = MemorySink(*there)
-        self.announced = AnnouncedPools(lambda *_: False)
+        self.announced = AnnouncedPools(lambda *_: False, EvictionBudget(100.0))
         self.reconciler = SliceReconciler(self.sink, self.announced, lambda: NOW)
 
     def say(self, *pools: ResourcePool, node: NodeName = NODE) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -17,7 +17,7 @@ from msgspec import structs
 
 from contracts.errors import ContractsError
 from contracts.gang import Gang
-from contracts.ids import ClusterName, GangUID, Namespace, NodeName
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace, NodeName
 from contracts.kubernetes.defaults import default_gang
 from contracts.lifecycle import GangRecord
 from contracts.liveness import PublisherLeads
@@ -60,7 +60,8 @@ from runtime.errors import (
     NotAllowedError,
     PublishRefusedError,
 )
-from runtime.wire import BusSettings, Outgoing
+from runtime.refusals import Refusals
+from runtime.wire import BusSettings, Outgoing, Refused
 
 CONNECT_S = 5.0
 
@@ -71,6 +72,9 @@ class Client:
     def __init__(self, bus: Bus, cluster: ClusterName) -> None:
         self.bus = bus
         self.cluster = cluster
+        self.unread: dict[str, str] = {}
+        """Messages that could not be read or handled, by subject, and why."""
+        self._refusals = Refusals()
 
     async def submit(self, gang: Gang) -> tuple[GangUID, bool]:
         """Submit a gang; returns its uid, and whether it was accepted just now.
@@ -111,6 +115,19 @@ class Client:
         """Cancel or release a gang."""
         await self.bus.publish(Outgoing.of(COMMANDS, message))
 
+    @contextmanager
+    def guard(self, topic: Topic[M], message: M) -> Iterator[None]:
+        """Handle a message in the block; if that cannot be done it is left out."""
+        with self._refusals.guard(topic.subject_of(message)) as guarded:
+            yield
+        if guarded.refused is not None:
+            self.note_unread(guarded.refused)
+
+    def note_unread(self, refused: Refused) -> None:
+        """Remember that a message was left out."""
+        about = ": ".join(filter(None, (refused.field, refused.reason)))
+        self.unread[refused.subject] = about
+
     async def read(
         self, topic: Topic[M], *names: str, start: Start | None = None
     ) -> AsyncIterator[tuple[M, int]]:
@@ -127,6 +144,8 @@ class Client:
         )
         try:
             async for batch in batches:
+                for refused in batch.refused:
+                    self.note_unread(refused)
                 for incoming in batch.messages:
                     if incoming.message is not None:
                         yield incoming.message, incoming.sequence
@@ -153,12 +172,13 @@ class Client:
         Raises:
             CannotReadError: what is said of gangs cannot be read.
         """
-        records: dict[GangUID, GangRecord] = {}
+        records: dict[GangKey, GangRecord] = {}
         for topic in GANG_TOPICS:
             # Commands from the first one kept: a publisher's own may hide another's.
             async for message, sequence in self.read(topic):
-                record = records.get(message.uid) or GangRecord.of(message)
-                records[message.uid] = record.apply(message, sequence)
+                with self.guard(topic, message):
+                    record = records.get(message.key) or GangRecord.of(message)
+                    records[message.key] = record.apply(message, sequence)
         submitted = [record for record in records.values() if record.submission]
         return sorted(submitted, key=lambda record: record.submission_sequence)
 
@@ -191,8 +211,9 @@ class Client:
         pods: dict[str, GangUID] = {}
         async for message, _ in self.read(STATE, self.cluster, "Pod"):
             if isinstance(message, ObjectObserved):
-                annotations = message.object["metadata"].get("annotations") or {}
-                pods[message.key] = GangUID(annotations.get(GANG_UID, ""))
+                with self.guard(STATE, message):
+                    annotations = message.object["metadata"].get("annotations") or {}
+                    pods[message.key] = GangUID(str(annotations.get(GANG_UID, "")))
         claims = [
             message.key
             async for message, _ in self.read(STATE, self.cluster, "ResourceClaim")
@@ -206,17 +227,17 @@ class Client:
         Raises:
             CannotReadError: it cannot be read.
         """
-        attempts = {record.uid: record.attempt for record in records}
+        attempts = {record.key: record.attempt for record in records}
         names: tuple[str, ...] = ()
         if len(records) == 1:
             names = (self.cluster, records[0].namespace, records[0].uid)
-        written: dict[GangUID, AllocationWritten] = {}
+        written: dict[GangKey, AllocationWritten] = {}
         # What came last of a gang may be that its gates opened: read what came before.
         async for message, _ in self.read(CONFIRMATIONS, *names, start="all"):
             if isinstance(
                 message, AllocationWritten
-            ) and message.attempt == attempts.get(message.uid):
-                written[message.uid] = message
+            ) and message.attempt == attempts.get(message.key):
+                written[message.key] = message
         return written
 
     async def find_gangs(

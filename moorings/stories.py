@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from contracts.gang import GangPhase
-from contracts.ids import GangUID
+from contracts.ids import GangKey, GangUID
 from contracts.lifecycle import GangRecord
 from contracts.messages import AllocationWritten
 from contracts.names import GANG
@@ -23,8 +23,8 @@ from contracts.reports import (
     PodsReport,
 )
 
-WrittenGangs = Mapping[GangUID, AllocationWritten]
-"""What was written of the last attempt of gangs, by their uid."""
+WrittenGangs = Mapping[GangKey, AllocationWritten]
+"""What was written of the last attempt of gangs."""
 
 
 class HeldObjects(Struct, frozen=True, kw_only=True):
@@ -111,7 +111,11 @@ class GangStory(Struct, frozen=True, kw_only=True):
 def count_pods(record: GangRecord, held: HeldObjects | None) -> int:
     """Count the pods of one submission; pods that share a claim are several."""
     if record.phase is GangPhase.RUNNING and held is not None:
-        return sum(uid == record.uid for uid in held.pods.values())
+        prefix = f"{record.namespace}/"
+        return sum(
+            uid == record.uid and pod.startswith(prefix)
+            for pod, uid in held.pods.items()
+        )
     if record.submission is None:
         return 0
     places = record.submission.places

@@ -11,7 +11,7 @@ import shlex
 import sys
 
 from moorings.cli.main import app
-from moorings.cli.output import console
+from moorings.cli.output import say
 
 FILES_OTHERWISE = ":0"
 """Where there is nothing to complete, file names are."""
@@ -28,4 +28,4 @@ def main() -> None:
     try:
         app(prog_name="moorings")
     finally:
-        console.print(FILES_OTHERWISE)
+        say(FILES_OTHERWISE)

@@ -16,7 +16,7 @@ from msgspec import NODEFAULT, Struct, structs
 
 from authcallout.config import AuthCalloutConfig
 from moorings.cli.documents import read_state
-from moorings.cli.output import ExitCode, console, notify, show_progress
+from moorings.cli.output import ExitCode, notify, say, show_progress
 from moorings.errors import UsageError
 from moorings.local.cluster import check_cluster, read_access
 from moorings.local.stack import LocalStack, StackOptions, open_stack
@@ -159,10 +159,10 @@ async def _run_stack(options: StackOptions) -> int:
             stack, _ = await resources.enter_async_context(open_stack(options))
         # From here on components that end are started again, until we are told to stop.
         for line in _describe_stack(options, stack):
-            console.print(line, markup=False)
+            say(line)
         async for line in stack.tend(stop):
             notify(line)
-    console.print("stopped")
+    say("stopped")
     return ExitCode.YES
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moorings.cli.options import Output
-from moorings.cli.output import ExitCode, Format, console, show
+from moorings.cli.output import ExitCode, Format, say, show
 from moorings.local.stack import StackOptions, open_stack
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def demo(
     if output is not Format.TABLE:
         show(summary, output, (), ())
     elif keep:
-        console.print(f"kept     {folder}")
+        say(f"kept     {folder}")
     good = summary["sameBytes"] is True and summary["avoided"]
     raise typer.Exit(ExitCode.YES if good else ExitCode.NO)
 
@@ -67,7 +67,7 @@ async def _run(options: DemoOptions, folder: Path, *, quiet: bool) -> dict[str, 
     def say(text: str) -> None:
         if not quiet:
             seconds = time.perf_counter() - started
-            console.print(f"{seconds:6.2f}s  {text}", markup=False)
+            say(f"{seconds:6.2f}s  {text}")
 
     say("stack    nats-server, node agent, solver and publisher start on loopback")
     stack_options = StackOptions(folder=folder, fleet=options.fleet)

@@ -26,8 +26,8 @@ from moorings.cli.options import (
 from moorings.cli.output import (
     ExitCode,
     Format,
-    console,
     notify,
+    say,
     show,
     show_progress,
 )
@@ -76,7 +76,7 @@ def submit(
                 uids.append(uid)
                 if output is Format.TABLE:
                     word = "submitted" if is_new else "was submitted before"
-                    console.print(f"gang/{gang.metadata.name} {word} ({uid})")
+                    say(f"gang/{gang.metadata.name} {word} ({uid})")
             if not wait:
                 if output is not Format.TABLE:
                     show([{"uid": uid} for uid in uids], output, (), ())
@@ -125,7 +125,7 @@ def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
                     cluster=client.cluster, namespace=record.namespace, uid=record.uid
                 )
                 await client.send_command(message)
-                console.print(f"gang/{record.name} {done}")
+                say(f"gang/{record.name} {done}")
             return ExitCode.YES
 
         raise typer.Exit(asyncio.run(run()))

@@ -13,7 +13,7 @@ import typer
 
 from contracts.names import LEASE_NAME
 from moorings.cli.options import Namespace, Output
-from moorings.cli.output import ExitCode, Format, console, notify, show
+from moorings.cli.output import ExitCode, Format, notify, say, show
 from moorings.errors import UsageError
 from moorings.gates import (
     Obstacle,
@@ -136,7 +136,7 @@ async def _release(
         _describe(obstacles, unread, leader, since)
         failed = sum(state not in (WOULD, OPENED) for state in states)
         word = f"{len(pods) - failed} {OPENED}" if yes else "nothing changed: add --yes"
-        console.print(f"{len(pods)} pods wait at the gate; {word}", markup=False)
+        say(f"{len(pods)} pods wait at the gate; {word}")
     done = all(state in (WOULD, OPENED) for state in states)
     return ExitCode.YES if done else ExitCode.NO
 

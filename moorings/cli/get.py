@@ -200,7 +200,7 @@ async def _show_pods(
     views = [
         view
         for record in records
-        for view in view_pods(record, written.get(record.uid), known.held)
+        for view in view_pods(record, written.get(record.key), known.held)
     ]
     known.notify_unread()
     if name is not None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from contracts.errors import ContractsError
 from contracts.ids import GangUID, NodeName
 from contracts.messages import ObjectObserved
 from contracts.names import GANG_UID
@@ -191,7 +190,8 @@ class _SnapshotReader:
         """Read all of a topic; returns why it cannot be read."""
         try:
             async for message, sequence in self._client.read(topic):
-                self._apply(message, sequence)
+                with self._client.guard(topic, message):
+                    self._apply(message, sequence)
         except CannotReadError as error:
             return error
         return None
@@ -208,8 +208,5 @@ class _SnapshotReader:
     def _apply(self, message: SnapshotMessage, sequence: int) -> None:
         if isinstance(message, ObjectObserved) and message.kind == "Pod":
             annotations = message.object["metadata"].get("annotations") or {}
-            self.pod_gangs[message.key] = GangUID(annotations.get(GANG_UID, ""))
-        try:
-            self.snapshot = apply(self.snapshot, message, sequence=sequence)
-        except ContractsError as error:
-            notify(f"passed over, as the solver does: {error}")
+            self.pod_gangs[message.key] = GangUID(str(annotations.get(GANG_UID, "")))
+        self.snapshot = apply(self.snapshot, message, sequence=sequence)

@@ -9,7 +9,7 @@ import typer
 from contracts.features import DEFAULT_VERSION
 from moorings.cli.documents import read_objects
 from moorings.cli.options import Output
-from moorings.cli.output import ExitCode, Format, console, show, show_progress
+from moorings.cli.output import ExitCode, Format, say, show, show_progress
 from moorings.lint.findings import Lint
 from moorings.lint.lint import lint as lint_objects
 from moorings.plan.limits import parse_gates, read_features
@@ -69,12 +69,11 @@ def _print_findings(result: Lint) -> None:
     for finding in result.findings:
         if finding.subject != subject:
             subject = finding.subject
-            console.print(subject, markup=False, style="bold")
+            say(subject, bold=True)
         place = f" {finding.field}" if finding.field else ""
         text = f"  {finding.severity}: {finding.rule}{place}: {finding.message}"
-        console.print(text, markup=False)
-    console.print(
+        say(text)
+    say(
         f"{result.errors} errors, {result.warnings} warnings in {result.objects} "
         f"objects with {result.devices} devices",
-        markup=False,
     )

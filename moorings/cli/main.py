@@ -103,7 +103,11 @@ def main() -> None:
     plugin = Path(sys.argv[0]).stem == "kubectl-moorings"
     program = "kubectl moorings" if plugin else "moorings"
     quiet = logging.INFO if os.environ.get("MOORINGS_DEBUG") else logging.ERROR
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(quiet))
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(quiet),
+        # Standard output is the answer's alone.
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     try:
         code = app(standalone_mode=False, prog_name=program)
     except typer.Abort:

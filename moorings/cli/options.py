@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from moorings.cli.output import Format
+from moorings.cli.output import Format, notify
 from moorings.client import Client, open_client
 from moorings.errors import LocalStackError, UsageError
 from moorings.local.state import find_server, find_state_home
 
 SERVER_VARIABLE = "MOORINGS_SERVER"
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
+MOST_UNREAD = 10
+"""Messages that are named when they cannot be read; the others are counted."""
 
 Server = Annotated[
     str,
@@ -57,6 +60,28 @@ def connect(
         UsageError: both a server and a folder are given.
         BadInputError: nobody answers, when the block is entered.
     """
+    return _naming_unread(_open(server, state_dir, cluster))
+
+
+@asynccontextmanager
+async def _naming_unread(
+    opening: AbstractAsyncContextManager[Client],
+) -> AsyncIterator[Client]:
+    """Say in the end what could not be read, whatever was shown of the rest."""
+    async with opening as client:
+        try:
+            yield client
+        finally:
+            for subject, reason in list(client.unread.items())[:MOST_UNREAD]:
+                notify(f"left out, as it cannot be read: {subject}: {reason}")
+            hidden = len(client.unread) - MOST_UNREAD
+            if hidden > 0:
+                notify(f"left out are {hidden} more messages that cannot be read")
+
+
+def _open(
+    server: str, state_dir: Path | None, cluster: str
+) -> AbstractAsyncContextManager[Client]:
     if state_dir is not None:
         if server and server != os.environ.get(SERVER_VARIABLE):
             raise UsageError("--server and --state-dir name a bus each; give one")

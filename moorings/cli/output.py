@@ -65,20 +65,41 @@ def show(
             show_table(columns, rows)
 
 
+def clean(text: str) -> str:
+    """Show what is not printable as an escape; further lines are indented.
+
+    Names and messages are others' words: a terminal must not take them for commands,
+    nor a person one of their lines for one of ours.
+    """
+    return "\n    ".join(map(_escape, text.split("\n")))
+
+
+def _escape(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+def say(text: str, *, bold: bool = False) -> None:
+    """Print a text as it is: nothing in it is markup."""
+    style = "bold" if bold else None
+    console.print(clean(text), markup=False, emoji=False, style=style)
+
+
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows under column names, nothing cut off, as kubectl does."""
-    lines = [[str(cell) for cell in row] for row in rows]
+    lines = [[clean(str(cell)).replace("\n    ", " ") for cell in row] for row in rows]
     lines.insert(0, [column.upper() for column in columns])
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     for number, line in enumerate(lines):
         cells = zip(line, widths, strict=True)
         text = "   ".join(cell.ljust(width) for cell, width in cells).rstrip()
-        console.print(text, markup=False, style="bold" if number == 0 else None)
+        say(text, bold=number == 0)
 
 
 def notify(text: str) -> None:
     """Print something beside the answer, on standard error."""
-    notices.print(text, markup=False)
+    notices.print(clean(text), markup=False, emoji=False)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from contracts.ids import ClusterName, GangUID
 from contracts.messages import SubmitGang
 from moorings.cli.documents import read_objects
 from moorings.cli.options import Output
-from moorings.cli.output import ExitCode, Format, console, notify, show, show_progress
+from moorings.cli.output import ExitCode, Format, notify, say, show, show_progress
 from moorings.errors import UsageError
 from moorings.plan.limits import parse_gates, read_features
 from moorings.plan.objects import PlanObject
@@ -137,16 +137,15 @@ def _print_plan(result: Plan) -> None:
     show(result, Format.TABLE, columns, rows)
     reasons = ((gang.name, str(why)) for gang in result.gangs for why in gang.reasons)
     for name, reason in dict.fromkeys(reasons):
-        console.print(f"{name}: {reason}", markup=False)
+        say(f"{name}: {reason}")
     verdicts = Counter(gang.verdict for gang in result.gangs)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     stats = result.stats
     if stats.settled_pods:
         counts = f"{counts or 'nothing to decide'}, {stats.settled_pods} pods settled"
-    console.print(
+    say(
         f"{result.status}: {counts or 'nothing to decide'}; {stats.devices} devices on "
         f"{stats.nodes} nodes, {stats.total_seconds:.3f} s",
-        markup=False,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moorings.cli.options import Cluster, Output, Server, StateDir, connect
-from moorings.cli.output import ExitCode, Format, console, show, show_progress
+from moorings.cli.output import ExitCode, Format, say, show, show_progress
 from moorings.errors import BadInputError
 from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
 from solver.decision import DECISION
@@ -116,7 +116,7 @@ def export_command(
             target.write_bytes(dump_export(recorded))  # nothing else runs
         except OSError as error:
             raise BadInputError(str(target), str(error.strerror)) from error
-        console.print(f"wrote {target}")
+        say(f"wrote {target}")
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
@@ -140,7 +140,7 @@ def replay_command(
         result, decision = replay(recorded)
     if output is Format.TABLE:
         print_replay(result)
-        console.print(f"gangs: {len(decision.gangs)}, status: {decision.status}")
+        say(f"gangs: {len(decision.gangs)}, status: {decision.status}")
     else:
         show(result, output, (), ())
     raise typer.Exit(ExitCode.NO if result.same_bytes is False else ExitCode.YES)
@@ -163,11 +163,11 @@ def print_replay(result: ReplayResult) -> None:
         False: "OTHER bytes",
         None: "no answer was recorded to compare with",
     }[result.same_bytes]
-    console.print(f"solve {result.solve}: {verdict}")
-    console.print(f"  decision {result.replayed_decision}")
+    say(f"solve {result.solve}: {verdict}")
+    say(f"  decision {result.replayed_decision}")
     if not result.same_versions:
-        console.print("  solved by other versions: bytes may differ, objectives not")
+        say("  solved by other versions: bytes may differ, objectives not")
     if not result.same_platform:
-        console.print("  solved on another platform: bytes may differ")
+        say("  solved on another platform: bytes may differ")
     for line in result.differences:
-        console.print(f"  {line}", markup=False)
+        say(f"  {line}")

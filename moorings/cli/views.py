@@ -17,7 +17,7 @@ from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
 from contracts.messages import AllocationWritten, MemberAllocated, PodWritten
 from contracts.reports import PodsReport
-from moorings.cli.output import console, format_age
+from moorings.cli.output import format_age, say
 from moorings.stories import GangStory, HeldObjects, WrittenGangs, count_pods
 
 UNDECIDED = "waiting to be decided"
@@ -234,7 +234,7 @@ def explain_story(
     """Return all that is known of a gang: each submission, and what is beside them."""
     records = story.living or (() if story.reports else story.records[-1:])
     explanations = [
-        explain_gang(record, written.get(record.uid), held, story.reports)
+        explain_gang(record, written.get(record.key), held, story.reports)
         for record in records
     ]
     uids = {record.uid for record in records}
@@ -254,29 +254,27 @@ def print_explanation(explanation: dict[str, Any]) -> None:
         if explanation[what]
     ]
     suffix = f" ({', '.join(origin)})" if origin else ""
-    console.print(f"{name}: {explanation['phase']}{suffix}", markup=False)
+    say(f"{name}: {explanation['phase']}{suffix}")
     for reason in explanation["reasons"]:
         where = f" ({reason['subject']})" if reason["subject"] else ""
         field = f" {reason['field']}" if reason["field"] else ""
-        console.print(
-            f"  {reason['rule']}{field}{where}: {reason['message']}", markup=False
-        )
+        say(f"  {reason['rule']}{field}{where}: {reason['message']}")
         facts = ", ".join(f"{key} {value}" for key, value in reason["facts"].items())
         if facts:
-            console.print(f"    counted: {facts}", markup=False)
+            say(f"    counted: {facts}")
     if explanation["phase"] == GangPhase.PENDING and not explanation["reasons"]:
-        console.print(f"  {explanation['reason'] or UNDECIDED}", markup=False)
+        say(f"  {explanation['reason'] or UNDECIDED}")
     for report in explanation["reports"]:
-        console.print(f"  {report['reason']}: {report['message']}", markup=False)
+        say(f"  {report['reason']}: {report['message']}")
         if report["names"]:
-            console.print(f"    {_name_pods(report)}", markup=False)
+            say(f"    {_name_pods(report)}")
     for member in explanation["members"][:MOST_LINES]:
-        console.print(f"  {_describe_member(member)}", markup=False)
+        say(f"  {_describe_member(member)}")
     hidden = len(explanation["members"]) - MOST_LINES
     if hidden > 0:
-        console.print(f"  ... and {hidden} more (-o json shows all)")
+        say(f"  ... and {hidden} more (-o json shows all)")
     if explanation.get("namesOmitted"):
-        console.print("  pods and claims are not named: too many for one message")
+        say("  pods and claims are not named: too many for one message")
 
 
 def _name_pods(report: dict[str, Any]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Annotated, Any
 
 import typer
 
-from contracts.ids import GangUID
+from contracts.ids import GangKey
 from contracts.messages import (
     AllocationLost,
     AllocationRefused,
@@ -24,7 +25,7 @@ from contracts.messages import (
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
-from moorings.cli.output import ExitCode, Format, console
+from moorings.cli.output import ExitCode, Format, notify, say
 from moorings.client import Client
 from runtime.waits import together
 from runtime.wire import Incoming
@@ -72,7 +73,7 @@ class Watch:
         self._output = output
         self._remaining = count or -1
         self._stop = asyncio.Event()
-        self._names: dict[GangUID, str] = {}
+        self._names: dict[GangKey, str] = {}
 
     async def run(self) -> None:
         """Print events until there were enough, from two streams side by side."""
@@ -87,6 +88,8 @@ class Watch:
             survives_restart=True,
         )
         async for batch in batches:
+            for refused in batch.refused:
+                notify(f"left out, as it cannot be read: {refused.subject}")
             for incoming in batch.messages:
                 await self._print_event(incoming)
                 if self._remaining == 0:
@@ -104,20 +107,20 @@ class Watch:
         if self._output is Format.TABLE:
             name = await self._find_name(message)
             line = f"{type(message).__name__:<17} {name:<30} {describe(message)}"
-            console.print(line.rstrip(), markup=False)
+            say(line.rstrip())
         else:
-            typer.echo(incoming.data.decode())
+            say(json.dumps(json.loads(incoming.data)))
         self._remaining -= 1
 
     async def _find_name(self, message: DecisionMessage | ConfirmationMessage) -> str:
         """Return the gang's name, which is in decisions and not in confirmations."""
         if isinstance(message, DecisionMessage):
-            self._names[message.uid] = message.name
-        elif message.uid not in self._names:
+            self._names[message.key] = message.name
+        elif message.key not in self._names:
             last = await self._client.bus.read_last(DECISIONS, *message.address)
             if last is not None and last.message is not None:
-                self._names[message.uid] = last.message.name
-        name = self._names.get(message.uid) or message.uid
+                self._names[message.key] = last.message.name
+        name = self._names.get(message.key) or message.uid
         return f"{message.namespace}/{name}"
 
 

@@ -140,7 +140,7 @@ async def test_what_was_written_is_of_the_last_attempt() -> None:
         (CONFIRMATIONS, opened),
     )
     gangs = await said.fetch_gangs()
-    assert await said.fetch_written(gangs) == {TWO: newer}
+    assert await said.fetch_written(gangs) == {newer.key: newer}
 
 
 async def test_a_submission_sent_twice_is_one() -> None:

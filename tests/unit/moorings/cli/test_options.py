@@ -15,6 +15,13 @@ from moorings.local.state import claim_folder, write_state
 OTHER = "nats://other"
 
 
+class Said(str):
+    """A client that is what was asked, and left nothing out."""
+
+    __slots__ = ()
+    unread: dict[str, str] = {}
+
+
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A home of our own; whoever is asked only says who it is."""
@@ -23,7 +30,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     async def answer(
         server: str, cluster: str, *, otherwise: str = ""
     ) -> AsyncIterator[str]:
-        yield f"{server} {cluster} {otherwise}".strip()
+        yield Said(f"{server} {cluster} {otherwise}".strip())
 
     monkeypatch.setattr(options, "open_client", answer)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

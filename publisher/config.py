@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from contracts.avoidance import GRACE_S
-from contracts.ids import DriverName
 from contracts.pods.membership import WorkloadAPI
 from publisher.kube.kinds import VERSIONS
-from publisher.slices.announcement_limits import (
-    NO_SCHEDULE,
-    AnnouncementLimits,
-    WorstEffect,
-)
 from runtime.settings import ServiceConfig
 
 _Subdomain = Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]
@@ -46,7 +40,7 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Whether announced pools become ResourceSlices too."""
     agent_drivers: tuple[_Subdomain, ...] = ()
     """Drivers whose devices node agents may announce; empty: any."""
-    worst_effect: WorstEffect = NO_SCHEDULE
+    worst_effect: Literal["NoSchedule", "NoExecute"] = "NoSchedule"
     """Of the taints that they may put on devices; `NoExecute` ends pods."""
     evictions_percent: Annotated[float, Meta(ge=0, le=100)] = 5.0
     """So much of all announced devices may begin to end their pods in a minute."""
@@ -66,11 +60,3 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Gangs written at the same time."""
     write_budget_s: float = 45.0
     """How long a failed write is tried again before the decision is refused."""
-
-    @property
-    def announcement_limits(self) -> AnnouncementLimits:
-        """What node agents may say."""
-        return AnnouncementLimits(
-            drivers=frozenset(map(DriverName, self.agent_drivers)),
-            worst_effect=self.worst_effect,
-        )

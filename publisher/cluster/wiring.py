@@ -49,6 +49,7 @@ from publisher.kube.lease import LeaderLease
 from publisher.kueue.admission_checks import AdmissionChecks
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
+from publisher.slices.announcement_limits import AnnouncementLimits
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
 from runtime.log import get_logger
@@ -174,7 +175,7 @@ def _build(
         claims=observer.view,
         ownership=ownership,
         now=now,
-        limits=config.announcement_limits,
+        limits=AnnouncementLimits.of(config),
         evictions_percent=config.evictions_percent,
         publish_slices=config.publish_slices,
     )

@@ -19,6 +19,7 @@ from publisher.folder.files import Contents, Folder
 from publisher.folder.known_claims import KnownClaims
 from publisher.folder.slice_sink import FolderSliceSink
 from publisher.slices.announced_pools import AnnouncedPools
+from publisher.slices.announcement_limits import AnnouncementLimits
 from publisher.slices.announcements import Announcements
 from publisher.slices.eviction_budget import EvictionBudget
 from publisher.slices.reconciler import SliceReconciler
@@ -69,7 +70,7 @@ def folder_tasks(
     announced = AnnouncedPools(lambda driver, _: driver in owned, budget)
     sink = FolderSliceSink(folder, contents.objects)
     slices = SliceReconciler(sink, announced, now)
-    limits = config.announcement_limits
+    limits = AnnouncementLimits.of(config)
     announcements = Announcements(config.cluster, bus, announced, limits, slices.hear)
 
     async def publish_slices(stop: asyncio.Event) -> None:

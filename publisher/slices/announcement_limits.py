@@ -17,6 +17,7 @@ from contracts.device import Device, DeviceTaint, ResourcePool
 from contracts.ids import DriverName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from contracts.names import OURS
+from publisher.config import PublisherConfig
 
 WorstEffect = Literal["NoSchedule", "NoExecute"]
 NO_SCHEDULE: WorstEffect = "NoSchedule"
@@ -41,6 +42,14 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
     """Of their devices; none named: any."""
     worst_effect: WorstEffect = NO_SCHEDULE
     """Of taints; `NoExecute` ends the pods that use the device."""
+
+    @classmethod
+    def of(cls, config: PublisherConfig) -> AnnouncementLimits:
+        """Take the limits from the configuration."""
+        return cls(
+            drivers=frozenset(map(DriverName, config.agent_drivers)),
+            worst_effect=config.worst_effect,
+        )
 
     def limit_inventory(
         self, message: DevicesAnnounced

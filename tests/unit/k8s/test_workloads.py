@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ POD = {
     "spec_nodeName": "node-1",
 }
 IMAGE = "moorings:0.1.0"
+PROBES = ("startup", "liveness", "readiness")
 
 
 def _pod(name: str) -> Manifest:
@@ -142,6 +144,26 @@ def test_the_next_server_waits_until_streams_are_there() -> None:
     probe = _container("nats")["startupProbe"]
 
     assert probe["httpGet"]["path"] == "/healthz"
+
+
+def test_a_server_that_ends_has_time_to_hand_over() -> None:
+    """SIGTERM alone closes all connections at once, lame duck mode bit by bit."""
+    text = (BASE / "nats" / "nats.conf").read_text()
+    (lame_duck_s,) = re.findall(r'lame_duck_duration: "(\d+)s"', text)
+    stopping = _container("nats")["lifecycle"]["preStop"]["exec"]["command"]
+
+    assert stopping == ["/nats-server", "--signal", "ldm=1"]
+    assert _pod("nats")["terminationGracePeriodSeconds"] > int(lame_duck_s)
+
+
+def test_nothing_of_nats_is_in_the_clear() -> None:
+    """Clients, routes and the port of the probes speak TLS."""
+    text = (BASE / "nats" / "nats.conf").read_text()
+    probes = [_container("nats")[f"{name}Probe"]["httpGet"] for name in PROBES]
+
+    assert re.findall(r"^http\w*", text, re.MULTILINE) == ["https"]
+    assert len(re.findall(r"^ *tls \{", text, re.MULTILINE)) == 2
+    assert {probe["scheme"] for probe in probes} == {"HTTPS"}
 
 
 def test_each_service_is_given_its_own_password_and_no_other() -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from contracts.topics import BLOBS, DAY_S, HOUR_S, TOPICS, VERSION
+from contracts.topics import BLOBS, DAY_S, HEARTBEAT_S, HOUR_S, TOPICS, VERSION
 
-SETTINGS_VERSION = 2
+SETTINGS_VERSION = 3
 """Of the settings below: grows by one with each change of them. Who creates streams
 brings older ones up to date, and leaves newer ones as they are."""
 
@@ -33,16 +33,11 @@ class Stream(Struct, frozen=True, kw_only=True):
     """0: kept for ever."""
     max_bytes: int
     """Room that the server sets apart for it."""
+    max_message_bytes: int = -1
+    """As it travels; a larger one is refused."""
     disposable: bool = False
     """Without room the oldest messages go; else the newest is refused."""
     atomic: bool = False
-    ttl: bool = False
-    """A message may carry a time to live; its end, and that by age, leaves a marker.
-
-    The server then allows rollups too: one sender can remove the messages of all, and
-    no marker follows. So it is for what its senders repeat, where a marker may speed a
-    conclusion up and age suffices.
-    """
     republish: str = ""
     """Prefix under which core subscribers get every stored message."""
     duplicate_window_s: int = 1
@@ -62,7 +57,7 @@ STREAMS: tuple[Stream, ...] = (
         max_bytes=1 * _GIB,
         per_subject=1,
         max_age_s=DAY_S,
-        ttl=True,
+        max_message_bytes=1 * _MIB,
     ),
     Stream(
         name="HEALTH",
@@ -70,15 +65,17 @@ STREAMS: tuple[Stream, ...] = (
         max_bytes=256 * _MIB,
         per_subject=1,
         max_age_s=DAY_S,
-        ttl=True,
+        max_message_bytes=1 * _MIB,
     ),
     Stream(
         name="HB",
         subjects=_subjects_in("HB"),
-        max_bytes=128 * _MIB,
+        max_bytes=64 * _MIB,
+        max_message_bytes=4 << 10,
+        disposable=True,
         per_subject=1,
+        max_age_s=HEARTBEAT_S,
         storage="memory",
-        ttl=True,
     ),
     Stream(
         name="STATE",

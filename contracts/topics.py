@@ -33,6 +33,10 @@ from contracts.tokens import token, untoken
 
 M = TypeVar("M", bound=Message)
 VERSION = "v1"
+HOUR_S = 3_600
+DAY_S = 86_400
+HEARTBEAT_S = 20
+"""How long a heartbeat is kept for who begins to read."""
 
 
 class SubjectFamily(Struct, frozen=True, kw_only=True):
@@ -101,6 +105,8 @@ class Topic(SubjectFamily, Generic[M], frozen=True, kw_only=True):
     """Whether the bodies are compressed."""
     every_message: bool = False
     """Whether readers need all that is kept, not only the last of each subject."""
+    lasts_s: int = 0
+    """After so long a silence readers forget what was said on a subject; 0: never."""
 
     def subject_of(self, message: M) -> str:
         """Build the subject on which a message belongs."""
@@ -129,6 +135,7 @@ INVENTORIES: Topic[InventoryMessage] = Topic(
     stream="INV",
     codec=Codec(InventoryMessage, "inventory"),
     zstd=True,
+    lasts_s=DAY_S,
     senders=("nodeagent",),
     receivers=("solver", "publisher", "viewer"),
 )
@@ -138,6 +145,7 @@ HEALTH: Topic[HealthMessage] = Topic(
     names=_NODE,
     stream="HEALTH",
     codec=Codec(HealthMessage, "health"),
+    lasts_s=DAY_S,
     senders=("nodeagent",),
     receivers=("solver", "publisher", "viewer"),
 )
@@ -286,6 +294,3 @@ TOPICS: tuple[Topic[Any], ...] = (
     LEADERS,
     SOLVES,
 )
-
-HOUR_S = 3_600
-DAY_S = 86_400

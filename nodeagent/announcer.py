@@ -44,7 +44,6 @@ class AnnouncerSettings(Struct, frozen=True, kw_only=True):
 
     read_s: float = 0.25
     heartbeat_s: float = 5.0
-    heartbeat_ttl_s: int = 20
     repeat_s: float = 600.0
     spread_s: float = 1.0
     """After a reconnect everything is sent again within this time, by agent's name."""
@@ -234,7 +233,6 @@ class Announcer:
                 NodeSeen(
                     cluster=self._cluster, node=node, incarnation=self._incarnation
                 ),
-                ttl_s=self._settings.heartbeat_ttl_s,
             )
             for node in nodes
             if node not in self._away

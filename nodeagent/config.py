@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from contracts.ids import NodeName
-from contracts.topics import DAY_S
+from contracts.topics import DAY_S, HEARTBEAT_S
 from nodeagent.health import HealthPolicy, TaintEffect
 from runtime.settings import ServiceConfig
 
@@ -25,10 +25,8 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """Stand for this node of the fleet alone; empty: for all of them."""
     read_s: Annotated[float, Meta(gt=0)] = 0.25
     """How often devices are read."""
-    heartbeat_s: Annotated[float, Meta(gt=0)] = 5.0
-    """How often each node shows that it is alive."""
-    heartbeat_ttl_s: Annotated[int, Meta(ge=1)] = 20
-    """How long a heartbeat lasts on the bus."""
+    heartbeat_s: Annotated[float, Meta(gt=0, lt=HEARTBEAT_S)] = 5.0
+    """How often each node shows that it is alive; sooner than the bus forgets it."""
     repeat_s: Annotated[float, Meta(gt=0, le=DAY_S / 4)] = 600.0
     """How often everything is sent again: what is not is forgotten after a day."""
     bad_readings: Annotated[int, Meta(ge=1)] = 3
@@ -43,10 +41,6 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """Of the taint on an Unhealthy device: NoExecute ends the pods that use it."""
     unknown_effect: TaintEffect = TaintEffect.NO_SCHEDULE
     """Of the taint on an Unknown device."""
-
-    def __post_init__(self) -> None:
-        if self.heartbeat_ttl_s <= self.heartbeat_s:
-            raise ValueError("heartbeat_ttl_s must be longer than heartbeat_s")
 
     @property
     def health_policy(self) -> HealthPolicy:

@@ -40,7 +40,6 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             settings=AnnouncerSettings(
                 read_s=config.read_s,
                 heartbeat_s=config.heartbeat_s,
-                heartbeat_ttl_s=config.heartbeat_ttl_s,
                 repeat_s=config.repeat_s,
                 create_streams=config.create_streams,
             ),

@@ -1,8 +1,8 @@
 """What goes over the bus and comes from it, as values.
 
-Turns messages into headers and bytes and back: compression, time to live, compare and
-set, markers. Stands alone so that every way of sending and reading agrees on it; must
-not know the client library.
+Turns messages into headers and bytes and back: compression, compare and set. Stands
+alone so that every way of sending and reading agrees on it; must not know the client
+library.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ _NANOSECONDS = re.compile(r"(\.\d{6})\d+")
 
 ENCODING = "Content-Encoding"
 MESSAGE_ID = "Nats-Msg-Id"
-TTL = "Nats-TTL"
 EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
-MARKER_REASON = "Nats-Marker-Reason"
 
 
 class BusSettings(Struct, frozen=True, kw_only=True):
@@ -87,7 +85,6 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     message_id: str = ""
     """The stream drops a second message with this id inside its duplicate window."""
-    ttl_s: int | None = None
     expected_last_subject_sequence: int | None = None
     """Refuse as stale unless this is the subject's last; 0: the subject is new."""
 
@@ -97,7 +94,6 @@ class Outgoing(Struct, frozen=True, kw_only=True):
         topic: Topic[M],
         message: M,
         *,
-        ttl_s: int | None = None,
         expected_last_subject_sequence: int | None = None,
     ) -> Outgoing:
         """Address a message on the subject of its topic."""
@@ -105,7 +101,6 @@ class Outgoing(Struct, frozen=True, kw_only=True):
             subject=topic.subject_of(message),
             data=topic.codec.encode(message),
             zstd=topic.zstd,
-            ttl_s=ttl_s,
             expected_last_subject_sequence=expected_last_subject_sequence,
         )
 
@@ -120,8 +115,6 @@ class Received(Struct, frozen=True, kw_only=True):
     time_s: float
     """When the server stored it, seconds since the epoch."""
     headers: dict[str, str] = {}
-    gone: str = ""
-    """Not empty: the subject's value ended (`MaxAge`, `Remove` or `Purge`)."""
 
 
 class Refused(Struct, frozen=True, kw_only=True):
@@ -153,7 +146,7 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
     names: tuple[str, ...]
     """Those of its subject, the cluster first."""
     message: M | None
-    """None: the subject's value ended; it expired or was removed."""
+    """None: nothing was said on the subject for as long as the topic lasts."""
     data: bytes
     sequence: int
 
@@ -163,6 +156,12 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
         return self.topic.subject(*self.names)
 
     @classmethod
+    def end(cls, topic: Topic[M], subject: str) -> Incoming[M]:
+        """Say that what was said on a subject counts no more."""
+        names = topic.names_of(subject)
+        return cls(topic=topic, names=names, message=None, data=b"", sequence=0)
+
+    @classmethod
     def of(cls, topic: Topic[M], received: Received) -> Incoming[M]:
         """Read what came on a subject of the topic.
 
@@ -170,11 +169,10 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
             ContractsError: it cannot be read, or belongs to another subject.
         """
         names = topic.names_of(received.subject)
-        message = None if received.gone else topic.decode(names, received.data)
         return cls(
             topic=topic,
             names=names,
-            message=message,
+            message=topic.decode(names, received.data),
             data=received.data,
             sequence=received.sequence,
         )
@@ -208,8 +206,6 @@ def pack(message: Outgoing) -> tuple[bytes, dict[str, str]]:
         headers[ENCODING] = "zstd"
     if message.message_id:
         headers[MESSAGE_ID] = message.message_id
-    if message.ttl_s is not None:
-        headers[TTL] = str(message.ttl_s)
     if message.expected_last_subject_sequence is not None:
         expected = message.expected_last_subject_sequence
         headers[EXPECTED_LAST_SUBJECT_SEQUENCE] = str(expected)
@@ -230,7 +226,6 @@ def unpack(
         sequence=sequence,
         time_s=time_s,
         headers=dict(headers),
-        gone=headers.get(MARKER_REASON, ""),
     )
 
 

@@ -45,7 +45,7 @@ async def put(connection: Connection, data: bytes) -> str:
     """Keep bytes; see `Bus.put_blob`."""
     sha256 = hashlib.sha256(data).hexdigest()
     mark = await read_last_message(connection, STREAM, _mark_subject(sha256))
-    if mark is not None and not mark.gone:
+    if mark is not None:
         now_s = await read_server_time(connection, STREAM)
         if now_s - mark.time_s < _YOUNG_S:
             return sha256

@@ -20,7 +20,7 @@ from runtime.bus.jetstream import StreamInfo, call, find_next, read_stored_time
 from runtime.errors import BusError, MessageError
 from runtime.log import get_logger
 from runtime.waits import first_of
-from runtime.wire import MARKER_REASON, Fetched, Received, Refused, unpack
+from runtime.wire import Fetched, Received, Refused, unpack
 
 Start = Literal["last_per_subject", "all", "new"] | int
 """Where a follower begins; a number is a stream sequence."""
@@ -171,9 +171,7 @@ class _Reader:
             return
         self._missing -= self._sequence <= self._end_sequence
         if self._seen is not None:
-            ended = MARKER_REASON in delivery.headers
-            note = self._seen.discard if ended else self._seen.add
-            note(delivery.subject)
+            self._seen.add(delivery.subject)
 
     @property
     def _may_be_synced(self) -> bool:
@@ -247,7 +245,7 @@ class _Reader:
         self._taken.clear()
         self._end_sequence, self._missing = end, end - self._sequence
         self._live = info.state.num_subjects
-        self._seen = set() if _tells_of_removals(info.config) else None
+        self._seen = set() if _keeps_subjects(info.config) else None
         self._synced = self._missing <= 0
 
     def _beginning(self) -> dict[str, Any]:
@@ -296,8 +294,8 @@ class _Reader:
         return await call(self._connection, operation, None, StreamInfo, REQUEST_S)
 
 
-def _tells_of_removals(config: Mapping[str, Any]) -> bool:
-    """Whether no subject of a stream ends without a message that says so.
+def _keeps_subjects(config: Mapping[str, Any]) -> bool:
+    """Whether no subject of a stream ends by itself.
 
     Of streams that keep only the last message of each subject: what they hold is bound
     by what lives.
@@ -306,7 +304,7 @@ def _tells_of_removals(config: Mapping[str, Any]) -> bool:
         config.get("max_msgs_per_subject") == 1
         and config.get("discard") == "new"
         and not config.get("discard_new_per_subject")
-        and (not config.get("max_age") or bool(config.get("subject_delete_marker_ttl")))
+        and not config.get("max_age")
     )
 
 

@@ -15,10 +15,13 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from msgspec import structs
+
 from contracts.topics import M, Topic
 from runtime.bus import jetstream
 from runtime.bus.connection import Connection
 from runtime.bus.follower import Start, follow
+from runtime.bus.silence import Silence
 from runtime.errors import RestartError
 from runtime.log import get_logger
 from runtime.refusals import Refusals
@@ -47,6 +50,7 @@ async def read(
     if start is None:
         every = any(topic.every_message for topic in topics)
         start = "all" if every else "last_per_subject"
+    silences = {t.entity: Silence(t.lasts_s) for t in topics if t.lasts_s}
     caught_up = False
     count = 0
     # Closed at once when this ends, so that the consumer goes before the bus does.
@@ -57,6 +61,8 @@ async def read(
                 # What we know was said there: it is found out again at a start.
                 raise RestartError(f"the stream {stream} has lost messages")
             batch = _read_fetched(fetched, topics_by_entity, refusals)
+            if silences and not once:
+                batch = _with_ended(batch, topics_by_entity, silences, connection)
             count += len(batch.messages)
             if batch.caught_up and not (caught_up or once):
                 log.info("stream.synced", stream=stream, messages=count)
@@ -90,6 +96,27 @@ class CaughtUp:
 
     def __bool__(self) -> bool:
         return self.event.is_set()
+
+
+def _with_ended(
+    batch: TopicBatch[Any],
+    topics_by_entity: dict[str, Topic[Any]],
+    silences: dict[str, Silence],
+    connection: Connection,
+) -> TopicBatch[Any]:
+    """Add an end for each subject of which nothing was heard for too long."""
+    now_s = asyncio.get_running_loop().time()
+    for message in batch.messages:
+        silences[message.topic.entity].note(message.subject, now_s)
+    count = connection.count if connection.connected else 0
+    ended = [
+        Incoming.end(topics_by_entity[entity], subject)
+        for entity, silence in silences.items()
+        for subject in silence.take_ended(count, now_s)
+    ]
+    return (
+        structs.replace(batch, messages=(*batch.messages, *ended)) if ended else batch
+    )
 
 
 def _read_fetched(

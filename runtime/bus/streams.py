@@ -21,7 +21,6 @@ from runtime.errors import BusRefusedError, StreamDiffersError
 from runtime.log import get_logger
 
 _SECOND_NS = 1_000_000_000
-_MARKER_TTL_S = 60
 _VERSION = "moorings.dev/settings"
 """In the metadata of a stream: the version of its settings."""
 
@@ -106,13 +105,11 @@ def configuration(stream: Stream, replicas: int) -> dict[str, Any]:
         "discard_new_per_subject": stream.write_once,
         "allow_direct": True,
         "allow_atomic": stream.atomic,
-        "allow_msg_ttl": stream.ttl,
+        "max_msg_size": stream.max_message_bytes,
         # With it 2.15.1 cannot read a stream again after some crashes: "s2: corrupt".
         "compression": "none",
         "metadata": {_VERSION: str(SETTINGS_VERSION)},
     }
-    if stream.ttl:
-        config["subject_delete_marker_ttl"] = _MARKER_TTL_S * _SECOND_NS
     if stream.republish:
         config["republish"] = {"src": ">", "dest": f"{stream.republish}.>"}
     return config

@@ -10,7 +10,9 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from contracts.streams import STREAMS
+from contracts.ids import ClusterName, NodeName
+from contracts.messages import DevicesAnnounced
+from contracts.topics import INVENTORIES
 from runtime.bus.bus import Bus
 from runtime.bus.follower import Start
 from runtime.wire import BusSettings, Outgoing, Received
@@ -161,31 +163,29 @@ async def test_synced_means_every_subject_while_writers_overwrite(bus: Bus) -> N
         await asyncio.gather(*writers)
 
 
-async def ends(bus: Bus, stream: str) -> list[str]:
-    """Follow a stream until a message of it is gone."""
+async def test_what_is_not_said_again_ends_for_its_readers(bus: Bus) -> None:
+    """As inventories do after a day, which is a second here; others live on."""
+    topic = replace(INVENTORIES, lasts_s=1)
     stop = asyncio.Event()
-    gone: list[str] = []
-    async with asyncio.timeout(10):
-        async for page in bus.follow(stream, [">"], stop):
-            gone.extend(m.gone for m in page.messages)
-            if any(gone):
+    heard: dict[str, list[bool]] = {"silent": [], "repeated": []}
+
+    async def say(node: str) -> None:
+        message = DevicesAnnounced(
+            cluster=ClusterName("c"), node=NodeName(node), pools=()
+        )
+        await bus.publish(Outgoing.of(topic, message))
+
+    await say("silent")
+    async with asyncio.timeout(30):
+        async for batch in bus.read(topic, "c", stop=stop):
+            for incoming in batch.messages:
+                heard[incoming.names[1]].append(incoming.message is not None)
+            if False in heard["silent"]:
                 stop.set()
-    return gone
-
-
-async def test_an_expired_heartbeat_arrives_as_gone(bus: Bus) -> None:
-    """The end of a time to live is a message."""
-    await bus.publish(Outgoing(subject="hb.v1.c.node", data=b"1", ttl_s=1))
-    assert await ends(bus, "HB") == ["", "MaxAge"]
-
-
-async def test_what_is_not_said_again_arrives_as_gone(bus: Bus) -> None:
-    """As inventories do after a day, which is a second here."""
-    (inventories,) = (stream for stream in STREAMS if stream.name == "INV")
-    aging = replace(inventories, name="AGING", subjects=("aging.>",), max_age_s=1)
-    await bus.ensure_streams((aging,))
-    await bus.publish(Outgoing(subject="aging.node", data=b"1"))
-    assert await ends(bus, "AGING") == ["", "MaxAge"]
+            await say("repeated")
+    assert heard["silent"] == [True, False]
+    assert len(heard["repeated"]) > 1
+    assert all(heard["repeated"])
 
 
 async def test_a_deleted_consumer_is_replaced(bus: Bus) -> None:
@@ -340,7 +340,7 @@ async def test_heartbeats_forgotten_by_a_restart_are_read_anew(
     """Memory is gone and sequences begin again: the follower begins again too."""
     stop = asyncio.Event()
     got: list[tuple[str, int]] = []
-    beats = [Outgoing(subject=f"hb.v1.c.{n}", data=b"", ttl_s=60) for n in range(50)]
+    beats = [Outgoing(subject=f"hb.v1.c.{n}", data=b"") for n in range(50)]
     await bus.publish_many(beats)
     async with asyncio.timeout(20):
         async for page in bus.follow("HB", ["hb.v1.>"], stop):
@@ -348,7 +348,7 @@ async def test_heartbeats_forgotten_by_a_restart_are_read_anew(
             if page.synced and len(got) == 50:
                 nats_server.kill()
                 nats_server.start()
-                await bus.publish(Outgoing(subject="hb.v1.c.after", data=b"", ttl_s=60))
+                await bus.publish(Outgoing(subject="hb.v1.c.after", data=b""))
             if page.synced and got[-1:] == [("hb.v1.c.after", 1)]:
                 stop.set()
 

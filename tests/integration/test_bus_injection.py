@@ -31,6 +31,13 @@ FAMILIES: tuple[SubjectFamily, ...] = (*TOPICS, BLOBS)
 SEED = "seed"
 ANSWER_S = 20.0
 
+HOSTILE_HEADERS = (
+    {"Nats-Rollup": "all"},
+    {"Nats-Rollup": "sub"},
+    {"Nats-TTL": "1"},
+    {"Nats-Schedule": "@at 2020-01-01T00:00:00Z", "Nats-Schedule-Target": "TARGET"},
+)
+
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredNats]:
@@ -171,4 +178,27 @@ async def test_no_push_consumer_delivers_into_a_stream(
                     client, api, stream, f"push-{number}", deliver_subject=target
                 )
 
+    assert await _stored(secured) == before
+
+
+@pytest.mark.parametrize("user", [u for u in OUTSIDE if u != "viewer"])
+async def test_no_header_wipes_what_others_sent(
+    secured: SecuredNats, user: str
+) -> None:
+    """Rollups, times to live and schedules are refused; an id hides nothing."""
+    before = await _stored(secured)
+    own = [family for family in FAMILIES if user in family.senders]
+    async with secured.client(user) as client:
+        for family in own:
+            for headers in HOSTILE_HEADERS:
+                target = _on(family, SEED)
+                answer = await client.request(
+                    _on(family, f"{user}-hostile"),
+                    b"hostile",
+                    headers={
+                        k: v.replace("TARGET", target) for k, v in headers.items()
+                    },
+                    timeout=ANSWER_S,
+                )
+                assert "error" in json.loads(answer.data), headers
     assert await _stored(secured) == before

@@ -11,6 +11,7 @@ import zstandard
 from contracts.streams import STREAMS, Stream
 from runtime.bus import connection as bus_connection
 from runtime.bus.bus import Bus
+from runtime.bus.jetstream import StreamInfo, call
 from runtime.errors import (
     BusFullError,
     BusUnavailableError,
@@ -21,6 +22,11 @@ from runtime.wire import MAX_DECODED_BYTES, BusSettings, Outgoing
 from tests.lab.nats_server import LabServer
 
 FENCE = "fence.v1.c"
+HOSTILE = (
+    {"Nats-Rollup": "all"},
+    {"Nats-TTL": "1"},
+    {"Nats-Schedule": "@at 2020-01-01T00:00:00Z", "Nats-Schedule-Target": "{}"},
+)
 
 
 def dec(number: int) -> Outgoing:
@@ -37,7 +43,7 @@ async def test_what_was_published_is_read_back(bus: Bus) -> None:
     stored = await bus.last("STATE", subject)
 
     assert stored is not None
-    assert (stored.data, stored.sequence, stored.gone) == (b"a" * 9000, sequence, "")
+    assert (stored.data, stored.sequence) == (b"a" * 9000, sequence)
     assert stored.headers["Kind"] == "x"
     assert abs(stored.time_s - time.time()) < 60
     assert await bus.last("STATE", "state.v1.c.node.b") is None
@@ -190,21 +196,50 @@ async def test_streams_are_ensured_by_many_at_once(nats_server: LabServer) -> No
         await one.ensure_streams()
 
 
-@pytest.mark.parametrize("stream", [s.name for s in STREAMS if not s.ttl])
-async def test_one_node_cannot_wipe_a_stream_with_a_header(
-    bus: Bus, stream: str
+@pytest.mark.parametrize("stream", [stream.name for stream in STREAMS])
+@pytest.mark.parametrize("hostile", HOSTILE, ids=lambda headers: next(iter(headers)))
+async def test_no_header_removes_what_others_sent(
+    bus: Bus, stream: str, hostile: dict[str, str]
 ) -> None:
-    """Rollups are refused: a sender of one subject must not remove the others."""
+    """A sender of one subject must not remove or write the others."""
     subject = next(s.subjects[0] for s in STREAMS if s.name == stream)
     place = f"{subject.removesuffix('.>')}.c.n.x"
     await bus.publish(Outgoing(subject=f"{place}1", data=b"kept"))
+    headers = {name: text.format(f"{place}1") for name, text in hostile.items()}
 
     with pytest.raises(PublishRefusedError):
-        await bus.publish(
-            Outgoing(subject=f"{place}2", data=b"", headers={"Nats-Rollup": "all"})
-        )
+        await bus.publish(Outgoing(subject=f"{place}2", data=b"", headers=headers))
 
-    assert await bus.last(stream, f"{place}1") is not None
+    kept = await bus.last(stream, f"{place}1")
+    assert kept is not None
+    assert kept.data == b"kept"
+    assert await bus.last(stream, f"{place}2") is None
+
+
+async def test_no_stream_of_the_server_allows_rollups_or_times_to_live(
+    bus: Bus,
+) -> None:
+    """The server's own answer: it allows more than it was asked for, at times."""
+    connection = bus._connection
+    for stream in STREAMS:
+        info = await call(connection, f"STREAM.INFO.{stream.name}", None, StreamInfo)
+        allowed = {
+            name
+            for name in ("allow_rollup_hdrs", "allow_msg_ttl", "allow_msg_schedules")
+            if info.config.get(name)
+        }
+        assert (stream.name, allowed) == (stream.name, set())
+
+
+async def test_a_heartbeat_is_small(bus: Bus) -> None:
+    """They are in memory, which one sender must not fill."""
+    (beats,) = (stream for stream in STREAMS if stream.name == "HB")
+    large = bytes(beats.max_message_bytes + 1)
+
+    with pytest.raises(PublishRefusedError, match="maximum"):
+        await bus.publish(Outgoing(subject="hb.v1.c.n", data=large))
+
+    assert 0 < beats.max_bytes <= 64 << 20
 
 
 async def test_purge_removes_one_subject(bus: Bus) -> None:

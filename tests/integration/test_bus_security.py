@@ -179,11 +179,11 @@ NOBODY_PUBLISHES = (
         for operation in (
             "DELETE.DEC",
             "PURGE.DEC",
-            "UPDATE.DEC",
             "MSG.DELETE.DEC",
             "CREATE.MINE",
         )
     ),
+    f"{api_prefix('viewer')}.STREAM.UPDATE.DEC",
     "$SYS.REQ.SERVER.PING",
     "evt.dec.v1.x.x.x",
     "anything",

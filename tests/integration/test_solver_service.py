@@ -340,7 +340,6 @@ async def beat(bus: Bus) -> None:
                 Outgoing(
                     subject=topics.HEARTBEATS.subject(CLUSTER, NodeName(node)),
                     data=topics.HEARTBEATS.codec.encode(message),
-                    ttl_s=20,
                 )
             )
         await asyncio.sleep(0.5)

@@ -26,4 +26,4 @@ def test_all_streams_together_fit_on_a_server() -> None:
 def test_only_what_nothing_follows_from_is_dropped_for_room() -> None:
     """Submissions, commands, decisions, confirmations and state are refused instead."""
     disposable = {stream.name for stream in STREAMS if stream.disposable}
-    assert disposable == {"REPORT", "LEADS", "AVOID", "SOLVE", "BLOB"}
+    assert disposable == {"HB", "REPORT", "LEADS", "AVOID", "SOLVE", "BLOB"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from contracts.topics import HEARTBEAT_S
 from nodeagent.config import NodeAgentConfig
 from runtime.config import read_config
 from runtime.errors import ConfigError
@@ -19,9 +20,9 @@ def read(**variables: str) -> NodeAgentConfig:
 
 def test_a_heartbeat_lasts_until_the_next_one() -> None:
     """A node whose heartbeat ends before the next would seem away in between."""
-    assert read(heartbeat_s="5", heartbeat_ttl_s="6").heartbeat_ttl_s == 6
-    with pytest.raises(ConfigError, match="heartbeat_ttl_s"):
-        read(heartbeat_s="5", heartbeat_ttl_s="5")
+    assert read(heartbeat_s=str(HEARTBEAT_S - 1)).heartbeat_s == HEARTBEAT_S - 1
+    with pytest.raises(ConfigError, match="HEARTBEAT_S"):
+        read(heartbeat_s=str(HEARTBEAT_S))
 
 
 def test_evidence_is_as_the_variables_say() -> None:

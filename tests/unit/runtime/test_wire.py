@@ -17,14 +17,12 @@ def test_every_option_becomes_a_header() -> None:
             data=b"",
             headers={"Own": "1"},
             message_id="m",
-            ttl_s=20,
             expected_last_subject_sequence=0,
         )
     )
     assert headers == {
         "Own": "1",
         "Nats-Msg-Id": "m",
-        "Nats-TTL": "20",
         "Nats-Expected-Last-Subject-Sequence": "0",
     }
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import DevicesAnnounced
 from contracts.topics import HEALTH, INVENTORIES
 from runtime.bus.reader import CaughtUp, _read_fetched
 from runtime.refusals import Refusals
 from runtime.wire import Fetched, Received, Refused, TopicBatch
+from tests.builders import devices, pool
 
 SAID = DevicesAnnounced(cluster=ClusterName("east"), node=NodeName("n"), pools=())
 SUBJECT = INVENTORIES.subject_of(SAID)
@@ -16,9 +19,9 @@ QUIET: TopicBatch[DevicesAnnounced] = TopicBatch(messages=(), caught_up=False)
 CAUGHT_UP: TopicBatch[DevicesAnnounced] = TopicBatch(messages=(), caught_up=True)
 
 
-def received(data: bytes, subject: str = SUBJECT, gone: str = "") -> Received:
+def received(data: bytes, subject: str = SUBJECT) -> Received:
     """Receive bytes on a subject."""
-    return Received(subject=subject, data=data, sequence=7, time_s=0.0, gone=gone)
+    return Received(subject=subject, data=data, sequence=7, time_s=0.0)
 
 
 def read(*messages: Received) -> tuple[TopicBatch[DevicesAnnounced], Refusals]:
@@ -41,9 +44,10 @@ def test_everything_is_caught_up_once_each_topic_was() -> None:
 
 
 def test_messages_are_read_in_their_order() -> None:
-    """A value that ended is a message too."""
-    batch, refusals = read(received(BYTES), received(b"", gone="MaxAge"))
-    assert [incoming.message for incoming in batch.messages] == [SAID, None]
+    """Each with the names of its subject."""
+    again = structs.replace(SAID, pools=(pool(*devices(1)),))
+    batch, refusals = read(received(BYTES), received(INVENTORIES.codec.encode(again)))
+    assert [incoming.message for incoming in batch.messages] == [SAID, again]
     assert batch.messages[0].names == ("east", "n")
     assert not refusals.counts
     assert (batch.caught_up, batch.refused) == (True, ())

@@ -6,11 +6,10 @@ from contracts.streams import STREAMS, Stream
 from runtime.bus.streams import configuration, differences
 
 
-def test_no_stream_allows_rollups_and_all_are_small_in_duplicates() -> None:
+def test_all_streams_are_small_in_duplicates() -> None:
     """What the server would default to is written out."""
     for stream in STREAMS:
         config = configuration(stream, replicas=3)
-        assert "allow_rollup_hdrs" not in config
         assert config["duplicate_window"] <= 120_000_000_000
         assert config["num_replicas"] == 3
 

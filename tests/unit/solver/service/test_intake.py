@@ -36,8 +36,8 @@ from tests.builders.problems import CLUSTER
 A = NodeName("a")
 
 
-def received(subject: str, data: bytes, gone: str = "") -> Received:
-    return Received(subject=subject, data=data, sequence=1, time_s=0.0, gone=gone)
+def received(subject: str, data: bytes) -> Received:
+    return Received(subject=subject, data=data, sequence=1, time_s=0.0)
 
 
 def test_a_message_that_contradicts_its_subject_is_refused() -> None:
@@ -67,8 +67,7 @@ def test_nothing_is_left_of_an_agent_that_is_silent_for_long() -> None:
     ):
         snapshot = apply(snapshot, message)
     for topic in (topics.INVENTORIES, topics.HEALTH):
-        ended = received(topic.subject(CLUSTER, A), b"", gone="MaxAge")
-        gone = snapshot_message(Incoming.of(topic, ended))
+        gone = snapshot_message(Incoming.end(topic, topic.subject(CLUSTER, A)))
         assert isinstance(gone, InventoryExpired | HealthJudged)
         snapshot = apply(snapshot, gone)
     inventory = snapshot.inventory

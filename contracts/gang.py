@@ -8,7 +8,9 @@ the same; the solver refuses it by name.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from contracts.claim import ResourceClaimSpec
 from contracts.ids import FullyQualifiedName, GangUID, NodeName
@@ -18,6 +20,8 @@ from contracts.pod_terms import HostPort, TopologySpreadConstraint
 from contracts.quantity import Quantity
 from contracts.structs import KubernetesStruct
 
+MAX_INT32 = 2**31 - 1
+Int32 = Annotated[int, Meta(ge=-MAX_INT32 - 1, le=MAX_INT32)]
 MAX_MEMBERS = 5000
 """Pods of one gang."""
 
@@ -92,9 +96,9 @@ class TopologyLevel(KubernetesStruct, frozen=True, kw_only=True):
 class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
     """What a gang needs."""
 
-    priority: int = 0
-    """Higher strictly first; ties by age."""
-    weight: int | None = None
+    priority: Int32 = 0
+    """Higher strictly first; of equals the namespaces take turns."""
+    weight: Int32 | None = None
     """Its worth among equals of its priority; absent: devices asked for."""
     members: tuple[Member, ...] = ()
     constraints: tuple[GangConstraint, ...] = ()

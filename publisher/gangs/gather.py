@@ -135,19 +135,34 @@ def _make_gang(
         generation=unsubmitted.generation,
     )
     if unsubmitted.gang is None:
-        priority = max(pod.spec.priority or 0 for pod in unsubmitted.pods)
+        priority = _own_priority(unsubmitted)
         if owner is not None and owner.priority is not None:
             priority = owner.priority
         members = grouped.members
         spec = GangSpec(priority=priority, members=members, recovery=recovery)
         return Gang(metadata=meta, spec=spec)
+    spec = unsubmitted.gang.spec
+    if _is_beyond(unsubmitted, unsubmitted.gang):
+        # Who made the Gang said who may outrank others: so many pods, and no more.
+        spec = replace(spec, priority=_own_priority(unsubmitted))
     spec = replace(
-        unsubmitted.gang.spec,
+        spec,
         members=grouped.members,
         constraints=_constraints(unsubmitted.gang, grouped),
         hold=False,
     )
     return Gang(metadata=meta, spec=spec)
+
+
+def _is_beyond(unsubmitted: UnsubmittedPods, gang: Gang) -> bool:
+    """Whether with these pods there are more than the Gang object asks for."""
+    size = sum(member.count for member in gang.spec.members)
+    return len(unsubmitted.pods) + unsubmitted.company.count > size
+
+
+def _own_priority(unsubmitted: UnsubmittedPods) -> int:
+    """Return what the pods' own priority classes say."""
+    return max(pod.spec.priority or 0 for pod in unsubmitted.pods)
 
 
 def _constraints(gang: Gang, grouped: GroupedPods) -> tuple[GangConstraint, ...]:

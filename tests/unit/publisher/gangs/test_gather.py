@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from contracts.gang import AvoidedNode
 from contracts.ids import GangUID, NodeName
@@ -13,6 +14,7 @@ from contracts.pods.membership import WorkloadAPI
 from contracts.pods.node_affinity import read_required_nodes
 from contracts.validate.names import check_label_value
 from contracts.workload import Pod
+from publisher.gangs.gang_size import Company
 from publisher.gangs.gather import ReadyGang, UnsubmittedPods, assemble
 from publisher.gangs.readiness import NotReady
 from publisher.gangs.view import GroupKey, View
@@ -203,3 +205,22 @@ def test_a_name_that_no_gang_can_have_is_told_of_its_pod_alone(
     assert told.reason == "GangNameInvalid"
     assert told.message.startswith(f"name of the {api} of the pod: Invalid value: ")
     assert len(told.message) < 300
+
+
+def test_a_pod_beyond_the_gang_object_does_not_ride_on_its_priority() -> None:
+    """A replacement does; a pod that joins by its label alone has its own."""
+    workers = replace(builders.member(count=2), claims=())
+    wanted = builders.gang(workers, name="train", priority=9)
+    pods = [waiting(name, member="worker") for name in "abc"]
+
+    def priority(*ran: Pod) -> int:
+        asked = UnsubmittedPods(pods=(pods[2],), gang=wanted, company=Company(ran=ran))
+        ready = assemble(asked, View(), lambda _: True)
+        assert isinstance(ready, ReadyGang), ready
+        return ready.gang.spec.priority
+
+    assert priority(pods[0]) == 9
+    assert priority(pods[0], pods[1]) == 0
+    pods[2] = replace(pods[2], spec=replace(pods[2].spec, priority=3))
+    assert priority(pods[0]) == 9
+    assert priority(pods[0], pods[1]) == 3

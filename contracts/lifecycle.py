@@ -11,6 +11,8 @@ One rule says which message that is: the last of its stream, by its sequence the
 - Who publishes a message may apply it before it is read back, with the sequence that
   the stream gave it. A submission that was not stored, as another of its gang was there
   already, has no sequence (0) and gives way to the one that is read.
+- Another submission is another life: when it was stored, nothing of the one before was
+  left in the streams.
 - Of commands somebody else's counts before any of the publisher's own. The publisher
   cancels a gang to ask for its pods anew; that nobody wants them outweighs it.
 
@@ -91,6 +93,8 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         if isinstance(message, SubmissionMessage):
             if sequence < self.submission_sequence:
                 return self
+            if 0 < self.submission_sequence < sequence:
+                return self._begin_anew(message, sequence)
             return structs.replace(
                 self, submission=message, submission_sequence=sequence
             )
@@ -105,6 +109,17 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         if sequence < self.confirmation_sequence:
             return self
         return self.with_confirmation(message, sequence)
+
+    def _begin_anew(self, message: SubmissionMessage, sequence: int) -> Self:
+        """Begin another life, of which a decision may have been read already.
+
+        A subject takes one submission: the one before was removed, with all that was
+        said of it, when its gang had been over for long.
+        """
+        record = type(self).of(message).apply(message, sequence)
+        if self.decision is None or self.is_over:
+            return record
+        return record.apply(self.decision, self.decision_sequence)
 
     def with_confirmation(
         self, message: ConfirmationMessage | None, sequence: int

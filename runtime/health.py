@@ -1,8 +1,9 @@
 """Health over HTTP, for those who start and stop processes.
 
 /livez answers as long as the event loop turns: NATS or the API server being away is no
-reason to be killed. /readyz answers 200 between opening and stopping. Knows no service
-and nothing of HTTP but this.
+reason to be killed. /readyz answers 200 while the service could do its work: it is
+open, has read what it must know, and does not stop. Knows no service and nothing of
+HTTP but this.
 """
 
 from __future__ import annotations

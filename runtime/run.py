@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager
 import uvloop
 
 from runtime.errors import EarlyReturnError, ServiceError
-from runtime.health import serve_health
+from runtime.health import IsReady, serve_health
 from runtime.log import bind_facts, configure_logging, get_logger
 
 Task = Callable[[asyncio.Event], Awaitable[None]]
@@ -25,6 +25,15 @@ OpenTasks = Callable[[], AbstractAsyncContextManager[Mapping[str, Task]]]
 """Opens what the service needs, yields its tasks by name, closes in reverse."""
 
 log = get_logger(__name__)
+
+
+class ServiceTasks(dict[str, Task]):
+    """Tasks by name, of a service that has to read before it can work."""
+
+    def __init__(self, tasks: Mapping[str, Task], is_ready: IsReady) -> None:
+        super().__init__(tasks)
+        self.is_ready = is_ready
+        """Whether it has, and another one may end that it is to follow."""
 
 
 def run_service(
@@ -60,14 +69,16 @@ async def serve(
     """Run a service inside this event loop until `stop` and return its exit code."""
     bind_facts(service=name)
     opened = asyncio.Event()
+    readiness: list[IsReady] = []
 
     async def run() -> int:
         def is_ready() -> bool:
-            return opened.is_set() and not stop.is_set()
+            has_read = all(has_read() for has_read in readiness)
+            return opened.is_set() and not stop.is_set() and has_read
 
         variable = f"{name.upper()}_HEALTH_ADDRESS"
         async with serve_health(health_address, is_ready, variable):
-            return await _run_tasks(open_tasks, stop, opened, grace_s)
+            return await _run_tasks(open_tasks, stop, opened, grace_s, readiness)
 
     # First whichever comes first: the service ends by itself, or somebody says stop.
     running = asyncio.create_task(run(), name=name)
@@ -97,10 +108,16 @@ async def serve(
 
 
 async def _run_tasks(
-    open_tasks: OpenTasks, stop: asyncio.Event, opened: asyncio.Event, grace_s: float
+    open_tasks: OpenTasks,
+    stop: asyncio.Event,
+    opened: asyncio.Event,
+    grace_s: float,
+    readiness: list[IsReady],
 ) -> int:
     """Open, run all tasks until the first ends or `stop`, drain them, and close."""
     async with open_tasks() as tasks:
+        if isinstance(tasks, ServiceTasks):
+            readiness.append(tasks.is_ready)
         opened.set()
         log.info("service.started", tasks=sorted(tasks))
         running = {

@@ -149,6 +149,8 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
     """None: nothing was said on the subject for as long as the topic lasts."""
     data: bytes
     sequence: int
+    time_s: float = 0.0
+    """When the server stored it, seconds since the epoch."""
 
     @property
     def subject(self) -> str:
@@ -175,6 +177,7 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
             message=topic.decode(names, received.data),
             data=received.data,
             sequence=received.sequence,
+            time_s=received.time_s,
         )
 
 

@@ -6,7 +6,7 @@ import sys
 
 from runtime.main import service_main
 from solver.service.config import SolverConfig
-from solver.service.service import open_service
+from solver.service.wiring import open_service
 
 if __name__ == "__main__":
     sys.exit(service_main("solver", SolverConfig, open_service))

@@ -54,7 +54,7 @@ from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
 from runtime.log import get_logger
 from runtime.retry import retry
-from runtime.run import Task
+from runtime.run import ServiceTasks, Task
 from runtime.waits import first_of
 from runtime.wire import BusSettings
 
@@ -104,7 +104,9 @@ async def open_cluster(
             if kinds.release:
                 said = Change(RELEASE, RELEASE, make_release(kinds.release))
                 await parts.state.take(ChangePage((said,), synced=False))
-            yield _tasks(parts, config, api=api, lease=lease, kinds=kinds)
+            tasks = _tasks(parts, config, api=api, lease=lease, kinds=kinds)
+            synced = (parts.informer.synced, parts.gangs.synced)
+            yield ServiceTasks(tasks, lambda: all(event.is_set() for event in synced))
 
 
 class _Parts(Struct, frozen=True, kw_only=True):

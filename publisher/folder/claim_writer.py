@@ -22,6 +22,7 @@ from contracts.messages import (
     ConfirmationMessage,
     DecisionMessage,
     GangAllocated,
+    GangReleased,
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS
 from publisher.config import PublisherConfig
@@ -73,37 +74,49 @@ class ClaimWriter:
     async def follow(self, stop: asyncio.Event) -> None:
         """Take decisions in, once it is known what was confirmed before."""
         cluster = self._config.cluster
-        decided: set[GangKey] | None = set()
-        """Gangs of the decisions that existed at the start; None: all were read."""
+        orphans: set[GangKey] | None = set(self._claims.gangs())
+        """Gangs with claims of which no decision was read; None: all were read."""
         try:
             # First what was confirmed, so that nothing is confirmed twice.
-            await self._read_confirmations(stop)
+            finished = await self._read_confirmations(stop)
             async for batch in self._bus.read(DECISIONS, cluster, stop=stop):
                 for incoming in batch.messages:
                     decision = incoming.message
                     if decision is None:
                         continue
                     with self._refusals.guard(incoming):
+                        if orphans:
+                            orphans.discard(decision.key)
+                        if str(decision.key) in finished:
+                            finished.discard(str(decision.key))
+                            if isinstance(decision, GangReleased):
+                                continue  # all of it was done before we began
                         self._apply(decision, incoming.sequence)
                         await self._queue.put(decision.key)
-                        if decided is not None:
-                            decided.add(decision.key)
                 # Then, once: whose claims are these of whom no decision tells?
-                if batch.caught_up and decided is not None:
-                    for gang in sorted(self._claims.gangs() - decided):
+                if batch.caught_up and orphans is not None:
+                    for gang in sorted(orphans):
                         log.warning("claims.orphaned", gang=str(gang))
-                    decided = None
+                    orphans, finished = None, set()
         finally:
             await self._queue.close()
 
-    async def _read_confirmations(self, stop: asyncio.Event) -> None:
-        """Read what was confirmed; from then on only we confirm."""
+    async def _read_confirmations(self, stop: asyncio.Event) -> set[str]:
+        """Read what was confirmed; from then on only we confirm.
+
+        Returns the gangs whose claims were released. There may be very many: of them
+        nothing is kept but their names.
+        """
+        finished: set[str] = set()
         cluster = self._config.cluster
         async for batch in self._bus.read_existing(CONFIRMATIONS, cluster, stop=stop):
             for incoming in batch.messages:
-                if incoming.message is not None:
+                if isinstance(incoming.message, ClaimsReleased):
+                    finished.add(str(incoming.message.key))
+                elif incoming.message is not None:
                     with self._refusals.guard(incoming):
                         self._apply(incoming.message, incoming.sequence)
+        return finished
 
     def _apply(
         self, message: DecisionMessage | ConfirmationMessage, sequence: int
@@ -131,7 +144,11 @@ class ClaimWriter:
         What cannot be handled waits for the next decision, and holds up no other.
         """
         try:
-            await self._carry_out(self._records[gang])
+            record = self._records.get(gang)
+            if record is not None:
+                await self._carry_out(record)
+                if self._records[gang].is_finished:
+                    del self._records[gang]
         except (BusError, FolderError) as error:
             log.warning("gang.delayed", gang_uid=gang.uid, reason=str(error))
             await first_of(stop, within_s=_PAUSE_S)

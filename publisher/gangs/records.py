@@ -17,6 +17,8 @@ from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
     CancelGang,
     ConfirmationMessage,
+    GangAllocated,
+    GangPending,
     MemberAllocated,
     PodRef,
     SubmitGang,
@@ -113,13 +115,33 @@ def name_place(member: MemberAllocated) -> str:
     return f"{member.member}/{member.index}"
 
 
+class _Forgotten:
+    """What is kept of a gang of which nothing is left."""
+
+    __slots__ = ("_submission_sequence", "is_asked_again")
+
+    def __init__(self, record: PodGangRecord | None) -> None:
+        self.is_asked_again = record is not None and record.is_ended_by_publisher
+        """Whether its pods are wanted, and only the gang was given up."""
+        self._submission_sequence = 0 if record is None else record.submission_sequence
+
+    def lives_again(self, message: LifecycleMessage, sequence: int) -> bool:
+        """Whether a message is about another life, after all of this one was removed.
+
+        A gang that is over is not decided, and its submission is the only one.
+        """
+        if isinstance(message, SubmitGang):
+            return 0 < self._submission_sequence < sequence
+        return isinstance(message, GangAllocated | GangPending)
+
+
 class PodGangRecords:
     """All of them, by what they are known by and by the pods that they are about."""
 
     def __init__(self) -> None:
         self._records: dict[GangKey, PodGangRecord] = {}
         self._keys_by_group: dict[GroupKey, set[GangKey]] = {}
-        self._forgotten: OrderedDict[GangKey, bool] = OrderedDict()
+        self._forgotten: OrderedDict[GangKey, _Forgotten] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._records)
@@ -138,7 +160,8 @@ class PodGangRecords:
 
         None: it was not forgotten. Somebody may learn of pods only when all is over.
         """
-        return self._forgotten.get(key)
+        forgotten = self._forgotten.get(key)
+        return None if forgotten is None else forgotten.is_asked_again
 
     def groups(self) -> Iterator[GroupKey]:
         """Go through the groups for which something was submitted."""
@@ -154,8 +177,11 @@ class PodGangRecords:
             DecodeError: a submission has places that are not for pods of their own.
         """
         key = message.key
-        if key in self._forgotten:
-            return None
+        forgotten = self._forgotten.get(key)
+        if forgotten is not None:
+            if not forgotten.lives_again(message, sequence):
+                return None
+            del self._forgotten[key]
         if isinstance(message, SubmitGang):
             _check_places(message)
         record = self._records.get(key) or PodGangRecord.of(message)
@@ -183,6 +209,6 @@ class PodGangRecords:
                 others.discard(key)
                 if not others:
                     del self._keys_by_group[group]
-            self._forgotten[key] = record is not None and record.is_ended_by_publisher
+            self._forgotten[key] = _Forgotten(record)
             if len(self._forgotten) > _FORGOTTEN:
                 self._forgotten.popitem(last=False)

@@ -16,6 +16,7 @@ from contracts.topics import M, Topic
 from runtime.bus import blobs, jetstream, publishing, reader
 from runtime.bus.connection import Connection, Delivery
 from runtime.bus.follower import Start, follow
+from runtime.bus.streams import StreamUsage, stream_usage
 from runtime.bus.streams import ensure_streams as create_streams
 from runtime.errors import BusError
 from runtime.log import get_logger
@@ -127,9 +128,13 @@ class Bus:
         """Read the last message of a subject from the leader: own writes are seen."""
         return await jetstream.read_last_message(self._connection, stream, subject)
 
-    async def purge(self, stream: str, subject: str) -> None:
-        """Remove all messages of a subject (or wildcard)."""
-        await jetstream.purge(self._connection, stream, subject)
+    async def purge(self, stream: str, subject: str, up_to: int = 0) -> None:
+        """Remove the messages of a subject (or wildcard), or those up to a sequence."""
+        await jetstream.purge(self._connection, stream, subject, up_to)
+
+    async def usage(self, stream: str) -> StreamUsage:
+        """Ask how full a stream is, and what time it is there."""
+        return await stream_usage(self._connection, stream)
 
     def read(
         self,

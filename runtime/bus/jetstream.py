@@ -47,6 +47,7 @@ class StreamState(Struct, frozen=True):
     first_seq: int = 0
     last_seq: int = 0
     num_subjects: int = 0
+    bytes: int = 0
 
 
 class StreamInfo(Struct, frozen=True):
@@ -210,11 +211,18 @@ async def _read_last_copy(
     return republished(subject, answer.data, answer.headers)
 
 
-async def purge(connection: Connection, stream: str, subject: str) -> None:
-    """Remove all messages of a subject or wildcard."""
+async def purge(
+    connection: Connection, stream: str, subject: str, up_to: int = 0
+) -> None:
+    """Remove the messages of a subject or wildcard.
+
+    All of them, or those up to a sequence.
+    """
     if not subject:
         raise BusRefusedError(f"STREAM.PURGE.{stream}", "purge needs a subject")
-    body = {"filter": subject}
+    body: dict[str, Any] = {"filter": subject}
+    if up_to:
+        body["seq"] = up_to + 1
     await call_retried(connection, f"STREAM.PURGE.{stream}", body, Nothing)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.streams import STREAMS
-from contracts.topics import BLOBS, TOPICS, Topic
+from contracts.topics import BLOBS, GANG_TOPICS, TOPICS, Topic
 from runtime.users import (
     ACCOUNTS,
     CALLOUT,
@@ -33,6 +33,8 @@ CALLOUT_KEYS = "callout/callout.conf"
 """Where it reads the public keys of the callout, and its passwords."""
 CREATORS = ("solver", "publisher")
 """Who creates streams that are not there, and brings older ones up to date."""
+RETIRER = "solver"
+"""Who removes gangs that ended long ago."""
 SUBSCRIBERS = ("platform", "viewer")
 """Who may listen to what is republished, without a consumer."""
 _NEXT = "CONSUMER.MSG.NEXT"
@@ -215,6 +217,8 @@ def _publishes(user: str) -> Iterator[str]:
             yield f"{_API}.STREAM.CREATE.{stream.name}"
             yield f"{_API}.STREAM.UPDATE.{stream.name}"
             yield f"{_API}.STREAM.INFO.{stream.name}"
+    if user == RETIRER:
+        yield from (f"{_API}.STREAM.PURGE.{topic.stream}" for topic in GANG_TOPICS)
     if user in BLOBS.senders:
         yield BLOBS.any_subject
     if user in BLOBS.receivers:

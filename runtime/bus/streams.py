@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from contracts.streams import SETTINGS_VERSION, Stream
 from runtime.bus.connection import Connection
 from runtime.bus.jetstream import (
@@ -19,12 +21,30 @@ from runtime.bus.jetstream import (
 )
 from runtime.errors import BusRefusedError, StreamDiffersError
 from runtime.log import get_logger
+from runtime.wire import seconds
 
 _SECOND_NS = 1_000_000_000
 _VERSION = "moorings.dev/settings"
 """In the metadata of a stream: the version of its settings."""
 
 log = get_logger(__name__)
+
+
+class StreamUsage(Struct, frozen=True, kw_only=True):
+    """How full a stream is, at a moment."""
+
+    time_s: float
+    """By the stream's leader, which stamps its messages; since the epoch."""
+    share: float
+    """Of the room that it may take; 0: it has no bound."""
+
+
+async def stream_usage(connection: Connection, name: str) -> StreamUsage:
+    """Ask how full a stream is."""
+    info = await call_retried(connection, f"STREAM.INFO.{name}", None, StreamInfo)
+    most = max(0, int(info.config.get("max_bytes") or 0))
+    share = info.state.bytes / most if most else 0.0
+    return StreamUsage(time_s=seconds(info.ts), share=share)
 
 
 async def ensure_streams(

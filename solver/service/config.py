@@ -37,6 +37,9 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     heartbeat_grace_s: float = 30.0
     """How long a node may be silent before it is away."""
 
+    retention_s: float = 86_400.0
+    """How long what was said of a gang stays in the streams after its end."""
+
     def features_of(self, release: str) -> Features:
         """Return what the cluster's allocator may do.
 

@@ -8,10 +8,7 @@ when it began, and each time it takes the lead, once it has read up to that poin
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from time import monotonic
 from typing import Any
 
@@ -29,8 +26,7 @@ from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of, together
-from runtime.wire import BusSettings, Incoming, Outgoing, Refused, TopicBatch
-from solver.cel.evaluator import SelectorEvaluator
+from runtime.wire import Incoming, Outgoing, Refused, TopicBatch
 from solver.queueing.gang_queue import BatchLimits, GangQueue
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider
@@ -39,8 +35,9 @@ from solver.service.intake import snapshot_message
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.messages import make_rejection, make_release
+from solver.service.past import PastGangs
 from solver.service.presence import find_presence_changes
-from solver.service.worker import SolveWorker
+from solver.service.retention import Retention
 from solver.snapshot.snapshot import (
     GangForgotten,
     NodePresence,
@@ -87,6 +84,9 @@ class SolverService:
         self._heartbeats: dict[NodeName, float] = {}
         self._connection = (0, monotonic())
         self._caught_up = CaughtUp((*NODE_TOPICS, *topics.GANG_TOPICS))
+        self._decisions_read = asyncio.Event()
+        self._past = PastGangs()
+        self._worker_warm = False
         self._deferred = DeferredConfirmations()
         self._refused: dict[tuple[Namespace, GangUID], Reason] = {}
         self._refusals = Refusals()
@@ -96,8 +96,19 @@ class SolverService:
         self._unfinished = True
         """Whether a former leader may have left open solves."""
 
+    def is_ready(self) -> bool:
+        """Whether we could lead at once: all was read, by the worker too."""
+        return self._ready and self._worker_warm
+
     def tasks(self) -> dict[str, Task]:
         """Name every task of the service; all run until it stops."""
+        retention = Retention(
+            self._bus,
+            self._config.cluster,
+            self._config.retention_s,
+            leads=lambda: self._leadership.leads,
+            lives=self._lives,
+        )
         return {
             # What is known, read by every instance, so that one that begins to lead
             # knows it already: follow-inv, follow-dec, ...
@@ -111,6 +122,8 @@ class SolverService:
             "presence": self.presence,
             # Gangs of which a late message told, and no submission ever comes.
             "forget": self.forget,
+            # Gangs that ended long ago leave the streams, while we lead.
+            "retention": retention.run,
             # Whatever waits, batch by batch, while we lead.
             "decide": self.decide,
             # Selectors that take long, beside the decisions.
@@ -125,6 +138,8 @@ class SolverService:
         # Commands from the first one kept: a publisher's own may hide another's.
 
         async def follow(stop: asyncio.Event) -> None:
+            if topic in topics.GANG_TOPICS and topic is not topics.DECISIONS:
+                await first_of(self._decisions_read, stop)
             async for batch in self._bus.read_all(
                 read,
                 self._config.cluster,
@@ -134,6 +149,10 @@ class SolverService:
             ):
                 self._take(topic, batch)
                 self._caught_up.note(topic, batch)
+                if topic is topics.DECISIONS and batch.caught_up:
+                    self._decisions_read.set()
+                if self._caught_up:
+                    self._past.close()
 
         return follow
 
@@ -170,13 +189,24 @@ class SolverService:
 
     def _apply_incoming(self, incoming: Incoming[Any]) -> None:
         message = snapshot_message(incoming)
-        if message is None:
+        if message is None or self._is_past(message):
             return
         if not self._deferred.defer(message, incoming.sequence):
             self._believe(message, incoming.sequence)
         if isinstance(message, AllocationRefused | AllocationLost):
             pause = min(REST_S * 2 ** min(message.attempt, 16), MAX_REST_S)
             self._queue.rest(message.uid, monotonic() + pause)
+
+    def _is_past(self, message: SnapshotMessage) -> bool:
+        """Whether a message is about a gang that was over before we began."""
+        return isinstance(message, LifecycleMessage) and self._past.takes(
+            message, is_known=message.uid in self._snapshot.gangs
+        )
+
+    def _lives(self, ended: DecisionMessage) -> bool:
+        """Whether a gang that was over is known to live again."""
+        record = self._snapshot.gangs.get(ended.uid)
+        return record is not None and not record.is_over
 
     def _believe(self, message: SnapshotMessage, sequence: int = 0) -> None:
         """Let the Snapshot and the queue follow a message."""
@@ -198,6 +228,8 @@ class SolverService:
         except ContractsError:
             return  # a subject that is nobody's: there is none for an answer either
         gang = (Namespace(namespace), GangUID(uid))
+        if self._past.has(*gang):
+            return  # it was answered before we began
         self._refused[gang] = Reason(rule=Rule.INVALID, message=refused.reason)
 
     def _sizes(self) -> dict[str, int]:
@@ -231,6 +263,7 @@ class SolverService:
             pages = tuple(self._snapshot.inventory.pages)
             stored = self._ledger.store_pages(pages)
             await together([self._decider.warm(self._snapshot), stored])
+            self._worker_warm = True
         if await self._leadership.tend():
             self._unfinished = True
             log.info("epoch.claimed", epoch=self._leadership.epoch, **self._sizes())
@@ -364,29 +397,3 @@ class SolverService:
     def _apply(self, changes: list[tuple[DecisionMessage, int]]) -> None:
         for message, sequence in changes:
             self._believe(message, sequence)
-
-
-@asynccontextmanager
-async def open_service(config: SolverConfig) -> AsyncIterator[dict[str, Task]]:
-    """Open the bus, the sandbox and the worker; close them in reverse."""
-    holder = config.name or f"{socket.gethostname()}-{os.getpid()}"
-    settings = BusSettings.of(config, f"solver-{holder}")
-    worker = SolveWorker(
-        memory_bytes=config.worker_memory_bytes, guard_s=config.guard_s
-    )
-    async with Bus.open(settings) as bus:
-        await bus.wait_connected()
-        await bus.ensure_streams()
-        worker.start()
-        with SelectorEvaluator() as evaluator:
-            bounds = await asyncio.to_thread(evaluator.wait_ready)
-            tell = log.info if bounds.seccomp or bounds.landlock else log.warning
-            tell("sandbox.ready", seccomp=bounds.seccomp, landlock=bounds.landlock)
-            ledger = Ledger(bus, config.cluster)
-            leadership = Leadership(bus, config.cluster, holder, config.lease_s)
-            decider = Decider(config, ledger, leadership, evaluator, worker)
-            service = SolverService(config, bus, decider, ledger, leadership)
-            try:
-                yield service.tasks()
-            finally:
-                worker.stop()

@@ -75,9 +75,9 @@ class GangForgotten(Struct, frozen=True, kw_only=True):
 class EndedGangs(Struct, frozen=True, kw_only=True):
     """Which gangs are over, in the order in which they ended.
 
-    The oldest is forgotten in the end. That is harmless: SUBMIT is write-once and keeps
-    every submission, so the server refuses the uid for ever, and after a restart all
-    streams are read again. A gang whose submission is still to come is none of these.
+    The oldest is forgotten in the end. That is harmless: SUBMIT is write-once, so the
+    server refuses the uid until all of the gang has left the streams, and then it is
+    another gang's. One whose submission is still to come is none of these.
     """
 
     gangs: FrozenMap[str, GangUID] = FrozenMap()
@@ -198,7 +198,10 @@ def _with_gang(
     ended = snapshot.ended
     if _is_complete(after) and not _is_complete(before):
         ended, oldest = ended.with_gang(uid)
-        records = records if oldest is None else records.without(oldest)
+        # Who was submitted again since lives.
+        forgotten = None if oldest is None else records.get(oldest)
+        if forgotten is not None and _is_complete(forgotten):
+            records = records.without(forgotten.uid)
     return structs.replace(
         snapshot,
         inventory=_with_holdings(snapshot.inventory, before, after),

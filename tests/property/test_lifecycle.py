@@ -82,6 +82,7 @@ DECISIONS: tuple[LifecycleMessage, ...] = (
     GangRejected(**OF_DECISION),
     *(GangReleased(**OF_DECISION, outcome=outcome) for outcome in ReleaseOutcome),
 )
+LIVING = tuple(d for d in DECISIONS if isinstance(d, GangAllocated | GangPending))
 CONFIRMATIONS: tuple[LifecycleMessage, ...] = (
     *(AllocationWritten(**OF_GANG, attempt=attempt) for attempt in ATTEMPTS),
     *(GatesOpened(**OF_GANG, attempt=attempt, state=7) for attempt in ATTEMPTS),
@@ -215,3 +216,30 @@ def test_only_what_was_confirmed_of_the_decided_attempt_moves_the_phase(
     if getattr(record.confirmation, "attempt", None) != record.attempt:
         assert record.phase == unconfirmed.phase
         assert record.placed == unconfirmed.placed
+
+
+@given(histories(), st.data())
+def test_a_gang_that_left_the_streams_may_live_another_life(
+    history: History, data: st.DataObject
+) -> None:
+    """Who remembers the one before knows the next as who never heard of it.
+
+    All that was said of a gang is removed when it has been over for long; only then
+    its subject takes another submission. What follows may be read before that.
+    """
+    over = (GangReleased(**OF_DECISION, outcome=ReleaseOutcome.COMPLETED), 100)
+    submitted = (((_submission("stored"), 1),), *history[1:])
+    before = read([*one_by_one(submitted), over])
+    again = (_submission("again"), 200)
+    decided: list[Delivery] = [
+        (message, 200 + n)
+        for n, message in enumerate(data.draw(st.lists(st.sampled_from(LIVING))))
+    ]
+    expected = read([again, *decided])
+
+    place = data.draw(st.integers(0, len(decided)))
+    record = before
+    for message, sequence in [*decided[:place], again, *decided[place:]]:
+        record = record.apply(message, sequence)
+
+    assert record == expected

@@ -1,0 +1,159 @@
+"""Gangs that ended leave the streams after a time; nothing else is ever removed.
+
+What a gang leaves behind (its submission, commands, confirmations and decisions) is
+removed by whoever leads, the decision last: it says that the gang is over, so whatever
+is left of one that was removed in part can neither hold nor want anything. How old a
+decision is says the server's clock alone. Also tells when a stream is filling.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from contracts import topics
+from contracts.errors import ContractsError
+from contracts.ids import ClusterName
+from contracts.messages import (
+    ClaimsReleased,
+    DecisionMessage,
+    GangRejected,
+    GangReleased,
+)
+from contracts.streams import STREAMS
+from runtime.bus.bus import Bus
+from runtime.errors import BusError
+from runtime.log import get_logger
+from runtime.waits import first_of, together
+from runtime.wire import Incoming
+
+SWEEP_S = 600.0
+"""The longest time between two looks."""
+UNCONFIRMED = 7
+"""So many times as long stays a gang whose claims nobody confirmed to be released."""
+FILLING = 0.7
+"""A stream that is so full is told of."""
+PRESSED = 0.5
+PRESSED_S = 600.0
+"""With so much of a stream in use, ended gangs stay no longer."""
+IN_FLIGHT = 16
+"""Gangs removed side by side."""
+
+_ORDER = (topics.COMMANDS, topics.CONFIRMATIONS, topics.SUBMISSIONS)
+"""Before the decisions. Commands go before the submission: those that come later are
+about whoever is submitted later."""
+
+log = get_logger(__name__)
+
+
+class Retention:
+    """What is removed, and when.
+
+    `leads` says whether that is up to us, `lives` whether the gang of an old decision
+    is known not to be over.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        cluster: ClusterName,
+        retention_s: float,
+        *,
+        leads: Callable[[], bool],
+        lives: Callable[[DecisionMessage], bool],
+    ) -> None:
+        self._bus = bus
+        self._cluster = cluster
+        self._retention_s = retention_s
+        self._leads = leads
+        self._lives = lives
+        self._removed = 0
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Look again and again, for as long as we lead."""
+        while not stop.is_set():
+            await first_of(stop, within_s=min(SWEEP_S, self._retention_s))
+            if stop.is_set() or not self._leads():
+                continue
+            try:
+                removed = await self.sweep(stop)
+            except BusError as error:
+                log.warning("retention.delayed", reason=str(error))
+            else:
+                if removed:
+                    log.info("gangs.removed", gangs=removed)
+
+    async def sweep(self, stop: asyncio.Event) -> int:
+        """Remove the gangs that have been over for long; returns how many.
+
+        Raises:
+            BusError: it could not be finished; what is left goes with the next one.
+        """
+        retention_s = min(self._retention_s, await self._longest_s())
+        now_s = (await self._bus.usage(topics.DECISIONS.stream)).time_s
+        before = self._removed
+        # The last decision of each gang, in the order in which they were stored.
+        done = asyncio.Event()
+        cluster = self._cluster
+        async for batch in self._bus.read_existing(
+            topics.DECISIONS, cluster, stop=done
+        ):
+            old = [m for m in batch.messages if m.time_s <= now_s - retention_s]
+            ended = [m for m in old if self._is_over(m)]
+            slots = asyncio.Semaphore(IN_FLIGHT)
+            oldest_s = now_s - UNCONFIRMED * self._retention_s
+            await together(self._remove(m, slots, oldest_s) for m in ended)
+            if len(old) < len(batch.messages) or stop.is_set() or not self._leads():
+                done.set()
+        return self._removed - before
+
+    async def _longest_s(self) -> float:
+        """Tell of streams that are filling; returns how long ended gangs may stay."""
+        longest_s = float("inf")
+        gangs = {topic.stream for topic in topics.GANG_TOPICS}
+        for stream in STREAMS:
+            if stream.disposable:
+                continue
+            share = (await self._bus.usage(stream.name)).share
+            if share >= FILLING:
+                log.warning(
+                    "stream.filling",
+                    stream=stream.name,
+                    share=round(share, 2),
+                    max_bytes=stream.max_bytes,
+                )
+            if share >= PRESSED and stream.name in gangs:
+                longest_s = PRESSED_S
+        return longest_s
+
+    def _is_over(self, incoming: Incoming[DecisionMessage]) -> bool:
+        message = incoming.message
+        if not isinstance(message, GangReleased | GangRejected):
+            return False
+        return not self._lives(message)
+
+    async def _remove(
+        self,
+        ended: Incoming[DecisionMessage],
+        slots: asyncio.Semaphore,
+        oldest_s: float,
+    ) -> None:
+        """Remove all of a gang, unless somebody may still have to act upon its end."""
+        async with slots:
+            awaited = isinstance(ended.message, GangReleased)
+            if awaited and ended.time_s > oldest_s and not await self._is_done(ended):
+                return
+            for topic in _ORDER:
+                await self._bus.purge(topic.stream, topic.subject(*ended.names))
+            # Decisions up to this one: what came since is not about this gang.
+            subject = topics.DECISIONS.subject(*ended.names)
+            await self._bus.purge(topics.DECISIONS.stream, subject, ended.sequence)
+            self._removed += 1
+
+    async def _is_done(self, ended: Incoming[DecisionMessage]) -> bool:
+        """Whether its claims are confirmed to be released."""
+        try:
+            last = await self._bus.read_last(topics.CONFIRMATIONS, *ended.names)
+        except ContractsError:
+            return False
+        return last is not None and isinstance(last.message, ClaimsReleased)

@@ -1,0 +1,49 @@
+"""The solver's parts, put together for as long as the process runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from runtime.bus.bus import Bus
+from runtime.log import get_logger
+from runtime.run import ServiceTasks
+from runtime.wire import BusSettings
+from solver.cel.evaluator import SelectorEvaluator
+from solver.service.config import SolverConfig
+from solver.service.decide import Decider
+from solver.service.lead import Leadership
+from solver.service.ledger import Ledger
+from solver.service.service import SolverService
+from solver.service.worker import SolveWorker
+
+log = get_logger(__name__)
+
+
+@asynccontextmanager
+async def open_service(config: SolverConfig) -> AsyncIterator[ServiceTasks]:
+    """Open the bus, the sandbox and the worker; close them in reverse."""
+    holder = config.name or f"{socket.gethostname()}-{os.getpid()}"
+    settings = BusSettings.of(config, f"solver-{holder}")
+    worker = SolveWorker(
+        memory_bytes=config.worker_memory_bytes, guard_s=config.guard_s
+    )
+    async with Bus.open(settings) as bus:
+        await bus.wait_connected()
+        await bus.ensure_streams()
+        worker.start()
+        with SelectorEvaluator() as evaluator:
+            bounds = await asyncio.to_thread(evaluator.wait_ready)
+            tell = log.info if bounds.seccomp or bounds.landlock else log.warning
+            tell("sandbox.ready", seccomp=bounds.seccomp, landlock=bounds.landlock)
+            ledger = Ledger(bus, config.cluster)
+            leadership = Leadership(bus, config.cluster, holder, config.lease_s)
+            decider = Decider(config, ledger, leadership, evaluator, worker)
+            service = SolverService(config, bus, decider, ledger, leadership)
+            try:
+                yield ServiceTasks(service.tasks(), service.is_ready)
+            finally:
+                worker.stop()

@@ -19,6 +19,7 @@ from contracts.messages import (
     DecisionMessage,
     GangRejected,
     GangReleased,
+    ReleaseOutcome,
 )
 from contracts.streams import STREAMS
 from runtime.bus.bus import Bus
@@ -29,8 +30,9 @@ from runtime.wire import Incoming
 
 SWEEP_S = 600.0
 """The longest time between two looks."""
-UNCONFIRMED = 7
-"""So many times as long stays a gang whose claims nobody confirmed to be released."""
+LONGER = 7
+"""So many times as long stays a gang whose claims nobody confirmed to be released, and
+one that was cancelled: its pods may still wait, and are not to be asked for again."""
 FILLING = 0.7
 """A stream that is so full is told of."""
 PRESSED = 0.5
@@ -101,7 +103,7 @@ class Retention:
             old = [m for m in batch.messages if m.time_s <= now_s - retention_s]
             ended = [m for m in old if self._is_over(m)]
             slots = asyncio.Semaphore(IN_FLIGHT)
-            oldest_s = now_s - UNCONFIRMED * self._retention_s
+            oldest_s = now_s - LONGER * self._retention_s
             await together(self._remove(m, slots, oldest_s) for m in ended)
             if len(old) < len(batch.messages) or stop.is_set() or not self._leads():
                 done.set()
@@ -140,8 +142,7 @@ class Retention:
     ) -> None:
         """Remove all of a gang, unless somebody may still have to act upon its end."""
         async with slots:
-            awaited = isinstance(ended.message, GangReleased)
-            if awaited and ended.time_s > oldest_s and not await self._is_done(ended):
+            if ended.time_s > oldest_s and not await self._is_done(ended):
                 return
             for topic in _ORDER:
                 await self._bus.purge(topic.stream, topic.subject(*ended.names))
@@ -151,6 +152,16 @@ class Retention:
             self._removed += 1
 
     async def _is_done(self, ended: Incoming[DecisionMessage]) -> bool:
+        """Whether nobody has to know of it any more."""
+        match ended.message:
+            case GangReleased(outcome=ReleaseOutcome.CANCELLED):
+                return False
+            case GangReleased():
+                return await self._is_confirmed(ended)
+            case _:
+                return True
+
+    async def _is_confirmed(self, ended: Incoming[DecisionMessage]) -> bool:
         """Whether its claims are confirmed to be released."""
         try:
             last = await self._bus.read_last(topics.CONFIRMATIONS, *ended.names)

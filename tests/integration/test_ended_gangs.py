@@ -55,16 +55,16 @@ def wanted(number: int) -> Gang:
     )
 
 
-def past_of(asked: Gang) -> Iterator[Outgoing]:
-    """Make what a gang leaves behind that was allocated, used and released."""
+def past_of(
+    asked: Gang, outcome: ReleaseOutcome = ReleaseOutcome.COMPLETED
+) -> Iterator[Outgoing]:
+    """Make what a gang leaves behind that was allocated, used and ended."""
     uid, namespace = GangUID(asked.metadata.uid), Namespace(asked.metadata.namespace)
     about: dict[str, Any] = {"cluster": CLUSTER, "namespace": namespace, "uid": uid}
     submission = SubmitGang(cluster=CLUSTER, uid=uid, gang=asked)
     yield Outgoing.of(topics.SUBMISSIONS, submission)
     yield Outgoing.of(topics.COMMANDS, ReleaseGang(**about))
-    released = GangReleased(
-        **about, name=asked.metadata.name, epoch=1, outcome=ReleaseOutcome.COMPLETED
-    )
+    released = GangReleased(**about, name=asked.metadata.name, epoch=1, outcome=outcome)
     yield Outgoing.of(topics.DECISIONS, released)
     yield Outgoing.of(topics.CONFIRMATIONS, ClaimsReleased(**about))
 
@@ -151,7 +151,7 @@ async def test_nothing_leaves_before_somebody_has_acted_upon_its_end(
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gang whose claims nobody confirmed to be released waits for its publisher."""
-    monkeypatch.setattr("solver.service.retention.UNCONFIRMED", 1e9)
+    monkeypatch.setattr("solver.service.retention.LONGER", 1e9)
     *said, confirmed = past_of(wanted(1))
     await bus.publish_many(said)
     assert await retention(bus).sweep(asyncio.Event()) == 0
@@ -161,6 +161,18 @@ async def test_nothing_leaves_before_somebody_has_acted_upon_its_end(
     assert await retention(bus).sweep(asyncio.Event()) == 1
 
     assert set((await messages(bus)).values()) == {0}
+
+
+async def test_who_was_cancelled_is_known_for_longer(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pods may still wait: whoever forgot it would ask for them again."""
+    await bus.publish_many(list(past_of(wanted(1), ReleaseOutcome.CANCELLED)))
+    with monkeypatch.context() as day:
+        day.setattr("solver.service.retention.LONGER", 1e9)
+        assert await retention(bus).sweep(asyncio.Event()) == 0
+
+    assert await retention(bus).sweep(asyncio.Event()) == 1
 
 
 @pytest.mark.parametrize("done", range(5))

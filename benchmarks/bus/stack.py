@@ -50,8 +50,10 @@ async def stack(fleet: Sequence[DevicesAnnounced]) -> AsyncIterator[Stack]:
 
 
 @asynccontextmanager
-async def solver(bus: Bus, url: str, log: Path) -> AsyncIterator[Stack]:
-    """Run a solver and wait until it leads."""
+async def solver(
+    bus: Bus, url: str, log: Path, **variables: str
+) -> AsyncIterator[Stack]:
+    """Run a solver and wait until one leads."""
     started = time.perf_counter()
     with log.open("ab") as file:
         process = subprocess.Popen(  # noqa: ASYNC220  # a process of its own
@@ -60,6 +62,7 @@ async def solver(bus: Bus, url: str, log: Path) -> AsyncIterator[Stack]:
                 **os.environ,
                 "SOLVER_SERVERS": url,
                 "SOLVER_HEARTBEAT_GRACE_S": "100000",
+                **variables,
             },
             stdout=file,
             stderr=file,

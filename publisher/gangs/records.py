@@ -118,21 +118,23 @@ def name_place(member: MemberAllocated) -> str:
 class _Forgotten:
     """What is kept of a gang of which nothing is left."""
 
-    __slots__ = ("_submission_sequence", "is_asked_again")
+    __slots__ = ("_decision_sequence", "_submission_sequence", "is_asked_again")
 
     def __init__(self, record: PodGangRecord | None) -> None:
         self.is_asked_again = record is not None and record.is_ended_by_publisher
         """Whether its pods are wanted, and only the gang was given up."""
         self._submission_sequence = 0 if record is None else record.submission_sequence
+        self._decision_sequence = 0 if record is None else record.decision_sequence
 
     def lives_again(self, message: LifecycleMessage, sequence: int) -> bool:
         """Whether a message is about another life, after all of this one was removed.
 
-        A gang that is over is not decided, and its submission is the only one.
+        A gang that is over is not decided again, and its submission is the only one.
         """
         if isinstance(message, SubmitGang):
             return 0 < self._submission_sequence < sequence
-        return isinstance(message, GangAllocated | GangPending)
+        is_decided = isinstance(message, GangAllocated | GangPending)
+        return is_decided and 0 < self._decision_sequence < sequence
 
 
 class PodGangRecords:

@@ -116,7 +116,8 @@ async def test_ended_gangs_leave_and_what_lives_stays(
     )
     async with running(solver(nats_server.url, tmp_path, **RETENTION)):
         await submit(world, lives)
-        await eventually(is_of(world, lives, GangAllocated), "decided beside the past")
+        decided = is_of(world, lives, GangAllocated)
+        await eventually(decided, "decided beside the past", within_s=120)
 
         async def is_gone() -> bool:
             # Beside decisions lie the fence and the end of batches.
@@ -126,7 +127,8 @@ async def test_ended_gangs_leave_and_what_lives_stays(
         assert isinstance(await decision_on(world, lives), GangAllocated)
         again = wanted(1)
         await submit(world, again)
-        await eventually(is_of(world, again, GangAllocated), "it lives another life")
+        lives_again = is_of(world, again, GangAllocated)
+        await eventually(lives_again, "it lives another life", within_s=120)
 
 
 def retention(bus: Bus, *, lives: bool = False) -> Retention:

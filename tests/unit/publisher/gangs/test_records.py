@@ -69,6 +69,16 @@ def test_who_is_forgotten_does_not_come_back() -> None:
     assert records.of_group(TRAIN) == ()
 
 
+def test_who_is_submitted_again_lives_again() -> None:
+    """All that was said of the gang before has left the streams by then."""
+    records = PodGangRecords()
+    records.apply(SUBMITTED, 1)
+    records.forget([KEY])
+    assert records.apply(SUBMITTED, 1) is None
+    assert records.apply(SUBMITTED, 2) is not None
+    assert len(records) == 1
+
+
 def test_only_what_the_publisher_gave_up_is_asked_for_again() -> None:
     """Somebody else's end is an end; of what was not forgotten nothing is said."""
     records = PodGangRecords()

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from contracts.errors import DecodeError
 from contracts.kubernetes.decode import V1
 from contracts.kubernetes.versions import to_v1
 from contracts.names import GANG_UID, GATE
 from contracts.pods.node_affinity import REQUIRED, read_pinned_node
 from contracts.release import RELEASE
 from publisher.gangs.view import ENDED
+from publisher.kube.lenient import ALTERED
 
 Json = dict[str, Any]
 _CONTAINER = ("name", "resources", "restartPolicy")
@@ -40,7 +42,8 @@ def compact(
     pinned it to where it was decided to be. A claim matters while it holds devices.
 
     Raises:
-        DecodeError: a pod's affinity is not of the shape that it has.
+        DecodeError: a pod's affinity is not of the shape that it has, or what matters
+            of an object is not as it is served.
     """
     match raw["kind"]:
         case "Node":
@@ -51,6 +54,8 @@ def compact(
             return dict(raw)
         case "ResourceClaim":
             return _compact_claim(_to_v1(raw))
+        case kind if kind in _WHOLE and ALTERED in raw:
+            raise DecodeError(kind, "$", raw[ALTERED])
         case kind if kind in _WHOLE:
             converted = _to_v1(raw)
             metadata = _pick(converted["metadata"], _WHOLE_METADATA)

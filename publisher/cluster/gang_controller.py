@@ -193,6 +193,10 @@ class GangController:
         for _ in range(_ROUNDS):
             if not self._leads.is_set():
                 return True
+            unreadable = self._observer.find_unreadable(group)
+            if unreadable:
+                self._report(group, [self._report_unreadable(group, unreadable)])
+                return True
             # First plan, from what is known by now.
             began_s = time.thread_time()
             situation = self._situation_of(group)
@@ -312,6 +316,15 @@ class GangController:
             phase=WAITING,
             reason="NotStored",
             message=str(error)[:MAX_REASON],
+            pods=_waiting(self._observer.view.pods(group)),
+        )
+
+    def _report_unreadable(self, group: GroupKey, what: str) -> StatusReport:
+        """Tell those who wait that nothing is done while something cannot be read."""
+        return StatusReport(
+            phase=WAITING,
+            reason="ObjectUnreadable",
+            message=what[:MAX_REASON],
             pods=_waiting(self._observer.view.pods(group)),
         )
 

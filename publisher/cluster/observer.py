@@ -23,9 +23,10 @@ from contracts.workload import Pod
 from publisher.cluster.compact import compact
 from publisher.gangs.offered_devices import read_offered
 from publisher.gangs.refusals import SeenRefusals
-from publisher.gangs.view import GroupKey, View
+from publisher.gangs.view import GroupKey, View, claims_of
 from publisher.kube.changes import ChangePage
 from publisher.kube.kinds import GANG, NODE, POD, STORAGE_KINDS, Kind
+from publisher.kube.lenient import ALTERED
 from runtime.log import get_logger
 
 _SLICE = "ResourceSlice"
@@ -60,6 +61,8 @@ class Observer:
         self._changed = changed
         self.statuses: dict[str, dict[str, Any]] = {}
         """The status of each Gang object, by `namespace/name`."""
+        self.unreadable: dict[tuple[str, str], str] = {}
+        """Objects by kind and key that are there and cannot be read, and why."""
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -104,11 +107,15 @@ class Observer:
             return self._apply_owner(kind, key, raw)
         if raw is not None and self._is_applied(kind, key, raw["metadata"]):
             return frozenset()
+        self.unreadable.pop((kind, key), None)
+        if raw is not None and ALTERED in raw:
+            self.unreadable[kind, key] = str(raw[ALTERED])
         try:
             value = None if raw is None else decode_object(raw).value
         except ContractsError as error:
             _log_refusal(kind, key, error)
-            return frozenset()
+            self.unreadable[kind, key] = str(error)[:MAX_REASON]
+            return self._groups_of(kind, key)
         match kind:
             case "Pod" if value is None or isinstance(value, Pod):
                 whose = uid if value is None else value.metadata.uid
@@ -124,6 +131,31 @@ class Observer:
                 return self.view.waiting_groups(pods)
             case _:
                 return frozenset()
+
+    def find_unreadable(self, group: GroupKey) -> str:
+        """Name what a group depends on and cannot be read; empty: all can be.
+
+        What was known of it before does not count: nothing is decided by it.
+        """
+        if not self.unreadable:
+            return ""
+        pods = self.view.pods(group)
+        names = [("Pod", f"{p.metadata.namespace}/{p.metadata.name}") for p in pods]
+        names += [("ResourceClaim", key) for key in claims_of(pods)]
+        for kind, key in (*names, ("Gang", str(group))):
+            reason = self.unreadable.get((kind, key))
+            if reason is not None:
+                return f"{kind} {key}: {reason}"
+        return ""
+
+    def _groups_of(self, kind: str, key: str) -> frozenset[GroupKey]:
+        """Name the groups that an object concerns which cannot be read."""
+        if kind == "ResourceClaim":
+            return self.view.groups_using((key,))
+        namespace, _, name = key.partition("/")
+        pod = self.view.pod(key) if kind == "Pod" else None
+        group = GroupKey(namespace, name) if pod is None else self.view.group_of(pod)
+        return frozenset({group}) if self.view.has_group(group) else frozenset()
 
     def _apply_owner(
         self, kind: str, key: str, raw: dict[str, Any] | None

@@ -9,7 +9,8 @@ Source: k8s.io/apimachinery, metav1.Status; seen on Kubernetes 1.37.1.
 from __future__ import annotations
 
 import re
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -26,8 +27,10 @@ from publisher.errors import (
     ThrottledError,
     UnavailableError,
 )
+from publisher.kube.lenient import cut_unreadable, mark_altered
 
 T = TypeVar("T")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _DEFAULT_THROTTLE_S = 1.0
 _STRICT = "strict decoding error"
 _OF_RBAC = re.compile(
@@ -150,13 +153,27 @@ def _pause_s(retry_after: str | None, details: _Details) -> float:
     return float(details.retry_after_seconds) or _DEFAULT_THROTTLE_S
 
 
-def decode(what: str, decoder: msgspec.json.Decoder[T], body: bytes) -> T:
-    """Read an answer.
+def decode(
+    what: str,
+    decoder: msgspec.json.Decoder[T],
+    body: bytes,
+    objects_of: Callable[[T], Iterable[dict[str, Any]]] = lambda _: (),
+) -> T:
+    """Read an answer; `objects_of` gives the objects in it.
+
+    One of them may hold what nobody can read: that is cut out, and the object marked
+    (`lenient`), so that the others are read.
 
     Raises:
         UnavailableError: it is not what was asked for.
     """
     try:
         return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE:
+        readable = cut_unreadable(body)
+    try:
+        answer = decoder.decode(readable)
+    except _UNREADABLE as error:
         raise UnavailableError(what, f"no JSON of Kubernetes: {error}") from error
+    mark_altered(objects_of(answer))
+    return answer

@@ -125,7 +125,7 @@ class KubernetesApi:
                 }
             ),
         )
-        page = decode(what, _PAGE, body)
+        page = decode(what, _PAGE, body, lambda page: page.items or ())
         # In lists the API server leaves out what is the same for all.
         for raw in page.items or ():
             raw.setdefault("apiVersion", kind.api_version)
@@ -172,7 +172,7 @@ class KubernetesApi:
         """
         what = f"get {kind.name} {key}"
         body = await self._transport.call(what, "GET", kind.path_of(key))
-        return decode(what, _OBJECT, body)
+        return _decode_object(what, body)
 
     async def create(self, kind: Kind, body: Json) -> Json:
         """Create an object in the namespace that it names.
@@ -193,7 +193,7 @@ class KubernetesApi:
             parameters=_WRITING,
             body=msgspec.json.encode(body),
         )
-        return decode(what, _OBJECT, answer)
+        return _decode_object(what, answer)
 
     async def patch(
         self,
@@ -236,7 +236,7 @@ class KubernetesApi:
             body=msgspec.json.encode(content),
             form=f"application/{form}+json",
         )
-        return decode(what, _OBJECT, answer)
+        return _decode_object(what, answer)
 
     async def extend(
         self, kind: Kind, key: str, patch: Json, *, subresource: str = ""
@@ -267,7 +267,7 @@ class KubernetesApi:
             body=body,
             form=MEDIA_TYPE,
         )
-        return decode(what, _OBJECT, answer)
+        return _decode_object(what, answer)
 
     async def apply(
         self, kind: Kind, key: str, body: Json, *, subresource: str = ""
@@ -292,7 +292,7 @@ class KubernetesApi:
             body=msgspec.json.encode(body),
             form="application/apply-patch+yaml",
         )
-        return decode(what, _OBJECT, answer)
+        return _decode_object(what, answer)
 
     async def delete(
         self,
@@ -324,6 +324,10 @@ class KubernetesApi:
         )
 
 
+def _decode_object(what: str, body: bytes) -> Json:
+    return decode(what, _OBJECT, body, lambda raw: (raw,))
+
+
 def _drop_empty(values: Mapping[str, str]) -> dict[str, str]:
     """Leave out what is not asked for."""
     return {name: value for name, value in values.items() if value}
@@ -337,8 +341,13 @@ def _decode_events(what: str, lines: bytes) -> tuple[WatchEvent, ...]:
     """
     try:
         events = _EVENT.decode_lines(lines)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnavailableError(what, f"no watch: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # One of them cannot be read as it is; the others can.
+        events = [
+            decode(what, _EVENT, line, lambda event: (event.object,))
+            for line in lines.split(b"\n")
+            if line
+        ]
     for event in events:
         if event.type == "ERROR":
             status = msgspec.convert(event.object, ApiStatus, strict=False)

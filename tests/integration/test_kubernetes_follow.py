@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import gc
+import json
 import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,9 +18,10 @@ from publisher.errors import InvalidError, NotFoundError
 from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import follow
 from publisher.kube.kinds import GANG_OWNERS, RESOURCE_CLAIM, Kind
+from publisher.kube.lenient import ALTERED
 from tests.conftest import OwnControlPlane
 from tests.lab.controlplane import objects
-from tests.lab.controlplane.client import Json, named
+from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.options import API_SERVER, ETCD, Options, User
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.services import eventually
@@ -313,3 +315,49 @@ def test_what_is_left_leaves_no_connection(own_control_plane: OwnControlPlane) -
         gc.collect()
     api_server.resume()
     assert [str(item.message) for item in said] == []
+
+
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+PARAMETERS = {
+    "deep": b"[" * 4500 + b"]" * 4500,
+    "half": b'"\\ud800"',
+    "bytes": b'"\xff"',
+}
+"""What the API server keeps as it was written, and no parser of ours reads."""
+
+
+async def create_unreadable(kube: Kube, name: str, parameters: bytes) -> None:
+    """Create a claim with parameters of a driver."""
+    made = claim(name)
+    place = {"driver": "gpu.example.com", "parameters": {"x": "HERE"}}
+    made["spec"]["devices"]["config"] = [{"opaque": place}]
+    body = json.dumps(made).encode().replace(b'"HERE"', parameters)
+    await kube.send_bytes("POST", CLAIMS, body)
+
+
+async def test_an_object_that_cannot_be_read_keeps_no_other_from_being_seen(
+    control_plane: ControlPlane, kube: Kube
+) -> None:
+    """Neither in a list nor in a watch; it is there itself, and marked."""
+    for name, parameters in PARAMETERS.items():
+        await create_unreadable(kube, f"listed-{name}", parameters)
+    await kube.create(claim("listed-plain"))
+    async with following(control_plane, RESOURCE_CLAIM) as seen:
+        await until(lambda: seen.synced, "all are listed")
+        for name, parameters in PARAMETERS.items():
+            await create_unreadable(kube, f"watched-{name}", parameters)
+        await kube.create(claim("watched-plain"))
+        await until(lambda: "watched-plain" in seen.labels(), "all are watched")
+        marked = {
+            key.rpartition("/")[2]: ALTERED in item
+            for key, item in seen.objects.items()
+            if "listed-" in key or "watched-" in key
+        }
+    expected = {
+        f"{how}-{name}": name != "plain"
+        for how in ("listed", "watched")
+        for name in (*PARAMETERS, "plain")
+    }
+    assert marked == expected
+    for name in expected:
+        await kube.send_bytes("DELETE", f"{CLAIMS}/{name}")

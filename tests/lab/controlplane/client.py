@@ -95,6 +95,15 @@ class Kube:
         raw = await self._send(method, path, body, media, parameters)
         return _object(raw)
 
+    async def send_bytes(self, method: str, path: str, body: bytes = b"") -> None:
+        """Create or delete what Python does not read or write as JSON.
+
+        Raises:
+            RefusedError: the API server says no.
+            aiohttp.ClientError: it cannot be reached.
+        """
+        await self._send(method, path, body or None, JSON, {})
+
     async def text(self, path: str) -> str:
         """Read what is no JSON, such as metrics.
 
@@ -113,7 +122,9 @@ class Kube:
         parameters: Mapping[str, str],
     ) -> bytes:
         assert self._session is not None
-        data = None if body is None else json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else None
+        if data is None and body is not None:
+            data = json.dumps(body).encode()
         kind = {"Content-Type": media}
         async with self._session.request(
             method, path, data=data, params=parameters, headers=kind

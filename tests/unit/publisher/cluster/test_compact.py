@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from contracts import names
+from contracts.errors import DecodeError
 from contracts.kubernetes.decode import decode_object
 from contracts.names import GATE
 from publisher.cluster.compact import compact
+from publisher.kube.lenient import ALTERED
 
 Json = dict[str, Any]
 
@@ -237,3 +239,10 @@ def test_of_a_pod_is_kept_what_rules_of_others_read() -> None:
     }
     assert found["spec"]["affinity"] == {"podAntiAffinity": {required: terms}}
     assert found["spec"]["containers"][0]["ports"] == [{"hostPort": 2}]
+
+
+def test_what_is_not_as_it_is_served_is_not_said() -> None:
+    """A class or template with parameters that nobody could read is put aside."""
+    for kind in ("ResourceClaimTemplate", "DeviceClass", "ResourceSlice"):
+        with pytest.raises(DecodeError, match="too deep"):
+            compact(of_resource(kind, spec={}) | {ALTERED: "too deep"})

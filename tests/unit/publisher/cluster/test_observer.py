@@ -11,9 +11,10 @@ from publisher.cluster.observer import Observer
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.kinds import RESOURCE_CLAIM
+from publisher.kube.lenient import ALTERED
 from tests import builders
 from tests.builders.plans import NOW, TRAIN
-from tests.builders.pods import refused_pod, waiting_pod
+from tests.builders.pods import real_claim, refused_pod, waiting_pod
 
 KEY = f"{builders.NAMESPACE}/a"
 
@@ -111,3 +112,31 @@ async def test_since_when_a_pod_is_refused_is_what_was_seen() -> None:
     assert observer.refusals.since(pod.metadata.uid) == NOW
     observer.apply("Pod", KEY, None, pod.metadata.uid)
     assert observer.refusals.since(pod.metadata.uid) == ""
+
+
+async def test_what_cannot_be_read_holds_up_who_depends_on_it_alone() -> None:
+    """By what was known of it before nothing is decided; then it can be read again."""
+    told = Told()
+    pod = raw_of(waiting_pod("a", gang="train", templates=["gpus"]))
+    other = raw_of(waiting_pod("b", gang="other"))
+    key = f"{builders.NAMESPACE}/a-gpus"
+    body = cast("dict[str, Any]", to_builtins(real_claim("a-gpus")))
+    body |= {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+
+    def version(number: int, **more: Any) -> dict[str, Any]:
+        return {
+            **body,
+            **more,
+            "metadata": {**body["metadata"], "resourceVersion": str(number)},
+        }
+
+    await told.take(Change("Pod", KEY, pod), Change("Pod", f"{KEY}b", other))
+    await told.take(Change("ResourceClaim", key, version(2)))
+    assert told.observer.find_unreadable(TRAIN) == ""
+    for unreadable in (version(3, spec=7), version(4, **{ALTERED: "too deep"})):
+        await told.take(Change("ResourceClaim", key, unreadable))
+        assert told.groups[-1] == {TRAIN}
+        assert told.observer.find_unreadable(TRAIN).startswith(f"ResourceClaim {key}: ")
+        assert told.observer.find_unreadable(GroupKey(TRAIN.namespace, "other")) == ""
+    await told.take(Change("ResourceClaim", key, version(5)))
+    assert told.observer.find_unreadable(TRAIN) == ""

@@ -124,7 +124,7 @@ def pinned_node_of(raw: Mapping[str, Any]) -> str:
     """
     spec = raw["spec"]
     annotations = raw["metadata"].get("annotations") or {}
-    gates = (gate["name"] for gate in spec.get("schedulingGates") or ())
+    gates = (gate.get("name") for gate in spec.get("schedulingGates") or ())
     if spec.get("nodeName") or GANG_UID not in annotations or GATE in gates:
         return ""
     return read_pinned_node(spec.get("affinity") or {}) or ""

@@ -19,6 +19,7 @@ from tests.lab.manifests import (
     OVERLAYS,
     SIMULATED,
     TOKENS,
+    WORKLOADS,
     Manifest,
     base,
     workloads,
@@ -113,8 +114,12 @@ def test_site_of_the_repository_is_whole(
     base_objects = {(thing["kind"], thing["metadata"]["name"]) for thing in base()}
     assert base_objects <= there
     assert {("Secret", "nats-tls"), ("Secret", "nats-passwords")} <= there
+    kinds = [thing["kind"] for thing in built]
+    bound = sum(kind in WORKLOADS for kind in kinds)
+    assert kinds[0] == "Namespace"
+    assert set(kinds[-bound:]) == set(WORKLOADS)
     text = yaml.safe_dump_all(built)
-    assert text.count("image: REGISTRY/moorings:0.1.0") == 4
+    assert text.count("image: REGISTRY/moorings:TAG") == 4
     assert [text for text in _policies(built) if "moorings.dev,nic" in text] == [
         text
         for text in _policies(built)

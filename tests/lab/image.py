@@ -1,0 +1,116 @@
+"""What the Containerfile puts into the image, put together without a container runtime.
+
+The project as a wheel of just the sources that the build is given, beside the pinned
+packages that the services' extras name, as they are installed here: a package that a
+service imports and no extra names is missing, as it would be in the image.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+CONTAINERFILE = ROOT / "Containerfile"
+PROJECT = "moorings"
+BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
+
+
+def extras() -> tuple[str, ...]:
+    """Read which extras the Containerfile installs."""
+    found = re.search(rf"{PROJECT}\[([a-z,]+)\]", CONTAINERFILE.read_text())
+    assert found
+    return tuple(found[1].split(","))
+
+
+def packages() -> dict[str, importlib.metadata.Distribution]:
+    """Find the packages of the image by name, the project itself left out."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    wanted = _required_by_project()
+    while wanted:
+        requirement = wanted.pop()
+        name = canonicalize_name(requirement.name)
+        if name in found:
+            continue
+        found[name] = importlib.metadata.distribution(name)
+        chosen = ["", *requirement.extras]
+        for text in found[name].requires or ():
+            needed = Requirement(text)
+            marker = needed.marker
+            if marker is None or any(marker.evaluate({"extra": e}) for e in chosen):
+                wanted.append(needed)
+    return found
+
+
+def _required_by_project() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    texts = [*project["dependencies"]]
+    for extra in extras():
+        texts += project["optional-dependencies"][extra]
+    return [Requirement(text) for text in texts]
+
+
+def assemble(folder: Path) -> Path:
+    """Put the image's packages together; gives where Python finds them."""
+    content = folder / "content"
+    with zipfile.ZipFile(_build_wheel(folder)) as wheel:
+        wheel.extractall(content)
+    for distribution in packages().values():
+        for file in distribution.files or ():
+            if ".." in file.parts or file.suffix == ".pyc":
+                continue
+            target = content / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(file.locate(), target)
+            except OSError:
+                shutil.copy(file.locate(), target)
+    return content
+
+
+def run(content: Path, *arguments: str, **variables: str) -> tuple[int, str]:
+    """Run Python with nothing but the image's packages; gives exit code and words."""
+    ended = subprocess.run(
+        [sys.executable, "-P", "-S", *arguments],
+        env={"PYTHONPATH": str(content), "PATH": os.defpath, **variables},
+        cwd=content.parent,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def _build_wheel(folder: Path) -> Path:
+    """Build the project from what .containerignore lets through."""
+    sources, wheels = folder / "sources", folder / "wheels"
+    sources.mkdir(parents=True)
+    for line in (ROOT / ".containerignore").read_text().splitlines():
+        if not line.startswith("!"):
+            continue
+        path = ROOT / line[1:]
+        if path.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(path, sources / path.name, ignore=ignored)
+        else:
+            shutil.copy(path, sources)
+    wheels.mkdir()
+    subprocess.run(
+        [sys.executable, "-c", BUILD, str(wheels)],
+        cwd=sources,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = wheels.glob("*.whl")
+    return wheel

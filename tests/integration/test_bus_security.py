@@ -254,6 +254,9 @@ async def test_nobody_does_what_no_service_does(
     ]
 
     assert (heard, published) == ([], [])
+    # Ended gangs leave by the hand of whoever leads.
+    may_remove = await refusals.may_publish("$JS.API.STREAM.PURGE.DEC")
+    assert may_remove == (user == "solver")
     assert await refusals.may_subscribe(f"_INBOX.{user}.x.>")
     assert VIOLATION in secured.log()
 

@@ -178,7 +178,7 @@ NOBODY_PUBLISHES = (
         for user in ("solver", "viewer")
         for operation in (
             "DELETE.DEC",
-            "PURGE.DEC",
+            "PURGE.STATE",
             "MSG.DELETE.DEC",
             "CREATE.MINE",
         )

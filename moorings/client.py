@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from contracts.errors import ContractsError
 from contracts.gang import Gang
@@ -275,15 +275,34 @@ class Client:
         return records[0]
 
 
+class BusLogin(Struct, frozen=True, kw_only=True):
+    """As whom a bus is spoken to."""
+
+    user: str = ""
+    """Empty: as nobody."""
+    password_file: str = ""
+    ca_file: str = ""
+    """Who vouches for the server, as PEM; empty: no TLS."""
+
+    @classmethod
+    def of_environment(cls) -> BusLogin:
+        """Read it from variables, as services do."""
+        return cls(
+            user=os.environ.get("MOORINGS_BUS_USER", ""),
+            password_file=os.environ.get("MOORINGS_BUS_PASSWORD_FILE", ""),
+            ca_file=os.environ.get("MOORINGS_BUS_CA_FILE", ""),
+        )
+
+
 @asynccontextmanager
 async def open_client(
-    server: str, cluster: str, *, otherwise: str = ""
+    server: str, cluster: str, *, otherwise: str = "", login: BusLogin | None = None
 ) -> AsyncIterator[Client]:
     """Connect, or say within a few seconds that nobody answers.
 
     `otherwise` is where else somebody was looked for, for who is told so.
 
-    How a server wants to be spoken to is in variables, as it is for services:
+    Unless there is a `login`, how the server wants to be spoken to is in variables:
     `MOORINGS_BUS_CA_FILE`, `_BUS_USER` and `_BUS_PASSWORD_FILE`.
 
     Raises:
@@ -294,12 +313,13 @@ async def open_client(
         token(cluster)
     except ContractsError as error:
         raise BadInputError("--cluster", str(error)) from error
+    login = BusLogin.of_environment() if login is None else login
     settings = BusSettings(
         servers=(server,),
         name="moorings",
-        ca_file=os.environ.get("MOORINGS_BUS_CA_FILE", ""),
-        user=os.environ.get("MOORINGS_BUS_USER", ""),
-        password_file=os.environ.get("MOORINGS_BUS_PASSWORD_FILE", ""),
+        ca_file=login.ca_file,
+        user=login.user,
+        password_file=login.password_file,
     )
     async with Bus.open(settings) as bus:
         try:

@@ -156,7 +156,7 @@ async def _run_stack(options: StackOptions) -> int:
             if options.cluster is not None:
                 cluster_id = await check_cluster(options.cluster)
                 options = structs.replace(options, cluster_id=cluster_id)
-            stack, _ = await resources.enter_async_context(open_stack(options))
+            stack = await resources.enter_async_context(open_stack(options))
         # From here on components that end are started again, until we are told to stop.
         for line in _describe_stack(options, stack):
             say(line)

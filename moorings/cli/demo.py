@@ -71,9 +71,13 @@ async def _run(options: DemoOptions, folder: Path, *, quiet: bool) -> dict[str, 
 
     say("stack    nats-server, node agent, solver and publisher start on loopback")
     stack_options = StackOptions(folder=folder, fleet=options.fleet)
-    async with open_stack(stack_options) as (stack, client):
+    async with (
+        open_stack(stack_options) as stack,
+        stack.open_client("platform") as platform,
+        stack.open_client("viewer") as viewer,
+    ):
         say(f"         ready at {stack.server}")
-        summary = await Demo(options, stack, client, say).run()
+        summary = await Demo(options, stack, platform, viewer, say).run()
     say("stack    stopped")
     summary["seconds"] = round(time.perf_counter() - started, 2)
     return summary

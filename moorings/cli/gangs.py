@@ -69,7 +69,7 @@ def submit(
 
     async def run() -> int:
         gangs = read_gangs(filename)
-        async with connect(server, state_dir, cluster) as client:
+        async with connect(server, state_dir, cluster, "platform") as client:
             uids: list[GangUID] = []
             for _, gang in gangs:
                 uid, is_new = await client.submit(gang)
@@ -116,7 +116,7 @@ def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
         cluster: Cluster = "local",
     ) -> None:
         async def run() -> int:
-            async with connect(server, state_dir, cluster) as client:
+            async with connect(server, state_dir, cluster, "platform") as client:
                 record = await client.find_gang(gang, namespace)
                 if record.phase.is_terminal:
                     notify(f"gang/{record.name} is {record.phase} already")

@@ -13,7 +13,8 @@ import typer
 from moorings.cli.output import Format, notify
 from moorings.client import Client, open_client
 from moorings.errors import LocalStackError, UsageError
-from moorings.local.state import find_server, find_state_home
+from moorings.local.bus_users import LocalUsers
+from moorings.local.state import find_stack, find_state_home
 
 SERVER_VARIABLE = "MOORINGS_SERVER"
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
@@ -51,16 +52,19 @@ GangName = Annotated[
 
 
 def connect(
-    server: str, state_dir: Path | None, cluster: str
+    server: str, state_dir: Path | None, cluster: str, user: str = "viewer"
 ) -> AbstractAsyncContextManager[Client]:
     """Connect to the bus that the options of a command name.
+
+    To that of a stack of ours as its `user`: a viewer, or a platform, which may send.
+    To any other as the variables say.
 
     Raises:
         LocalStackError: no stack runs with its state in `state_dir`.
         UsageError: both a server and a folder are given.
         BadInputError: nobody answers, when the block is entered.
     """
-    return _naming_unread(_open(server, state_dir, cluster))
+    return _naming_unread(_open(server, state_dir, cluster, user))
 
 
 @asynccontextmanager
@@ -80,16 +84,24 @@ async def _naming_unread(
 
 
 def _open(
-    server: str, state_dir: Path | None, cluster: str
+    server: str, state_dir: Path | None, cluster: str, user: str
 ) -> AbstractAsyncContextManager[Client]:
     if state_dir is not None:
         if server and server != os.environ.get(SERVER_VARIABLE):
             raise UsageError("--server and --state-dir name a bus each; give one")
-        return open_client(find_server(state_dir.absolute()), cluster)
+        return _open_stack(state_dir.absolute(), cluster, user)
     if server:
         return open_client(server, cluster)
     try:
-        return open_client(find_server(find_state_home()), cluster)
+        return _open_stack(find_state_home(), cluster, user)
     except LocalStackError as error:
         # What runs without a state folder is where NATS usually is.
         return open_client(DEFAULT_SERVER, cluster, otherwise=str(error))
+
+
+def _open_stack(
+    folder: Path, cluster: str, user: str
+) -> AbstractAsyncContextManager[Client]:
+    stack = find_stack(folder)
+    login = LocalUsers(stack.users).login_of(user)
+    return open_client(stack.server, cluster, login=login)

@@ -49,14 +49,21 @@ class Demo:
     """One run of the demo; each step finds what the steps before it left."""
 
     def __init__(
-        self, options: DemoOptions, stack: LocalStack, client: Client, say: Say
+        self,
+        options: DemoOptions,
+        stack: LocalStack,
+        platform: Client,
+        viewer: Client,
+        say: Say,
     ) -> None:
+        """The `platform` submits and follows gangs, the `viewer` sees all the rest."""
         self._options = options
         self._stack = stack
-        self._client = client
+        self._client = platform
+        self._viewer = viewer
         self._say = say
         self._class = make_classes(find_fleet(options.fleet))[0].metadata.name
-        self._gangs = DemoGangs(stack, client, self._class)
+        self._gangs = DemoGangs(stack, platform, self._class)
         self._gpus = 0
         self._allocated: list[Gang] = []
         self._waiting: list[Gang] = []
@@ -77,7 +84,7 @@ class Demo:
         return self.summary
 
     async def _show_fleet(self) -> None:
-        announced = await self._client.fetch_inventories()
+        announced = await self._viewer.fetch_inventories()
         devices = [
             device
             for message in announced.values()
@@ -283,7 +290,7 @@ class Demo:
         address = (self._client.cluster, node)
         deadline = time.perf_counter() + STEP_S
         while time.perf_counter() < deadline:
-            last = await self._client.bus.read_last(HEALTH, *address)
+            last = await self._viewer.bus.read_last(HEALTH, *address)
             judged = last.message if last is not None else None
             for device in () if judged is None else judged.devices:
                 if device.device == sick and device.taints:
@@ -296,11 +303,11 @@ class Demo:
         """Solve one recorded question again, here, and compare the bytes."""
         # The answer is recorded after its decisions are published: wait for it.
         solve = min(decision.solve for decision in self._gangs.list_allocations())
-        entry = await find_solve(self._client, solve)
+        entry = await find_solve(self._viewer, solve)
         while entry.decided is None:
             await asyncio.sleep(0.05)
-            entry = await find_solve(self._client, solve)
-        recorded = await fetch_solve(self._client, entry)
+            entry = await find_solve(self._viewer, solve)
+        recorded = await fetch_solve(self._viewer, entry)
         started = time.perf_counter()
         result, decision = await asyncio.to_thread(replay, recorded)
         seconds = time.perf_counter() - started

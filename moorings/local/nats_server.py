@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import sys
 import time
@@ -18,6 +19,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from moorings.errors import LocalServerError
+from moorings.local.bus_users import PERMISSIONS, LocalUsers
 from moorings.local.process import ChildProcess, find_free_port
 
 _START_S = 10.0
@@ -39,6 +41,7 @@ jetstream {{
   max_buffered_size: 512MB
 }}
 feature_flags {{ js_ack_fc_v2: false }}
+{users}
 """
 
 
@@ -63,8 +66,17 @@ async def open_local_nats(
 class LocalServer:
     """A nats-server process that keeps its data in `store_dir`."""
 
-    def __init__(self, store_dir: Path, port: int = 0, *, sync: str = "2m") -> None:
+    def __init__(
+        self,
+        store_dir: Path,
+        port: int = 0,
+        *,
+        sync: str = "2m",
+        users: LocalUsers | None = None,
+    ) -> None:
+        """`users` are who is let in, as they were made last; None: everybody is."""
         self.store_dir = store_dir
+        self._users = users
         self.port = port or find_free_port()
         """Ours for as long as this object lives, also between two starts."""
         self.monitor_port = find_free_port()
@@ -102,10 +114,18 @@ class LocalServer:
                 store_dir=json.dumps(str(self.store_dir / "data")),
                 max_file="50GB",
                 sync=json.dumps(self._sync),
+                users=self._include_users(),
             ),
             encoding="utf-8",
         )
         self.process.start([find_server_program(), "-c", str(config)])
+
+    def _include_users(self) -> str:
+        if self._users is None:
+            return ""
+        # From the folder of the configuration, as the server reads it.
+        path = os.path.relpath(self._users.folder / PERMISSIONS, self.store_dir)
+        return f"include {json.dumps(f'./{path}')}"
 
     def stop(self) -> None:
         """Ask it to end, and insist after some seconds; harmless when it is gone."""

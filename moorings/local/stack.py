@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -25,12 +25,13 @@ from contracts.messages import ObjectObserved
 from contracts.topics import FENCE, STATE
 from moorings.client import Client, open_client
 from moorings.errors import LocalStackError
+from moorings.local.bus_users import LocalUsers
 from moorings.local.cluster import ClusterAccess, wait_leading
 from moorings.local.fleets import find_fleet, make_classes
 from moorings.local.nats_server import LocalServer
 from moorings.local.process import ChildProcess
 from moorings.local.restarts import MOST_ENDS, Restarts
-from moorings.local.state import claim_folder, write_state
+from moorings.local.state import RunningStack, claim_folder, write_state
 from runtime.waits import first_of
 from runtime.wire import Outgoing
 
@@ -140,7 +141,8 @@ class LocalStack:
         self.faults = folder / "faults.yaml"
         # Each cluster has data of its own, and so has what is simulated without one.
         of = f"nats-{options.cluster_id}" if options.cluster_id else "nats"
-        self.nats = LocalServer(folder / of)
+        self.users = LocalUsers(folder / of / "users")
+        self.nats = LocalServer(folder / of, sync="always", users=self.users)
         self.publisher_name = f"up-{socket.gethostname()}-{os.getpid()}"
         self._options = options
         self.agent = Component("nodeagent", folder)
@@ -162,30 +164,51 @@ class LocalStack:
         return services if self.fleet is None else (self.agent, *services)
 
     async def start(self) -> None:
-        """Start the server, then all components.
+        """Start the server, make the streams, then start all components.
 
         Raises:
             LocalServerError: the nats-server does not start.
         """
+        self.users.make()
         self.nats.spawn()
         await asyncio.to_thread(self.nats.wait_healthy)
-        server = self.server
+        async with self.open_client("publisher") as publisher:
+            await publisher.bus.ensure_streams()
         if self.fleet is not None:
             self.faults.write_text("faults: []\n")
             self.agent.start(
                 {
-                    "NODEAGENT_SERVERS": server,
+                    **self._make_bus_variables("nodeagent"),
+                    "NODEAGENT_CREATE_STREAMS": "false",  # it may not
                     "NODEAGENT_FLEET": str(self.fleet),
                     "NODEAGENT_FAULTS_FILE": str(self.faults),
                 }
             )
         self.publisher.start(
-            {"PUBLISHER_SERVERS": server, **self._make_sink_variables()}
+            self._make_bus_variables("publisher") | self._make_sink_variables()
         )
         self.solver.start(
-            {"SOLVER_SERVERS": server, "SOLVER_NAME": "local", "SOLVER_LEASE_S": "5"}
+            {
+                **self._make_bus_variables("solver"),
+                "SOLVER_NAME": "local",
+                "SOLVER_LEASE_S": "5",
+            }
         )
-        write_state(self.folder, server)
+        running = RunningStack(server=self.server, users=self.users.folder)
+        write_state(self.folder, running)
+
+    def _make_bus_variables(self, service: str) -> dict[str, str]:
+        """Make the variables that say where the bus is, and as whom it is used."""
+        prefix = service.upper()
+        return {
+            f"{prefix}_SERVERS": self.server,
+            f"{prefix}_BUS_USER": service,
+            f"{prefix}_BUS_PASSWORD_FILE": str(self.users.password_file(service)),
+        }
+
+    def open_client(self, user: str) -> AbstractAsyncContextManager[Client]:
+        """Connect to the bus of the stack as one of its users."""
+        return open_client(self.server, "local", login=self.users.login_of(user))
 
     def _make_sink_variables(self) -> dict[str, str]:
         """Make the variables that say where the publisher writes, and what it owns."""
@@ -234,9 +257,7 @@ class LocalStack:
 
 
 @asynccontextmanager
-async def open_stack(
-    options: StackOptions,
-) -> AsyncIterator[tuple[LocalStack, Client]]:
+async def open_stack(options: StackOptions) -> AsyncIterator[LocalStack]:
     """Run the stack while the block runs; ready when this yields.
 
     Raises:
@@ -252,17 +273,17 @@ async def open_stack(
     with claim_folder(options.folder):
         try:
             await stack.start()
-            async with open_client(stack.server, "local") as client:
+            if options.cluster is None:
                 # Where no cluster says what it holds, we do.
-                await client.bus.ensure_streams()
-                if options.cluster is None:
-                    classes = [] if stack.fleet is None else make_classes(stack.fleet)
-                    await _publish_state(client, [*classes, *options.objects])
-                # Whoever submits a gang from now on gets an answer.
-                await _wait_ready(stack, client)
-                if options.cluster is not None:
-                    await _wait_publisher(stack, options.cluster)
-                yield stack, client
+                classes = [] if stack.fleet is None else make_classes(stack.fleet)
+                async with stack.open_client("publisher") as publisher:
+                    await _publish_state(publisher, [*classes, *options.objects])
+            # Whoever submits a gang from now on gets an answer.
+            async with stack.open_client("solver") as solver:
+                await _wait_ready(stack, solver)
+            if options.cluster is not None:
+                await _wait_publisher(stack, options.cluster)
+            yield stack
         finally:
             await asyncio.to_thread(stack.stop)
 

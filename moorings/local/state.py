@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec import Struct
+
 from moorings.errors import LocalStackError
 
 _STATE_FILE = "stack.json"
@@ -25,23 +27,31 @@ def find_state_home() -> Path:
     return Path(base) / "moorings"
 
 
-def find_server(folder: Path) -> str:
-    """Find the server of the stack that runs with its state in a folder.
+class RunningStack(Struct, frozen=True):
+    """Where the bus of a stack is, and what lets its owner in."""
+
+    server: str
+    users: Path
+    """The folder of its users."""
+
+
+def find_stack(folder: Path) -> RunningStack:
+    """Find the stack that runs with its state in a folder.
 
     Raises:
         LocalStackError: none runs there, or it has not come up yet.
     """
-    server = _read_server(folder)
+    stack = _read_state(folder)
     is_usual = folder == find_state_home()
     again = f"`moorings up{'' if is_usual else f' --state-dir {folder}'}` starts one"
     if not _is_locked(folder):
         reason = f"that with its state in {folder} has ended"
-        if not server:
+        if stack is None:
             reason = f"none has its state in {folder}"
         raise LocalStackError("stack", f"{reason}; {again}")
-    if not server:
+    if stack is None:
         raise LocalStackError("stack", f"that with its state in {folder} is starting")
-    return server
+    return stack
 
 
 @contextmanager
@@ -68,17 +78,19 @@ def claim_folder(folder: Path) -> Iterator[None]:
             (folder / _STATE_FILE).unlink(missing_ok=True)
 
 
-def write_state(folder: Path, server: str) -> None:
-    """Let other commands find the server of a stack that holds the folder."""
-    (folder / _STATE_FILE).write_text(json.dumps({"server": server}))
+def write_state(folder: Path, stack: RunningStack) -> None:
+    """Let other commands find a stack that holds the folder."""
+    state = {"server": stack.server, "users": str(stack.users)}
+    (folder / _STATE_FILE).write_text(json.dumps(state))
 
 
-def _read_server(folder: Path) -> str:
-    """Return the server that is written down; empty: none is."""
+def _read_state(folder: Path) -> RunningStack | None:
+    """Return what is written down of a stack; None: nothing is."""
     try:
-        return str(json.loads((folder / _STATE_FILE).read_text())["server"])
+        state = json.loads((folder / _STATE_FILE).read_text())
+        return RunningStack(server=str(state["server"]), users=Path(state["users"]))
     except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        return None
 
 
 def _is_locked(folder: Path) -> bool:

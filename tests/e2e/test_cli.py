@@ -29,10 +29,10 @@ from contracts.messages import (
 )
 from contracts.names import GANG_UID
 from contracts.reports import WAITING, GroupReported, PodsReport
-from moorings.client import Client, open_client
+from moorings.client import Client
 from runtime.wire import Outgoing
 from tests.builders.inputs import TRAIN
-from tests.lab.command_line import MAIN, moorings, read_server, stack_up
+from tests.lab.command_line import MAIN, moorings, open_as, read_server, stack_up
 
 
 def named(name: str) -> dict[str, Any]:
@@ -138,9 +138,9 @@ def test_a_second_stack_is_found_by_its_folder_and_outlives_its_server(
     assert f"`moorings up --state-dir {folder}` starts one" in ended.stderr
 
 
-async def say_written(server: str, gang: GangRecord) -> None:
+async def say_written(home: Path, gang: GangRecord) -> None:
     """Say what a publisher of a cluster says: what was written, that gates opened."""
-    async with open_client(server, "local") as client:
+    async with open_as("publisher", home) as client:
         who = (client.cluster, gang.namespace, gang.uid)
         pods = tuple(
             PodWritten(
@@ -181,22 +181,22 @@ async def observe(
     await client.bus.publish(Outgoing.of(topics.STATE, message))
 
 
-async def gang_named(server: str, name: str) -> GangRecord:
-    async with open_client(server, "local") as client:
+async def gang_named(home: Path, name: str) -> GangRecord:
+    async with open_as("publisher", home) as client:
         return await client.find_gang(name)
 
 
 def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> None:
     """By everything that shows a gang, once the publisher has named them."""
-    home, server = stack
+    home, _ = stack
     asked = json.loads(json.dumps(TRAIN))
     asked["metadata"]["name"] = "train-b"
     answer = moorings("submit", "-f", "-", "--wait", home=home, stdin=json.dumps(asked))
     assert answer.returncode == 0, answer.stderr
     with watching(home, 2) as watch:
-        gang = asyncio.run(gang_named(server, "train-b"))
+        gang = asyncio.run(gang_named(home, "train-b"))
         while watch.poll() is None:
-            asyncio.run(say_written(server, gang))
+            asyncio.run(say_written(home, gang))
         seen = watch.communicate(timeout=20)[0]
     assert "; pod/train-b-1 resourceclaim/train-b-1-gpus-x7f2c\n" in seen
     (view,) = json.loads(
@@ -212,7 +212,7 @@ def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> N
         assert "team-a/train-b: Running" in explained.stdout
         assert "worker/1 pod/train-b-1 on " in explained.stdout
         assert " of resourceclaim/train-b-1-gpus-x7f2c" in explained.stdout
-    asyncio.run(end_pod(server, "train-b-1"))
+    asyncio.run(end_pod(home, "train-b-1"))
     assert names_shown("get", "pods", home=home) == {"train-b-0"}
     explained = moorings("explain", "train-b", home=home)
     assert "worker/1 pod/train-b-1 (gone) on " in explained.stdout
@@ -227,17 +227,17 @@ def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> N
         assert moorings("release", view["uid"], home=home).returncode == 0
 
 
-async def end_pod(server: str, name: str) -> None:
+async def end_pod(home: Path, name: str) -> None:
     """Say that a pod and its claim are gone."""
-    async with open_client(server, "local") as client:
+    async with open_as("publisher", home) as client:
         for kind, key in (("Pod", name), ("ResourceClaim", f"{name}-gpus-x7f2c")):
             gone = ObjectGone(cluster=client.cluster, kind=kind, key=f"team-a/{key}")
             await client.bus.publish(Outgoing.of(topics.STATE, gone))
 
 
-async def report(server: str, *reports: PodsReport) -> None:
+async def report(home: Path, *reports: PodsReport) -> None:
     """Say what a publisher of a cluster says of pods that it cannot submit."""
-    async with open_client(server, "local") as client:
+    async with open_as("publisher", home) as client:
         message = GroupReported(
             cluster=client.cluster,
             namespace=Namespace("team-a"),
@@ -250,7 +250,7 @@ async def report(server: str, *reports: PodsReport) -> None:
 
 
 def test_a_gang_that_was_not_submitted_is_known(stack: tuple[Path, str]) -> None:
-    home, server = stack
+    home, _ = stack
     missing = PodsReport(
         phase=WAITING,
         reason="PodsMissing",
@@ -258,7 +258,7 @@ def test_a_gang_that_was_not_submitted_is_known(stack: tuple[Path, str]) -> None
         pods=3,
         names=("halves-0", "halves-1", "halves-2"),
     )
-    asyncio.run(report(server, missing))
+    asyncio.run(report(home, missing))
     shown = moorings("get", "gangs", "halves", home=home).stdout.splitlines()[1]
     assert shown.split()[1:5] == ["halves", "Waiting", "0", "3"]
     for words in ("halves", "team-a/halves", "pod/halves-1"):

@@ -7,8 +7,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
+
+from moorings.client import Client, open_client
+from moorings.local.bus_users import LocalUsers
+from moorings.local.state import find_stack
 
 MAIN = [sys.executable, "-c", "from moorings.cli.main import main; main()"]
 
@@ -29,6 +33,13 @@ def moorings(
         timeout=90,
         check=False,
     )
+
+
+def open_as(user: str, home: Path) -> AbstractAsyncContextManager[Client]:
+    """Connect to the bus of the `moorings up` that has its state in a home."""
+    stack = find_stack(home / "moorings")
+    login = LocalUsers(stack.users).login_of(user)
+    return open_client(stack.server, "local", login=login)
 
 
 @contextmanager

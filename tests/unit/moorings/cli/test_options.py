@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from moorings.cli import options
+from moorings.client import BusLogin
 from moorings.errors import LocalStackError, UsageError
-from moorings.local.state import claim_folder, write_state
+from moorings.local.state import RunningStack, claim_folder, write_state
 
 OTHER = "nats://other"
 
@@ -28,9 +29,14 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
     @asynccontextmanager
     async def answer(
-        server: str, cluster: str, *, otherwise: str = ""
+        server: str,
+        cluster: str,
+        *,
+        otherwise: str = "",
+        login: BusLogin | None = None,
     ) -> AsyncIterator[str]:
-        yield Said(f"{server} {cluster} {otherwise}".strip())
+        user = "as said" if login is None else f"as {login.user}"
+        yield Said(f"{server} {cluster} {user} {otherwise}".strip())
 
     monkeypatch.setattr(options, "open_client", answer)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -46,11 +52,13 @@ async def ask(server: str = "", state_dir: Path | None = None) -> object:
 async def test_the_nearest_answer_to_where_the_server_is_counts(home: Path) -> None:
     """Said, then that of the usual stack, then where NATS usually is."""
     with claim_folder(home):
-        write_state(home, "nats://usual")
-        assert await ask(OTHER) == f"{OTHER} c"
-        assert await ask() == "nats://usual c"
+        write_state(home, RunningStack("nats://usual", home))
+        assert await ask(OTHER) == f"{OTHER} c as said"
+        assert await ask() == "nats://usual c as viewer"
     nobody = str(await ask())
-    assert nobody.startswith(f"{options.DEFAULT_SERVER} c stack: none has its state in")
+    assert nobody.startswith(
+        f"{options.DEFAULT_SERVER} c as said stack: none has its state in"
+    )
 
 
 async def test_one_of_two_stacks_is_named_by_its_folder(
@@ -59,11 +67,11 @@ async def test_one_of_two_stacks_is_named_by_its_folder(
     """Which is meant more than a variable, and not together with a server."""
     second = tmp_path / "second"
     with claim_folder(home), claim_folder(second):
-        write_state(home, "nats://usual")
-        write_state(second, "nats://second")
-        assert await ask(state_dir=second) == "nats://second c"
+        write_state(home, RunningStack("nats://usual", home))
+        write_state(second, RunningStack("nats://second", second))
+        assert await ask(state_dir=second) == "nats://second c as viewer"
         monkeypatch.setenv(options.SERVER_VARIABLE, OTHER)
-        assert await ask(OTHER, state_dir=second) == "nats://second c"
+        assert await ask(OTHER, state_dir=second) == "nats://second c as viewer"
         monkeypatch.delenv(options.SERVER_VARIABLE)
         with pytest.raises(UsageError, match="--server and --state-dir"):
             await ask(OTHER, state_dir=second)

@@ -11,19 +11,21 @@ import pytest
 
 from moorings.errors import LocalStackError
 from moorings.local.state import (
+    RunningStack,
     claim_folder,
-    find_server,
+    find_stack,
     find_state_home,
     write_state,
 )
 
 SERVER = "nats://127.0.0.1:9"
+STACK = RunningStack(SERVER, Path("/users"))
 HOLDER = """
 import os, sys
 from pathlib import Path
-from moorings.local.state import claim_folder, write_state
+from moorings.local.state import RunningStack, claim_folder, write_state
 with claim_folder(Path(sys.argv[1])):
-    write_state(Path(sys.argv[1]), sys.argv[2])
+    write_state(Path(sys.argv[1]), RunningStack(sys.argv[2], Path("/users")))
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -32,14 +34,14 @@ with claim_folder(Path(sys.argv[1])):
 def test_a_stack_is_found_while_it_holds_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     with pytest.raises(LocalStackError, match="none has its state in"):
-        find_server(folder)
+        find_stack(folder)
     with claim_folder(folder):
         with pytest.raises(LocalStackError, match="is starting"):
-            find_server(folder)
-        write_state(folder, SERVER)
-        assert find_server(folder) == SERVER
+            find_stack(folder)
+        write_state(folder, STACK)
+        assert find_stack(folder) == STACK
     with pytest.raises(LocalStackError, match=f"moorings up --state-dir {folder}"):
-        find_server(folder)
+        find_stack(folder)
 
 
 def test_two_stacks_do_not_share_a_folder(tmp_path: Path) -> None:
@@ -64,10 +66,10 @@ def test_what_a_killed_stack_left_behind_is_no_stack(tmp_path: Path) -> None:
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        assert find_server(tmp_path) == SERVER
+        assert find_stack(tmp_path) == STACK
         holder.kill()
     with pytest.raises(LocalStackError, match=f"its state in {tmp_path} has ended"):
-        find_server(tmp_path)
+        find_stack(tmp_path)
     with claim_folder(tmp_path):
         pass
 

@@ -310,14 +310,6 @@ class BatchSolved(ClusterMessage, frozen=True, kw_only=True):
     gangs: tuple[GangUID, ...] = ()
 
 
-class EpochClaimed(ClusterMessage, frozen=True, kw_only=True):
-    """The solver that leads, and until when (subject `fence`)."""
-
-    epoch: int
-    holder: str
-    lease_s: float
-
-
 # --- from the publisher: what became of decisions ---------------------------------
 
 

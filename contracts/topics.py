@@ -13,13 +13,13 @@ from msgspec import Struct
 from contracts.avoidance import NodesAvoided
 from contracts.codec import Codec
 from contracts.errors import AddressError
+from contracts.fence import EpochClaimed
 from contracts.liveness import PublisherLeads
 from contracts.messages import (
     BatchSolved,
     CommandMessage,
     ConfirmationMessage,
     DecisionMessage,
-    EpochClaimed,
     HealthMessage,
     HeartbeatMessage,
     InventoryMessage,

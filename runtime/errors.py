@@ -127,11 +127,12 @@ class NotAllowedError(BusRefusedError):
 
 
 class MessageError(BusError):
-    """A message whose bytes cannot be unpacked."""
+    """A message whose bytes cannot be unpacked, and its place in its stream."""
 
-    def __init__(self, subject: str, reason: str) -> None:
+    def __init__(self, subject: str, reason: str, sequence: int = 0) -> None:
         self.subject = subject
         self.reason = reason
+        self.sequence = sequence
         super().__init__(f"{subject}: {reason}")
 
 

@@ -11,6 +11,8 @@ import sys
 from typing import Any
 
 import structlog
+from structlog.processors import ExceptionRenderer
+from structlog.tracebacks import ExceptionDictTransformer
 from structlog.typing import FilteringBoundLogger, Processor
 
 
@@ -24,11 +26,13 @@ def configure_logging(service: str, *, level: str = "info") -> None:
     """Set up the process's logs; the first thing that a service does."""
     readable = sys.stdout.isatty()
     last: Processor = (
-        structlog.dev.ConsoleRenderer()
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
         if readable
         else structlog.processors.JSONRenderer(default=str)
     )
-    errors: list[Processor] = [] if readable else [structlog.processors.dict_tracebacks]
+    # Without the values of variables: they are others' words, and a whole cluster.
+    traceback = ExceptionDictTransformer(show_locals=False)
+    errors: list[Processor] = [] if readable else [ExceptionRenderer(traceback)]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -85,37 +85,32 @@ class Refusals:
             raise
         except Exception as error:  # noqa: BLE001 # one author's words end nobody else
             guarded.refused = _refuse(source, error)
-            self._show(guarded.refused, error)
+            self.show_mistake(guarded.refused.subject, error)
         if guarded.refused is not None:
             self.note(guarded.refused)
 
-    def _show(self, refused: Refused, error: Exception) -> None:
-        """Show where a mistake of ours is, the first time that it is made there."""
+    def show_mistake(self, subject: str, error: Exception) -> None:
+        """Log where a mistake of ours is, the first time that it is made there."""
         at = error.__traceback__
         while at is not None and at.tb_next is not None:
             at = at.tb_next
-        file, line = (
-            ("", 0) if at is None else (at.tb_frame.f_code.co_filename, at.tb_lineno)
-        )
-        place = (type(error).__name__, file, line)
-        if place in self._shown:
-            return
-        self._shown.add(place)
-        log.error(
-            "message.failed",
-            subject=refused.subject[:_MOST_CHARACTERS],
-            reason=refused.reason,
-            exc_info=error,
-        )
+        file = "" if at is None else at.tb_frame.f_code.co_filename
+        place = (type(error).__name__, file, 0 if at is None else at.tb_lineno)
+        if place not in self._shown:
+            self._shown.add(place)
+            subject = subject[:_MOST_CHARACTERS]
+            log.error("message.failed", subject=subject, exc_info=error)
 
 
 def _refuse(source: Source | str, error: Exception) -> Refused:
     expected = isinstance(error, ContractsError | MessageError)
     reason = str(error) if expected else f"{type(error).__name__}: {_text_of(error)}"
     field = error.field if isinstance(error, DecodeError) else ""
-    subject, sequence = (
-        (source, 0) if isinstance(source, str) else (source.subject, source.sequence)
-    )
+    if isinstance(source, str):
+        sequence = error.sequence if isinstance(error, MessageError) else 0
+        subject = source
+    else:
+        subject, sequence = source.subject, source.sequence
     return Refused(
         subject=subject,
         field=field[:MAX_REASON],

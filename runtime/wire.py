@@ -223,9 +223,13 @@ def unpack(
     Raises:
         MessageError: the body does not unpack, or to more than `MAX_DECODED_BYTES`.
     """
+    try:
+        data = _decoded(subject, body, headers.get(ENCODING, ""))
+    except MessageError as error:
+        raise MessageError(subject, error.reason, sequence) from error
     return Received(
         subject=subject,
-        data=_decoded(subject, body, headers.get(ENCODING, "")),
+        data=data,
         sequence=sequence,
         time_s=time_s,
         headers=dict(headers),

@@ -24,9 +24,10 @@ SolverError
 |-- ResultError                chosen devices that cannot be written down together
 |-- JudgedWrongError           the judge refused our own answer: our bug
 |-- RecordError                a recorded solve that cannot be read back
-`-- WorkerError                a solve without an answer
-    |-- WorkerLostError        the worker process ended or was too slow: try again
-    `-- WorkerFailedError      it refused the Problem or its own answer
+|-- WorkerError                a solve without an answer
+|   |-- WorkerLostError        the worker process ended or was too slow: try again
+|   `-- WorkerFailedError      it refused the Problem or its own answer
+`-- UndecidedError             a recorded batch without an answer
 
 Outside stands what a selector's function says of its arguments
 (`cel/messages.py:InputError`): the CEL engine turns it into a verdict, and nothing
@@ -36,6 +37,7 @@ of ours catches it.
 from __future__ import annotations
 
 from contracts.allocation import Reason
+from contracts.ids import SolveID
 
 
 class SolverError(Exception):
@@ -191,3 +193,12 @@ class WorkerFailedError(WorkerError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason, reason)
+
+
+class UndecidedError(SolverError):
+    """A batch was recorded, and its solve gave no answer."""
+
+    def __init__(self, solve: SolveID, reason: str) -> None:
+        self.solve = solve
+        self.reason = reason
+        super().__init__(f"solve {solve}: {reason}")

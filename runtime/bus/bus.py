@@ -27,6 +27,7 @@ from runtime.wire import (
     Incoming,
     Outgoing,
     Received,
+    Refused,
     TopicBatch,
     republished,
 )
@@ -232,6 +233,14 @@ class Bus:
             MessageError: it cannot be unpacked.
         """
         return await reader.read_last(self._connection, topic, names)
+
+    async def read_last_or_refused(
+        self, topic: Topic[M], *names: str, refusals: Refusals
+    ) -> Incoming[M] | Refused | None:
+        """Read as `read_last` does; what cannot be read is noted, with its sequence."""
+        return await reader.read_last_or_refused(
+            self._connection, topic, names, refusals
+        )
 
     def follow(
         self,

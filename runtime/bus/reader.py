@@ -25,7 +25,7 @@ from runtime.bus.silence import Silence
 from runtime.errors import RestartError
 from runtime.log import get_logger
 from runtime.refusals import Refusals
-from runtime.wire import Fetched, Incoming, TopicBatch
+from runtime.wire import Fetched, Incoming, Received, Refused, TopicBatch
 
 log = get_logger(__name__)
 
@@ -77,6 +77,21 @@ async def read_last(
     subject = topic.subject(*names)
     received = await jetstream.read_last_message(connection, topic.stream, subject)
     return None if received is None else Incoming.of(topic, received)
+
+
+async def read_last_or_refused(
+    connection: Connection, topic: Topic[M], names: Sequence[str], refusals: Refusals
+) -> Incoming[M] | Refused | None:
+    """Read the last message of one subject; see `Bus.read_last_or_refused`."""
+    subject = topic.subject(*names)
+    received: Received | None = None
+    with refusals.guard(subject) as guarded:
+        received = await jetstream.read_last_message(connection, topic.stream, subject)
+    if received is None:
+        return guarded.refused
+    with refusals.guard(received) as guarded:
+        return Incoming.of(topic, received)
+    return guarded.refused
 
 
 class CaughtUp:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from contracts.features import (
     DEFAULT_VERSION,
     Features,
@@ -9,6 +13,7 @@ from contracts.features import (
     nearest_release,
     read_gates,
 )
+from contracts.fence import MAX_LEASE_S
 from runtime.settings import ServiceConfig
 
 
@@ -17,7 +22,7 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
 
     name: str = ""
     """Who holds the epoch; empty: host name and process id."""
-    lease_s: float = 15.0
+    lease_s: Annotated[float, Meta(gt=0, le=MAX_LEASE_S)] = 15.0
     """How long a leader counts as alive after it was last heard of."""
     batch_gangs: int = 256
     """At most so many gangs in one solve."""

@@ -1,8 +1,7 @@
 """One batch from choice to published decisions; all that waits on anything is here.
 
 Evaluate what selectors are still asked, record, solve in the worker, publish behind
-the fence, close the record. A solve that is lost is tried again with half the batch;
-a single gang that still fails waits as NotProven.
+the fence, close the record. What comes of a batch that fails is for `attempts.py`.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 
+from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
 from contracts.features import nearest_release
-from contracts.ids import GangUID, SolveID
+from contracts.ids import ClusterName, GangUID, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, GangPending
 from contracts.solves import SolveOpened
@@ -25,13 +25,12 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
 from solver.errors import (
     RecordError,
+    UndecidedError,
     WorkerError,
-    WorkerFailedError,
-    WorkerLostError,
 )
 from solver.judge.rules import judge
 from solver.problem.assemble import assemble, resolve_gangs
-from solver.problem.problem import Parameters, Problem
+from solver.problem.problem import GangPart, Parameters, Problem
 from solver.selectors.table import SelectorTable
 from solver.service.config import SolverConfig
 from solver.service.lead import Leadership
@@ -39,12 +38,15 @@ from solver.service.ledger import Ledger
 from solver.service.messages import address_decision, make_batch_end, make_decision
 from solver.service.verdicts import Verdicts
 from solver.service.worker import SolveWorker
-from solver.snapshot.snapshot import Snapshot, apply
+from solver.snapshot.snapshot import Snapshot
 from solver.versions import VERSION
 
 log = get_logger(__name__)
 MOST_VERDICTS = 100_000
 """Verdicts that are remembered; beyond, those of the last Problem stay."""
+
+Changes = list[tuple[DecisionMessage, int]]
+"""What is to be applied to the Snapshot, with its place in its stream."""
 
 
 class Decider:
@@ -67,14 +69,28 @@ class Decider:
         """Of the API server, by which the parameters were made."""
         self._parameters = _parameters_of(config, "")
 
-    async def decide(
+    @property
+    def cluster(self) -> ClusterName:
+        """The cluster whose gangs are decided."""
+        return self._config.cluster
+
+    def resolve(
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
-    ) -> list[tuple[DecisionMessage, int]]:
+    ) -> tuple[GangPart, ...]:
+        """Make gangs ready to be decided, all their references resolved."""
+        features = self._follow_release(snapshot).features
+        return resolve_gangs(snapshot, batch, features)
+
+    async def decide(
+        self, snapshot: Snapshot, batch: Sequence[GangRecord], guard_s: float
+    ) -> Changes:
         """Decide a batch; return what it means for the snapshot, with sequences.
 
-        The caller applies the changes: they are not read back first.
+        The caller applies the changes: they are not read back first. `guard_s` is how
+        long the solve may take.
 
         Raises:
+            UndecidedError: the solve gave no answer.
             PublishRefusedError: we do not lead any more; nothing was published.
             BusUnavailableError: the bus is away; try again.
         """
@@ -82,12 +98,9 @@ class Decider:
         opened = await self._ledger.open(problem, self._leadership.epoch)
         started = perf_counter()
         try:
-            data = await self._worker.solve(problem)
-        except WorkerLostError as error:
-            return await self._decide_halves(snapshot, batch, opened, error)
-        except WorkerFailedError as error:
-            log.warning("solve.failed", solve=opened.solve, reason=error.reason)
-            return await self._publish_unproven(batch, opened, error.reason)
+            data = await self._worker.solve(problem, guard_s)
+        except WorkerError as error:
+            raise UndecidedError(opened.solve, error.reason) from error
         seconds = perf_counter() - started
         decision = DECISION.decode(data)
         changes = await self._publish_answers(batch, decision.gangs, opened.solve)
@@ -113,9 +126,7 @@ class Decider:
         except WorkerError as error:
             log.warning("worker.cold", reason=error.reason)
 
-    async def finish(
-        self, snapshot: Snapshot, opened: SolveOpened
-    ) -> list[tuple[DecisionMessage, int]]:
+    async def finish(self, snapshot: Snapshot, opened: SolveOpened) -> Changes:
         """Solve what a former leader recorded, and publish what still holds.
 
         Raises:
@@ -140,7 +151,7 @@ class Decider:
         # answer for what is so now.
         records = [snapshot.gangs.get(gang.uid) for gang in decision.gangs]
         waiting = [r for r in records if r is not None and r.wants_decision]
-        changes: list[tuple[DecisionMessage, int]] = []
+        changes: Changes = []
         if len(waiting) == len(records):
             now = await self._problem(snapshot, waiting)
             if now.gangs == problem.gangs and not judge(now, decision):
@@ -171,48 +182,36 @@ class Decider:
             _log_release(self._config.kubernetes_version, release)
         return self._parameters
 
-    async def _decide_halves(
-        self,
-        snapshot: Snapshot,
-        batch: Sequence[GangRecord],
-        opened: SolveOpened,
-        error: WorkerLostError,
-    ) -> list[tuple[DecisionMessage, int]]:
-        log.warning(
-            "solve.lost", solve=opened.solve, reason=error.reason, gangs=len(batch)
-        )
-        if len(batch) == 1:
-            return await self._publish_unproven(batch, opened, error.reason)
-        middle = len(batch) // 2
-        changes = await self.decide(snapshot, batch[:middle])
-        for message, sequence in changes:
-            snapshot = apply(snapshot, message, sequence=sequence)
-        return [*changes, *await self.decide(snapshot, batch[middle:])]
+    async def publish_unproven(
+        self, record: GangRecord, solve: SolveID, why: str
+    ) -> Changes:
+        """Publish that a gang waits, because no solve with it gave an answer.
 
-    async def _publish_unproven(
-        self,
-        batch: Sequence[GangRecord],
-        opened: SolveOpened,
-        why: str,
-    ) -> list[tuple[DecisionMessage, int]]:
-        reason = Reason(rule=Rule.NOT_PROVEN, message=why)
-        answers = [
-            GangDecision(
-                uid=record.uid,
-                namespace=record.namespace,
-                name=record.name,
-                reasons=(reason,),
-            )
-            for record in batch
-        ]
-        return await self._publish_answers(batch, answers, opened.solve)
+        Raises:
+            PublishRefusedError: we do not lead any more; nothing was published.
+            BusUnavailableError: the bus is away; try again.
+        """
+        cluster, epoch = self._config.cluster, self._leadership.epoch
+        answer = GangDecision(
+            uid=record.uid,
+            namespace=record.namespace,
+            name=record.name,
+            reasons=(Reason(rule=Rule.NOT_PROVEN, message=why),),
+        )
+        message = make_decision(
+            answer, record, cluster=cluster, solve=solve, epoch=epoch
+        )
+        if message is None or _is_repeated(message, record):
+            return []
+        outgoing = Outgoing.of(topics.DECISIONS, message)
+        return [(message, await self._leadership.publish([outgoing]))]
 
     async def _publish_answers(
         self,
         batch: Sequence[GangRecord],
         answers: Sequence[GangDecision],
         solve: SolveID,
-    ) -> list[tuple[DecisionMessage, int]]:
+    ) -> Changes:
         """Publish one fenced batch and return what it means for the snapshot."""
         cluster, epoch = self._config.cluster, self._leadership.epoch
         messages: list[DecisionMessage] = []

@@ -11,12 +11,13 @@ import asyncio
 from collections.abc import Sequence
 from time import monotonic
 
+from contracts.fence import MAX_EPOCH, EpochClaimed
 from contracts.ids import ClusterName
-from contracts.messages import EpochClaimed
 from contracts.topics import FENCE
 from runtime.bus.bus import Bus
 from runtime.errors import PublishRefusedError
-from runtime.wire import Incoming, Outgoing
+from runtime.refusals import Refusals
+from runtime.wire import Incoming, Outgoing, Refused
 
 
 class Leadership:
@@ -25,13 +26,17 @@ class Leadership:
     def __init__(
         self, bus: Bus, cluster: ClusterName, holder: str, lease_s: float
     ) -> None:
+        """`lease_s` is at most `MAX_LEASE_S`."""
         self._bus = bus
         self._cluster = cluster
         self._holder = holder
         self._lease_s = lease_s
         self._lock = asyncio.Lock()
+        self._refusals = Refusals()
         self._sequence = 0
         self._claim_seen: EpochClaimed | None = None
+        """What the fence says; None: nothing, or nothing that can be read."""
+        self._last_epoch = 0
         self._claim_at = monotonic()
         self._read_to = self._since = 0
         self._began = 0
@@ -48,18 +53,27 @@ class Leadership:
         """Whether all that was decided before our epoch has been read."""
         return self._read_to >= self._since
 
-    def note_fence(self, incoming: Incoming[EpochClaimed]) -> None:
-        """Take note of a write to the fence, ours or another's; call it for each."""
-        claim = incoming.message
-        self._read_to = max(self._read_to, incoming.sequence)
-        if claim is None or incoming.sequence < self._sequence:
+    def note_fence(self, fence: Incoming[EpochClaimed] | Refused) -> None:
+        """Take note of a write to the fence, ours or another's; call it for each.
+
+        One that cannot be read is that of a holder whom we do not know.
+        """
+        claim = None if isinstance(fence, Refused) else fence.message
+        self._read_to = max(self._read_to, fence.sequence)
+        if fence.sequence < self._sequence:
             return
-        if self.leads and claim.epoch > self.epoch:
+        if self.leads and not self._is_ours(claim) and fence.sequence > self._sequence:
             self.epoch = 0
         if not self.leads:
-            self._sequence = incoming.sequence
+            self._sequence = fence.sequence
             self._claim_seen = claim
             self._claim_at = monotonic()
+        if claim is not None:
+            self._last_epoch = claim.epoch
+
+    def _is_ours(self, claim: EpochClaimed | None) -> bool:
+        ours = (self.epoch, self._holder)
+        return claim is not None and (claim.epoch, claim.holder) == ours
 
     async def tend(self) -> bool:
         """Renew our lease, or take it over when it ran out; True: we lead anew now."""
@@ -67,18 +81,26 @@ class Leadership:
             if self.leads:
                 await self._claim(self.epoch)
                 return False
-            fence = await self._bus.read_last(FENCE, self._cluster)
+            fence = await self._bus.read_last_or_refused(
+                FENCE, self._cluster, refusals=self._refusals
+            )
             if fence is not None and fence.sequence > self._sequence:
                 self.note_fence(fence)
             if self._held_by_another():
                 return False
-            epoch = self._claim_seen.epoch + 1 if self._claim_seen is not None else 1
-            return await self._claim(epoch)
+            # After the last one the first comes again: only that they differ counts.
+            return await self._claim(self._last_epoch % MAX_EPOCH + 1)
 
     def _held_by_another(self) -> bool:
-        if self._claim_seen is None or self._claim_seen.holder == self._holder:
-            return False
-        return monotonic() - self._claim_at <= self._claim_seen.lease_s
+        if not self._sequence:
+            return False  # nobody ever led
+        # Whoever cannot be understood gets the time that we would take ourselves.
+        lease_s = self._lease_s
+        if self._claim_seen is not None:
+            if self._claim_seen.holder == self._holder:
+                return False
+            lease_s = self._claim_seen.lease_s
+        return monotonic() - self._claim_at <= lease_s
 
     async def _claim(self, epoch: int, *, lease_s: float | None = None) -> bool:
         try:

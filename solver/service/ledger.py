@@ -89,18 +89,20 @@ class Ledger:
             )
         )
 
-    async def open_solves(self) -> list[SolveOpened]:
-        """List the solves that were recorded and never answered, oldest first."""
-        last_by_solve: dict[str, tuple[int, SolveOpened | SolveDecided]] = {}
+    async def last_open(self) -> SolveOpened | None:
+        """Return the solve that was recorded last, if it was not answered.
+
+        Only it may be the one that a former leader was at: of those before it, it has
+        tried what came of them. What cannot be read is passed over.
+        """
+        last: tuple[int, SolveOpened | SolveDecided] | None = None
         async for batch in self._bus.read_existing(SOLVES, self._cluster):
             for incoming in batch.messages:
-                message = incoming.message
-                if message is not None:
-                    last_by_solve[message.solve] = (incoming.sequence, message)
-        oldest_first = sorted(last_by_solve.values(), key=lambda entry: entry[0])
-        return [
-            message for _, message in oldest_first if isinstance(message, SolveOpened)
-        ]
+                message, sequence = incoming.message, incoming.sequence
+                if message is not None and (last is None or sequence > last[0]):
+                    last = (sequence, message)
+        opened = None if last is None else last[1]
+        return opened if isinstance(opened, SolveOpened) else None
 
     async def fetch(self, opened: SolveOpened) -> Recorded:
         """Read a recorded Problem back.

@@ -13,28 +13,27 @@ from time import monotonic
 from typing import Any
 
 from contracts import topics
-from contracts.allocation import Reason, Rule
-from contracts.errors import ContractsError
-from contracts.ids import GangUID, Namespace, NodeName
-from contracts.lifecycle import LifecycleMessage
+from contracts.ids import GangUID, NodeName
+from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
 from contracts.topics import Topic
 from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
-from runtime.errors import BusUnavailableError, PublishRefusedError
+from runtime.errors import BusUnavailableError, PublishRefusedError, ServiceError
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of, together
-from runtime.wire import Incoming, Outgoing, Refused, TopicBatch
+from runtime.wire import Incoming, TopicBatch
 from solver.queueing.gang_queue import BatchLimits, GangQueue
+from solver.service.attempts import Attempts
 from solver.service.config import SolverConfig
-from solver.service.decide import Decider
+from solver.service.decide import Changes, Decider
 from solver.service.deferred import DeferredConfirmations
+from solver.service.endings import Endings
 from solver.service.intake import snapshot_message
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
-from solver.service.messages import make_rejection, make_release
 from solver.service.past import PastGangs
 from solver.service.presence import find_presence_changes
 from solver.service.retention import Retention
@@ -59,8 +58,6 @@ REST_S = 0.1
 MAX_REST_S = 60.0
 UNKNOWN_S = 600.0
 """How long a gang is kept of which no submission was read, at least."""
-ENDINGS = 500
-"""Gangs released in one batch."""
 
 
 class SolverService:
@@ -88,8 +85,19 @@ class SolverService:
         self._past = PastGangs()
         self._worker_warm = False
         self._deferred = DeferredConfirmations()
-        self._refused: dict[tuple[Namespace, GangUID], Reason] = {}
         self._refusals = Refusals()
+        self._fence = topics.FENCE.subject(config.cluster)
+        self._endings = Endings(
+            config.cluster, leadership, self._refusals, self._past.has
+        )
+        self._attempts = Attempts(
+            decider,
+            self._refusals,
+            guard_s=config.guard_s,
+            snapshot=lambda: self._snapshot,
+            believe=self._apply,
+            rest=self._rest,
+        )
         self._unknown: frozenset[GangUID] = frozenset()
         """Gangs without a submission when this was last looked at."""
         self._wake = asyncio.Event()
@@ -164,9 +172,11 @@ class SolverService:
                 self._take_one(incoming)
             if guarded.refused is not None:
                 refused.append(guarded.refused)
-        if topic is topics.SUBMISSIONS:
-            for item in refused:
-                self._remember_refused(item)
+        for item in refused:
+            if topic is topics.SUBMISSIONS:
+                self._endings.note_refused(item)
+            elif item.subject == self._fence:
+                self._leadership.note_fence(item)
         if topic is topics.STATE and batch.last_sequence:
             for opened, sequence in self._deferred.release(batch.last_sequence):
                 with self._refusals.guard(topics.CONFIRMATIONS.subject_of(opened)):
@@ -220,17 +230,6 @@ class SolverService:
         """Let gangs be tried again that may profit from what grew."""
         self._queue.wake(self._snapshot, self._snapshot.grown)
         self._snapshot = self._snapshot.without_grown()
-
-    def _remember_refused(self, refused: Refused) -> None:
-        """Keep a submission that cannot be read: its sender is to get an answer."""
-        try:
-            _, namespace, uid = topics.SUBMISSIONS.names_of(refused.subject)
-        except ContractsError:
-            return  # a subject that is nobody's: there is none for an answer either
-        gang = (Namespace(namespace), GangUID(uid))
-        if self._past.has(*gang):
-            return  # it was answered before we began
-        self._refused[gang] = Reason(rule=Rule.INVALID, message=refused.reason)
 
     def _sizes(self) -> dict[str, int]:
         inventory = self._snapshot.inventory
@@ -329,6 +328,12 @@ class SolverService:
             except BusUnavailableError as error:
                 log.warning("decision.delayed", reason=str(error))
                 worked = False
+            except ServiceError:
+                raise
+            except Exception as error:  # noqa: BLE001 # whoever can be decided, will be
+                log.error("decision.failed", reason=str(error))  # noqa: TRY400 # shown once
+                self._refusals.show_mistake("decide", error)
+                worked = False
             if not worked:
                 await first_of(self._wake, stop, within_s=1.0)
 
@@ -347,12 +352,12 @@ class SolverService:
         if not self._leadership.caught_up:
             return False
         if self._unfinished:
-            for opened in await self._ledger.open_solves():
-                self._apply(await self._decider.finish(self._snapshot, opened))
             self._unfinished = False
+            await self._finish()
             return True
-        if self._refused or len(self._snapshot.ending):
-            await self._end()
+        ended = await self._endings.publish(self._snapshot)
+        if ended:
+            self._apply([*ended])
             return True
         limits = BatchLimits(
             gangs=self._config.batch_gangs, pods=self._config.batch_pods
@@ -362,38 +367,22 @@ class SolverService:
         if not batch:
             return False
         try:
-            self._apply(await self._decider.decide(self._snapshot, batch))
+            await self._attempts.decide(batch)
         except Exception:
             self._queue.retry(record.uid for record in batch)
             raise
         return True
 
-    async def _end(self) -> None:
-        """Reject what cannot be read, release what is done or not wanted any more."""
-        cluster, epoch = self._config.cluster, self._leadership.epoch
-        messages: list[DecisionMessage] = []
-        for (namespace, uid), reason in list(self._refused.items())[:ENDINGS]:
-            record = self._snapshot.gangs.get(uid)
-            if record is None or record.decision is None:
-                leader = (cluster, epoch)
-                messages.append(make_rejection(namespace, uid, "", (reason,), leader))
-            else:
-                del self._refused[namespace, uid]
-        messages += [
-            make_release(record, record.ending, cluster=cluster, epoch=epoch)
-            for record in list(self._snapshot.ending.values())[:ENDINGS]
-            if record.ending is not None
-        ]
-        if not messages:
-            return
-        first = await self._leadership.publish(
-            [Outgoing.of(topics.DECISIONS, message) for message in messages]
-        )
-        self._apply([(message, first + i) for i, message in enumerate(messages)])
-        for ended in messages:
-            self._refused.pop((ended.namespace, ended.uid), None)
-        log.info("gangs.ended", gangs=len(messages))
+    async def _finish(self) -> None:
+        """Answer what a former leader left open, where that can be read."""
+        opened = await self._ledger.last_open()
+        if opened is not None:
+            with self._refusals.guard(topics.SOLVES.subject_of(opened)):
+                self._apply(await self._decider.finish(self._snapshot, opened))
 
-    def _apply(self, changes: list[tuple[DecisionMessage, int]]) -> None:
+    def _apply(self, changes: Changes) -> None:
         for message, sequence in changes:
             self._believe(message, sequence)
+
+    def _rest(self, record: GangRecord, until: float) -> None:
+        self._queue.rest(record.uid, until)

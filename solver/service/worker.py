@@ -13,6 +13,7 @@ import contextlib
 import multiprocessing
 import resource
 import signal
+import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -50,28 +51,30 @@ class SolveWorker:
         theirs.close()
         self._process, self._connection, self._sent = process, ours, set()
 
-    async def solve(self, problem: Problem) -> bytes:
+    async def solve(self, problem: Problem, guard_s: float | None = None) -> bytes:
         """Solve a Problem and give the bytes of its Decision.
+
+        `guard_s` is how long it may take; None: as long as any.
 
         Raises:
             WorkerLostError: try again, or with less.
             WorkerFailedError: trying again would fail again.
         """
         async with self._lock:
-            return await self._solve(problem)
+            return await self._solve(problem, guard_s or self._guard_s)
 
-    async def _solve(self, problem: Problem) -> bytes:
+    async def _solve(self, problem: Problem, guard_s: float) -> bytes:
         self.start()
         pages = {page.sha: page for page in problem.pages}
         new = {sha: page.data for sha, page in pages.items() if sha not in self._sent}
         try:
-            async with asyncio.timeout(self._guard_s):
+            async with asyncio.timeout(guard_s):
                 kind, answer = await asyncio.to_thread(
                     self._exchange, problem.data, new
                 )
         except TimeoutError:
             self.stop()
-            raise WorkerLostError(f"no answer within {self._guard_s} s") from None
+            raise WorkerLostError(f"no answer within {guard_s:g} s") from None
         except asyncio.CancelledError:
             self.stop()
             raise
@@ -121,8 +124,14 @@ def _work(connection: Connection, memory_bytes: int) -> None:
         try:
             decision = allocate(cache.problem(root, pages))
             reply = ("decision", DECISION.encode(decision))
+        except MemoryError:
+            return  # an empty worker comes in its place
         except SolverError as error:
             cache = PartCache()
             reply = ("error", str(error).encode())
+        except Exception as error:  # noqa: BLE001 # the service says which gang it was
+            cache = PartCache()
+            traceback.print_exc()
+            reply = ("error", f"{type(error).__name__}: {error}".encode())
         connection.send(reply)
         after_batch()

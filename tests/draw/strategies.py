@@ -76,9 +76,11 @@ def _of(info: inspect.Type) -> SearchStrategy[Any]:
         case inspect.CustomType():
             return quantities()
         case inspect.IntType():
-            return INT64
+            least = -(2**63) if info.ge is None else info.ge
+            most = 2**63 - 1 if info.le is None else info.le
+            return st.integers(min_value=least, max_value=most)
         case inspect.FloatType():
-            return st.floats(allow_nan=False, allow_infinity=False)
+            return st.floats(info.ge, info.le, allow_nan=False, allow_infinity=False)
         case inspect.BoolType():
             return st.booleans()
         case inspect.StrType():

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.messages import EpochClaimed
+from contracts.fence import EpochClaimed
 from contracts.streams import STREAMS
 from contracts.topics import DECISIONS, FENCE, SOLVED
 from moorings.client import Client

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from contracts import topics
+from contracts.fence import EpochClaimed
 from contracts.gang import Gang
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import (
     CancelGang,
     DevicesAnnounced,
-    EpochClaimed,
     GangAllocated,
     GangPending,
     GangRejected,
@@ -159,6 +159,42 @@ async def test_bad_messages_change_nothing_and_are_answered(
         assert process.stop() == 0
     refused = process.log().count("message.refused")
     assert refused >= 5000, refused
+
+
+FENCE = b'{"type":"EpochClaimed","cluster":"local","holder":"x","epoch":%d,"leaseS":%d}'
+FORGED = (
+    b'{"type":"SolveOpened","cluster":"local","solve":"y","problem":"../x","epoch":1,'
+    b'"version":"1","platform":"p","openedAt":""}'
+)
+HOSTILE = (
+    ("fence.v1.local", b"{"),
+    ("fence.v1.local", FENCE % (2**52, 10**12)),
+    ("fence.v1.local", FENCE % (2**53 - 1, 2)),
+    ("solve.v1.local.x", b"{"),
+    ("solve.v1.local.y", FORGED),
+    ("submit.v1.local.ns." + "u" * 760, b"{"),
+    ("submit.v1.local.ns." + "u" * 300, b"{"),
+    ("submit.v1.local.ns.u=41", b"{"),
+)
+
+
+@pytest.mark.parametrize("last", [2, len(HOSTILE)])
+async def test_what_cannot_be_read_stops_no_solver(
+    world: Bus, nats_server: LabServer, tmp_path: Path, last: int
+) -> None:
+    """Whoever stored it: a solver that starts leads, decides, and a standby follows."""
+    for subject, body in HOSTILE[:last]:
+        await world.publish(Outgoing(subject=subject, data=body))
+    one, two = (solver(nats_server.url, tmp_path, name) for name in ("one", "two"))
+    async with running(one, two):
+        asked = wanted(1)
+        await submit(world, asked)
+        await eventually(lambda: is_decided(world, asked, GangAllocated), "decided")
+        assert one.stop() == 0
+        again = wanted(2)
+        await submit(world, again)
+        await eventually(lambda: is_decided(world, again, GangAllocated), "by another")
+        assert two.stop() == 0
 
 
 async def test_a_standby_takes_over_and_the_deposed_publishes_nothing(

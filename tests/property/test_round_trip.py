@@ -14,6 +14,7 @@ from contracts import (
     avoidance,
     claim,
     device,
+    fence,
     gang,
     ids,
     liveness,
@@ -42,6 +43,7 @@ MODULES = (
     avoidance,
     claim,
     device,
+    fence,
     gang,
     ids,
     liveness,
@@ -90,7 +92,7 @@ CHANNELS: dict[str, tuple[Codec[Any], tuple[type[Struct], ...]]] = {
     ),
     "liveness": (topics.LEADERS.codec, (liveness.PublisherLeads,)),
     "avoidance": (topics.AVOIDANCES.codec, (avoidance.NodesAvoided,)),
-    "fence": (topics.FENCE.codec, (messages.EpochClaimed,)),
+    "fence": (topics.FENCE.codec, (fence.EpochClaimed,)),
 }
 
 

@@ -52,3 +52,20 @@ def test_what_is_below_the_level_is_not_written(
     assert capsys.readouterr().out == ""
     log.warning("gang.late")
     assert json.loads(capsys.readouterr().out)["event"] == "gang.late"
+
+
+def test_a_traceback_tells_no_values(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are others' words, and may be a whole cluster."""
+    configure_logging("test")
+    words = "what an author wrote"
+
+    def read(words: str) -> int:
+        return int(words) if words else len(words)
+
+    try:
+        read(words)
+    except ValueError:
+        get_logger("a.b").exception("message.failed")
+    line = capsys.readouterr().out
+    assert "test_log.py" in line
+    assert "locals" not in line

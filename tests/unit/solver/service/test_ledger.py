@@ -116,14 +116,15 @@ async def test_a_page_is_stored_again_before_the_bus_forgets_it(
     assert len(bus.stored) == 2 * stored
 
 
-async def test_a_solve_is_open_until_its_answer_is_recorded() -> None:
-    """Others stay open, the oldest first."""
+async def test_the_last_solve_is_open_until_its_answer_is_recorded() -> None:
+    """Of those before it their leader has tried what came of them."""
     _, ledger = begin()
-    problems = [problem_on("a"), problem_on("b"), problem_on("c")]
+    assert await ledger.last_open() is None
+    problems = [problem_on("a"), problem_on("b")]
     opened = [await ledger.open(problem, 1) for problem in problems]
-    decision = allocate(problems[1])
-    await ledger.close(opened[1], decision, b"answer", 0.5)
-    assert await ledger.open_solves() == [opened[0], opened[2]]
+    assert await ledger.last_open() == opened[1]
+    await ledger.close(opened[1], allocate(problems[1]), b"answer", 0.5)
+    assert await ledger.last_open() is None
 
 
 async def test_a_recorded_problem_is_read_back() -> None:

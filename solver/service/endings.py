@@ -1,0 +1,134 @@
+"""Submissions that are rejected unread, and gangs whose life ends now: told in batches.
+
+A message of which the server wants nothing does not hold up the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from contracts import topics
+from contracts.allocation import Reason, Rule
+from contracts.errors import ContractsError
+from contracts.ids import ClusterName, GangUID, Namespace
+from contracts.messages import DecisionMessage
+from runtime.errors import PublishRefusedError
+from runtime.log import get_logger
+from runtime.refusals import Refusals
+from runtime.wire import Outgoing, Refused
+from solver.service.lead import Leadership
+from solver.service.messages import make_rejection, make_release
+from solver.snapshot.snapshot import Snapshot
+
+MOST = 500
+"""Gangs that end in one batch."""
+
+_Gang = tuple[Namespace, GangUID]
+_Word = tuple[DecisionMessage, Outgoing]
+
+log = get_logger(__name__)
+
+
+class Endings:
+    """What is to be said of gangs that are not decided any more."""
+
+    def __init__(
+        self,
+        cluster: ClusterName,
+        leadership: Leadership,
+        refusals: Refusals,
+        is_past: Callable[[Namespace, GangUID], bool],
+    ) -> None:
+        """`is_past` tells whether a gang was answered before we began."""
+        self._cluster = cluster
+        self._leadership = leadership
+        self._refusals = refusals
+        self._is_past = is_past
+        self._refused: dict[_Gang, Reason] = {}
+        """Submissions that cannot be read: their senders are to get an answer."""
+        self._aside: set[_Gang] = set()
+        """Gangs of which nothing can be said."""
+
+    def note_refused(self, refused: Refused) -> None:
+        """Keep a submission that was refused, if it is one that can be answered."""
+        try:
+            _, namespace, uid = topics.SUBMISSIONS.names_of(refused.subject)
+        except ContractsError:
+            return  # nobody's subject: there is none for an answer either
+        gang = (Namespace(namespace), GangUID(uid))
+        if gang not in self._aside and not self._is_past(*gang):
+            reason = Reason(rule=Rule.INVALID, message=refused.reason)
+            self._refused[gang] = reason
+
+    async def publish(self, snapshot: Snapshot) -> list[tuple[DecisionMessage, int]]:
+        """Publish some of what is to be said; empty: there is nothing.
+
+        Raises:
+            PublishRefusedError: we do not lead any more.
+            BusUnavailableError: the bus is away; try again.
+        """
+        words = [*self._make_rejections(snapshot), *self._make_releases(snapshot)]
+        said = await self._publish(words) if words else []
+        for message, _ in said:
+            self._refused.pop((message.namespace, message.uid), None)
+        if said:
+            log.info("gangs.ended", gangs=len(said))
+        return said
+
+    def _make_rejections(self, snapshot: Snapshot) -> list[_Word]:
+        leader = (self._cluster, self._leadership.epoch)
+        words: list[_Word] = []
+        for gang, reason in list(self._refused.items())[:MOST]:
+            record = snapshot.gangs.get(gang[1])
+            if record is not None and record.decision is not None:
+                del self._refused[gang]
+                continue
+            with self._refusals.guard("/".join(("dec", *gang))) as guarded:
+                message = make_rejection(*gang, "", (reason,), leader)
+                words.append((message, Outgoing.of(topics.DECISIONS, message)))
+            if guarded.refused is not None:
+                self._put_aside(gang)
+        return words
+
+    def _make_releases(self, snapshot: Snapshot) -> list[_Word]:
+        cluster, epoch = self._cluster, self._leadership.epoch
+        words: list[_Word] = []
+        for record in snapshot.ending.values():
+            gang = (record.namespace, record.uid)
+            if record.ending is None or gang in self._aside:
+                continue
+            with self._refusals.guard("/".join(("dec", *gang))) as guarded:
+                message = make_release(
+                    record, record.ending, cluster=cluster, epoch=epoch
+                )
+                words.append((message, Outgoing.of(topics.DECISIONS, message)))
+            if guarded.refused is not None:
+                self._put_aside(gang)
+            if len(words) == MOST:
+                break
+        return words
+
+    async def _publish(
+        self, words: Sequence[_Word]
+    ) -> list[tuple[DecisionMessage, int]]:
+        """Publish all at once; what is refused in halves."""
+        try:
+            first = await self._leadership.publish([outgoing for _, outgoing in words])
+        except PublishRefusedError as error:
+            if error.kind != "other":
+                raise
+            if len(words) > 1:
+                middle = len(words) // 2
+                said = await self._publish(words[:middle])
+                return [*said, *await self._publish(words[middle:])]
+            ((message, outgoing),) = words
+            self._refusals.note(
+                Refused(subject=outgoing.subject, reason=error.reason, sequence=0)
+            )
+            self._put_aside((message.namespace, message.uid))
+            return []
+        return [(message, first + i) for i, (message, _) in enumerate(words)]
+
+    def _put_aside(self, gang: _Gang) -> None:
+        self._refused.pop(gang, None)
+        self._aside.add(gang)

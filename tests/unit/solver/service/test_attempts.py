@@ -1,0 +1,200 @@
+"""One gang that cannot be decided delays the others by few solves, and rests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import log2
+from typing import cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from contracts.allocation import Reason, Rule
+from contracts.features import Features
+from contracts.ids import ClusterName, GangUID, SolveID
+from contracts.lifecycle import GangRecord
+from contracts.messages import GangAllocated, GangPending
+from runtime.errors import BusUnavailableError, PublishRefusedError
+from runtime.refusals import Refusals
+from solver.errors import UndecidedError
+from solver.problem.assemble import resolve_gangs
+from solver.problem.problem import GangPart
+from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.service.attempts import Attempts
+from solver.service.decide import Changes, Decider
+from solver.snapshot.snapshot import Snapshot, apply
+from tests.builders import gang, member, member_claim, request
+from tests.builders.problems import CLUSTER, snapshot_of
+
+GUARD_S = 8.0
+SOLVE = SolveID("s")
+FAILURES = [
+    UndecidedError(SOLVE, "the worker process ended"),
+    ValueError("a Problem that cannot be made"),
+    MemoryError(),
+    PublishRefusedError("dec", "other", "too large"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Write no tracebacks."""
+    with capture_logs():
+        yield
+
+
+class Deciding:
+    """Decides all batches that no bad gang is in, and notes what it was asked."""
+
+    cluster: ClusterName = CLUSTER
+
+    def __init__(self, failure: Exception, *bad: str) -> None:
+        self.failure = failure
+        self.bad = bad
+        self.asked: list[int] = []
+        self.guards: list[float] = []
+        self.unproven: list[str] = []
+        self.warmed = 0
+
+    def resolve(
+        self, snapshot: Snapshot, batch: Sequence[GangRecord]
+    ) -> tuple[GangPart, ...]:
+        """Resolve as the decider does."""
+        return resolve_gangs(snapshot, batch, Features())
+
+    async def decide(
+        self, _: Snapshot, batch: Sequence[GangRecord], guard_s: float
+    ) -> Changes:
+        """Decide them all, or none."""
+        self.asked.append(len(batch))
+        self.guards.append(guard_s)
+        if any(record.name in self.bad for record in batch):
+            raise self.failure
+        return [
+            (
+                GangAllocated(
+                    cluster=CLUSTER,
+                    namespace=record.namespace,
+                    name=record.name,
+                    uid=record.uid,
+                    solve=SOLVE,
+                    attempt=1,
+                    epoch=1,
+                ),
+                1,
+            )
+            for record in batch
+        ]
+
+    async def warm(self, _: Snapshot) -> None:
+        """Read nothing."""
+        self.warmed += 1
+
+    async def publish_unproven(
+        self, record: GangRecord, solve: SolveID, why: str
+    ) -> Changes:
+        """Say why it waits."""
+        self.unproven.append(record.name)
+        waiting = GangPending(
+            cluster=CLUSTER,
+            namespace=record.namespace,
+            name=record.name,
+            uid=record.uid,
+            solve=solve,
+            attempt=0,
+            epoch=1,
+            reasons=(Reason(rule=Rule.NOT_PROVEN, message=why),),
+        )
+        return [(waiting, 1)]
+
+
+class Trial:
+    """Gangs that wait, and who decides them."""
+
+    def __init__(self, gangs: int, deciding: Deciding) -> None:
+        self.deciding = deciding
+        self.rests: dict[GangUID, float] = {}
+        asked = [
+            gang(
+                member(member_claim(request(count=1 + number))),
+                name=f"g{number}",
+                uid=f"00000000-0000-4000-8000-{number:012}",
+            )
+            for number in range(gangs)
+        ]
+        self.snapshot = snapshot_of({}, asked)
+        self.attempts = Attempts(
+            cast("Decider", deciding),
+            Refusals(),
+            guard_s=GUARD_S,
+            snapshot=lambda: self.snapshot,
+            believe=self._believe,
+            rest=self._rest,
+        )
+
+    def _believe(self, changes: Changes) -> None:
+        for message, sequence in changes:
+            self.snapshot = apply(self.snapshot, message, sequence=sequence)
+
+    def _rest(self, record: GangRecord, until: float) -> None:
+        self.rests[record.uid] = until
+
+    async def step(self) -> None:
+        """Decide all that wait, as the service does, whoever rests."""
+        await self.attempts.decide(choose_batch(self.snapshot, BatchLimits()))
+
+    @property
+    def waiting(self) -> set[str]:
+        """The names of those that are not decided."""
+        return {record.name for record in self.snapshot.waiting.values()}
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("bad", ["g0", "g100", "g255"])
+async def test_all_but_the_gang_that_fails_are_decided(
+    failure: Exception, bad: str
+) -> None:
+    """With two solves each time that the batch is halved."""
+    trial = Trial(256, Deciding(failure, bad))
+    await trial.step()
+    assert trial.waiting == {bad}
+    assert trial.deciding.unproven == [bad]
+    assert len(trial.rests) == 1
+    assert len(trial.deciding.asked) <= 1 + 2 * log2(256)
+    assert sum(trial.deciding.guards) < 2 * GUARD_S + 2 * log2(256) * GUARD_S / 8 + 4
+
+
+async def test_who_failed_alone_is_not_put_into_a_batch_again() -> None:
+    """The others of the next batch are decided at once, and the gang still rests."""
+    trial = Trial(8, Deciding(UndecidedError(SOLVE, "lost"), "g3"))
+    await trial.step()
+    trial.deciding.asked.clear()
+    late = Trial(9, trial.deciding).snapshot
+    known = set(trial.snapshot.gangs)
+    for record in late.waiting.values():
+        if record.uid not in known and record.submission is not None:
+            trial.snapshot = apply(trial.snapshot, record.submission, sequence=99)
+    trial.rests.clear()
+    await trial.step()
+    assert trial.deciding.asked == [1]
+    assert trial.waiting == {"g3"}
+    assert len(trial.rests) == 1
+
+
+async def test_that_the_bus_is_away_is_nobodys_fault() -> None:
+    """Nothing is halved, and nobody rests."""
+    error = BusUnavailableError("publish", "away")
+    trial = Trial(8, Deciding(error, "g3"))
+    with pytest.raises(BusUnavailableError):
+        await trial.step()
+    assert trial.deciding.asked == [8]
+    assert not trial.rests
+
+
+async def test_a_deposed_solver_tries_no_halves() -> None:
+    """Another one leads."""
+    error = PublishRefusedError("fence", "stale", "another leads")
+    trial = Trial(8, Deciding(error, "g3"))
+    with pytest.raises(PublishRefusedError):
+        await trial.step()
+    assert trial.deciding.asked == [8]

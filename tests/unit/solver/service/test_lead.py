@@ -1,0 +1,108 @@
+"""Nobody is kept from leading for ever, whatever the fence says."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from contracts.errors import DecodeError
+from contracts.fence import MAX_EPOCH, EpochClaimed
+from contracts.topics import FENCE
+from runtime.bus.bus import Bus
+from runtime.wire import Incoming, Outgoing, Refused
+from solver.service import lead as lead_module
+from solver.service.lead import Leadership
+from tests.builders.problems import CLUSTER
+
+LEASE_S = 10.0
+SUBJECT = FENCE.subject(CLUSTER)
+
+
+class Fence:
+    """The one subject; a clock beside it."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.last: Incoming[EpochClaimed] | Refused | None = None
+
+    async def read_last_or_refused(self, *_: object, **__: object) -> object:
+        """Return what is stored."""
+        return self.last
+
+    async def publish(self, message: Outgoing) -> int:
+        """Store a claim behind the one that it names."""
+        sequence = 0 if self.last is None else self.last.sequence
+        assert message.expected_last_subject_sequence == sequence
+        self.last = claimed(FENCE.codec.decode(message.data), sequence + 1)
+        return sequence + 1
+
+
+def claimed(claim: EpochClaimed, sequence: int) -> Incoming[EpochClaimed]:
+    """Read a claim from the bus."""
+    return Incoming[Any](
+        topic=FENCE, names=(CLUSTER,), message=claim, data=b"", sequence=sequence
+    )
+
+
+@pytest.fixture
+def fence(monkeypatch: pytest.MonkeyPatch) -> Fence:
+    """A fence on which nothing is written."""
+    made = Fence()
+    monkeypatch.setattr(lead_module, "monotonic", lambda: made.now)
+    return made
+
+
+def candidate(fence: Fence) -> Leadership:
+    """Make somebody who wants to lead."""
+    return Leadership(cast("Bus", fence), CLUSTER, "us", LEASE_S)
+
+
+async def test_a_fence_that_cannot_be_read_holds_for_one_lease(fence: Fence) -> None:
+    """It may be that of a newer version, who renews it."""
+    fence.last = Refused(subject=SUBJECT, reason="not of this type", sequence=7)
+    leadership = candidate(fence)
+    assert not await leadership.tend()
+    fence.now += LEASE_S / 2
+    fence.last = Refused(subject=SUBJECT, reason="not of this type", sequence=8)
+    assert not await leadership.tend()
+    fence.now += LEASE_S - 1
+    assert not await leadership.tend()
+    fence.now += 2
+    assert await leadership.tend()
+    assert leadership.leads
+
+
+async def test_after_the_last_epoch_comes_another(fence: Fence) -> None:
+    """The largest number that somebody wrote ends nothing."""
+    claim = EpochClaimed(cluster=CLUSTER, epoch=MAX_EPOCH, holder="x", lease_s=1.0)
+    fence.last = claimed(claim, 7)
+    leadership = candidate(fence)
+    assert not await leadership.tend()
+    fence.now += 2
+    assert await leadership.tend()
+    assert leadership.epoch == 1
+    assert not await leadership.tend()
+    assert leadership.leads
+
+
+async def test_whoever_writes_behind_us_deposes_us(fence: Fence) -> None:
+    """Readable or not; what we wrote ourselves does not."""
+    leadership = candidate(fence)
+    assert await leadership.tend()
+    own = fence.last
+    assert isinstance(own, Incoming)
+    leadership.note_fence(own)
+    assert leadership.leads
+    leadership.note_fence(Refused(subject=SUBJECT, reason="junk", sequence=9))
+    assert not leadership.leads
+
+
+@pytest.mark.parametrize(
+    ("epoch", "lease_s"), [(0, 1.0), (MAX_EPOCH + 1, 1.0), (1, -1.0), (1, 1e12)]
+)
+def test_a_claim_has_bounds(epoch: int, lease_s: float) -> None:
+    """What is beyond them is not read."""
+    claim = EpochClaimed(cluster=CLUSTER, epoch=epoch, holder="x", lease_s=lease_s)
+    with pytest.raises(DecodeError, match=r"epoch|leaseS"):
+        FENCE.codec.decode(FENCE.codec.encode(claim))

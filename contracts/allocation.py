@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from contracts.device import NodeSelector
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.quantity import Quantity
-from contracts.structs import KubernetesStruct
+from contracts.structs import Int64, KubernetesStruct
 
 MAX_DEVICES = 32
 """Devices of one claim (DRA: AllocationResultsMaxSize)."""
@@ -27,7 +27,7 @@ class ResultToleration(KubernetesStruct, frozen=True, kw_only=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class DeviceRequestAllocationResult(KubernetesStruct, frozen=True, kw_only=True):

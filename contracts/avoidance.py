@@ -9,6 +9,7 @@ from __future__ import annotations
 from contracts.gang import AvoidedNode
 from contracts.ids import ClusterName, Namespace
 from contracts.messages import Message
+from contracts.structs import Count
 
 GRACE_S = 30.0
 """So long kube-scheduler may refuse a pinned pod: it tries again, ten seconds apart."""
@@ -27,7 +28,7 @@ class NodesAvoided(Message, frozen=True, kw_only=True):
     If nothing makes a pod, its own name stands there.
     """
     nodes: tuple[AvoidedNode, ...] = ()
-    recreations: int = 0
+    recreations: Count = 0
     """How often its pods were made anew because of refusals."""
     recreated_at: str = ""
     """When they were last; RFC 3339."""

@@ -14,7 +14,7 @@ from contracts.allocation import AllocationResult
 from contracts.ids import DeviceClassName, DriverName, FullyQualifiedName
 from contracts.meta import ObjectMeta
 from contracts.quantity import Quantity
-from contracts.structs import KubernetesExcerpt, KubernetesStruct
+from contracts.structs import Int64, KubernetesExcerpt, KubernetesStruct
 
 
 class CELDeviceSelector(KubernetesStruct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class DeviceToleration(KubernetesStruct, frozen=True, kw_only=True):
     value: str = ""
     effect: str = ""
     """Empty: any effect."""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class CapacityRequirements(KubernetesStruct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class ExactDeviceRequest(KubernetesStruct, frozen=True, kw_only=True):
     device_class_name: DeviceClassName = DeviceClassName("")
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = ""
-    count: int = 0
+    count: Int64 = 0
     admin_access: bool | None = None
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
@@ -75,7 +75,7 @@ class DeviceSubRequest(KubernetesStruct, frozen=True, kw_only=True):
     device_class_name: DeviceClassName = DeviceClassName("")
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = ""
-    count: int = 0
+    count: Int64 = 0
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
     derived_attributes: tuple[DerivedAttribute, ...] = ()

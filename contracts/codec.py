@@ -27,7 +27,7 @@ def _from_wire(kind: type, value: Any) -> Any:
         if isinstance(value, str):
             return Quantity.parse(value)
         if isinstance(value, int) and not isinstance(value, bool):
-            return Quantity.of(value)
+            return Quantity.parse(str(value))
         if isinstance(value, float):
             return Quantity.parse(repr(value))
         raise QuantityError(str(value))

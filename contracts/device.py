@@ -12,7 +12,7 @@ from typing import Any
 from contracts.ids import DeviceName, DriverName, NodeName, PoolName
 from contracts.meta import ObjectMeta
 from contracts.quantity import Quantity
-from contracts.structs import KubernetesStruct
+from contracts.structs import Int64, KubernetesStruct
 
 NODE_FIELD = "metadata.name"
 """The one field of nodes that selectors may compare."""
@@ -38,12 +38,12 @@ class DeviceAttribute(
     Source: resource.k8s.io/v1 DeviceAttribute; lists are KEP-5491.
     """
 
-    int_value: int | None = None
+    int_value: Int64 | None = None
     bool_value: bool | None = None
     string_value: str | None = None
     version_value: str | None = None
     """Semantic Version 2.0.0."""
-    int_values: tuple[int, ...] | None = None
+    int_values: tuple[Int64, ...] | None = None
     bool_values: tuple[bool, ...] | None = None
     string_values: tuple[str, ...] | None = None
     version_values: tuple[str, ...] | None = None
@@ -180,8 +180,8 @@ class SlicePool(KubernetesStruct, frozen=True, kw_only=True):
     """Which pool a slice belongs to (`spec.pool`)."""
 
     name: PoolName
-    generation: int = 0
-    resource_slice_count: int = 0
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
 
 
 class ResourceSliceSpec(KubernetesStruct, frozen=True, kw_only=True):
@@ -214,7 +214,7 @@ class ResourcePool(KubernetesStruct, frozen=True, kw_only=True):
 
     driver: DriverName
     name: PoolName
-    generation: int = 0
+    generation: Int64 = 0
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
 

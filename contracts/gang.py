@@ -8,9 +8,7 @@ the same; the solver refuses it by name.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from contracts.claim import ResourceClaimSpec
 from contracts.ids import FullyQualifiedName, GangUID, NodeName
@@ -18,10 +16,8 @@ from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION
 from contracts.pod_terms import HostPort, TopologySpreadConstraint
 from contracts.quantity import Quantity
-from contracts.structs import KubernetesStruct
+from contracts.structs import Int32, Int64, KubernetesStruct
 
-MAX_INT32 = 2**31 - 1
-Int32 = Annotated[int, Meta(ge=-MAX_INT32 - 1, le=MAX_INT32)]
 MAX_MEMBERS = 5000
 """Pods of one gang."""
 
@@ -42,7 +38,7 @@ class NodeToleration(KubernetesStruct, frozen=True, kw_only=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class MemberNode(KubernetesStruct, frozen=True, kw_only=True):
@@ -69,7 +65,7 @@ class Member(KubernetesStruct, frozen=True, kw_only=True):
     """Equal pods of a gang."""
 
     name: str
-    count: int = 1
+    count: Int32 = 1
     claims: tuple[MemberClaim, ...] = ()
     node: MemberNode = MemberNode()
 

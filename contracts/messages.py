@@ -27,9 +27,12 @@ from contracts.ids import (
     SolveID,
 )
 from contracts.quantity import Quantity
+from contracts.structs import Count
 
 MAX_REASON = 500
 """Characters of others' words that a message carries, and a line of a log shows."""
+MAX_NODE_DEVICES = 4096
+"""Devices that one node announces."""
 MAX_BYTES = 1 << 20
 """What is only told to people is left out of a message rather than pass this size."""
 
@@ -116,6 +119,12 @@ class DevicesAnnounced(NodeMessage, frozen=True, kw_only=True):
         keys = [(pool.driver, pool.name) for pool in self.pools]
         if len(set(keys)) != len(keys):
             raise ValueError("pools: two pools of one driver and name")
+        devices = sum(len(pool.devices) for pool in self.pools)
+        if devices > MAX_NODE_DEVICES:
+            raise ValueError(f"pools: {devices} devices, more than {MAX_NODE_DEVICES}")
+        for pool in self.pools:
+            if len({device.name for device in pool.devices}) != len(pool.devices):
+                raise ValueError(f"pools[{pool.name}].devices: two of one name")
 
 
 class DeviceHealth(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -254,7 +263,7 @@ class MemberAllocated(Struct, frozen=True, kw_only=True, rename="camel"):
     """Where one pod of a gang goes, and what it gets."""
 
     member: str
-    index: int
+    index: Count
     node: NodeName
     claims: tuple[ClaimAllocated, ...] = ()
 
@@ -264,8 +273,8 @@ class GangAllocated(GangMessage, frozen=True, kw_only=True):
 
     name: str
     solve: SolveID
-    attempt: int
-    epoch: int
+    attempt: Count
+    epoch: Count
     members: tuple[MemberAllocated, ...] = ()
 
 
@@ -274,8 +283,8 @@ class GangPending(GangMessage, frozen=True, kw_only=True):
 
     name: str
     solve: SolveID
-    attempt: int
-    epoch: int
+    attempt: Count
+    epoch: Count
     reasons: tuple[Reason, ...] = ()
 
 
@@ -283,7 +292,7 @@ class GangRejected(GangMessage, frozen=True, kw_only=True):
     """The gang's objects are wrong; it can never fit as written. Terminal."""
 
     name: str
-    epoch: int
+    epoch: Count
     reasons: tuple[Reason, ...] = ()
 
 
@@ -298,7 +307,7 @@ class GangReleased(GangMessage, frozen=True, kw_only=True):
     """The gang holds no devices any more. Terminal."""
 
     name: str
-    epoch: int
+    epoch: Count
     outcome: ReleaseOutcome
 
 
@@ -306,7 +315,7 @@ class BatchSolved(ClusterMessage, frozen=True, kw_only=True):
     """Ends a batch of decisions; consumers act when it has come (subject `solved`)."""
 
     solve: SolveID
-    epoch: int
+    epoch: Count
     gangs: tuple[GangUID, ...] = ()
 
 
@@ -320,7 +329,7 @@ class PodWritten(Struct, frozen=True, kw_only=True, rename="camel"):
     """
 
     member: str
-    index: int
+    index: Count
     pod: str
     claims: dict[str, str] = {}
     """The ResourceClaim of each claim of the member."""
@@ -329,7 +338,7 @@ class PodWritten(Struct, frozen=True, kw_only=True, rename="camel"):
 class AllocationWritten(GangMessage, frozen=True, kw_only=True):
     """All claims of the decision are written (subject `conf`)."""
 
-    attempt: int
+    attempt: Count
     pods: tuple[PodWritten, ...] = ()
     """Empty where there is no cluster, and when they are omitted."""
     pods_omitted: bool = False
@@ -350,24 +359,24 @@ class GatesOpened(GangMessage, frozen=True, kw_only=True):
     one by one.
     """
 
-    attempt: int
-    state: int
+    attempt: Count
+    state: Count
     """The sequence of the STATE stream at which its pods and claims are all in it."""
-    pods: int = 0
+    pods: Count = 0
     """Of so many pods the gate was opened; others were gone by then, or withdrawn."""
 
 
 class AllocationRefused(GangMessage, frozen=True, kw_only=True):
     """The decision could not be written and is void; decide again."""
 
-    attempt: int
+    attempt: Count
     reason: str
 
 
 class AllocationLost(GangMessage, frozen=True, kw_only=True):
     """Somebody else cleared or took what was written; decide again."""
 
-    attempt: int
+    attempt: Count
     reason: str
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.structs import KubernetesExcerpt
+from contracts.structs import Int64, KubernetesExcerpt
 
 
 class OwnerReference(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class ObjectMeta(KubernetesExcerpt, frozen=True, kw_only=True):
     uid: str = ""
     generate_name: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}

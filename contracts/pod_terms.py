@@ -7,7 +7,7 @@ they mean. Knows no pod.
 from __future__ import annotations
 
 from contracts.labels import LabelSelector
-from contracts.structs import KubernetesStruct
+from contracts.structs import Int32, KubernetesStruct
 
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 MAX_PORT = 65535
@@ -29,11 +29,11 @@ class PodAffinityTerm(KubernetesStruct, frozen=True, kw_only=True):
 class TopologySpreadConstraint(KubernetesStruct, frozen=True, kw_only=True):
     """How evenly pods are spread; only `DoNotSchedule` keeps a pod from a node."""
 
-    max_skew: int = 1
+    max_skew: Int32 = 1
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -42,6 +42,6 @@ class TopologySpreadConstraint(KubernetesStruct, frozen=True, kw_only=True):
 class HostPort(KubernetesStruct, frozen=True, kw_only=True):
     """A port of the node that a pod takes for itself."""
 
-    port: int
+    port: Int32
     protocol: str = "TCP"
     ip: str = "0.0.0.0"  # noqa: S104  # every address, as kube-scheduler writes it

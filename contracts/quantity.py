@@ -13,6 +13,10 @@ from functools import lru_cache, total_ordering
 
 NANO = 10**9
 """Base units of 1: a quantity of `1` is `NANO`."""
+MAX_NANO = (2**63 - 1) * NANO
+"""What is more, or less than its negative, is taken for it."""
+MAX_TEXT = 256
+"""Characters; the API server writes far fewer."""
 
 _SUFFIXES = {
     "n": (1, 0),
@@ -43,7 +47,8 @@ class QuantityError(ValueError):
 
     def __init__(self, text: str) -> None:
         self.text = text
-        super().__init__(f"{text!r} is no quantity (such as 500m, 4 or 80Gi)")
+        shown = text if len(text) <= MAX_TEXT else f"{text[:40]}..."
+        super().__init__(f"{shown!r} is no quantity (such as 500m, 4 or 80Gi)")
 
 
 @total_ordering
@@ -61,13 +66,15 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str) -> Quantity:
-        """Read a quantity; like Kubernetes, round away from zero to 1e-9.
+        """Read a quantity; like Kubernetes, round away from zero to 1e-9 and cap.
 
         Raises:
-            QuantityError: the text is no quantity.
+            QuantityError: the text is no quantity, or longer than `MAX_TEXT`.
 
         Source: k8s.io/apimachinery/pkg/api/resource, ParseQuantity.
         """
+        if len(text) > MAX_TEXT:
+            raise QuantityError(text)
         return _parse(text)
 
     @classmethod
@@ -117,4 +124,5 @@ def _parse(text: str) -> Quantity:
     numerator = (int((whole + fraction) or "0") * scale) << shift
     power = tens - len(fraction)
     nano = numerator * 10**power if power >= 0 else -(-numerator // 10 ** (-power))
+    nano = min(nano, MAX_NANO)
     return Quantity(-nano if sign == "-" else nano, text)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from contracts.gang import GangPhase
 from contracts.ids import ClusterName, GangUID, Namespace
 from contracts.messages import Message
+from contracts.structs import Count
 
 WAITING = "Waiting"
 """Phase of pods that are not submitted yet, or whose decision cannot be written."""
@@ -35,7 +36,7 @@ class PodsReport(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     reason: str
     """One word, such as `PodsMissing`."""
     message: str = ""
-    pods: int = 0
+    pods: Count = 0
     """How many."""
     names: tuple[str, ...] = ()
     """Some of them, by name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contracts.ids import ClusterName, GangUID, SolveID
 from contracts.messages import Message
+from contracts.structs import Count
 
 
 class RecordMessage(Message, frozen=True, kw_only=True):
@@ -29,7 +30,7 @@ class SolveOpened(RecordMessage, frozen=True, kw_only=True):
     """Where it was first solved, such as `linux-x86_64-cpython-3.11`."""
     dependencies: dict[str, str] = {}
     """Versions that the bytes of the answer depend on."""
-    epoch: int
+    epoch: Count
     gangs: tuple[GangUID, ...] = ()
     opened_at: str
     """RFC 3339, for people."""
@@ -43,9 +44,9 @@ class SolveDecided(RecordMessage, frozen=True, kw_only=True):
     """Hash of the Decision's bytes, which is also the name of its blob."""
     status: str
     """`Optimal`, `Feasible` or `NotProven`."""
-    allocated: int
-    pending: int
-    rejected: int
+    allocated: Count
+    pending: Count
+    rejected: Count
     solve_seconds: float
 
 

@@ -6,7 +6,14 @@ at their default left out.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""JSON has numbers of any length; beyond these Kubernetes reads none."""
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class KubernetesStruct(

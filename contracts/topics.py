@@ -52,6 +52,9 @@ class SubjectFamily(Struct, frozen=True, kw_only=True):
     """Users of the bus that publish here."""
     receivers: tuple[str, ...]
     """Users of the bus that read here."""
+    max_bytes: int = 8 << 20
+    """A message of more, unpacked, is refused; the server's `max_payload` for those
+    that are not compressed."""
 
     @property
     def pattern(self) -> str:
@@ -148,6 +151,7 @@ HEALTH: Topic[HealthMessage] = Topic(
     lasts_s=DAY_S,
     senders=("nodeagent",),
     receivers=("solver", "publisher", "viewer"),
+    max_bytes=1 << 20,
 )
 """The devices of a node that are not healthy."""
 HEARTBEATS: Topic[HeartbeatMessage] = Topic(
@@ -157,6 +161,7 @@ HEARTBEATS: Topic[HeartbeatMessage] = Topic(
     codec=Codec(HeartbeatMessage, "heartbeat"),
     senders=("nodeagent",),
     receivers=("solver", "viewer"),
+    max_bytes=1 << 20,
 )
 """A node agent is alive."""
 STATE: Topic[StateMessage] = Topic(
@@ -276,6 +281,8 @@ GANG_TOPICS: tuple[Topic[Any], ...] = (
     DECISIONS,
     CONFIRMATIONS,
 )
+
+
 """What is said of gangs, each thing once: their life follows from it."""
 
 TOPICS: tuple[Topic[Any], ...] = (
@@ -294,3 +301,10 @@ TOPICS: tuple[Topic[Any], ...] = (
     LEADERS,
     SOLVES,
 )
+
+_MAX_BYTES = {family.entity: family.max_bytes for family in (*TOPICS, BLOBS)}
+
+
+def max_bytes_of(subject: str) -> int:
+    """Return how many bytes a message of this subject may have, unpacked."""
+    return _MAX_BYTES.get(subject.partition(".")[0], BLOBS.max_bytes)

@@ -15,7 +15,7 @@ from contracts.ids import NodeName
 from contracts.meta import ObjectMeta
 from contracts.pod_terms import TopologySpreadConstraint
 from contracts.quantity import Quantity
-from contracts.structs import KubernetesExcerpt, KubernetesStruct
+from contracts.structs import Int32, Int64, KubernetesExcerpt, KubernetesStruct
 
 
 class Namespace(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -104,8 +104,8 @@ class ResourceRequirements(KubernetesExcerpt, frozen=True, kw_only=True):
 class ContainerPort(KubernetesExcerpt, frozen=True, kw_only=True):
     """A port of a container, and the port of the node that it takes, if any."""
 
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     protocol: str = ""
     host_ip: str = field(default="", name="hostIP")
 
@@ -153,7 +153,7 @@ class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     node_selector: dict[str, str] = {}
     tolerations: tuple[NodeToleration, ...] = ()
     affinity: dict[str, Any] = {}
-    priority: int | None = None
+    priority: Int32 | None = None
     scheduler_name: str = ""
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
@@ -218,7 +218,7 @@ class ReplicatedPodTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
     name: str = ""
     """The role: a name as it is written (`GPU` of a RayCluster), or the field that it
     is under in lower case (`worker`); empty where a workload has only one."""
-    count: int = 1
+    count: Int64 = 1
     """Pods at one time."""
     template: PodTemplate = PodTemplate()
 

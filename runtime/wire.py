@@ -15,13 +15,11 @@ from typing import Generic
 import zstandard
 from msgspec import Struct
 
-from contracts.topics import M, Topic
+from contracts.topics import M, Topic, max_bytes_of
 from runtime import users
 from runtime.errors import MessageError
 from runtime.settings import ServiceConfig
 
-MAX_DECODED_BYTES = 64 << 20
-"""A compressed message that would unpack to more is refused."""
 _ZSTD_LEVEL = 3
 _NANOSECONDS = re.compile(r"(\.\d{6})\d+")
 
@@ -221,7 +219,7 @@ def unpack(
     """Read a message as it travelled.
 
     Raises:
-        MessageError: the body does not unpack, or to more than `MAX_DECODED_BYTES`.
+        MessageError: the body does not unpack, or to more than its topic allows.
     """
     try:
         data = _decoded(subject, body, headers.get(ENCODING, ""))
@@ -255,16 +253,20 @@ def republished(subject: str, body: bytes, headers: Mapping[str, str]) -> Receiv
 
 
 def _decoded(subject: str, body: bytes, encoding: str) -> bytes:
+    limit = max_bytes_of(subject)
     if encoding == "":
+        if len(body) > limit:
+            raise MessageError(subject, f"has {len(body)} bytes, more than {limit}")
         return body
     if encoding != "zstd":
-        raise MessageError(subject, f"unknown {ENCODING} {encoding!r}")
+        raise MessageError(subject, f"unknown {ENCODING} {encoding[:40]!r}")
     try:
         declared = zstandard.get_frame_parameters(body).content_size
-        if zstandard.CONTENTSIZE_UNKNOWN != declared > MAX_DECODED_BYTES:
-            raise MessageError(subject, f"unpacks to {declared} bytes")
+        if zstandard.CONTENTSIZE_UNKNOWN != declared > limit:
+            reason = f"unpacks to {declared} bytes, more than {limit}"
+            raise MessageError(subject, reason)
         return zstandard.ZstdDecompressor().decompress(
-            body, max_output_size=MAX_DECODED_BYTES, allow_extra_data=False
+            body, max_output_size=limit, allow_extra_data=False
         )
     except zstandard.ZstdError as error:
         raise MessageError(subject, f"does not unpack: {error}") from error

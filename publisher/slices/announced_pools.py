@@ -125,7 +125,7 @@ class AnnouncedPools:
         layout = lay_out(
             announced, node, taints, owned=self._is_owned(pool.driver, node)
         )
-        return _refusal_of(announced, layout) or layout
+        return _refusal_of(layout) or layout
 
     def _hold_back(
         self, device: DeviceID, taints: tuple[DeviceTaint, ...]
@@ -160,11 +160,8 @@ def _changed_keys(
     return frozenset(key for key in keys if old.get(key) != new.get(key))
 
 
-def _refusal_of(pool: ResourcePool, layout: PoolLayout) -> str:
-    """Return what the API server, or a reader of the whole pool, would not take."""
-    names = [device.name for device in pool.devices]
-    if len(set(names)) != len(names):
-        return "two devices of one name"
+def _refusal_of(layout: PoolLayout) -> str:
+    """Return what the API server would not take."""
     for index, spec in enumerate(layout.slices):
         counted = replace(spec.pool, resource_slice_count=len(layout.slices))
         whole = ResourceSlice(

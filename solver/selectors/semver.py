@@ -21,6 +21,8 @@ _SEMVER = re.compile(
 )
 _CORE = re.compile(r"[0-9.]*")
 _UINT64 = 2**64
+MAX_TEXT = 1024
+"""Characters; an attribute of a device has at most 64 (resource.k8s.io)."""
 
 Precedence = tuple[tuple[int, int, int], tuple[tuple[int, int, str], ...]]
 """Orders versions; a release has one part that no pre-release reaches."""
@@ -30,6 +32,8 @@ _RELEASE = ((2, 0, ""),)
 @cached(bound=65536)
 def precedence_of(text: str) -> Precedence | None:
     """Return where a version stands among others; None: it is none."""
+    if len(text) > MAX_TEXT:
+        return None
     match = _SEMVER.fullmatch(text)
     if match is None:
         return None

@@ -9,6 +9,7 @@ import pytest
 import zstandard
 
 from contracts.streams import STREAMS, Stream
+from contracts.topics import INVENTORIES
 from runtime.bus import connection as bus_connection
 from runtime.bus.bus import Bus
 from runtime.bus.jetstream import StreamInfo, call
@@ -18,7 +19,7 @@ from runtime.errors import (
     MessageError,
     PublishRefusedError,
 )
-from runtime.wire import MAX_DECODED_BYTES, BusSettings, Outgoing
+from runtime.wire import BusSettings, Outgoing
 from tests.lab.nats_server import LabServer
 
 FENCE = "fence.v1.c"
@@ -167,7 +168,7 @@ async def test_a_subject_of_no_stream_is_unavailable(
 @pytest.mark.parametrize("declared", [True, False])
 async def test_a_zstd_bomb_is_refused(bus: Bus, declared: bool) -> None:
     """Neither a declared nor a hidden size over the limit is unpacked."""
-    bomb = bytes(MAX_DECODED_BYTES + 1)
+    bomb = bytes(INVENTORIES.max_bytes + 1)
     if declared:
         body = zstandard.ZstdCompressor().compress(bomb)
     else:

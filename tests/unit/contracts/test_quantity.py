@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.quantity import NANO, Quantity, QuantityError
+from contracts.quantity import MAX_NANO, MAX_TEXT, NANO, Quantity, QuantityError
 
 FACTORS = {
     "": Fraction(1),
@@ -34,7 +34,7 @@ def test_parsing_is_exact_and_rounds_away_from_zero(
     text = f"{sign}{digits}{suffix}"
     whole, _, fraction = digits.partition(".")
     value = Fraction(int((whole + fraction) or "0"), 10 ** len(fraction))
-    nano = ceil(value * FACTORS[suffix] * NANO)
+    nano = min(ceil(value * FACTORS[suffix] * NANO), MAX_NANO)
 
     quantity = Quantity.parse(text)
 
@@ -98,3 +98,21 @@ def test_a_quantity_cannot_be_changed() -> None:
     """It is a value, and is shared as one."""
     with pytest.raises(AttributeError):
         Quantity.of(1).nano = 2
+
+
+@pytest.mark.parametrize("text", ["1e5000", "10E", "9223372036854775808", "9" * 256])
+def test_more_than_kubernetes_counts_is_its_most(text: str) -> None:
+    """As ParseQuantity caps; so every amount can be written down in decimals."""
+    assert Quantity.parse(text).nano == MAX_NANO
+    assert Quantity.parse(text) == Quantity.of(2**63 - 1)
+    if len(text) < MAX_TEXT:
+        assert Quantity.parse(f"-{text}").nano == -MAX_NANO
+    assert len(str(Quantity.parse(text).nano)) < 40
+
+
+@pytest.mark.parametrize("text", ["9" * (MAX_TEXT + 1), "1" * 5000, "0." + "1" * 9000])
+def test_a_text_of_more_digits_than_anybody_writes_is_none(text: str) -> None:
+    """And the error is short."""
+    with pytest.raises(QuantityError) as raised:
+        Quantity.parse(text)
+    assert len(str(raised.value)) < 2 * MAX_TEXT

@@ -71,3 +71,12 @@ def test_normalising_mends_what_is_common(text: str, expected: str) -> None:
 def test_normalising_mends_no_nonsense(text: str) -> None:
     """What it cannot mend stays no version."""
     assert not is_semver(normalize_version(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 5000 + ".0.0", "1.0.0-" + "9" * 5000, "1.0.0+" + "a" * 5000]
+)
+def test_a_version_of_thousands_of_digits_is_none(text: str) -> None:
+    """Whoever compares it is told so, and nothing ends."""
+    assert precedence_of(text) is None
+    assert not is_semver(text)

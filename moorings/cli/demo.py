@@ -64,20 +64,20 @@ async def _run(options: DemoOptions, folder: Path, *, quiet: bool) -> dict[str, 
 
     started = time.perf_counter()
 
-    def say(text: str) -> None:
+    def tell(text: str) -> None:
         if not quiet:
             seconds = time.perf_counter() - started
             say(f"{seconds:6.2f}s  {text}")
 
-    say("stack    nats-server, node agent, solver and publisher start on loopback")
+    tell("stack    nats-server, node agent, solver and publisher start on loopback")
     stack_options = StackOptions(folder=folder, fleet=options.fleet)
     async with (
         open_stack(stack_options) as stack,
         stack.open_client("platform") as platform,
         stack.open_client("viewer") as viewer,
     ):
-        say(f"         ready at {stack.server}")
-        summary = await Demo(options, stack, platform, viewer, say).run()
-    say("stack    stopped")
+        tell(f"         ready at {stack.server}")
+        summary = await Demo(options, stack, platform, viewer, tell).run()
+    tell("stack    stopped")
     summary["seconds"] = round(time.perf_counter() - started, 2)
     return summary

@@ -42,6 +42,15 @@ def make_classes(fleet: Path) -> list[DeviceClass]:
     return [_make_class(str(driver)) for driver in sorted(drivers)]
 
 
+def count_nodes(fleet: Path) -> int:
+    """Count the nodes of a fleet file.
+
+    Raises:
+        FleetError: the file is no fleet.
+    """
+    return sum(shape.count for shape in read_fleet(fleet.read_text(), str(fleet)).nodes)
+
+
 def _make_class(driver: str) -> DeviceClass:
     selector = CELDeviceSelector(expression=f'device.driver == "{driver}"')
     return DeviceClass(

@@ -76,10 +76,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, message: LifecycleMessage) -> Self:
         """Begin the record of the gang that a message is about."""
-        if isinstance(message, SubmitGang):
-            namespace = Namespace(message.gang.metadata.namespace)
-            return cls(uid=message.uid, namespace=namespace)
-        return cls(uid=message.uid, namespace=message.namespace)
+        return cls(uid=message.uid, namespace=message.key.namespace)
 
     @property
     def key(self) -> GangKey:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.errors import ContractsError
-from contracts.ids import ClusterName, GangUID, Namespace
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace
 from contracts.messages import DecisionMessage
 from runtime.errors import PublishRefusedError
 from runtime.log import get_logger
@@ -23,7 +23,6 @@ from solver.snapshot.snapshot import Snapshot
 MOST = 500
 """Gangs that end in one batch."""
 
-_Gang = tuple[Namespace, GangUID]
 _Word = tuple[DecisionMessage, Outgoing]
 
 log = get_logger(__name__)
@@ -37,16 +36,16 @@ class Endings:
         cluster: ClusterName,
         leadership: Leadership,
         refusals: Refusals,
-        is_past: Callable[[Namespace, GangUID], bool],
+        is_past: Callable[[GangKey], bool],
     ) -> None:
         """`is_past` tells whether a gang was answered before we began."""
         self._cluster = cluster
         self._leadership = leadership
         self._refusals = refusals
         self._is_past = is_past
-        self._refused: dict[_Gang, Reason] = {}
+        self._refused: dict[GangKey, Reason] = {}
         """Submissions that cannot be read: their senders are to get an answer."""
-        self._aside: set[_Gang] = set()
+        self._aside: set[GangKey] = set()
         """Gangs of which nothing can be said."""
 
     def note_refused(self, refused: Refused) -> None:
@@ -55,8 +54,8 @@ class Endings:
             _, namespace, uid = topics.SUBMISSIONS.names_of(refused.subject)
         except ContractsError:
             return  # nobody's subject: there is none for an answer either
-        gang = (Namespace(namespace), GangUID(uid))
-        if gang not in self._aside and not self._is_past(*gang):
+        gang = GangKey(Namespace(namespace), GangUID(uid))
+        if gang not in self._aside and not self._is_past(gang):
             reason = Reason(rule=Rule.INVALID, message=refused.reason)
             self._refused[gang] = reason
 
@@ -70,7 +69,7 @@ class Endings:
         words = [*self._make_rejections(snapshot), *self._make_releases(snapshot)]
         said = await self._publish(words) if words else []
         for message, _ in said:
-            self._refused.pop((message.namespace, message.uid), None)
+            self._refused.pop(message.key, None)
         if said:
             log.info("gangs.ended", gangs=len(said))
         return said
@@ -79,12 +78,14 @@ class Endings:
         leader = (self._cluster, self._leadership.epoch)
         words: list[_Word] = []
         for gang, reason in list(self._refused.items())[:MOST]:
-            record = snapshot.gangs.get(gang[1])
+            record = snapshot.gangs.get(gang.uid)
             if record is not None and record.decision is not None:
                 del self._refused[gang]
                 continue
-            with self._refusals.guard("/".join(("dec", *gang))) as guarded:
-                message = make_rejection(*gang, "", (reason,), leader)
+            with self._refusals.guard(f"dec/{gang}") as guarded:
+                message = make_rejection(
+                    gang.namespace, gang.uid, "", (reason,), leader
+                )
                 words.append((message, Outgoing.of(topics.DECISIONS, message)))
             if guarded.refused is not None:
                 self._put_aside(gang)
@@ -94,10 +95,10 @@ class Endings:
         cluster, epoch = self._cluster, self._leadership.epoch
         words: list[_Word] = []
         for record in snapshot.ending.values():
-            gang = (record.namespace, record.uid)
+            gang = record.key
             if record.ending is None or gang in self._aside:
                 continue
-            with self._refusals.guard("/".join(("dec", *gang))) as guarded:
+            with self._refusals.guard(f"dec/{gang}") as guarded:
                 message = make_release(
                     record, record.ending, cluster=cluster, epoch=epoch
                 )
@@ -125,10 +126,10 @@ class Endings:
             self._refusals.note(
                 Refused(subject=outgoing.subject, reason=error.reason, sequence=0)
             )
-            self._put_aside((message.namespace, message.uid))
+            self._put_aside(message.key)
             return []
         return [(message, first + i) for i, (message, _) in enumerate(words)]
 
-    def _put_aside(self, gang: _Gang) -> None:
+    def _put_aside(self, gang: GangKey) -> None:
         self._refused.pop(gang, None)
         self._aside.add(gang)

@@ -7,9 +7,9 @@ over, until everything has been read.
 
 from __future__ import annotations
 
-from contracts.ids import GangUID, Namespace
+from contracts.ids import GangKey
 from contracts.lifecycle import LifecycleMessage
-from contracts.messages import DecisionMessage, GangRejected, GangReleased, SubmitGang
+from contracts.messages import DecisionMessage, GangRejected, GangReleased
 
 
 class PastGangs:
@@ -17,6 +17,7 @@ class PastGangs:
 
     def __init__(self) -> None:
         self._gangs: set[str] = set()
+        """As `str` of a GangKey: one text each, of which there may be many."""
         self._is_open = True
 
     def takes(self, message: LifecycleMessage, *, is_known: bool) -> bool:
@@ -26,26 +27,18 @@ class PastGangs:
         """
         if not self._is_open:
             return False
-        if isinstance(message, SubmitGang):
-            namespace = Namespace(message.gang.metadata.namespace)
-        else:
-            namespace = message.namespace
-        gang = _name(namespace, message.uid)
+        gang = str(message.key)
         if isinstance(message, GangReleased | GangRejected) and not is_known:
             self._gangs.add(gang)
         elif isinstance(message, DecisionMessage):
             self._gangs.discard(gang)
         return gang in self._gangs
 
-    def has(self, namespace: Namespace, uid: GangUID) -> bool:
+    def has(self, gang: GangKey) -> bool:
         """Whether this is one of them."""
-        return _name(namespace, uid) in self._gangs
+        return str(gang) in self._gangs
 
     def close(self) -> None:
         """Everything was read: whatever is said from now on counts."""
         self._is_open = False
         self._gangs = set()
-
-
-def _name(namespace: Namespace, uid: GangUID) -> str:
-    return f"{namespace}/{uid}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.ids import ClusterName, GangUID, Namespace, SolveID
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace, SolveID
 from contracts.messages import (
     ClaimsReleased,
     GangPending,
@@ -43,7 +43,7 @@ def test_what_else_is_said_of_a_past_gang_is_passed_over() -> None:
     past = PastGangs()
     assert past.takes(RELEASED, is_known=False)
 
-    assert past.has(TEAM, UID)
+    assert past.has(GangKey(TEAM, UID))
     assert past.takes(submission("team"), is_known=False)
     assert past.takes(CONFIRMED, is_known=False)
     assert not past.takes(submission("others"), is_known=False)
@@ -69,5 +69,5 @@ def test_once_all_is_read_whatever_is_said_counts() -> None:
     past = PastGangs()
     past.takes(RELEASED, is_known=False)
     past.close()
-    assert not past.has(TEAM, UID)
+    assert not past.has(GangKey(TEAM, UID))
     assert not past.takes(RELEASED, is_known=False)

@@ -15,15 +15,18 @@ from msgspec.structs import replace
 
 from contracts.device import Device, DeviceTaint, ResourcePool
 from contracts.ids import DriverName
-from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
+from contracts.messages import (
+    MAX_NODE_DEVICES,
+    DeviceHealth,
+    DevicesAnnounced,
+    HealthJudged,
+)
 from contracts.names import OURS
 from publisher.config import PublisherConfig
 
 WorstEffect = Literal["NoSchedule", "NoExecute"]
 NO_SCHEDULE: WorstEffect = "NoSchedule"
 NO_EXECUTE: WorstEffect = "NoExecute"
-MOST_DEVICES = 4096
-"""Of one node, in all its pools."""
 _NAMED = 5
 """So many refusals of one message are named."""
 
@@ -77,12 +80,12 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
         """Return what is taken of a judgement, and what is not."""
         refusals: list[Refusal] = []
         devices: list[DeviceHealth] = []
-        for judged in message.devices[:MOST_DEVICES]:
+        for judged in message.devices[:MAX_NODE_DEVICES]:
             field = f"devices[{judged.device}]"
             taints = self._limit_taints(judged.taints, field, refusals)
             devices.append(replace(judged, taints=taints))
-        if len(message.devices) > MOST_DEVICES:
-            refusals.append(Refusal("devices", f"more than {MOST_DEVICES}"))
+        if len(message.devices) > MAX_NODE_DEVICES:
+            refusals.append(Refusal("devices", f"more than {MAX_NODE_DEVICES}"))
         return replace(message, devices=tuple(devices)), _shorten(refusals)
 
     def _refuse_pool(self, pool: ResourcePool, count: int) -> Refusal | None:
@@ -91,8 +94,8 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
         if self.drivers and pool.driver not in self.drivers:
             reason = "no node agent of this installation has devices of this driver"
             return Refusal(field, f"{reason} (PUBLISHER_AGENT_DRIVERS)")
-        if count > MOST_DEVICES:
-            reason = f"the node has more than {MOST_DEVICES} devices"
+        if count > MAX_NODE_DEVICES:
+            reason = f"the node has more than {MAX_NODE_DEVICES} devices"
             return Refusal(f"{field}.devices", reason)
         return None
 

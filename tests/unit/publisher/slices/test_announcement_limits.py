@@ -51,7 +51,7 @@ def test_pools_of_drivers_that_no_agent_has_are_left_out() -> None:
 
 def test_a_node_has_so_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is beyond is left out, pool by pool; so is what is judged of more."""
-    monkeypatch.setattr(announcement_limits, "MOST_DEVICES", 3)
+    monkeypatch.setattr(announcement_limits, "MAX_NODE_DEVICES", 3)
     first, second = (
         builders.pool(*builders.devices(2), name=name) for name in ("a", "b")
     )

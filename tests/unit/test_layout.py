@@ -10,16 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.mirror import PACKAGES
+
 ROOT = Path(__file__).parents[2]
-PACKAGES = (
-    "contracts",
-    "runtime",
-    "solver",
-    "publisher",
-    "nodeagent",
-    "authcallout",
-    "moorings",
-)
 MIRRORED = (*PACKAGES, "benchmarks")
 MOST_LINES = 400
 SUPPORT = ("tests.lab", "tests.oracles", "tests.draw", "tests.builders")

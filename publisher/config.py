@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from contracts.avoidance import GRACE_S
 from contracts.pods.membership import WorkloadAPI
-from publisher.kube.kinds import VERSIONS
+from runtime.kube.kinds import VERSIONS
 from runtime.settings import ServiceConfig
 
 _Subdomain = Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]

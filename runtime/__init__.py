@@ -1,1 +1,1 @@
-"""How every service behaves: start and stop, configuration, retries, logs, the bus."""
+"""How every service behaves: its start and stop, configuration, logs and peers."""

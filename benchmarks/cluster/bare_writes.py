@@ -32,9 +32,9 @@ from contracts.workload import Pod
 from publisher.gangs import patches
 from publisher.gangs.patches import Patch
 from publisher.gangs.view import claim_keys
-from publisher.kube.api import IN_FLIGHT
-from publisher.kube.kinds import POD, RESOURCE_CLAIM
-from publisher.kube.transport import AGENT, Transport
+from runtime.kube.api import IN_FLIGHT
+from runtime.kube.kinds import POD, RESOURCE_CLAIM
+from runtime.kube.transport import AGENT, Transport
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.objects import RESOURCE
 

@@ -28,8 +28,8 @@ from msgspec import Struct
 
 from benchmarks.report import Row, arguments, cpu_seconds, report
 from contracts.names import FINALIZER, GATE
-from publisher.kube.api import Json
-from publisher.kube.transport import Transport
+from runtime.kube.api import Json
+from runtime.kube.transport import Transport
 from tests.lab.controlplane import objects, programs, server
 from tests.lab.controlplane.client import Kube, named, path_of
 from tests.lab.controlplane.options import Options

@@ -29,12 +29,12 @@ from contracts.ids import DeviceID, DriverName
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from moorings.local.nats_server import open_local_nats
-from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import follow
-from publisher.kube.kinds import RESOURCE_SLICE
 from publisher.slices.layout import lay_out
 from publisher.slices.plan_slices import plan_slices
 from runtime.bus.bus import Bus
+from runtime.kube.api import KubernetesApi
+from runtime.kube.kinds import RESOURCE_SLICE
 from runtime.wire import BusSettings
 from tests.lab.controlplane import objects, programs
 from tests.lab.controlplane.options import API_SERVER, ETCD, Options

@@ -34,9 +34,9 @@ from benchmarks.report import Row, arguments, cpu_seconds, percentile, report
 from benchmarks.worlds.fleets import CLUSTER
 from contracts import topics
 from moorings.local.nats_server import open_local_nats
-from publisher.kube.api import Json, KubernetesApi
 from publisher.kube.informer import follow
-from publisher.kube.kinds import (
+from runtime.kube.api import Json, KubernetesApi
+from runtime.kube.kinds import (
     DEVICE_CLASS,
     NAMESPACE,
     NODE,

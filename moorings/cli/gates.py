@@ -24,16 +24,16 @@ from moorings.gates import (
     read_waiting,
 )
 from moorings.local.cluster import NAMESPACE, ClusterAccess, open_api, read_access
-from publisher.errors import (
+from runtime.kube.errors import (
     ApiError,
     ConflictError,
     NotFoundError,
     PermissionDeniedError,
 )
-from publisher.kube.kinds import LEASE, POD, Kind
+from runtime.kube.kinds import LEASE, POD, Kind
 
 if TYPE_CHECKING:  # kubernetes_asyncio comes with an extra
-    from publisher.kube.api import KubernetesApi
+    from runtime.kube.api import KubernetesApi
 
 COLUMNS = ("namespace", "pod", "gang", "other gates", "gate")
 WOULD, OPENED = "would be opened", "opened"

@@ -35,6 +35,7 @@ from nodeagent.errors import NodeAgentError
 from publisher.errors import PublisherError
 from runtime.bus.permissions import server_configuration
 from runtime.errors import ServiceError
+from runtime.kube.errors import KubernetesError
 from solver.errors import SolverError
 from solver.versions import dependency_versions, platform_tag
 
@@ -93,6 +94,7 @@ EXPECTED_ERRORS = (
     ServiceError,
     MooringsError,
     NodeAgentError,
+    KubernetesError,
     PublisherError,
     SolverError,
 )

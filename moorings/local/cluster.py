@@ -20,8 +20,8 @@ from contracts.names import LEASE_NAME
 from moorings.errors import BadInputError
 
 if TYPE_CHECKING:  # kubernetes_asyncio comes with an extra
-    from publisher.kube.api import KubernetesApi
-    from publisher.kube.kinds import Kind
+    from runtime.kube.api import KubernetesApi
+    from runtime.kube.kinds import Kind
 
 NAMESPACE = "moorings-system"
 _LEASE = f"{NAMESPACE}/{LEASE_NAME}"
@@ -83,13 +83,13 @@ async def check_cluster(access: ClusterAccess) -> str:
     """Check that the publisher can work; returns what tells this cluster from others.
 
     Raises:
-        PublisherError: the API server does not answer, or serves no devices.
+        KubernetesError: the API server does not answer, or serves no devices.
         BadInputError: the namespace of the Lease is not there, a right is missing, or a
             publisher leads already.
     """
-    from publisher.errors import NotFoundError  # noqa: PLC0415
-    from publisher.kube.kinds import GANG  # noqa: PLC0415
-    from publisher.kube.kinds import NAMESPACE as NAMESPACES  # noqa: PLC0415
+    from runtime.kube.errors import NotFoundError  # noqa: PLC0415
+    from runtime.kube.kinds import GANG  # noqa: PLC0415
+    from runtime.kube.kinds import NAMESPACE as NAMESPACES  # noqa: PLC0415
 
     async with open_api(access) as api:
         served = await api.fetch_served_kinds()
@@ -109,7 +109,7 @@ async def wait_leading(access: ClusterAccess, name: str) -> None:
     """Return once the publisher of a name leads, having read everything.
 
     Raises:
-        PublisherError: the Lease may not be read.
+        KubernetesError: the Lease may not be read.
     """
     async with open_api(access) as api:
         while True:
@@ -121,7 +121,7 @@ async def wait_leading(access: ClusterAccess, name: str) -> None:
 
 async def _find_missing_rights(api: KubernetesApi, kinds: Iterable[Kind]) -> list[str]:
     """Name the rules that the publisher needs to read and does not have."""
-    from publisher.errors import (  # noqa: PLC0415
+    from runtime.kube.errors import (  # noqa: PLC0415
         NotFoundError,
         PermissionDeniedError,
         ThrottledError,
@@ -156,9 +156,9 @@ async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None
 
 async def _read_lease(api: KubernetesApi) -> tuple[str, str, float]:
     """Return who holds the Lease, its resourceVersion, and its duration in seconds."""
-    from publisher.errors import NotFoundError  # noqa: PLC0415
-    from publisher.kube.kinds import LEASE  # noqa: PLC0415
     from publisher.kube.leadership import lease_of  # noqa: PLC0415
+    from runtime.kube.errors import NotFoundError  # noqa: PLC0415
+    from runtime.kube.kinds import LEASE  # noqa: PLC0415
 
     try:
         lease = lease_of(await api.get(LEASE, _LEASE))
@@ -172,9 +172,9 @@ async def open_api(access: ClusterAccess) -> AsyncIterator[KubernetesApi]:
     """Prepare the way to a cluster's API server; nothing is sent before a call.
 
     Raises:
-        PublisherError: the kubeconfig cannot be used.
+        KubernetesError: the kubeconfig cannot be used.
     """
-    from publisher.kube.api import KubernetesApi  # noqa: PLC0415
+    from runtime.kube.api import KubernetesApi  # noqa: PLC0415
 
     async with KubernetesApi.open(str(access.kubeconfig), access.context) as api:
         yield api

@@ -17,7 +17,7 @@ from contracts.names import GANG_UID, GATE
 from contracts.pods.node_affinity import REQUIRED, read_pinned_node
 from contracts.release import RELEASE
 from publisher.gangs.view import ENDED
-from publisher.kube.lenient import ALTERED
+from runtime.kube.lenient import ALTERED
 
 Json = dict[str, Any]
 _CONTAINER = ("name", "resources", "restartPolicy")

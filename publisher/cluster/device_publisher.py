@@ -17,9 +17,7 @@ from contracts.kubernetes.decode import decode_object
 from contracts.meta import ObjectMeta
 from contracts.workload import Node
 from publisher.device_status.writer import Claims, DeviceStatusWriter
-from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import Change, ChangePage
-from publisher.kube.kinds import NODE, ServedKinds
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.taint_rules import TaintRuleWriter
 from publisher.slices.announced_pools import AnnouncedPools
@@ -31,6 +29,8 @@ from publisher.slices.known_slices import KnownSlices
 from publisher.slices.layout import is_our_name, read_outline
 from publisher.slices.reconciler import SliceReconciler
 from runtime.bus.bus import Bus
+from runtime.kube.api import KubernetesApi
+from runtime.kube.kinds import NODE, ServedKinds
 from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of

@@ -6,9 +6,9 @@ from functools import partial
 
 from contracts.pods.membership import list_owner_kinds
 from publisher.config import PublisherConfig
-from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import Follow, follow
-from publisher.kube.kinds import (
+from runtime.kube.api import KubernetesApi
+from runtime.kube.kinds import (
     GANG,
     GANG_OWNERS,
     KUEUE_KINDS,

@@ -28,7 +28,7 @@ from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
-from publisher.errors import ApiError, NotLeadingError
+from publisher.errors import NotLeadingError
 from publisher.gangs.context import (
     GroupPlan,
     PlanContext,
@@ -41,6 +41,7 @@ from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.view import GroupKey, is_gated, is_over
 from publisher.pauses import Pause, Pauses
 from runtime.errors import BusError
+from runtime.kube.errors import ApiError
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.waits import first_of

@@ -25,8 +25,8 @@ from publisher.gangs.offered_devices import read_offered
 from publisher.gangs.refusals import SeenRefusals
 from publisher.gangs.view import GroupKey, View, claims_of
 from publisher.kube.changes import ChangePage
-from publisher.kube.kinds import GANG, NODE, POD, STORAGE_KINDS, Kind
-from publisher.kube.lenient import ALTERED
+from runtime.kube.kinds import GANG, NODE, POD, STORAGE_KINDS, Kind
+from runtime.kube.lenient import ALTERED
 from runtime.log import get_logger
 
 _SLICE = "ResourceSlice"

@@ -20,16 +20,16 @@ from contracts.messages import MAX_REASON
 from contracts.workload import Pod
 from publisher.cluster.observer import Observer
 from publisher.cluster.state_publisher import StatePublisher
-from publisher.errors import (
+from publisher.gangs.patches import Patch, Purpose
+from publisher.kube.changes import Change, ChangePage
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import (
     ConflictError,
     InvalidError,
     NotFoundError,
     PermissionDeniedError,
 )
-from publisher.gangs.patches import Patch, Purpose
-from publisher.kube.api import KubernetesApi
-from publisher.kube.changes import Change, ChangePage
-from publisher.kube.kinds import POD, Kind
+from runtime.kube.kinds import POD, Kind
 from runtime.log import get_logger
 from runtime.waits import together
 

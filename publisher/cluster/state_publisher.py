@@ -19,8 +19,8 @@ from publisher.cluster.outbox import Outbox
 from publisher.cluster.outbox_sender import send_due
 from publisher.errors import NotLeadingError
 from publisher.kube.changes import Change, ChangePage
-from publisher.kube.kinds import POD
 from runtime.bus.bus import Bus
+from runtime.kube.kinds import POD
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.waits import first_of

@@ -20,13 +20,13 @@ from contracts.names import REPORTER
 from publisher.cluster.delay_queue import DelayQueue
 from publisher.cluster.event_throttle import SAME_S, EventThrottle
 from publisher.cluster.observer import Observer
-from publisher.errors import ApiError, NotFoundError
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import Note, list_notes
 from publisher.gangs.status import is_past, make_gang_status
 from publisher.gangs.view import GroupKey
-from publisher.kube.api import KubernetesApi
-from publisher.kube.kinds import EVENT, GANG
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, NotFoundError
+from runtime.kube.kinds import EVENT, GANG
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.waits import first_of

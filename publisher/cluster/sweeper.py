@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 
 from publisher.cluster.observer import Observer
-from publisher.errors import ApiError, ConflictError, NotFoundError
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_repairs import plan_sweep
-from publisher.kube.api import KubernetesApi
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, ConflictError, NotFoundError
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.waits import first_of

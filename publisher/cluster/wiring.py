@@ -34,17 +34,11 @@ from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.cluster.sweeper import Sweeper
 from publisher.config import PublisherConfig
-from publisher.errors import ClusterError, UnavailableError
 from publisher.gangs.notes import UNOWNED, Subject, note_unowned
 from publisher.gangs.view import GroupKey
-from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.discovery import watch_served
 from publisher.kube.informer import Informer
-from publisher.kube.kinds import (
-    LEASE,
-    ServedKinds,
-)
 from publisher.kube.lease import LeaderLease
 from publisher.kueue.admission_checks import AdmissionChecks
 from publisher.ownership.ownership import Ownership
@@ -52,6 +46,12 @@ from publisher.ownership.state_filter import StateFilter
 from publisher.slices.announcement_limits import AnnouncementLimits
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ClusterError, UnavailableError
+from runtime.kube.kinds import (
+    LEASE,
+    ServedKinds,
+)
 from runtime.log import get_logger
 from runtime.retry import retry
 from runtime.run import ServiceTasks, Task

@@ -14,10 +14,10 @@ from typing import Protocol
 from contracts.claim import ResourceClaim
 from contracts.ids import NodeName, PoolID
 from publisher.device_status.plan import Entry, plan_device_status
-from publisher.errors import ApiError, ConflictError, InvalidError, NotFoundError
-from publisher.kube.api import Json, KubernetesApi
-from publisher.kube.kinds import Kind
 from publisher.slices.announced_pools import AnnouncedPools
+from runtime.kube.api import Json, KubernetesApi
+from runtime.kube.errors import ApiError, ConflictError, InvalidError, NotFoundError
+from runtime.kube.kinds import Kind
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.retry import Outage

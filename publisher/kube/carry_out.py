@@ -14,10 +14,10 @@ from contracts.codec import to_builtins
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.errors import ContractsError
 from contracts.kubernetes.decode import decode_object, to_kubernetes
-from publisher.errors import UnavailableError
-from publisher.kube.api import Json, KubernetesApi
-from publisher.kube.kinds import Kind
 from publisher.steps import Create, Delete, Step, Update
+from runtime.kube.api import Json, KubernetesApi
+from runtime.kube.errors import UnavailableError
+from runtime.kube.kinds import Kind
 
 T = TypeVar("T", ResourceSlice, DeviceTaintRule)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 
-from publisher.errors import ApiError, ClusterError
-from publisher.kube.api import KubernetesApi
-from publisher.kube.kinds import ServedKinds
 from runtime.errors import RestartError
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, ClusterError
+from runtime.kube.kinds import ServedKinds
 from runtime.waits import first_of
 
 LOOK_S = 120.0

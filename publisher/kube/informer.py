@@ -20,16 +20,16 @@ from collections.abc import (
 )
 from contextlib import aclosing
 
-from publisher.errors import (
+from publisher.kube.changes import Change, ChangePage
+from runtime.kube.api import Json, KubernetesApi, WatchEvent
+from runtime.kube.errors import (
     GoneError,
     NotFoundError,
     PermissionDeniedError,
     ThrottledError,
     UnavailableError,
 )
-from publisher.kube.api import Json, KubernetesApi, WatchEvent
-from publisher.kube.changes import Change, ChangePage
-from publisher.kube.kinds import Kind, key_of
+from runtime.kube.kinds import Kind, key_of
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.retry import Outage

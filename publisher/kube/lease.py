@@ -13,11 +13,11 @@ from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 from functools import partial
 
-from publisher.errors import ApiError, ConflictError, NotFoundError
 from publisher.kube import leadership
-from publisher.kube.api import Json, KubernetesApi
-from publisher.kube.kinds import LEASE
 from publisher.kube.leadership import DURATION_S, LeaseCandidate, lease_of, spec_of
+from runtime.kube.api import Json, KubernetesApi
+from runtime.kube.errors import ApiError, ConflictError, NotFoundError
+from runtime.kube.kinds import LEASE
 from runtime.log import get_logger
 from runtime.retry import Outage
 from runtime.waits import first_of

@@ -14,17 +14,8 @@ from typing import Any
 from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.messages import MAX_REASON
-from publisher.errors import (
-    AlreadyExistsError,
-    ApiError,
-    ConflictError,
-    InvalidError,
-    NotFoundError,
-)
 from publisher.gang_names import shorten_gang_name
-from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import ChangePage
-from publisher.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD, Kind
 from publisher.kueue.plan_checks import (
     CheckPlan,
     plan_check,
@@ -33,6 +24,15 @@ from publisher.kueue.plan_checks import (
     read_kueue_workload,
     to_gang_body,
 )
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+)
+from runtime.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD, Kind
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.waits import first_of

@@ -13,10 +13,7 @@ from time import monotonic
 
 from contracts.device import DeviceTaintRule
 from contracts.ids import DriverName
-from publisher.errors import ApiError, InvalidError
-from publisher.kube.api import KubernetesApi
 from publisher.kube.carry_out import carry_out
-from publisher.kube.kinds import Kind
 from publisher.kube.object_cache import ObjectCache
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.plan_taint_rules import plan_taint_rules
@@ -24,6 +21,9 @@ from publisher.pauses import UNDONE, Pauses
 from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.known_slices import KnownSlices
 from publisher.steps import Delete, Step
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, InvalidError
+from runtime.kube.kinds import Kind
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.retry import Outage

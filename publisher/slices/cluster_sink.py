@@ -13,19 +13,14 @@ from collections.abc import Iterable, Mapping
 from contracts.device import ResourceSlice
 from contracts.ids import PoolID
 from contracts.meta import OwnerReference
-from publisher.errors import (
-    ApiError,
-    ConflictError,
-    NotFoundError,
-    UnavailableError,
-)
-from publisher.kube.api import KubernetesApi
 from publisher.kube.carry_out import carry_out, decode_as
-from publisher.kube.kinds import Kind
 from publisher.slices.known_slices import KnownSlices
 from publisher.slices.layout import PoolLayout
 from publisher.slices.sink import SinkError, SlicePlan
 from publisher.steps import Step
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, ConflictError, NotFoundError, UnavailableError
+from runtime.kube.kinds import Kind
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 

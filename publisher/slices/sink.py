@@ -11,9 +11,10 @@ from typing import Protocol
 from contracts.device import ResourceSlice
 from contracts.ids import PoolID
 from contracts.meta import OwnerReference
-from publisher.errors import ApiError, FolderError
+from publisher.errors import FolderError
 from publisher.slices.layout import PoolLayout
 from publisher.steps import Step
+from runtime.kube.errors import ApiError
 
 SlicePlan = Sequence[Step[ResourceSlice]]
 """The steps for the slices of one pool, in their order."""

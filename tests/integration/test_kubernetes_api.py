@@ -8,7 +8,8 @@ from typing import TypedDict
 import pytest
 
 from contracts.kubernetes.decode import V1
-from publisher.errors import (
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import (
     AlreadyExistsError,
     ApiError,
     ClusterError,
@@ -18,8 +19,7 @@ from publisher.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from publisher.kube.api import KubernetesApi
-from publisher.kube.kinds import (
+from runtime.kube.kinds import (
     DEVICE_TAINT_RULE,
     NODE,
     POD,

@@ -14,11 +14,11 @@ import aiohttp
 import pytest
 
 from moorings.local.process import find_free_port
-from publisher.errors import InvalidError, NotFoundError
-from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import follow
-from publisher.kube.kinds import GANG_OWNERS, RESOURCE_CLAIM, Kind
-from publisher.kube.lenient import ALTERED
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import InvalidError, NotFoundError
+from runtime.kube.kinds import GANG_OWNERS, RESOURCE_CLAIM, Kind
+from runtime.kube.lenient import ALTERED
 from tests.conftest import OwnControlPlane
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube, named

@@ -9,9 +9,9 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from publisher.kube.api import KubernetesApi
-from publisher.kube.kinds import LEASE
 from publisher.kube.lease import LeaderLease
+from runtime.kube.api import KubernetesApi
+from runtime.kube.kinds import LEASE
 from tests.conftest import OwnControlPlane
 from tests.lab.controlplane.client import Kube, named
 from tests.lab.controlplane.options import API_SERVER, ETCD, Options
@@ -21,7 +21,7 @@ from tests.lab.services import eventually
 QUICK_S = 3.0
 OTHER = """
 import asyncio, sys
-from publisher.kube.api import KubernetesApi
+from runtime.kube.api import KubernetesApi
 from publisher.kube.lease import LeaderLease
 
 async def main(kubeconfig, namespace):

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from publisher.kube.api import KubernetesApi
 from publisher.kube.discovery import watch_served
-from publisher.kube.kinds import VERSIONS
 from runtime.errors import RestartError
+from runtime.kube.api import KubernetesApi
+from runtime.kube.kinds import VERSIONS
 from tests.conftest import OwnControlPlane
 from tests.lab.controlplane.options import API_SERVER, ETCD, Options
 

@@ -20,13 +20,13 @@ from contracts.names import UNHEALTHY
 from publisher.cluster.device_publisher import DevicePublisher
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
-from publisher.kube.api import KubernetesApi
 from publisher.kube.informer import Informer, follow
-from publisher.kube.kinds import NODE
 from publisher.ownership.ownership import Ownership
 from publisher.service import utc_now
 from publisher.slices.announcement_limits import AnnouncementLimits
 from runtime.bus.bus import Bus
+from runtime.kube.api import KubernetesApi
+from runtime.kube.kinds import NODE
 from runtime.run import Task, serve
 from runtime.waits import first_of
 from runtime.wire import BusSettings, Outgoing

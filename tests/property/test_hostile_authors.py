@@ -46,7 +46,7 @@ from publisher.gangs.records import PodGangRecord
 from publisher.gangs.reports import report_on_bus
 from publisher.gangs.status import make_gang_status
 from publisher.gangs.view import GroupKey
-from publisher.kube.kinds import RESOURCE_CLAIM
+from runtime.kube.kinds import RESOURCE_CLAIM
 from solver.cel.evaluator import SelectorEvaluator
 from tests import builders
 from tests.builders.decisions import CLUSTER, gang_allocated, gang_released

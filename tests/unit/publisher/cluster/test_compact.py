@@ -11,7 +11,7 @@ from contracts.errors import DecodeError
 from contracts.kubernetes.decode import decode_object
 from contracts.names import GATE
 from publisher.cluster.compact import compact
-from publisher.kube.lenient import ALTERED
+from runtime.kube.lenient import ALTERED
 
 Json = dict[str, Any]
 

@@ -19,13 +19,13 @@ from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
-from publisher.errors import ApiError, ConflictError, InvalidError
 from publisher.gangs.context import GroupPlan, PlanContext, StatusReport
 from publisher.gangs.view import GroupKey
-from publisher.kube.api import KubernetesApi
-from publisher.kube.kinds import RESOURCE_CLAIM
 from runtime.bus.bus import Bus
 from runtime.errors import BusFullError
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, ConflictError, InvalidError
+from runtime.kube.kinds import RESOURCE_CLAIM
 from tests import builders
 from tests.builders.pods import real_claim, waiting_pod
 from tests.lab.services import eventually

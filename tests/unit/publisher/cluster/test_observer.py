@@ -10,8 +10,8 @@ from contracts.workload import Pod
 from publisher.cluster.observer import Observer
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
-from publisher.kube.kinds import RESOURCE_CLAIM
-from publisher.kube.lenient import ALTERED
+from runtime.kube.kinds import RESOURCE_CLAIM
+from runtime.kube.lenient import ALTERED
 from tests import builders
 from tests.builders.plans import NOW, TRAIN
 from tests.builders.pods import real_claim, refused_pod, waiting_pod

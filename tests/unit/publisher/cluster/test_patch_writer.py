@@ -14,17 +14,17 @@ from contracts.kubernetes.decode import to_kubernetes
 from publisher.cluster.observer import Observer
 from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.state_publisher import StatePublisher
-from publisher.errors import (
+from publisher.gangs import patches
+from publisher.kube.changes import ChangePage
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import (
     ApiError,
     ConflictError,
     InvalidError,
     NotFoundError,
     PermissionDeniedError,
 )
-from publisher.gangs import patches
-from publisher.kube.api import KubernetesApi
-from publisher.kube.changes import ChangePage
-from publisher.kube.kinds import RESOURCE_CLAIM
+from runtime.kube.kinds import RESOURCE_CLAIM
 from tests import builders
 from tests.builders.plans import NOW
 from tests.builders.pods import real_claim, waiting_pod

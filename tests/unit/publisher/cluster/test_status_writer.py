@@ -7,10 +7,10 @@ from typing import Any, cast
 from contracts.gang import GangPhase
 from publisher.cluster.observer import Observer
 from publisher.cluster.status_writer import StatusWriter
-from publisher.errors import ApiError, NotFoundError, UnavailableError
 from publisher.gangs.context import StatusReport
-from publisher.kube.api import KubernetesApi
-from publisher.kube.kinds import EVENT, RESOURCE_CLAIM
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, NotFoundError, UnavailableError
+from runtime.kube.kinds import EVENT, RESOURCE_CLAIM
 from tests import builders
 from tests.builders.plans import NOW, TRAIN
 from tests.builders.pods import waiting_pod

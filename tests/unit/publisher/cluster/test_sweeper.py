@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from publisher.cluster.observer import Observer
 from publisher.cluster.sweeper import Sweeper
-from publisher.errors import ConflictError, UnavailableError
-from publisher.kube.api import KubernetesApi
-from publisher.kube.kinds import RESOURCE_CLAIM
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ConflictError, UnavailableError
+from runtime.kube.kinds import RESOURCE_CLAIM
 from tests import builders
 from tests.builders.plans import NOW
 from tests.builders.pods import real_claim

@@ -11,11 +11,11 @@ from contracts.ids import DeviceID, DeviceName, NodeName, PoolID, PoolName
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from publisher.device_status.writer import DeviceStatusWriter
-from publisher.errors import ApiError, NotFoundError, UnavailableError
-from publisher.kube.api import KubernetesApi
-from publisher.kube.kinds import RESOURCE_CLAIM
 from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.eviction_budget import EvictionBudget
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, NotFoundError, UnavailableError
+from runtime.kube.kinds import RESOURCE_CLAIM
 from tests import builders
 from tests.builders.decisions import CLUSTER
 from tests.builders.plans import NOW, view_of

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from contracts.codec import to_builtins
 from contracts.device import ResourceSlice
 from contracts.kubernetes.decode import to_kubernetes
-from publisher.errors import UnavailableError
-from publisher.kube.api import KubernetesApi
 from publisher.kube.carry_out import carry_out, decode_as
-from publisher.kube.kinds import RESOURCE_SLICE
 from publisher.steps import Create, Delete, Step, Update
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import UnavailableError
+from runtime.kube.kinds import RESOURCE_SLICE
 from tests import builders
 
 MADE = builders.resource_slice(name="s")

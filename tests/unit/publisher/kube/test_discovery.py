@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
-from publisher.errors import ClusterError, UnavailableError
-from publisher.kube.api import KubernetesApi
 from publisher.kube.discovery import watch_served
-from publisher.kube.kinds import VERSIONS, ServedKinds, choose_kinds
 from runtime.errors import RestartError
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ClusterError, UnavailableError
+from runtime.kube.kinds import VERSIONS, ServedKinds, choose_kinds
 
 
 def served(*versions: str) -> ServedKinds:

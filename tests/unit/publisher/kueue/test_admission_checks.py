@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from contracts.gang import Gang
-from publisher.errors import ApiError, InvalidError, NotFoundError, UnavailableError
-from publisher.kube.api import KubernetesApi
 from publisher.kube.changes import Change, ChangePage
-from publisher.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD
 from publisher.kueue.admission_checks import AdmissionChecks
 from publisher.kueue.plan_checks import CONTROLLER, make_gang, read_kueue_workload
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, InvalidError, NotFoundError, UnavailableError
+from runtime.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD
 
 Json = dict[str, Any]
 NOW = "2026-11-22T10:00:10Z"

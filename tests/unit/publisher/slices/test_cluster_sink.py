@@ -13,14 +13,14 @@ from contracts.ids import NodeName, PoolID
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.meta import ObjectMeta
 from contracts.workload import Node
-from publisher.errors import ApiError, ConflictError, InvalidError, NotFoundError
-from publisher.kube.api import KubernetesApi
-from publisher.kube.kinds import RESOURCE_SLICE
 from publisher.slices.cluster_sink import ClusterSliceSink
 from publisher.slices.known_slices import KnownSlices
 from publisher.slices.layout import lay_out, owner_reference_of, pool_of
 from publisher.slices.plan_slices import plan_slices
 from publisher.steps import Create, Delete, Step
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ApiError, ConflictError, InvalidError, NotFoundError
+from runtime.kube.kinds import RESOURCE_SLICE
 from tests import builders
 
 NOW = "2026-11-20T12:00:00Z"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from publisher.errors import PermissionDeniedError
+from runtime.kube.errors import PermissionDeniedError
 
 
 def test_a_missing_permission_is_written_as_a_rule() -> None:

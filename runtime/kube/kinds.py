@@ -1,4 +1,4 @@
-"""The kinds of objects that the publisher reads and writes, and where they are served.
+"""The kinds of objects that Moorings reads and writes, and where they are served.
 
 A kind knows its group, version and path; which version a cluster serves is found out
 once (`choose_kinds`) and then travels with the kind. Knows no connection.

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from contracts.kubernetes.decode import RESOURCE_GROUP
 from contracts.release import release_of
-from publisher.errors import ClusterError, NotFoundError, PermissionDeniedError
-from publisher.kube.answers import decode
-from publisher.kube.kinds import SCHEDULING_GROUP, ServedKinds, choose_kinds
-from publisher.kube.transport import Transport
+from runtime.kube.answers import decode
+from runtime.kube.errors import ClusterError, NotFoundError, PermissionDeniedError
+from runtime.kube.kinds import SCHEDULING_GROUP, ServedKinds, choose_kinds
+from runtime.kube.transport import Transport
 
 
 class _Resource(Struct):

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from publisher.errors import (
+from runtime.kube.answers import error_of
+from runtime.kube.errors import (
     ApiError,
     InvalidError,
     PermissionDeniedError,
     ThrottledError,
     UnavailableError,
 )
-from publisher.kube.answers import error_of
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publisher.errors import UnavailableError
-from publisher.kube.answers import decode
-from publisher.kube.lenient import ALTERED, cut_unreadable
+from runtime.kube.answers import decode
+from runtime.kube.errors import UnavailableError
+from runtime.kube.lenient import ALTERED, cut_unreadable
 from tests.draw.strategies import JSON
 
 OBJECTS = msgspec.json.Decoder(list[dict[str, Any]])

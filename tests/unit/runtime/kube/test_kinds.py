@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from publisher.kube.kinds import (
+from runtime.kube.kinds import (
     GANG,
     NODE,
     POD,

@@ -13,9 +13,9 @@ from importlib.metadata import version
 
 import aiohttp
 
-from publisher.errors import ApiError, UnavailableError
-from publisher.kube.answers import error_of
-from publisher.kube.credentials import Credentials
+from runtime.kube.answers import error_of
+from runtime.kube.credentials import Credentials
+from runtime.kube.errors import ApiError, UnavailableError
 
 AGENT = "moorings-publisher"
 _CONNECT_S = 5.0

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from publisher.errors import UnavailableError
-from publisher.kube.answers import ApiStatus, decode, error_of_status
-from publisher.kube.kinds import VERSIONS, Kind, ServedKinds
-from publisher.kube.protobuf import MEDIA_TYPE, extend
-from publisher.kube.served import fetch_served_kinds
-from publisher.kube.transport import AGENT, Transport
+from runtime.kube.answers import ApiStatus, decode, error_of_status
+from runtime.kube.errors import UnavailableError
+from runtime.kube.kinds import VERSIONS, Kind, ServedKinds
+from runtime.kube.protobuf import MEDIA_TYPE, extend
+from runtime.kube.served import fetch_served_kinds
+from runtime.kube.transport import AGENT, Transport
 
 IN_FLIGHT = 32
 PAGE_SIZE = 500

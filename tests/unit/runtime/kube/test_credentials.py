@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from publisher.errors import ClusterError
-from publisher.kube.credentials import Credentials
+from runtime.kube.credentials import Credentials
+from runtime.kube.errors import ClusterError
 
 
 def write_config(path: Path, token: str = "one", **cluster: Any) -> str:  # noqa: S107 # no secret

@@ -9,7 +9,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publisher.kube.protobuf import extend
+from runtime.kube.protobuf import extend
 
 _FIELDS = {
     "TypeMeta": {"apiVersion": 1, "kind": 2},

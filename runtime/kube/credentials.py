@@ -17,7 +17,7 @@ from kubernetes_asyncio.config import (
     load_kube_config,
 )
 
-from publisher.errors import ClusterError
+from runtime.kube.errors import ClusterError
 
 
 class Credentials:

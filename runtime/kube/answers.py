@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from contracts.messages import MAX_REASON
-from publisher.errors import (
+from runtime.kube.errors import (
     AlreadyExistsError,
     ApiError,
     ConflictError,
@@ -27,7 +27,7 @@ from publisher.errors import (
     ThrottledError,
     UnavailableError,
 )
-from publisher.kube.lenient import cut_unreadable, mark_altered
+from runtime.kube.lenient import cut_unreadable, mark_altered
 
 T = TypeVar("T")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

@@ -1,0 +1,1 @@
+"""The way to a Kubernetes API server: requests, kinds, answers, errors."""

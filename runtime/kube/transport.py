@@ -14,8 +14,9 @@ from importlib.metadata import version
 import aiohttp
 
 from runtime.kube.answers import error_of
-from runtime.kube.credentials import Credentials
-from runtime.kube.errors import ApiError, UnavailableError
+from runtime.kube.credentials import read_credentials
+from runtime.kube.errors import ApiError, ClusterError, UnavailableError
+from runtime.kube.identity import Credentials
 
 AGENT = "moorings-publisher"
 _CONNECT_S = 5.0
@@ -50,7 +51,7 @@ class Transport:
         cls, kubeconfig: str, context: str, in_flight: int
     ) -> AsyncIterator[Transport]:
         """Prepare the connections; see `KubernetesApi.open`."""
-        credentials = await Credentials.read(kubeconfig, context)
+        credentials = await read_credentials(kubeconfig, context)
         connector = aiohttp.TCPConnector(ssl=credentials.tls(), limit=0)
         # Not trust_env: aiohttp would look for a proxy in a thread at each request,
         # which doubles what a request costs us.
@@ -86,7 +87,7 @@ class Transport:
         Raises:
             ApiError: as its tree says.
         """
-        headers = await self._signature() | {"Accept": accept}
+        headers = await self._signature(what) | {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = form
         try:
@@ -123,7 +124,7 @@ class Transport:
             async with self._session.get(
                 self.server + path,
                 params=parameters,
-                headers=await self._signature(),
+                headers=await self._signature(what),
                 server_hostname=self._server_name,
                 timeout=_STREAMING,
             ) as response:
@@ -143,8 +144,11 @@ class Transport:
         except _FAILURES as error:
             raise UnavailableError(what, _words(error)) from error
 
-    async def _signature(self) -> dict[str, str]:
-        token = await self._credentials.token()
+    async def _signature(self, what: str) -> dict[str, str]:
+        try:
+            token = await self._credentials.token()
+        except ClusterError as error:
+            raise UnavailableError(what, str(error)) from error
         return {"Authorization": token} if token else {}
 
     def _error(

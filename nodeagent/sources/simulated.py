@@ -7,22 +7,25 @@ the log and changes nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import structs
 
-from contracts.ids import DeviceID, NodeName
+from contracts.ids import DeviceID, DriverName, NodeName
+from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import FleetError, SourceError
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.faults import FaultSpan, find_faults, plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
-from nodeagent.sources.source import Readings
+from nodeagent.sources.source import PartitionHooks, Readings
 from runtime.log import get_logger
 
 log = get_logger(__name__)
 
+_NO_VARIABLE = re.compile(r"[^A-Za-z0-9]", re.ASCII)
 _Signature = tuple[int, int, int]
 
 
@@ -75,6 +78,13 @@ class SimulatedSource:
         """The nodes of the fleet, or the one that this agent stands for."""
         return self._node_names
 
+    @property
+    def drivers(self) -> tuple[DriverName, ...]:
+        """The drivers of the devices of its nodes."""
+        nodes = map(self._nodes.by_name.__getitem__, self._node_names)
+        drivers = {spec.driver for node in nodes for spec in node.shape.devices}
+        return tuple(DriverName(driver) for driver in sorted(drivers))
+
     async def discover(self, node: NodeName) -> NodeDevices:
         """Make the devices of a node, without those that a fault removed.
 
@@ -86,6 +96,22 @@ class SimulatedSource:
         devices = self._nodes.make_devices(node)
         removed = self._removed.get(node)
         return devices if removed is None else _remove(devices, removed)
+
+    async def edits(self, device: DeviceID) -> ContainerEdits:
+        """Give an environment variable that names the device.
+
+        Raises:
+            SourceError: no node of ours has it.
+        """
+        for node in self._node_names:
+            if device in self._nodes.list_device_ids(node):
+                name = _NO_VARIABLE.sub("_", f"{device.pool}_{device.device}").upper()
+                return ContainerEdits(env=(f"MOORINGS_DEVICE_{name}={device}",))
+        raise SourceError("simulated", f"{device} is not here")
+
+    def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
+        """Return None: there is nothing to set up."""
+        return None
 
     async def read(self, now_s: float) -> Readings:
         """Return which faults are there now, and read the faults file if it changed."""

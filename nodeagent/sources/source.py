@@ -10,7 +10,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from contracts.ids import NodeName
+from contracts.ids import DeviceID, DriverName, NodeName
+from nodeagent.cdi import ContainerEdits
 from nodeagent.health import Reading
 from nodeagent.inventory import NodeDevices
 
@@ -25,6 +26,20 @@ class Readings(Struct, frozen=True, kw_only=True):
     """Nodes that only pretend to be here: no heartbeat for them."""
 
 
+class PartitionHooks(Struct, frozen=True, kw_only=True):
+    """Programs that make a device what a claim needs, and undo it.
+
+    Each is called with the claim and the device as JSON on its standard input; another
+    exit code than 0 refuses. They must bear to be called again for what they have done.
+    """
+
+    set_up: tuple[str, ...] = ()
+    """Program and arguments; empty: nothing is to be done."""
+    tear_down: tuple[str, ...] = ()
+    limit_s: float = 10.0
+    """Each call is ended after this; kubelet itself waits 45 s."""
+
+
 class DeviceSource(Protocol):
     """Where devices come from: of one node, or of many in a simulation.
 
@@ -35,6 +50,11 @@ class DeviceSource(Protocol):
     @property
     def nodes(self) -> tuple[NodeName, ...]:
         """The nodes that this source speaks for; fixed while it is open."""
+        ...
+
+    @property
+    def drivers(self) -> tuple[DriverName, ...]:
+        """The drivers that its devices are of; fixed, also while no device is here."""
         ...
 
     async def discover(self, node: NodeName) -> NodeDevices:
@@ -51,4 +71,16 @@ class DeviceSource(Protocol):
         Raises:
             SourceError: nothing can be read now; all devices count as silent.
         """
+        ...
+
+    async def edits(self, device: DeviceID) -> ContainerEdits:
+        """Say what a container that holds a device gets.
+
+        Raises:
+            SourceError: the device is not here, or its state cannot be read now.
+        """
+        ...
+
+    def find_hooks(self, device: DeviceID) -> PartitionHooks | None:
+        """Return what sets a device up and tears it down; None: nothing needs it."""
         ...

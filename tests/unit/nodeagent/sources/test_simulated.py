@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.ids import NodeName
+from contracts.ids import DeviceID, DeviceName, NodeName
 from nodeagent.errors import FleetError, SourceError
 from nodeagent.sources.simulated import SimulatedSource, open_simulated
 
@@ -112,3 +112,15 @@ def test_a_missing_fleet_file_is_named(tmp_path: Path) -> None:
     """The error says which file cannot be read."""
     with pytest.raises(FleetError, match="cannot be read"):
         open_simulated(tmp_path / "none.yaml", None, None)
+
+
+async def test_a_container_is_told_the_name_of_its_device(tmp_path: Path) -> None:
+    """And a device of nobody is refused."""
+    source = opened(tmp_path, N0)
+    assert source.drivers == ("gpu.example.com",)
+    device = (await source.discover(N0)).device_ids[0]
+    assert (await source.edits(device)).env == (f"MOORINGS_DEVICE_N_0_GPU_0={device}",)
+    assert source.find_hooks(device) is None
+    stranger = DeviceID(device.driver, device.pool, DeviceName("gpu-9"))
+    with pytest.raises(SourceError, match="gpu-9 is not here"):
+        await source.edits(stranger)

@@ -2,8 +2,8 @@
 
 /livez answers as long as the event loop turns: NATS or the API server being away is no
 reason to be killed. /readyz answers 200 while the service could do its work: it is
-open, has read what it must know, and does not stop. Knows no service and nothing of
-HTTP but this.
+open, has read what it must know, and does not stop. /metrics has what the process
+counts, in the text format of Prometheus. Knows no service and nothing of HTTP but this.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from runtime.errors import ConfigError
 
@@ -43,7 +45,7 @@ async def serve_health(
         with contextlib.suppress(*_CLIENT_ERRORS):
             async with asyncio.timeout(_REQUEST_S):
                 request = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_make_response(_find_status(request, is_ready)))
+                writer.write(_answer(request, is_ready))
                 await writer.drain()
         writer.close()
 
@@ -60,26 +62,31 @@ async def serve_health(
         yield
 
 
-def _find_status(request: bytes, is_ready: IsReady) -> int:
+def _answer(request: bytes, is_ready: IsReady) -> bytes:
     method, path, *_ = [*request.split(b"\r\n", 1)[0].split(b" "), b"", b""]
     if method != b"GET":
-        return 405
+        return _make_response(405)
     match path.partition(b"?")[0]:
         case b"/livez":
-            return 200
+            return _make_response(200)
         case b"/readyz":
-            return 200 if is_ready() else 503
+            return _make_response(200 if is_ready() else 503)
+        case b"/metrics":
+            return _make_response(200, generate_latest(), CONTENT_TYPE_LATEST)
         case _:
-            return 404
+            return _make_response(404)
 
 
-def _make_response(status: int) -> bytes:
+def _make_response(
+    status: int, body: bytes = b"", content_type: str = "text/plain"
+) -> bytes:
+    """Make a response; without a body, of what its status is called."""
     reason = _ANSWERS[status]
-    body = f"{reason.lower()}\n"
+    body = body or f"{reason.lower()}\n".encode()
     head = (
         f"HTTP/1.1 {status} {reason}",
-        "Content-Type: text/plain",
+        f"Content-Type: {content_type}",
         f"Content-Length: {len(body)}",
         "Connection: close",
     )
-    return ("\r\n".join(head) + f"\r\n\r\n{body}").encode()
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body

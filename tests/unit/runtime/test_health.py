@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
+from prometheus_client import Counter
 
 from runtime.errors import ConfigError
 from runtime.health import serve_health
@@ -23,12 +24,17 @@ def address() -> str:
 
 async def ask(address: str, request: str) -> str:
     """Send the first line of a request; gives the first line of the answer."""
+    return (await ask_all(address, request)).partition("\r\n")[0]
+
+
+async def ask_all(address: str, request: str) -> str:
+    """Send the first line of a request; gives the whole answer."""
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(f"{request} HTTP/1.1\r\nHost: any\r\n\r\n".encode())
     answer = await reader.read()
     writer.close()
-    return answer.decode().partition("\r\n")[0]
+    return answer.decode()
 
 
 async def test_service_is_alive_at_once_and_ready_while_its_tasks_run(
@@ -100,3 +106,15 @@ async def test_address_in_use_is_named(address: str) -> None:
         with pytest.raises(ConfigError, match=f"^V: {address}: "):
             async with serve_health(address, lambda: True, "V"):
                 pass
+
+
+async def test_what_a_process_counts_is_in_its_metrics(address: str) -> None:
+    """In the text format of Prometheus, whole."""
+    Counter("tested_things", "Things that a test counts").inc(3)
+    async with serve_health(address, lambda: True, "TESTED_HEALTH_ADDRESS"):
+        answer = await ask_all(address, "GET /metrics")
+    head, _, body = answer.partition("\r\n\r\n")
+    assert "200 OK" in head
+    assert "Content-Type: text/plain; version=" in head
+    assert f"Content-Length: {len(body)}" in head
+    assert "\ntested_things_total 3.0\n" in body

@@ -1,0 +1,1 @@
+"""The kubelet of this node: gRPC over the sockets in its folder."""

@@ -39,6 +39,7 @@ kubernetes=""
 if command -v go >/dev/null || [ -n "${KUBEBUILDER_ASSETS:-}${MOORINGS_REQUIRE_GO:-}" ]; then
   # Before the tests, so that its minutes are its own; they are spent once.
   step "control plane" bash scripts/controlplane.sh
+  step "node" bash scripts/node.sh
   kubernetes="1.34 1.35 1.36"
 else
   echo "== control plane: needs Go 1.26+ or KUBEBUILDER_ASSETS; its tests are skipped"

@@ -18,6 +18,7 @@ from tests.lab.controlplane import programs, server
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.options import NEWEST, RELEASE, Options, of_release
 from tests.lab.nats_server import LabServer
+from tests.lab.node import programs as node_programs
 from tests.oracles.upstream_oracle import NO_GO, REQUIRED, built
 
 
@@ -74,11 +75,26 @@ def upstream_oracle() -> Path:
 @pytest.fixture(scope="session")
 def control_plane_programs() -> Path:
     """The folder of Kubernetes' programs; CI requires it, elsewhere it may lack."""
-    folder = programs.built()
+    return _required(programs.built(), programs.NO_CONTROL_PLANE)
+
+
+@pytest.fixture(scope="session")
+def kubelet_programs() -> Path:
+    """The folder with kubelet; CI requires it, elsewhere it may lack."""
+    return _required(node_programs.kubelet_built(), node_programs.NO_KUBELET)
+
+
+@pytest.fixture(scope="session")
+def runtime_programs() -> Path:
+    """The folder with kubelet and containerd, where a node can run containers."""
+    return _required(node_programs.runtime_built(), node_programs.NO_RUNTIME)
+
+
+def _required(folder: Path | None, lacks: str) -> Path:
     if folder is None and os.environ.get(programs.REQUIRED) == "1":
-        pytest.fail(programs.NO_CONTROL_PLANE)
+        pytest.fail(lacks)
     if folder is None:
-        pytest.skip(programs.NO_CONTROL_PLANE)
+        pytest.skip(lacks)
     return folder
 
 

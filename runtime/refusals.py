@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from contracts.errors import ContractsError, DecodeError
 from contracts.messages import MAX_REASON
@@ -25,6 +24,10 @@ _MOST_CHARACTERS = 1000
 """Of a subject in the log."""
 
 log = get_logger(__name__)
+
+
+_EXPECTED = (ContractsError, MessageError)
+"""Somebody else's words; whatever else is raised is a mistake of ours."""
 
 
 class Source(Protocol):
@@ -40,11 +43,39 @@ class Source(Protocol):
 
 
 class Guarded:
-    """One message or object that is being handled."""
+    """One message or object that is being handled.
 
-    def __init__(self) -> None:
+    A class of its own: every message of a start passes through it, and one made by
+    `contextlib` costs several times as much.
+    """
+
+    __slots__ = ("_refusals", "_source", "refused")
+
+    def __init__(self, refusals: Refusals, source: Source | str) -> None:
+        self._refusals = refusals
+        self._source = source
         self.refused: Refused | None = None
         """Set behind the block when it could not be handled."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if error is None or not isinstance(error, Exception):
+            return False
+        expected = isinstance(error, _EXPECTED)
+        if isinstance(error, ServiceError) and not expected:
+            return False
+        self.refused = _refuse(self._source, error)
+        if not expected:
+            self._refusals.show_mistake(self.refused.subject, error)
+        self._refusals.note(self.refused)
+        return True
 
 
 class Refusals:
@@ -68,26 +99,14 @@ class Refusals:
             count=self.counts[entity],
         )
 
-    @contextmanager
-    def guard(self, source: Source | str) -> Iterator[Guarded]:
+    def guard(self, source: Source | str) -> Guarded:
         """Handle one message, or the object of that name, in the block.
 
         `with refusals.guard(incoming) as guarded:` ends whatever the block raises, and
         notes it; then `guarded.refused` says why. What concerns the service itself
         (ServiceError: the bus is away, start again) goes on.
         """
-        guarded = Guarded()
-        try:
-            yield guarded
-        except (ContractsError, MessageError) as error:
-            guarded.refused = _refuse(source, error)
-        except ServiceError:
-            raise
-        except Exception as error:  # noqa: BLE001 # one author's words end nobody else
-            guarded.refused = _refuse(source, error)
-            self.show_mistake(guarded.refused.subject, error)
-        if guarded.refused is not None:
-            self.note(guarded.refused)
+        return Guarded(self, source)
 
     def show_mistake(self, subject: str, error: Exception) -> None:
         """Log where a mistake of ours is, the first time that it is made there."""
@@ -103,7 +122,7 @@ class Refusals:
 
 
 def _refuse(source: Source | str, error: Exception) -> Refused:
-    expected = isinstance(error, ContractsError | MessageError)
+    expected = isinstance(error, _EXPECTED)
     reason = str(error) if expected else f"{type(error).__name__}: {_text_of(error)}"
     field = error.field if isinstance(error, DecodeError) else ""
     if isinstance(source, str):

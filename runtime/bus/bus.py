@@ -15,7 +15,7 @@ from contracts.streams import STREAMS, Stream
 from contracts.topics import M, Topic
 from runtime.bus import blobs, jetstream, publishing, reader
 from runtime.bus.connection import Connection, Delivery
-from runtime.bus.follower import Start, follow
+from runtime.bus.follower import Skips, Start, follow
 from runtime.bus.streams import StreamUsage, stream_usage
 from runtime.bus.streams import ensure_streams as create_streams
 from runtime.errors import BusError
@@ -145,6 +145,7 @@ class Bus:
         start: Start | None = None,
         refusals: Refusals | None = None,
         survives_restart: bool = False,
+        skips: Skips | None = None,
     ) -> AsyncIterator[TopicBatch[M]]:
         """Read a topic's messages below these names (the cluster first) until `stop`.
 
@@ -155,7 +156,8 @@ class Bus:
         every second. Unless `start` says so, reading begins with what a reader of the
         topic needs to know. The caller must act on `batch.caught_up` (everything that
         existed has come) and, where a topic survives a restart, on `batch.restarted`,
-        and handles each message under `refusals.guard`.
+        and handles each message under `refusals.guard`. What `skips` says of a subject
+        is asked for each message before anything of it is read; it is not handed over.
 
         Raises:
             RestartError: the stream was made anew or lost messages, so what was read
@@ -169,6 +171,7 @@ class Bus:
             start=start,
             refusals=refusals,
             survives_restart=survives_restart,
+            skips=skips,
         )
 
     def read_all(
@@ -179,6 +182,7 @@ class Bus:
         start: Start | None = None,
         refusals: Refusals | None = None,
         survives_restart: bool = False,
+        skips: Skips | None = None,
     ) -> AsyncIterator[TopicBatch[Any]]:
         """Read topics of one stream as `read` does, in the order of the stream."""
         return reader.read(
@@ -189,6 +193,7 @@ class Bus:
             start=start,
             refusals=Refusals() if refusals is None else refusals,
             survives_restart=survives_restart,
+            skips=skips,
         )
 
     async def read_existing(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from runtime.bus.connection import Connection, Delivery
@@ -24,6 +24,8 @@ from runtime.wire import Fetched, Received, Refused, unpack
 
 Start = Literal["last_per_subject", "all", "new"] | int
 """Where a follower begins; a number is a stream sequence."""
+Skips = Callable[[str], bool]
+"""Whether what is said on a subject is of no use to who reads, unread."""
 
 _IDLE_S = 1.0
 _SAME_S = 0.001
@@ -43,6 +45,7 @@ async def follow(
     stop: asyncio.Event,
     start: Start,
     *,
+    skips: Skips | None = None,
     patient: bool = True,
 ) -> AsyncGenerator[Fetched, None]:
     """Read until `stop` is set; see `Bus.follow`.
@@ -50,7 +53,7 @@ async def follow(
     Raises:
         BusError: the server cannot be read from; who is `patient` tries for ever.
     """
-    reader = _Reader(connection, stream, subjects, start, patient=patient)
+    reader = _Reader(connection, stream, subjects, start, skips, patient=patient)
     stopping = asyncio.create_task(stop.wait())
     stopping.add_done_callback(lambda _: reader.wake.set())
     connection.listeners.add(reader.wake.set)
@@ -74,11 +77,13 @@ class _Reader:
         stream: str,
         subjects: Sequence[str],
         start: Start,
+        skips: Skips | None,
         *,
         patient: bool,
     ) -> None:
         self._connection = connection
         self._patient = patient
+        self._skips = skips
         self._stream = stream
         self._subjects = tuple(subjects)
         self._start = start
@@ -143,6 +148,8 @@ class _Reader:
             self._sequence = place.sequence
             self._taken.append(place)
             self._note(delivery)
+            if self._skips is not None and self._skips(delivery.subject):
+                continue
             try:
                 messages.append(
                     unpack(

@@ -20,7 +20,7 @@ from msgspec import structs
 from contracts.topics import M, Topic
 from runtime.bus import jetstream
 from runtime.bus.connection import Connection
-from runtime.bus.follower import Start, follow
+from runtime.bus.follower import Skips, Start, follow
 from runtime.bus.silence import Silence
 from runtime.errors import RestartError
 from runtime.log import get_logger
@@ -39,6 +39,7 @@ async def read(
     start: Start | None,
     refusals: Refusals,
     survives_restart: bool,
+    skips: Skips | None = None,
     once: bool = False,
     patient: bool = True,
 ) -> AsyncGenerator[TopicBatch[Any], None]:
@@ -54,7 +55,9 @@ async def read(
     caught_up = False
     count = 0
     # Closed at once when this ends, so that the consumer goes before the bus does.
-    following = follow(connection, stream, subjects, stop, start, patient=patient)
+    following = follow(
+        connection, stream, subjects, stop, start, skips=skips, patient=patient
+    )
     async with aclosing(following) as pages:
         async for fetched in pages:
             if fetched.restarted and not survives_restart:

@@ -1,44 +1,26 @@
-"""Gangs that were over before we began: of them nothing is kept but who they are.
+"""Which messages a start passes over: they are about gangs that are over.
 
-So a start needs memory for what lives, however much the streams still hold of what was.
 Decisions are read first; what else is said of a gang that they say is over is passed
-over, until everything has been read.
+over, until everything has been read. Pure.
 """
 
 from __future__ import annotations
 
-from contracts.ids import GangKey
 from contracts.lifecycle import LifecycleMessage
 from contracts.messages import DecisionMessage, GangRejected, GangReleased
+from runtime.past_gangs import PastGangs
 
 
-class PastGangs:
-    """Who they are, while everything is read."""
+def passes_over(past: PastGangs, message: LifecycleMessage, *, is_known: bool) -> bool:
+    """Whether a message is about such a gang, and so changes nothing.
 
-    def __init__(self) -> None:
-        self._gangs: set[str] = set()
-        """As `str` of a GangKey: one text each, of which there may be many."""
-        self._is_open = True
-
-    def takes(self, message: LifecycleMessage, *, is_known: bool) -> bool:
-        """Whether a message is about such a gang, and so changes nothing.
-
-        `is_known` says that something else is kept of the gang already.
-        """
-        if not self._is_open:
-            return False
-        gang = str(message.key)
-        if isinstance(message, GangReleased | GangRejected) and not is_known:
-            self._gangs.add(gang)
-        elif isinstance(message, DecisionMessage):
-            self._gangs.discard(gang)
-        return gang in self._gangs
-
-    def has(self, gang: GangKey) -> bool:
-        """Whether this is one of them."""
-        return str(gang) in self._gangs
-
-    def close(self) -> None:
-        """Everything was read: whatever is said from now on counts."""
-        self._is_open = False
-        self._gangs = set()
+    `is_known` says that something else is kept of the gang already.
+    """
+    if not past.is_open:
+        return False
+    if isinstance(message, GangReleased | GangRejected) and not is_known:
+        past.add(message.key)
+        return True
+    if isinstance(message, DecisionMessage):
+        past.discard(message.key)
+    return past.has(message.key)

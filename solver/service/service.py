@@ -21,6 +21,7 @@ from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
 from runtime.errors import BusUnavailableError, PublishRefusedError, ServiceError
 from runtime.log import get_logger
+from runtime.past_gangs import PastGangs
 from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of, together
@@ -34,7 +35,7 @@ from solver.service.endings import Endings
 from solver.service.intake import snapshot_message
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
-from solver.service.past import PastGangs
+from solver.service.past import passes_over
 from solver.service.presence import find_presence_changes
 from solver.service.retention import Retention
 from solver.snapshot.snapshot import (
@@ -145,8 +146,11 @@ class SolverService:
         read = (topic, topics.FENCE) if topic is topics.DECISIONS else (topic,)
         # Commands from the first one kept: a publisher's own may hide another's.
 
+        # What is over by its decision needs not be read at all.
+        waits = topic in topics.GANG_TOPICS and topic is not topics.DECISIONS
+
         async def follow(stop: asyncio.Event) -> None:
-            if topic in topics.GANG_TOPICS and topic is not topics.DECISIONS:
+            if waits:
                 await first_of(self._decisions_read, stop)
             async for batch in self._bus.read_all(
                 read,
@@ -154,6 +158,7 @@ class SolverService:
                 stop=stop,
                 refusals=self._refusals,
                 survives_restart=topic in NODE_TOPICS,
+                skips=self._past.skips if waits else None,
             ):
                 self._take(topic, batch)
                 self._caught_up.note(topic, batch)
@@ -209,8 +214,8 @@ class SolverService:
 
     def _is_past(self, message: SnapshotMessage) -> bool:
         """Whether a message is about a gang that was over before we began."""
-        return isinstance(message, LifecycleMessage) and self._past.takes(
-            message, is_known=message.uid in self._snapshot.gangs
+        return isinstance(message, LifecycleMessage) and passes_over(
+            self._past, message, is_known=message.uid in self._snapshot.gangs
         )
 
     def _lives(self, ended: DecisionMessage) -> bool:

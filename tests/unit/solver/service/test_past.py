@@ -10,7 +10,8 @@ from contracts.messages import (
     ReleaseOutcome,
     SubmitGang,
 )
-from solver.service.past import PastGangs
+from runtime.past_gangs import PastGangs
+from solver.service.past import passes_over
 from tests.builders import gang
 
 CLUSTER, TEAM, UID = ClusterName("c"), Namespace("team"), GangUID("u")
@@ -41,33 +42,33 @@ def submission(namespace: str) -> SubmitGang:
 def test_what_else_is_said_of_a_past_gang_is_passed_over() -> None:
     """A gang of another namespace with its uid is another gang."""
     past = PastGangs()
-    assert past.takes(RELEASED, is_known=False)
+    assert passes_over(past, RELEASED, is_known=False)
 
     assert past.has(GangKey(TEAM, UID))
-    assert past.takes(submission("team"), is_known=False)
-    assert past.takes(CONFIRMED, is_known=False)
-    assert not past.takes(submission("others"), is_known=False)
+    assert passes_over(past, submission("team"), is_known=False)
+    assert passes_over(past, CONFIRMED, is_known=False)
+    assert not passes_over(past, submission("others"), is_known=False)
 
 
 def test_who_ends_while_we_read_is_no_past_gang() -> None:
     """Its record is kept already, and its end is to be applied to it."""
     past = PastGangs()
-    assert not past.takes(RELEASED, is_known=True)
-    assert not past.takes(CONFIRMED, is_known=True)
+    assert not passes_over(past, RELEASED, is_known=True)
+    assert not passes_over(past, CONFIRMED, is_known=True)
 
 
 def test_who_is_decided_again_lives() -> None:
     """A decision that came later says so."""
     past = PastGangs()
-    past.takes(RELEASED, is_known=False)
-    assert not past.takes(PENDING, is_known=False)
-    assert not past.takes(submission("team"), is_known=False)
+    passes_over(past, RELEASED, is_known=False)
+    assert not passes_over(past, PENDING, is_known=False)
+    assert not passes_over(past, submission("team"), is_known=False)
 
 
 def test_once_all_is_read_whatever_is_said_counts() -> None:
     """Then nothing is passed over, and nothing is kept."""
     past = PastGangs()
-    past.takes(RELEASED, is_known=False)
+    passes_over(past, RELEASED, is_known=False)
     past.close()
     assert not past.has(GangKey(TEAM, UID))
-    assert not past.takes(RELEASED, is_known=False)
+    assert not passes_over(past, RELEASED, is_known=False)

@@ -316,7 +316,7 @@ class BatchSolved(ClusterMessage, frozen=True, kw_only=True):
 
     solve: SolveID
     epoch: Count
-    gangs: tuple[GangUID, ...] = ()
+    gangs: tuple[GangKey, ...] = ()
 
 
 # --- from the publisher: what became of decisions ---------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.ids import ClusterName, GangUID, SolveID
+from contracts.ids import ClusterName, GangKey, SolveID
 from contracts.messages import Message
 from contracts.structs import Count
 
@@ -31,7 +31,7 @@ class SolveOpened(RecordMessage, frozen=True, kw_only=True):
     dependencies: dict[str, str] = {}
     """Versions that the bytes of the answer depend on."""
     epoch: Count
-    gangs: tuple[GangUID, ...] = ()
+    gangs: tuple[GangKey, ...] = ()
     opened_at: str
     """RFC 3339, for people."""
 

@@ -61,24 +61,24 @@ def _refuse_unmodelled(problem: Problem) -> Iterator[GangPart]:
 def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     """Write down each gang's devices, or why it has none."""
     demand = Demand(problem.gangs)
-    placements_by_uid = {
-        demand.gangs[placement.gang].uid: placement for placement in best.placements
+    placements_by_gang = {
+        demand.gangs[placement.gang].key: placement for placement in best.placements
     }
-    hopeless = {demand.gangs[gang].uid for gang in best.hopeless}
+    hopeless = {demand.gangs[gang].key for gang in best.hopeless}
     cluster = Cluster(problem.pages, problem.parameters.features)
     results = Results(problem, cluster, narrow=True)
     funnel = Funnel(problem)
-    placed = [gang for gang in problem.gangs if gang.uid in placements_by_uid]
+    placed = [gang for gang in problem.gangs if gang.key in placements_by_gang]
     for gang in problem.gangs:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:
             yield structs.replace(
                 undecided, reasons=gang.refused, rejected=gang.rejected, failed=True
             )
-        elif gang.uid in placements_by_uid:
-            members = results.of_gang(gang, placements_by_uid[gang.uid])
+        elif gang.key in placements_by_gang:
+            members = results.of_gang(gang, placements_by_gang[gang.key])
             yield structs.replace(undecided, members=members)
-        elif best.status is Status.NOT_PROVEN and gang.uid not in hopeless:
+        elif best.status is Status.NOT_PROVEN and gang.key not in hopeless:
             message = "no answer within the work limit"
             reason = Reason(rule=Rule.NOT_PROVEN, message=message)
             yield structs.replace(undecided, reasons=(reason,))

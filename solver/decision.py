@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from contracts.allocation import Reason
 from contracts.codec import Codec
-from contracts.ids import GangUID, Namespace
+from contracts.ids import GangKey, GangUID, Namespace
 from contracts.messages import MemberAllocated
 
 
@@ -65,6 +65,11 @@ class GangDecision(
     """Whether the answer can never change while the gang stays as written."""
     failed: bool = False
     """Whether the reasons are errors of the input, not a lack of devices."""
+
+    @property
+    def key(self) -> GangKey:
+        """By what it is known: a uid is one namespace's alone."""
+        return GangKey(self.namespace, self.uid)
 
     @property
     def verdict(self) -> str:

@@ -223,7 +223,10 @@ def claim_ref(
     """Name a pod's claim; one that does not exist yet gets a derived name and uid."""
     name = claim.claim_name or f"{gang.name}-{member.name}-{index}-{claim.name}"
     uid = claim.claim_uid or str(
-        uuid5(_namespace(gang.uid), f"{member.name}/{index}/{claim.name}")
+        uuid5(
+            _namespace(gang.uid),
+            f"{gang.namespace}/{member.name}/{index}/{claim.name}",
+        )
     )
     return ClaimRef(gang.namespace, name, ClaimUID(uid))
 

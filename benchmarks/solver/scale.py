@@ -176,7 +176,7 @@ def one_gang(age: int, *, pods: int, gpus: int) -> SubmitGang:
 def taken_in(snapshot: Snapshot, decided: Decided, sequence: int) -> Snapshot:
     """Believe in a decision of one gang, which must be in."""
     (answer,) = decided.decision.gangs
-    record = snapshot.gangs.get(answer.uid)
+    record = snapshot.gangs.get(answer.key)
     assert record is not None
     solve = SolveID(f"{sequence}")
     message = make_decision(answer, record, cluster=CLUSTER, solve=solve, epoch=1)

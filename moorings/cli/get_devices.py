@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from contracts.ids import GangUID, NodeName
+from contracts.ids import GangKey, GangUID, Namespace, NodeName
 from contracts.messages import ObjectObserved
 from contracts.names import GANG_UID
 from contracts.topics import GANG_TOPICS, HEALTH, HEARTBEATS, INVENTORIES, STATE, Topic
@@ -183,7 +183,7 @@ class _SnapshotReader:
     def __init__(self, client: Client) -> None:
         self._client = client
         self.snapshot = Snapshot()
-        self.pod_gangs: dict[str, GangUID] = {}
+        self.pod_gangs: dict[str, GangKey] = {}
         self.heard: set[NodeName] = set()
 
     async def read(self, topic: Topic[Any]) -> CannotReadError | None:
@@ -208,5 +208,7 @@ class _SnapshotReader:
     def _apply(self, message: SnapshotMessage, sequence: int) -> None:
         if isinstance(message, ObjectObserved) and message.kind == "Pod":
             annotations = message.object["metadata"].get("annotations") or {}
-            self.pod_gangs[message.key] = GangUID(str(annotations.get(GANG_UID, "")))
+            uid = GangUID(str(annotations.get(GANG_UID, "")))
+            namespace = Namespace(message.key.partition("/")[0])
+            self.pod_gangs[message.key] = GangKey(namespace, uid)
         self.snapshot = apply(self.snapshot, message, sequence=sequence)

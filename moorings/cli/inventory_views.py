@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.device import Device, DeviceTaint
-from contracts.ids import DeviceName, GangUID, NodeName
+from contracts.ids import DeviceName, GangKey, GangUID, Namespace, NodeName
 from contracts.names import OWNED, UNHEALTHY
 from solver.devices.candidates import BLOCKING_EFFECTS
 from solver.explain.node_checks import format_taint
@@ -32,7 +32,7 @@ class KnownDevices(Struct, frozen=True, kw_only=True):
     """Everything that is known of devices, and of those who hold them."""
 
     snapshot: Snapshot
-    pod_gangs: Mapping[str, GangUID] = {}
+    pod_gangs: Mapping[str, GangKey] = {}
     """By `namespace/name`, the gang that a pod runs for; empty: none."""
     claim_pods: Mapping[str, tuple[str, ...]] = {}
     """By `namespace/name`, the pods that a claim was written for, by name."""
@@ -176,24 +176,27 @@ def _leave_out_decided(holders: frozenset[str]) -> list[str]:
 def _view_holder(known: KnownDevices, holder: str, share: str) -> dict[str, Any]:
     """Return who holds a device: a claim with its pods and gang, or a decision."""
     if holder.startswith(_GANG):
-        uid = GangUID(holder.removeprefix(_GANG))
-        return {"gang": _name_gang(known, uid), "pods": [], "claim": "", "share": share}
+        namespace, _, uid = holder.removeprefix(_GANG).partition("/")
+        gang = _name_gang(known, GangKey(Namespace(namespace), GangUID(uid)))
+        return {"gang": gang, "pods": [], "claim": "", "share": share}
     key = holder.removeprefix(_CLAIM)
     namespace = key.partition("/")[0]
     claim = known.snapshot.claims.get(key)
     owners = claim.metadata.owner_references if claim is not None else ()
     pods = [owner.name for owner in owners if owner.kind == "Pod"]
     pods = pods or list(known.claim_pods.get(key, ()))
-    uids = {known.pod_gangs.get(f"{namespace}/{pod}", GangUID("")) for pod in pods}
-    gang = _name_gang(known, uids.pop()) if len(uids) == 1 else ""
+    gangs = {known.pod_gangs.get(f"{namespace}/{pod}") for pod in pods}
+    gang = _name_gang(known, gangs.pop()) if len(gangs) == 1 else ""
     return {"gang": gang, "pods": pods, "claim": key, "share": share}
 
 
-def _name_gang(known: KnownDevices, uid: GangUID) -> str:
+def _name_gang(known: KnownDevices, gang: GangKey | None) -> str:
     """Name a gang as `namespace/name`; the uid where nobody knows its name."""
-    record = known.snapshot.gangs.get(uid) if uid else None
+    if gang is None or not gang.uid:
+        return ""
+    record = known.snapshot.gangs.get(gang)
     if record is None or not record.name:
-        return uid
+        return gang.uid
     return f"{record.namespace}/{record.name}"
 
 

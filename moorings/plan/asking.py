@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from contracts.allocation import Reason, Rule
 from contracts.gang import Gang
-from contracts.ids import GangUID
+from contracts.ids import GangKey, GangUID
 from contracts.messages import SubmitGang
 from contracts.reports import WAITING
 from contracts.workload import Pod
@@ -62,7 +62,7 @@ class Asked(Struct, kw_only=True):
     """What was asked for, and what waits; written as it is found."""
 
     gangs: list[SubmitGang] = []
-    groups: dict[GangUID, GroupKey] = {}
+    groups: dict[GangKey, GroupKey] = {}
     """Whose each is."""
     waiting: list[WaitingGang] = []
     notes: list[str] = []
@@ -114,7 +114,7 @@ def _is_before_pods(view: View, group: GroupKey, gang: Gang) -> bool:
 
 def _take_gang(asked: Asked, group: GroupKey, message: SubmitGang) -> None:
     asked.gangs.append(message)
-    asked.groups[message.uid] = group
+    asked.groups[message.key] = group
 
 
 def _take_gang_object(asked: Asked, group: GroupKey, gang: Gang) -> None:

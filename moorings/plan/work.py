@@ -69,7 +69,7 @@ def prepare_work(objects: Iterable[PlanObject], node: str | None = None) -> Plan
     # First who asks now, by the publisher's own plans.
     cluster = make_cluster(entries)
     asked = ask(cluster.view, cluster.view.groups())
-    gangs = sorted(asked.gangs, key=lambda each: cluster.ages[asked.groups[each.uid]])
+    gangs = sorted(asked.gangs, key=lambda each: cluster.ages[asked.groups[each.key]])
     # Then claims that nobody uses, behind all of them.
     last = min([0, *(message.gang.spec.priority for message in gangs)])
     priority = last - 1 if gangs or asked.waiting else 0

@@ -78,8 +78,8 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
 
 def _gangs_answered(problem: Problem, decision: Decision) -> Violations:
     """Each gang of the problem has one answer, in order: members or reasons."""
-    asked = [gang.uid for gang in problem.gangs]
-    answered = [gang.uid for gang in decision.gangs]
+    asked = [(gang.namespace, gang.uid) for gang in problem.gangs]
+    answered = [(gang.namespace, gang.uid) for gang in decision.gangs]
     if asked != answered:
         yield "gangsAnswered: the decision is not about the gangs of the problem"
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):

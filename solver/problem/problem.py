@@ -23,6 +23,7 @@ from contracts.gang import NodeToleration
 from contracts.ids import (
     DeviceClassName,
     FullyQualifiedName,
+    GangKey,
     GangUID,
     Namespace,
     NodeName,
@@ -141,6 +142,11 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     """Whether `refused` can never change for the gang as written."""
     refused: tuple[Reason, ...] = ()
     """Why it is not even tried; empty when it is."""
+
+    @property
+    def key(self) -> GangKey:
+        """By what it is known: a uid is one namespace's alone."""
+        return GangKey(self.namespace, self.uid)
 
     @property
     def pods(self) -> int:

@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from contracts.ids import GangUID
+from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.queueing.hints import events_for, widen_events
 from solver.queueing.turns import Ticket, Turns
@@ -49,11 +49,11 @@ class GangQueue:
         """To be tried in this round."""
         self._again = Turns()
         """Tried in this round, and something grew since that may concern them."""
-        self._aside: dict[GangUID, SetAside] = {}
-        self._by_event: dict[ClusterEvent, dict[GangUID, None]] = {}
+        self._aside: dict[GangKey, SetAside] = {}
+        self._by_event: dict[ClusterEvent, dict[GangKey, None]] = {}
         """Who is set aside, by what may concern them."""
-        self._resting: dict[GangUID, tuple[float, Ticket]] = {}
-        self._ends: list[tuple[float, GangUID]] = []
+        self._resting: dict[GangKey, tuple[float, Ticket]] = {}
+        self._ends: list[tuple[float, GangKey]] = []
         """When a rest ends: a heap."""
 
     def __len__(self) -> int:
@@ -64,24 +64,24 @@ class GangQueue:
 
     def follow(self, record: GangRecord) -> None:
         """Take note of what became of a gang: it waits, or does not any more."""
-        uid = record.uid
+        gang = record.key
         if not record.wants_decision:
-            self._forget(uid)
+            self._forget(gang)
         elif not self._knows(make_ticket(record)):
-            self._forget(uid)
+            self._forget(gang)
             self._due.put(make_ticket(record))
 
-    def rest(self, uid: GangUID, until: float) -> None:
+    def rest(self, gang: GangKey, until: float) -> None:
         """Leave a gang out until then, if it waits."""
-        ticket = self._forget(uid)
+        ticket = self._forget(gang)
         if ticket is not None:
-            self._resting[uid] = (until, ticket)
-            heappush(self._ends, (until, uid))
+            self._resting[gang] = (until, ticket)
+            heappush(self._ends, (until, gang))
 
-    def retry(self, uids: Iterable[GangUID]) -> None:
+    def retry(self, gangs: Iterable[GangKey]) -> None:
         """Let gangs be tried in this round that were set aside: they were not tried."""
-        for uid in uids:
-            ticket = self._forget(uid) if uid in self._aside else None
+        for gang in gangs:
+            ticket = self._forget(gang) if gang in self._aside else None
             if ticket is not None:
                 self._due.put(ticket)
 
@@ -92,8 +92,8 @@ class GangQueue:
         last woken.
         """
         for event in sorted(widen_events(snapshot, grown)):
-            for uid in list(self._by_event.get(event, ())):
-                ticket = self._forget(uid)
+            for gang in list(self._by_event.get(event, ())):
+                ticket = self._forget(gang)
                 if ticket is not None:
                     self._again.put(ticket)
 
@@ -115,7 +115,7 @@ class GangQueue:
         self._take(self._again, half, chosen, at_least=min(1, half.gangs))
         self._take(self._due, limits, chosen, at_least=len(chosen) + 1)
         self._take(self._again, limits, chosen)
-        records = [snapshot.waiting.get(ticket.uid) for ticket in chosen]
+        records = [snapshot.waiting.get(ticket.gang) for ticket in chosen]
         batch = [record for record in records if record is not None]
         for ticket, record in zip(chosen, records, strict=True):
             if record is not None:
@@ -137,38 +137,38 @@ class GangQueue:
             chosen.append(ticket)
 
     def _set_aside(self, ticket: Ticket, events: frozenset[ClusterEvent]) -> None:
-        self._aside[ticket.uid] = SetAside(ticket=ticket, events=events)
+        self._aside[ticket.gang] = SetAside(ticket=ticket, events=events)
         for event in events:
-            self._by_event.setdefault(event, {})[ticket.uid] = None
+            self._by_event.setdefault(event, {})[ticket.gang] = None
 
     def _end_rests(self, now: float) -> None:
         while self._ends and self._ends[0][0] <= now:
-            end, uid = heappop(self._ends)
-            if uid in self._resting and self._resting[uid][0] == end:
-                self._due.put(self._resting.pop(uid)[1])
+            end, gang = heappop(self._ends)
+            if gang in self._resting and self._resting[gang][0] == end:
+                self._due.put(self._resting.pop(gang)[1])
 
     # --- where a gang stands ---------------------------------------------------------
 
     def _knows(self, ticket: Ticket) -> bool:
-        uid = ticket.uid
-        aside, resting = self._aside.get(uid), self._resting.get(uid)
+        gang = ticket.gang
+        aside, resting = self._aside.get(gang), self._resting.get(gang)
         if aside is not None:
             return aside.ticket == ticket
         if resting is not None:
             return resting[1] == ticket
-        return ticket in (self._due.get(uid), self._again.get(uid))
+        return ticket in (self._due.get(gang), self._again.get(gang))
 
-    def _forget(self, uid: GangUID) -> Ticket | None:
+    def _forget(self, gang: GangKey) -> Ticket | None:
         """Take a gang out, wherever it stands; None: it is not here."""
-        ticket = self._due.remove(uid) or self._again.remove(uid)
-        if uid in self._resting:
-            ticket = self._resting.pop(uid)[1]
-        aside = self._aside.pop(uid, None)
+        ticket = self._due.remove(gang) or self._again.remove(gang)
+        if gang in self._resting:
+            ticket = self._resting.pop(gang)[1]
+        aside = self._aside.pop(gang, None)
         if aside is None:
             return ticket
         for event in aside.events:
             concerned = self._by_event[event]
-            del concerned[uid]
+            del concerned[gang]
             if not concerned:
                 del self._by_event[event]
         return aside.ticket
@@ -185,17 +185,16 @@ def choose_batch(snapshot: Snapshot, limits: BatchLimits) -> tuple[GangRecord, .
 def make_ticket(record: GangRecord) -> Ticket:
     """Sum up what decides about a gang's turn."""
     return Ticket(
-        uid=record.uid,
-        namespace=record.namespace,
+        gang=record.key,
         priority=_priority_of(record),
         age=record.submission_sequence,
         pods=count_pods(record),
     )
 
 
-def urgency_of(record: GangRecord) -> tuple[int, int, str]:
+def urgency_of(record: GangRecord) -> tuple[int, int, GangKey]:
     """Order the gangs of a batch: priority first, then age."""
-    return (-_priority_of(record), record.submission_sequence, record.uid)
+    return (-_priority_of(record), record.submission_sequence, record.key)
 
 
 def _priority_of(record: GangRecord) -> int:

@@ -11,7 +11,7 @@ from collections import OrderedDict
 
 from msgspec import Struct
 
-from contracts.ids import GangUID, Namespace
+from contracts.ids import GangKey, GangUID, Namespace
 
 Line = list[tuple[int, GangUID]]
 """The gangs of one namespace and priority, youngest first: (minus its age, uid)."""
@@ -20,8 +20,7 @@ Line = list[tuple[int, GangUID]]
 class Ticket(Struct, frozen=True, kw_only=True):
     """What decides about a gang's turn."""
 
-    uid: GangUID
-    namespace: Namespace
+    gang: GangKey
     priority: int
     age: int
     """Its place in the stream of submissions: less is older."""
@@ -32,7 +31,7 @@ class Turns:
     """Gangs by their turns; each step costs the logarithm of what waits."""
 
     def __init__(self) -> None:
-        self._tickets: dict[GangUID, Ticket] = {}
+        self._tickets: dict[GangKey, Ticket] = {}
         self._lines: dict[int, OrderedDict[Namespace, Line]] = {}
         """By priority and namespace; the namespace whose turn it is comes first."""
         self._priorities: list[int] = []
@@ -41,27 +40,27 @@ class Turns:
     def __len__(self) -> int:
         return len(self._tickets)
 
-    def get(self, uid: GangUID) -> Ticket | None:
+    def get(self, gang: GangKey) -> Ticket | None:
         """Look a gang up; None: it is not here."""
-        return self._tickets.get(uid)
+        return self._tickets.get(gang)
 
     def put(self, ticket: Ticket) -> None:
         """Line a gang up; a namespace without a line joins the rotation at its end."""
-        self.remove(ticket.uid)
-        self._tickets[ticket.uid] = ticket
+        self.remove(ticket.gang)
+        self._tickets[ticket.gang] = ticket
         if ticket.priority not in self._lines:
             self._lines[ticket.priority] = OrderedDict()
             insort(self._priorities, ticket.priority)
-        line = self._lines[ticket.priority].setdefault(ticket.namespace, [])
-        insort(line, (-ticket.age, ticket.uid))
+        line = self._lines[ticket.priority].setdefault(ticket.gang.namespace, [])
+        insort(line, (-ticket.age, ticket.gang.uid))
 
-    def remove(self, uid: GangUID) -> Ticket | None:
+    def remove(self, gang: GangKey) -> Ticket | None:
         """Take a gang out, wherever it stands; None: it is not here."""
-        ticket = self._tickets.pop(uid, None)
+        ticket = self._tickets.pop(gang, None)
         if ticket is None:
             return None
-        line = self._lines[ticket.priority][ticket.namespace]
-        del line[bisect_left(line, (-ticket.age, uid))]
+        line = self._lines[ticket.priority][gang.namespace]
+        del line[bisect_left(line, (-ticket.age, gang.uid))]
         self._drop_empty(ticket)
         return ticket
 
@@ -70,21 +69,21 @@ class Turns:
         if not self._priorities:
             return None
         lines = self._lines[self._priorities[-1]]
-        line = next(iter(lines.values()))
-        return self._tickets[line[-1][1]]
+        namespace, line = next(iter(lines.items()))
+        return self._tickets[GangKey(namespace, line[-1][1])]
 
     def take(self) -> Ticket | None:
         """Take the gang out whose turn it is; the next turn is another namespace's."""
         ticket = self.peek()
         if ticket is not None:
-            self._lines[ticket.priority].move_to_end(ticket.namespace)
-            self.remove(ticket.uid)
+            self._lines[ticket.priority].move_to_end(ticket.gang.namespace)
+            self.remove(ticket.gang)
         return ticket
 
     def _drop_empty(self, ticket: Ticket) -> None:
         lines = self._lines[ticket.priority]
-        if not lines[ticket.namespace]:
-            del lines[ticket.namespace]
+        if not lines[ticket.gang.namespace]:
+            del lines[ticket.gang.namespace]
         if not lines:
             del self._lines[ticket.priority]
             del self._priorities[bisect_left(self._priorities, ticket.priority)]

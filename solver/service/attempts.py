@@ -63,17 +63,17 @@ class Attempts:
             BusUnavailableError: the bus is away; try again.
         """
         signs = {
-            record.uid: self._sign(record)
+            record.key: self._sign(record)
             for record in batch
             if self._suspects.concern(record.namespace)
         }
-        suspects = {uid for uid, sign in signs.items() if sign in self._suspects}
-        others = [record for record in batch if record.uid not in suspects]
+        suspects = {gang for gang, sign in signs.items() if sign in self._suspects}
+        others = [record for record in batch if record.key not in suspects]
         await self._try(others, self._guard_s)
         for record in batch:
-            if record.uid not in suspects:
+            if record.key not in suspects:
                 continue
-            until = self._suspects.rest_until(signs[record.uid])
+            until = self._suspects.rest_until(signs[record.key])
             if until > monotonic():
                 self._rest(record, until)
             else:
@@ -112,7 +112,7 @@ class Attempts:
     def _still_waiting(self, batch: Sequence[GangRecord]) -> list[GangRecord]:
         """Look the gangs up again: halves before this one took time."""
         waiting = self._snapshot().waiting
-        found = [waiting.get(record.uid) for record in batch]
+        found = [waiting.get(record.key) for record in batch]
         return [record for record in found if record is not None]
 
     async def _put_aside(

@@ -14,7 +14,7 @@ from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
 from contracts.features import nearest_release
-from contracts.ids import ClusterName, GangUID, SolveID
+from contracts.ids import ClusterName, GangKey, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, GangPending
 from contracts.solves import SolveOpened
@@ -109,7 +109,7 @@ class Decider:
         return changes
 
     async def evaluate(
-        self, stop: asyncio.Event, on_judged: Callable[[Iterable[GangUID]], None]
+        self, stop: asyncio.Event, on_judged: Callable[[Iterable[GangKey]], None]
     ) -> None:
         """Evaluate slow selectors beside the decisions; see `Verdicts.run`."""
         await self._verdicts.run(stop, on_judged)
@@ -149,7 +149,7 @@ class Decider:
         decision = DECISION.decode(data)
         # It still holds if all its gangs wait as they did then, and the judge takes the
         # answer for what is so now.
-        records = [snapshot.gangs.get(gang.uid) for gang in decision.gangs]
+        records = [snapshot.gangs.get(gang.key) for gang in decision.gangs]
         waiting = [r for r in records if r is not None and r.wants_decision]
         changes: Changes = []
         if len(waiting) == len(records):
@@ -230,8 +230,8 @@ class Decider:
             return []
         # Then all of it at once, behind the fence: a solver that was deposed meanwhile
         # publishes nothing. What was stored is applied with the sequences it got.
-        uids = tuple(message.uid for message in messages)
-        end = make_batch_end(cluster, solve, epoch, uids)
+        gangs = tuple(message.key for message in messages)
+        end = make_batch_end(cluster, solve, epoch, gangs)
         first = await self._leadership.publish([*outgoing, end])
         return [(message, first + index) for index, message in enumerate(messages)]
 

@@ -8,7 +8,7 @@ a while and never too little.
 
 from __future__ import annotations
 
-from contracts.ids import GangUID
+from contracts.ids import GangKey
 from contracts.messages import ConfirmationMessage, GatesOpened
 from solver.snapshot.snapshot import SnapshotMessage
 
@@ -21,7 +21,7 @@ class DeferredConfirmations:
     """
 
     def __init__(self) -> None:
-        self._deferred: dict[GangUID, tuple[GatesOpened, int]] = {}
+        self._deferred: dict[GangKey, tuple[GatesOpened, int]] = {}
         self._state_sequence = 0
 
     def defer(self, message: SnapshotMessage, sequence: int) -> bool:
@@ -31,13 +31,13 @@ class DeferredConfirmations:
         """
         if not isinstance(message, ConfirmationMessage):
             return False
-        self._deferred.pop(message.uid, None)
+        self._deferred.pop(message.key, None)
         if (
             not isinstance(message, GatesOpened)
             or message.state <= self._state_sequence
         ):
             return False
-        self._deferred[message.uid] = message, sequence
+        self._deferred[message.key] = message, sequence
         return True
 
     def release(self, sequence: int) -> list[tuple[GatesOpened, int]]:
@@ -49,5 +49,5 @@ class DeferredConfirmations:
         self._state_sequence = sequence
         due = [entry for entry in self._deferred.values() if entry[0].state <= sequence]
         for message, _ in due:
-            del self._deferred[message.uid]
+            del self._deferred[message.key]
         return due

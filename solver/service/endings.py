@@ -78,7 +78,7 @@ class Endings:
         leader = (self._cluster, self._leadership.epoch)
         words: list[_Word] = []
         for gang, reason in list(self._refused.items())[:MOST]:
-            record = snapshot.gangs.get(gang.uid)
+            record = snapshot.gangs.get(gang)
             if record is not None and record.decision is not None:
                 del self._refused[gang]
                 continue

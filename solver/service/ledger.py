@@ -64,7 +64,7 @@ class Ledger:
             platform=platform_tag(),
             dependencies=dependency_versions(),
             epoch=epoch,
-            gangs=tuple(gang.uid for gang in problem.gangs),
+            gangs=tuple(gang.key for gang in problem.gangs),
             opened_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
         await self._publish(opened)

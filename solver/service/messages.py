@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contracts import topics
 from contracts.allocation import Reason, Rule
-from contracts.ids import ClusterName, GangUID, Namespace, SolveID
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import (
     BatchSolved,
@@ -133,7 +133,7 @@ def make_release(
 
 
 def make_batch_end(
-    cluster: ClusterName, solve: SolveID, epoch: int, gangs: tuple[GangUID, ...]
+    cluster: ClusterName, solve: SolveID, epoch: int, gangs: tuple[GangKey, ...]
 ) -> Outgoing:
     """Make the message that ends a batch of decisions."""
     message = BatchSolved(cluster=cluster, solve=solve, epoch=epoch, gangs=gangs)

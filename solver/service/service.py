@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from contracts import topics
-from contracts.ids import GangUID, NodeName
+from contracts.ids import GangKey, NodeName
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
 from contracts.topics import Topic
@@ -99,7 +99,7 @@ class SolverService:
             believe=self._apply,
             rest=self._rest,
         )
-        self._unknown: frozenset[GangUID] = frozenset()
+        self._unknown: frozenset[GangKey] = frozenset()
         """Gangs without a submission when this was last looked at."""
         self._wake = asyncio.Event()
         self._unfinished = True
@@ -210,24 +210,24 @@ class SolverService:
             self._believe(message, incoming.sequence)
         if isinstance(message, AllocationRefused | AllocationLost):
             pause = min(REST_S * 2 ** min(message.attempt, 16), MAX_REST_S)
-            self._queue.rest(message.uid, monotonic() + pause)
+            self._queue.rest(message.key, monotonic() + pause)
 
     def _is_past(self, message: SnapshotMessage) -> bool:
         """Whether a message is about a gang that was over before we began."""
         return isinstance(message, LifecycleMessage) and passes_over(
-            self._past, message, is_known=message.uid in self._snapshot.gangs
+            self._past, message, is_known=message.key in self._snapshot.gangs
         )
 
     def _lives(self, ended: DecisionMessage) -> bool:
         """Whether a gang that was over is known to live again."""
-        record = self._snapshot.gangs.get(ended.uid)
+        record = self._snapshot.gangs.get(ended.key)
         return record is not None and not record.is_over
 
     def _believe(self, message: SnapshotMessage, sequence: int = 0) -> None:
         """Let the Snapshot and the queue follow a message."""
         self._snapshot = apply(self._snapshot, message, sequence=sequence)
         if isinstance(message, LifecycleMessage):
-            record = self._snapshot.gangs.get(message.uid)
+            record = self._snapshot.gangs.get(message.key)
             if record is not None:
                 self._queue.follow(record)
 
@@ -288,8 +288,8 @@ class SolverService:
         while not stop.is_set():
             await first_of(stop, within_s=UNKNOWN_S)
             unknown = frozenset(self._snapshot.unknown)
-            for uid in unknown & self._unknown:
-                self._believe(GangForgotten(uid=uid))
+            for gang in unknown & self._unknown:
+                self._believe(GangForgotten(gang=gang))
             self._unknown = unknown
 
     def _judge_presence(self, now: float) -> None:
@@ -345,8 +345,8 @@ class SolverService:
     async def evaluate(self, stop: asyncio.Event) -> None:
         """Evaluate slow selectors; gangs that waited for them are tried next."""
 
-        def try_again(uids: Iterable[GangUID]) -> None:
-            self._queue.retry(uids)
+        def try_again(gangs: Iterable[GangKey]) -> None:
+            self._queue.retry(gangs)
             self._wake.set()
 
         await self._decider.evaluate(stop, try_again)
@@ -374,7 +374,7 @@ class SolverService:
         try:
             await self._attempts.decide(batch)
         except Exception:
-            self._queue.retry(record.uid for record in batch)
+            self._queue.retry(record.key for record in batch)
             raise
         return True
 
@@ -390,4 +390,4 @@ class SolverService:
             self._believe(message, sequence)
 
     def _rest(self, record: GangRecord, until: float) -> None:
-        self._queue.rest(record.uid, until)
+        self._queue.rest(record.key, until)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import structs
 
 from contracts.allocation import Reason, Rule
-from contracts.ids import GangUID, Namespace
+from contracts.ids import GangKey, Namespace
 from runtime.log import get_logger
 from runtime.waits import first_of
 from solver.cache import Cache
@@ -56,7 +56,7 @@ class Verdicts:
             OrderedDict()
         )
         """What is evaluated beside the decisions; the namespace next in turn first."""
-        self._late: dict[Namespace, dict[GangUID, frozenset[str]]] = {}
+        self._late: dict[Namespace, dict[GangKey, frozenset[str]]] = {}
         """Gangs that wait, for these expressions; none: for room to begin."""
         self._wake = asyncio.Event()
 
@@ -89,12 +89,12 @@ class Verdicts:
         for expression in {e for gang in begun for e in expressions_of(gang)}:
             self._known.keep(expression, True)
         # What took longer than it should is left to `run`.
-        done = {gang.uid for gang in begun}
-        may_begin = {gang.uid for gang in begin}
+        done = {gang.key for gang in begun}
+        may_begin = {gang.key for gang in begin}
         return tuple(
             gang
-            if gang.refused or gang.uid in done
-            else self._leave(snapshot, gang, may_begin=gang.uid in may_begin)
+            if gang.refused or gang.key in done
+            else self._leave(snapshot, gang, may_begin=gang.key in may_begin)
             for gang in map(self._refuse_expensive, gangs)
         )
 
@@ -152,7 +152,7 @@ class Verdicts:
                 awaited.add(row[0])
             if not work:
                 del self._slow[gang.namespace]
-        self._late.setdefault(gang.namespace, {})[gang.uid] = frozenset(awaited)
+        self._late.setdefault(gang.namespace, {})[gang.key] = frozenset(awaited)
         self._wake.set()
         message = "its selectors take long; they are evaluated while others are decided"
         reason = Reason(rule=Rule.UNEVALUATED, message=message)
@@ -176,7 +176,7 @@ class Verdicts:
     # --- beside the decisions --------------------------------------------------------
 
     async def run(
-        self, stop: asyncio.Event, on_judged: Callable[[Iterable[GangUID]], None]
+        self, stop: asyncio.Event, on_judged: Callable[[Iterable[GangKey]], None]
     ) -> None:
         """Evaluate slow selectors, namespace by namespace, until `stop`.
 
@@ -192,20 +192,20 @@ class Verdicts:
             if not self._slow:
                 await first_of(self._wake, stop, within_s=1.0)
 
-    def _take_roomless(self) -> list[GangUID]:
+    def _take_roomless(self) -> list[GangKey]:
         """Take the gangs for which there is room to begin."""
         ready = []
         for namespace in [name for name in self._late if name not in self._slow]:
             late = self._late[namespace]
-            roomless = [uid for uid, awaited in late.items() if not awaited]
-            for uid in roomless[:MOST_NEW]:
-                del late[uid]
-                ready.append(uid)
+            roomless = [gang for gang, awaited in late.items() if not awaited]
+            for gang in roomless[:MOST_NEW]:
+                del late[gang]
+                ready.append(gang)
             if not late:
                 del self._late[namespace]
         return ready
 
-    async def _take_turn(self) -> list[GangUID]:
+    async def _take_turn(self) -> list[GangKey]:
         """Evaluate some of one namespace; return the gangs that waited for it."""
         namespace, work = next(iter(self._slow.items()))
         self._slow.move_to_end(namespace)
@@ -233,16 +233,16 @@ class Verdicts:
         )
         return self._take_awaiting(expression)
 
-    def _take_awaiting(self, expression: str) -> list[GangUID]:
+    def _take_awaiting(self, expression: str) -> list[GangKey]:
         """Take the gangs that waited for nothing but this expression."""
         ready = []
         for late in self._late.values():
-            for uid, awaited in list(late.items()):
+            for gang, awaited in list(late.items()):
                 if expression in awaited:
-                    late[uid] = awaited - {expression}
-                    if not late[uid]:
-                        del late[uid]
-                        ready.append(uid)
+                    late[gang] = awaited - {expression}
+                    if not late[gang]:
+                        del late[gang]
+                        ready.append(gang)
         return ready
 
 

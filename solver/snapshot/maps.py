@@ -1,24 +1,24 @@
 """A map that is never changed, only replaced at the price of one small bucket.
 
 `{**mapping, key: value}` copies everything for each message; ten thousand nodes make
-that the most expensive line of the service. Buckets follow from the key's bytes, so
+that the most expensive line of the service. Buckets follow from the key's text, so
 the order of iteration is the same in every process.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
-K = TypeVar("K", bound=str)
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 BUCKETS = 256
 
 
 class FrozenMap(Generic[K, V]):
-    """A frozen map with string keys."""
+    """A frozen map; equal keys are those of equal text."""
 
     __slots__ = ("_buckets", "_size")
 
@@ -70,5 +70,5 @@ class FrozenMap(Generic[K, V]):
         return FrozenMap((*buckets[:number], bucket, *buckets[number + 1 :]), size)
 
 
-def _bucket(key: str) -> int:
-    return zlib.crc32(key.encode()) % BUCKETS
+def _bucket(key: Hashable) -> int:
+    return zlib.crc32(str(key).encode()) % BUCKETS

@@ -16,7 +16,7 @@ from contracts.claim import (
     ResourceClaimTemplate,
 )
 from contracts.device import DeviceTaintRule, ResourceSlice
-from contracts.ids import DeviceClassName, GangUID, NodeName
+from contracts.ids import DeviceClassName, GangKey, NodeName
 from contracts.kubernetes.decode import decode_object
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
@@ -69,7 +69,7 @@ class InventoryExpired(Struct, frozen=True, kw_only=True):
 class GangForgotten(Struct, frozen=True, kw_only=True):
     """Nothing came of a gang but late messages: its submission is long gone."""
 
-    uid: GangUID
+    gang: GangKey
 
 
 class EndedGangs(Struct, frozen=True, kw_only=True):
@@ -80,14 +80,14 @@ class EndedGangs(Struct, frozen=True, kw_only=True):
     another gang's. One whose submission is still to come is none of these.
     """
 
-    gangs: FrozenMap[str, GangUID] = FrozenMap()
+    gangs: FrozenMap[str, GangKey] = FrozenMap()
     """By running number."""
     first: int = 0
     next: int = 0
 
-    def with_gang(self, uid: GangUID) -> tuple[EndedGangs, GangUID | None]:
+    def with_gang(self, gang: GangKey) -> tuple[EndedGangs, GangKey | None]:
         """Note that a gang is over; returns whom to forget for it, too."""
-        gangs = self.gangs.with_item(str(self.next), uid)
+        gangs = self.gangs.with_item(str(self.next), gang)
         if len(gangs) <= KEPT_GANGS:
             return EndedGangs(gangs=gangs, first=self.first, next=self.next + 1), None
         oldest = str(self.first)
@@ -108,12 +108,12 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """By `namespace/name`."""
     pod_nodes: FrozenMap[str, NodeName] = FrozenMap()
     """The node of each pod that uses one or will, by `namespace/name`."""
-    gangs: FrozenMap[GangUID, GangRecord] = FrozenMap()
-    waiting: FrozenMap[GangUID, GangRecord] = FrozenMap()
+    gangs: FrozenMap[GangKey, GangRecord] = FrozenMap()
+    waiting: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """The gangs that want a decision."""
-    ending: FrozenMap[GangUID, GangRecord] = FrozenMap()
+    ending: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """The gangs whose life should end now."""
-    unknown: FrozenMap[GangUID, GangRecord] = FrozenMap()
+    unknown: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """The gangs of which no submission was read."""
     ended: EndedGangs = EndedGangs()
     release: str = ""
@@ -175,8 +175,8 @@ def apply(
             return _with_object(snapshot, message)
         case ObjectGone():
             return _without_object(snapshot, message)
-        case GangForgotten(uid=uid):
-            return _without_gang(snapshot, uid)
+        case GangForgotten(gang=gang):
+            return _without_gang(snapshot, gang)
         case _:
             return _with_gang(snapshot, message, sequence)
 
@@ -191,17 +191,17 @@ def _with_gang(
     snapshot: Snapshot, message: LifecycleMessage, sequence: int
 ) -> Snapshot:
     """Change one gang's record, and with it what is taken and who waits."""
-    uid = message.uid
-    before = snapshot.gangs.get(uid) or GangRecord.of(message)
+    gang = message.key
+    before = snapshot.gangs.get(gang) or GangRecord.of(message)
     after = before.apply(message, sequence)
-    records = snapshot.gangs.with_item(uid, after)
+    records = snapshot.gangs.with_item(gang, after)
     ended = snapshot.ended
     if _is_complete(after) and not _is_complete(before):
-        ended, oldest = ended.with_gang(uid)
+        ended, oldest = ended.with_gang(gang)
         # Who was submitted again since lives.
         forgotten = None if oldest is None else records.get(oldest)
         if forgotten is not None and _is_complete(forgotten):
-            records = records.without(forgotten.uid)
+            records = records.without(forgotten.key)
     return structs.replace(
         snapshot,
         inventory=_with_holdings(snapshot.inventory, before, after),
@@ -222,7 +222,7 @@ def _with_holdings(
     inventory: Inventory, before: GangRecord, after: GangRecord
 ) -> Inventory:
     """Let a gang take devices, and what its pods need of nodes, or give it back."""
-    holder = f"gang/{after.uid}"
+    holder = f"gang/{after.key}"
     if before.allocated != after.allocated:
         if before.allocated is not None:
             inventory = without_holder(inventory, holder, _list_allocations(before))
@@ -234,24 +234,24 @@ def _with_holdings(
     return inventory
 
 
-def _without_gang(snapshot: Snapshot, uid: GangUID) -> Snapshot:
+def _without_gang(snapshot: Snapshot, gang: GangKey) -> Snapshot:
     """Forget a gang of which no submission is known and which has no place."""
-    record = snapshot.unknown.get(uid)
+    record = snapshot.unknown.get(gang)
     if record is None or record.placed is not None:
         return snapshot
     return structs.replace(
         snapshot,
-        gangs=snapshot.gangs.without(uid),
-        unknown=snapshot.unknown.without(uid),
+        gangs=snapshot.gangs.without(gang),
+        unknown=snapshot.unknown.without(gang),
     )
 
 
 def _keep_if(
-    records: FrozenMap[GangUID, GangRecord], record: GangRecord, *, keep: bool
-) -> FrozenMap[GangUID, GangRecord]:
+    records: FrozenMap[GangKey, GangRecord], record: GangRecord, *, keep: bool
+) -> FrozenMap[GangKey, GangRecord]:
     if keep:
-        return records.with_item(record.uid, record)
-    return records.without(record.uid)
+        return records.with_item(record.key, record)
+    return records.without(record.key)
 
 
 def _list_allocations(record: GangRecord) -> list[AllocationResult]:

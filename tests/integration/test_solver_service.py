@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,41 @@ async def test_gangs_are_decided_released_and_decided_again(
         lost = await decision_on(world, third)
         assert isinstance(lost, GangPending)
         assert lost.reasons[0].rule == "NoCandidate"
+
+
+async def test_a_uid_is_one_namespace_s_alone(
+    world: Bus, nats_server: LabServer, tmp_path: Path
+) -> None:
+    """Gangs of one uid are decided apart, and who may end one ends no other."""
+    ours, theirs = (
+        gang(
+            member(member_claim(request(count=4)), count=1),
+            name="train",
+            namespace=namespace,
+            uid="00000000-0000-4000-8000-000000000001",
+        )
+        for namespace in ("team-a", "team-b")
+    )
+    async with running(solver(nats_server.url, tmp_path)):
+        for each in (ours, theirs):
+            await submit(world, each)
+        for each in (ours, theirs):
+            await eventually(partial(is_decided, world, each, GangAllocated), "in")
+        decided = [await decision_on(world, each) for each in (ours, theirs)]
+        allocated = [each for each in decided if isinstance(each, GangAllocated)]
+        assert len({each.members[0].node for each in allocated}) == 2
+        assert len({each.members[0].claims[0].ref.uid for each in allocated}) == 2
+        cancelled = CancelGang(
+            cluster=CLUSTER,
+            namespace=Namespace(ours.metadata.namespace),
+            uid=GangUID(ours.metadata.uid),
+        )
+        await command(world, cancelled)
+        await eventually(lambda: is_decided(world, ours, GangReleased), "ours ends")
+        later = wanted(2, 2, 4)
+        await submit(world, later)
+        await eventually(lambda: is_decided(world, later, GangPending), "they hold")
+        assert isinstance(await decision_on(world, theirs), GangAllocated)
 
 
 async def test_bad_messages_change_nothing_and_are_answered(
@@ -355,7 +391,7 @@ async def test_a_silent_node_is_away_and_comes_back(
 ) -> None:
     process = solver(nats_server.url, tmp_path, SOLVER_HEARTBEAT_GRACE_S="2")
     async with running(process):
-        await asyncio.sleep(4.0)
+        await eventually(lambda: process.log().count("node.lost") == 2, "silence")
         asked = wanted(1)
         await submit(world, asked)
         await eventually(lambda: is_decided(world, asked, GangPending), "nobody there")

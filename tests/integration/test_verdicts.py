@@ -10,7 +10,7 @@ import pytest
 from contracts.allocation import Rule
 from contracts.features import Features
 from contracts.gang import Gang
-from contracts.ids import GangUID
+from contracts.ids import GangKey
 from solver.cel.evaluator import SelectorEvaluator
 from solver.cel.wire import Allowance
 from solver.problem.assemble import find_missing_verdicts, resolve_gangs
@@ -107,8 +107,8 @@ async def test_slow_selectors_are_left_and_evaluated_namespace_by_namespace(
     ready: list[str] = []
     stop = asyncio.Event()
 
-    def on_judged(uids: Iterable[GangUID]) -> None:
-        ready.extend(uid[-1] for uid in uids)
+    def on_judged(gangs: Iterable[GangKey]) -> None:
+        ready.extend(gang.uid[-1] for gang in gangs)
         if len(ready) == 5:
             stop.set()
 
@@ -151,13 +151,13 @@ async def test_a_namespace_begins_some_expressions_at_a_time(
     gangs = parts_of(snapshot)
     judged = rules_of(await verdicts.judge(snapshot, gangs))
     assert judged == [*[None] * first, Rule.UNEVALUATED, Rule.UNEVALUATED]
-    ready: list[GangUID] = []
+    ready: list[GangKey] = []
     stop = asyncio.Event()
 
-    def on_judged(uids: Iterable[GangUID]) -> None:
-        ready.extend(uids)
+    def on_judged(gangs: Iterable[GangKey]) -> None:
+        ready.extend(gangs)
         stop.set()
 
     await asyncio.wait_for(verdicts.run(stop, on_judged), timeout=60)
-    assert ready == [gangs[first].uid, gangs[first + 1].uid]
+    assert ready == [gangs[first].key, gangs[first + 1].key]
     assert rules_of(await verdicts.judge(snapshot, gangs[first:])) == [None, None]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ids import ClusterName, GangUID, NodeName
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace, NodeName
 from contracts.messages import ObjectObserved
 from moorings.cli.get_devices import DeviceFilter
 from moorings.cli.inventory_views import KnownDevices, view_devices, view_nodes
@@ -86,12 +86,13 @@ def test_third_party_devices_stand_beside_those_of_agents() -> None:
 
 def test_who_holds_a_device_is_named_with_its_gang() -> None:
     """By the pod of the claim; before it is written, by the decision."""
-    gang, uid = f"{builders.NAMESPACE}/train", GangUID(builders.UID)
+    gang = f"{builders.NAMESPACE}/train"
+    key = GangKey(Namespace(builders.NAMESPACE), GangUID(builders.UID))
     nodes = {"node-1": [builders.pool(*builders.devices(2), name="node-1")]}
     snapshot = observe(snapshot_of(nodes), slice_of("nic-0"), HELD_CLAIM)
     snapshot = apply(snapshot, submission(), sequence=1)
     snapshot = apply(snapshot, gang_allocated(), sequence=1)
-    rows = rows_of(snapshot, pod_gangs={"team-b/web-0": uid})
+    rows = rows_of(snapshot, pod_gangs={"team-b/web-0": key})
     assert rows["nic-0"]["holders"][0]["gang"] == gang
     decided = {"gang": gang, "pods": [], "claim": "", "share": ""}
     assert rows["gpu-0"]["holders"] == [decided]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.ids import ClusterName, GangUID, SolveID
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace, SolveID
 from contracts.solves import SolveDecided, SolveOpened
 from moorings.cli.output import Format
 from moorings.cli.solves import print_replay, print_solves
@@ -18,7 +18,7 @@ OPENED = SolveOpened(
     version="1",
     platform="linux",
     epoch=1,
-    gangs=(GangUID("a"), GangUID("b")),
+    gangs=tuple(GangKey(Namespace("a"), GangUID(uid)) for uid in "ab"),
     opened_at="2026-11-20T12:00:00.123Z",
 )
 DECIDED = SolveDecided(

@@ -43,7 +43,7 @@ def _without_rules(snapshot: Snapshot, nodes: tuple[str, ...]) -> Snapshot:
         )
         spec = replace(submission.gang.spec, members=members)
         changed = replace(submission, gang=replace(submission.gang, spec=spec))
-        waiting = waiting.with_item(record.uid, replace(record, submission=changed))
+        waiting = waiting.with_item(record.key, replace(record, submission=changed))
     return replace(snapshot, waiting=waiting)
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from contracts.claim import ResourceClaimTemplate
 from contracts.gang import Gang
-from contracts.ids import DeviceID, DeviceName, DriverName, GangUID, PoolName
+from contracts.ids import (
+    DeviceID,
+    DeviceName,
+    DriverName,
+    GangKey,
+    GangUID,
+    Namespace,
+    PoolName,
+)
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ObjectGone
 from solver.queueing.gang_queue import BatchLimits, GangQueue, choose_batch
@@ -29,6 +37,12 @@ CLASSES = {
     "any": ("true",),
 }
 MANY = BatchLimits(gangs=1_000_000, pods=1_000_000)
+
+
+def key(number: int) -> GangKey:
+    """Name the gang of that number."""
+    uid = GangUID(f"00000000-0000-4000-8000-{number:012}")
+    return GangKey(Namespace("default"), uid)
 
 
 def asking(
@@ -191,7 +205,7 @@ def test_gangs_that_were_not_tried_after_all_are_tried_next() -> None:
     snapshot = gangs(0, 0)
     queue = queue_of(snapshot)
     batch = queue.choose(snapshot, MANY)
-    queue.retry(record.uid for record in batch)
+    queue.retry(record.key for record in batch)
     assert queue.choose(snapshot, MANY) == batch
 
 
@@ -199,7 +213,7 @@ def test_a_resting_gang_is_left_out_until_its_rest_ends() -> None:
     """Whoever rests is passed by, whatever its priority, and holds up nobody."""
     snapshot = gangs(5, 0)
     queue = queue_of(snapshot)
-    queue.rest(GangUID("00000000-0000-4000-8000-000000000000"), 10.0)
+    queue.rest(key(0), 10.0)
     assert names(queue.choose(snapshot, MANY, now=9.0)) == ["default-1"]
     assert names(queue.choose(snapshot, MANY, now=10.0)) == ["default-0"]
 
@@ -209,12 +223,12 @@ def test_a_gang_that_wants_no_decision_any_more_is_forgotten() -> None:
     snapshot = gangs(0, 0, 0)
     queue = queue_of(snapshot)
     queue.choose(snapshot, BatchLimits(gangs=1))
-    queue.rest(GangUID("00000000-0000-4000-8000-000000000001"), 10.0)
+    queue.rest(key(1), 10.0)
     for record in snapshot.waiting.values():
         cancelled = CancelGang(
             cluster=CLUSTER, namespace=record.namespace, uid=record.uid
         )
         snapshot = apply(snapshot, cancelled, sequence=1)
-        queue.follow(snapshot.gangs.get(record.uid) or record)
+        queue.follow(snapshot.gangs.get(record.key) or record)
     assert len(queue) == 0
     assert queue.choose(snapshot, MANY, now=10.0) == ()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from contracts.ids import GangUID, Namespace
+from contracts.ids import GangKey, GangUID, Namespace
 from solver.queueing.turns import Ticket, Turns
+
+
+def key(uid: str, namespace: str = "a") -> GangKey:
+    return GangKey(Namespace(namespace), GangUID(uid))
 
 
 def ticket(uid: str, age: int, namespace: str = "a", priority: int = 0) -> Ticket:
     return Ticket(
-        uid=GangUID(uid),
-        namespace=Namespace(namespace),
+        gang=key(uid, namespace),
         priority=priority,
         age=age,
         pods=1,
@@ -18,7 +21,7 @@ def ticket(uid: str, age: int, namespace: str = "a", priority: int = 0) -> Ticke
 
 def taken(turns: Turns) -> list[str]:
     """Take everybody, in turn."""
-    return [found.uid for found in iter(turns.take, None)]
+    return [found.gang.uid for found in iter(turns.take, None)]
 
 
 def test_turns_go_by_priority_then_namespace_then_age() -> None:
@@ -44,7 +47,7 @@ def test_a_rotation_goes_on_where_it_stopped() -> None:
         turns.put(ticket(f"b{age}", age, "b"))
     first = turns.take()
     assert first is not None
-    assert first.uid == "a0"
+    assert first.gang.uid == "a0"
     turns.put(first)
     assert taken(turns) == ["b0", "a0", "b1", "a1", "b2", "a2"]
 
@@ -54,8 +57,17 @@ def test_a_gang_is_put_once_and_found_until_it_is_removed() -> None:
     turns = Turns()
     turns.put(ticket("g", 1))
     turns.put(ticket("g", 2, priority=5))
-    assert turns.get(GangUID("g")) == ticket("g", 2, priority=5)
-    assert turns.remove(GangUID("g")) == ticket("g", 2, priority=5)
-    assert turns.remove(GangUID("g")) is None
-    assert turns.get(GangUID("g")) is None
+    assert turns.get(key("g")) == ticket("g", 2, priority=5)
+    assert turns.remove(key("g")) == ticket("g", 2, priority=5)
+    assert turns.remove(key("g")) is None
+    assert turns.get(key("g")) is None
     assert taken(turns) == []
+
+
+def test_two_namespaces_may_use_one_uid() -> None:
+    """Neither takes the other's turn."""
+    turns = Turns()
+    turns.put(ticket("g", 1))
+    turns.put(ticket("g", 2, "b"))
+    assert turns.remove(key("g")) == ticket("g", 1)
+    assert turns.take() == ticket("g", 2, "b")

@@ -172,7 +172,7 @@ async def test_who_failed_alone_is_not_put_into_a_batch_again() -> None:
     late = Trial(9, trial.deciding).snapshot
     known = set(trial.snapshot.gangs)
     for record in late.waiting.values():
-        if record.uid not in known and record.submission is not None:
+        if record.key not in known and record.submission is not None:
             trial.snapshot = apply(trial.snapshot, record.submission, sequence=99)
     trial.rests.clear()
     await trial.step()

@@ -15,6 +15,7 @@ from contracts.ids import (
     DeviceID,
     DeviceName,
     DriverName,
+    GangKey,
     GangUID,
     Namespace,
     NodeName,
@@ -274,6 +275,10 @@ def uid(number: int) -> GangUID:
     return GangUID(f"00000000-0000-4000-8000-{number:012}")
 
 
+def key(number: int) -> GangKey:
+    return GangKey(Namespace("default"), uid(number))
+
+
 def submitted(snapshot: Snapshot, number: int) -> Snapshot:
     asked = gang(namespace=NAMESPACE, uid=uid(number))
     message = SubmitGang(cluster=CLUSTER, uid=uid(number), gang=asked)
@@ -316,11 +321,22 @@ def test_the_gangs_that_ended_last_are_kept_and_the_waiting_and_running_are() ->
     for number in range(3, KEPT_GANGS + 13):
         snapshot = released(submitted(snapshot, number), number)
     assert len(snapshot.gangs) == KEPT_GANGS + 2
-    phases = [r.phase for n in (1, 2) if (r := snapshot.gangs.get(uid(n)))]
+    phases = [r.phase for n in (1, 2) if (r := snapshot.gangs.get(key(n)))]
     assert phases == [GangPhase.PENDING, GangPhase.DECIDED]
-    assert snapshot.gangs.get(uid(12)) is None
-    assert snapshot.gangs.get(uid(13)) is not None
-    assert set(snapshot.waiting) == {uid(1)}
+    assert snapshot.gangs.get(key(12)) is None
+    assert snapshot.gangs.get(key(13)) is not None
+    assert set(snapshot.waiting) == {key(1)}
+
+
+def test_a_uid_is_one_namespace_s_alone() -> None:
+    """What is said of a gang says nothing of another's with its uid."""
+    other = GangKey(Namespace("team-b"), uid(1))
+    asked = gang(namespace=other.namespace, uid=other.uid)
+    message = SubmitGang(cluster=CLUSTER, uid=other.uid, gang=asked)
+    snapshot = apply(submitted(Snapshot(), 1), message, sequence=2)
+    assert set(snapshot.waiting) == {key(1), other}
+    snapshot = commanded(snapshot, 1)
+    assert [set(snapshot.waiting), set(snapshot.ending)] == [{other}, {key(1)}]
 
 
 def test_nothing_is_forgotten_before_its_submission_was_read() -> None:
@@ -341,27 +357,27 @@ def test_a_late_message_about_a_forgotten_gang_wakes_nobody() -> None:
     snapshot = commanded(Snapshot(), 1)
     assert not len(snapshot.waiting)
     assert not len(snapshot.ending)
-    snapshot = apply(snapshot, GangForgotten(uid=uid(1)))
+    snapshot = apply(snapshot, GangForgotten(gang=key(1)))
     assert not len(snapshot.gangs)
     assert not len(snapshot.unknown)
 
 
 def test_a_gang_that_holds_devices_is_never_forgotten() -> None:
     snapshot = allocated(Snapshot(), 1)
-    assert apply(snapshot, GangForgotten(uid=uid(1))) is snapshot
+    assert apply(snapshot, GangForgotten(gang=key(1))) is snapshot
     known = submitted(Snapshot(), 2)
-    assert apply(known, GangForgotten(uid=uid(2))) is known
+    assert apply(known, GangForgotten(gang=key(2))) is known
 
 
 def test_gangs_are_listed_by_what_is_to_be_done_for_them() -> None:
     """In whatever order the streams are read; who ends does not wait."""
     snapshot = submitted(Snapshot(), 1)
-    assert [set(snapshot.waiting), set(snapshot.ending)] == [{uid(1)}, set()]
+    assert [set(snapshot.waiting), set(snapshot.ending)] == [{key(1)}, set()]
     for change in permutations((submitted, allocated, commanded)):
         snapshot = Snapshot()
         for apply_next in change:
             snapshot = apply_next(snapshot, 1)
-        assert [set(snapshot.waiting), set(snapshot.ending)] == [set(), {uid(1)}]
+        assert [set(snapshot.waiting), set(snapshot.ending)] == [set(), {key(1)}]
         assert not len(snapshot.unknown)
         ended = released(snapshot, 1)
         assert not len(ended.ending)

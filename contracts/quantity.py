@@ -91,6 +91,15 @@ class Quantity:
                 return cls(nano, f"{nano // scale}{suffix}")
         return cls(nano, f"{nano}n")
 
+    @property
+    def whole(self) -> int | None:
+        """How many whole units it is: 3 of `3`, `3000m` and `3e0`; None: of `1500m`.
+
+        The one rule for everything that is counted; nothing is rounded.
+        """
+        units, rest = divmod(self.nano, NANO)
+        return None if rest else units
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Quantity is frozen: cannot set {name}")
 

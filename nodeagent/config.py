@@ -23,6 +23,10 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """A file of faults that is read again when it changes."""
     node: NodeName = NodeName("")
     """Stand for this node of the fleet alone; empty: for all of them."""
+    kubeconfig: str = ""
+    """How the API server is reached; empty: by the service account of the pod."""
+    advertise: tuple[str, ...] = ()
+    """Counted resources that the Node `node` offers: `example.com/dongle=4`, ..."""
     read_s: Annotated[float, Meta(gt=0)] = 0.25
     """How often devices are read."""
     heartbeat_s: Annotated[float, Meta(gt=0, lt=HEARTBEAT_S)] = 5.0

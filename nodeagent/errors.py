@@ -1,8 +1,10 @@
 """The errors of the node agent.
 
 NodeAgentError
-|-- FleetError     a fleet or faults file that breaks a rule
-`-- SourceError    devices that cannot be discovered or read now
+|-- FleetError             a fleet or faults file that breaks a rule
+|-- SourceError            devices that cannot be discovered or read now
+|-- CountedResourceError   a counted resource that breaks a rule
+`-- AdvertisementError     a counted resource of a Node that somebody else offers
 """
 
 from __future__ import annotations
@@ -33,3 +35,24 @@ class SourceError(NodeAgentError):
         self.source = source
         self.reason = reason
         super().__init__(f"device source {source}: {reason}")
+
+
+class CountedResourceError(NodeAgentError):
+    """A counted resource that breaks a rule: `text` as it was written."""
+
+    def __init__(self, text: str, rule: str) -> None:
+        self.text = text
+        self.rule = rule
+        super().__init__(f"{text!r}: {rule}")
+
+
+class AdvertisementError(NodeAgentError):
+    """A resource of a Node that somebody else offers: the field manager `writer`."""
+
+    def __init__(self, node: str, resource: str, writer: str) -> None:
+        self.node = node
+        self.resource = resource
+        self.writer = writer
+        super().__init__(
+            f"Node {node}: status.capacity[{resource}] is {writer}'s, who wrote it last"
+        )

@@ -9,14 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from nodeagent.advertise.advertiser import Advertiser
+from nodeagent.advertise.plan import AGENT_MANAGER
+from nodeagent.advertise.resources import read_resources
 from nodeagent.agent_state import AgentState
 from nodeagent.announcer import Announcer, AnnouncerSettings
 from nodeagent.config import NodeAgentConfig
-from nodeagent.errors import FleetError
+from nodeagent.errors import CountedResourceError, FleetError
 from nodeagent.health import Moment
 from nodeagent.sources.simulated import SimulatedSource, open_simulated
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
+from runtime.kube.api import KubernetesApi
 from runtime.run import Task
 from runtime.wire import BusSettings
 
@@ -26,12 +30,13 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
     """Open the source and the bus; close them in reverse.
 
     Raises:
-        ConfigError: the fleet or faults file cannot be used.
+        ConfigError: the fleet or faults file, or what is to be advertised, cannot be
+            used.
         BusError: the streams are not as they should be.
     """
     source = _open_source(config)
     settings = BusSettings.of(config, f"nodeagent-{config.node or 'fleet'}")
-    async with Bus.open(settings) as bus:
+    async with Bus.open(settings) as bus, _open_advertiser(config) as advertising:
         announcer = Announcer(
             bus,
             source,
@@ -54,7 +59,27 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             "publish-changes": announcer.publish_changes,
             # Apart from the changes, so that much to send makes no node look dead.
             "publish-heartbeats": announcer.publish_heartbeats,
+            # Keeps counted resources in the Node's status.
+            **advertising,
         }
+
+
+@asynccontextmanager
+async def _open_advertiser(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]]:
+    """Open the way to the API server, if counted resources are to be advertised."""
+    if not config.advertise:
+        yield {}
+        return
+    if not config.node:
+        rule = "is needed: NODEAGENT_ADVERTISE is about one Node"
+        raise ConfigError("NODEAGENT_NODE", rule)
+    try:
+        resources = read_resources(config.advertise)
+    except CountedResourceError as error:
+        raise ConfigError("NODEAGENT_ADVERTISE", str(error)) from error
+    async with KubernetesApi.open(config.kubeconfig, manager=AGENT_MANAGER) as api:
+        advertiser = Advertiser(api, config.node, resources)
+        yield {"advertise-resources": advertiser.advertise}
 
 
 def _open_source(config: NodeAgentConfig) -> SimulatedSource:

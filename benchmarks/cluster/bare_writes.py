@@ -32,13 +32,13 @@ from contracts.workload import Pod
 from publisher.gangs import patches
 from publisher.gangs.patches import Patch
 from publisher.gangs.view import claim_keys
-from runtime.kube.api import IN_FLIGHT
+from runtime.kube.api import IN_FLIGHT, PUBLISHER
 from runtime.kube.kinds import POD, RESOURCE_CLAIM
-from runtime.kube.transport import AGENT, Transport
+from runtime.kube.transport import Transport
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.objects import RESOURCE
 
-_PARAMETERS = {"fieldManager": AGENT, "fieldValidation": "Strict"}
+_PARAMETERS = {"fieldManager": PUBLISHER, "fieldValidation": "Strict"}
 _KINDS = {kind.name: kind for kind in (POD, RESOURCE_CLAIM)}
 _UID = "00000000-0000-0000-0000-000000000000"
 
@@ -88,7 +88,7 @@ def _send(kubeconfig: str, steps: Sequence[Sequence[Write]]) -> float:
 
 
 async def _send_all(kubeconfig: str, steps: Sequence[Sequence[Write]]) -> float:
-    async with Transport.open(kubeconfig, "", IN_FLIGHT) as transport:
+    async with Transport.open(kubeconfig, "", IN_FLIGHT, PUBLISHER) as transport:
         async with asyncio.TaskGroup() as tasks:  # as the publisher's: they stand
             for _ in range(IN_FLIGHT):
                 tasks.create_task(transport.call("connect", "GET", "/version"))

@@ -28,7 +28,7 @@ from msgspec import Struct
 
 from benchmarks.report import Row, arguments, cpu_seconds, report
 from contracts.names import FINALIZER, GATE
-from runtime.kube.api import Json
+from runtime.kube.api import PUBLISHER, Json
 from runtime.kube.transport import Transport
 from tests.lab.controlplane import objects, programs, server
 from tests.lab.controlplane.client import Kube, named, path_of
@@ -47,7 +47,7 @@ Write = Callable[[Send, Json, Json], Awaitable[Json]]
 @asynccontextmanager
 async def through_transport(kubeconfig: Path, limit: int) -> AsyncIterator[Send]:
     """Send as the publisher does."""
-    async with Transport.open(str(kubeconfig), "", limit) as transport:
+    async with Transport.open(str(kubeconfig), "", limit, PUBLISHER) as transport:
 
         async def send(method: str, path: str, body: bytes, form: str) -> bytes:
             return await transport.call("write", method, path, body=body, form=form)

@@ -21,7 +21,6 @@ from moorings.errors import UsageError
 from moorings.local.cluster import check_cluster, read_access
 from moorings.local.stack import LocalStack, StackOptions, open_stack
 from moorings.local.state import find_state_home
-from nodeagent.config import NodeAgentConfig
 from publisher.config import PublisherConfig
 from solver.service.config import SolverConfig
 
@@ -53,17 +52,16 @@ def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     app.command()(up)
     for name, module, config, what in (
-        ("agent", "nodeagent", NodeAgentConfig, "the node agent"),
         ("solver", "solver", SolverConfig, "the solver"),
         ("publisher", "publisher", PublisherConfig, "the publisher"),
         ("authcallout", "authcallout", AuthCalloutConfig, "the auth callout of NATS"),
     ):
         text = f"Run {what} in this process until SIGTERM; set up by variables."
-        variables = "\n\n".join(_list_variables(config, module.upper()))
+        variables = "\n\n".join(list_variables(config, module.upper()))
         app.command(name, help=text, epilog=variables)(_make_command(module))
 
 
-def _list_variables(config: type[Struct], prefix: str) -> Iterator[str]:
+def list_variables(config: type[Struct], prefix: str) -> Iterator[str]:
     """List the variables of a service with their defaults."""
     for field in structs.fields(config):
         variable = f"{prefix}_{field.name.upper()}"
@@ -78,10 +76,12 @@ def _list_variables(config: type[Struct], prefix: str) -> Iterator[str]:
 
 
 def _make_command(module: str) -> Callable[[], None]:
-    def run() -> None:
-        os.execv(sys.executable, [sys.executable, "-m", module])  # noqa: S606  # our own module
+    return lambda: run_module(module)
 
-    return run
+
+def run_module(module: str) -> None:
+    """Become a service: this process is no command line any more."""
+    os.execv(sys.executable, [sys.executable, "-m", module])  # noqa: S606  # our own module
 
 
 def up(

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from contracts.names import LEASE_NAME
-from moorings.cli.options import Namespace, Output
+from moorings.cli.options import (
+    Context,
+    Kubeconfig,
+    Namespace,
+    Output,
+    find_kubeconfig,
+)
 from moorings.cli.output import ExitCode, Format, notify, say, show
 from moorings.errors import UsageError
 from moorings.gates import (
@@ -67,16 +72,8 @@ def release_gates(
     yes: Annotated[
         bool, typer.Option("--yes", help="Do it; without, only show.")
     ] = False,
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            help="The cluster; by default $KUBECONFIG, or ~/.kube/config.",
-            show_default=False,
-        ),
-    ] = None,
-    context: Annotated[
-        str, typer.Option(help="Of the kubeconfig, if not its current one.")
-    ] = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
     """Open the scheduling gate of pods without deciding for them, as Moorings goes.
@@ -86,17 +83,11 @@ def release_gates(
     """
     if not (gangs or all_ or namespace):
         raise UsageError("release-gates: give --all, --namespace or names of gangs")
-    access = read_access(kubeconfig or find_kubeconfig(os.environ), context)
+    access = read_access(find_kubeconfig(kubeconfig, os.environ), context)
     code = asyncio.run(
         _release(access, namespace or "", frozenset(gangs or ()), output, yes=yes)
     )
     raise typer.Exit(code)
-
-
-def find_kubeconfig(environ: Mapping[str, str]) -> Path:
-    """Choose the kubeconfig as kubectl does; of several files the first."""
-    first = environ.get("KUBECONFIG", "").split(os.pathsep)[0]
-    return Path(first) if first else Path.home() / ".kube" / "config"
 
 
 async def _release(

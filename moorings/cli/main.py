@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 
 from contracts.errors import ContractsError
 from moorings.cli import (
+    agent,
     components,
     demo,
     explain,
@@ -58,6 +59,7 @@ for module in (
     gates,
     solves,
     components,
+    agent,
 ):
     module.register(app)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Annotated
@@ -45,10 +45,28 @@ Output = Annotated[Format, typer.Option("--output", "-o", help="How to print.")]
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Only in this namespace.")
 ]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        help="The cluster; by default $KUBECONFIG, or ~/.kube/config.",
+        show_default=False,
+    ),
+]
+Context = Annotated[
+    str, typer.Option(help="Of the kubeconfig, if not its current one.")
+]
 GangName = Annotated[
     str,
     typer.Argument(help="Name, namespace/name or uid of a gang.", show_default=False),
 ]
+
+
+def find_kubeconfig(given: Path | None, environ: Mapping[str, str]) -> Path:
+    """Choose the kubeconfig as kubectl does; of several files the first."""
+    if given is not None:
+        return given
+    first = environ.get("KUBECONFIG", "").split(os.pathsep)[0]
+    return Path(first) if first else Path.home() / ".kube" / "config"
 
 
 def connect(

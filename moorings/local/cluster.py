@@ -168,13 +168,18 @@ async def _read_lease(api: KubernetesApi) -> tuple[str, str, float]:
 
 
 @asynccontextmanager
-async def open_api(access: ClusterAccess) -> AsyncIterator[KubernetesApi]:
+async def open_api(
+    access: ClusterAccess, manager: str = "moorings"
+) -> AsyncIterator[KubernetesApi]:
     """Prepare the way to a cluster's API server; nothing is sent before a call.
+
+    What is written is the field manager's.
 
     Raises:
         KubernetesError: the kubeconfig cannot be used.
     """
     from runtime.kube.api import KubernetesApi  # noqa: PLC0415
 
-    async with KubernetesApi.open(str(access.kubeconfig), access.context) as api:
+    way = KubernetesApi.open(str(access.kubeconfig), access.context, manager=manager)
+    async with way as api:
         yield api

@@ -18,12 +18,12 @@ from runtime.kube.errors import UnavailableError
 from runtime.kube.kinds import VERSIONS, Kind, ServedKinds
 from runtime.kube.protobuf import MEDIA_TYPE, extend
 from runtime.kube.served import fetch_served_kinds
-from runtime.kube.transport import AGENT, Transport
+from runtime.kube.transport import Transport
 
 IN_FLIGHT = 32
 PAGE_SIZE = 500
 _WATCH_S = 300
-_WRITING = {"fieldManager": AGENT, "fieldValidation": "Strict"}
+PUBLISHER = "moorings-publisher"
 
 Json = dict[str, Any]
 JsonPatch = Sequence[Json]
@@ -67,25 +67,31 @@ _EVENT = msgspec.json.Decoder(WatchEvent)
 class KubernetesApi:
     """One cluster, seen through one pool of connections."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, manager: str) -> None:
         self._transport = transport
+        self._writing = {"fieldManager": manager, "fieldValidation": "Strict"}
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, kubeconfig: str = "", context: str = "", *, in_flight: int = IN_FLIGHT
+        cls,
+        kubeconfig: str = "",
+        context: str = "",
+        *,
+        in_flight: int = IN_FLIGHT,
+        manager: str = PUBLISHER,
     ) -> AsyncIterator[KubernetesApi]:
         """Prepare the way to a cluster; nothing is sent before the first call.
 
         `kubeconfig` is a path; empty: the service account of the pod we run in.
         `context` is one of its contexts; empty: the current one. At most `in_flight`
-        requests run at once; watches are not counted.
+        requests run at once; watches are not counted. What is written is `manager`'s.
 
         Raises:
             ClusterError: the kubeconfig or the service account cannot be used.
         """
-        async with Transport.open(kubeconfig, context, in_flight) as transport:
-            yield cls(transport)
+        async with Transport.open(kubeconfig, context, in_flight, manager) as way:
+            yield cls(way, manager)
 
     async def fetch_served_kinds(
         self, versions: tuple[str, ...] = VERSIONS
@@ -190,7 +196,7 @@ class KubernetesApi:
             what,
             "POST",
             kind.path(namespace),
-            parameters=_WRITING,
+            parameters=self._writing,
             body=msgspec.json.encode(body),
         )
         return _decode_object(what, answer)
@@ -232,7 +238,7 @@ class KubernetesApi:
             what,
             "PATCH",
             kind.path_of(key, subresource),
-            parameters=_WRITING,
+            parameters=self._writing,
             body=msgspec.json.encode(content),
             form=f"application/{form}+json",
         )
@@ -263,7 +269,7 @@ class KubernetesApi:
             what,
             "PUT",
             kind.path_of(key, subresource),
-            parameters=_WRITING,
+            parameters=self._writing,
             body=body,
             form=MEDIA_TYPE,
         )
@@ -288,7 +294,7 @@ class KubernetesApi:
             what,
             "PATCH",
             kind.path_of(key, subresource),
-            parameters={**_WRITING, "force": "true"},
+            parameters={**self._writing, "force": "true"},
             body=msgspec.json.encode(body),
             form="application/apply-patch+yaml",
         )

@@ -18,7 +18,6 @@ from runtime.kube.credentials import read_credentials
 from runtime.kube.errors import ApiError, ClusterError, UnavailableError
 from runtime.kube.identity import Credentials
 
-AGENT = "moorings-publisher"
 _CONNECT_S = 5.0
 _ANSWER_S = 60.0
 """As long as the API server itself tries by default."""
@@ -48,7 +47,7 @@ class Transport:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, kubeconfig: str, context: str, in_flight: int
+        cls, kubeconfig: str, context: str, in_flight: int, user_agent: str
     ) -> AsyncIterator[Transport]:
         """Prepare the connections; see `KubernetesApi.open`."""
         credentials = await read_credentials(kubeconfig, context)
@@ -63,7 +62,7 @@ class Transport:
                 "Accept": "application/json",
                 # The API server would spend its CPU on gzip, and we ours.
                 "Accept-Encoding": "identity",
-                "User-Agent": f"{AGENT}/{version('moorings')}",
+                "User-Agent": f"{user_agent}/{version('moorings')}",
             },
         ) as session:
             yield cls(credentials, session, in_flight)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from moorings.cli.components import _list_variables, up
+from moorings.cli.components import list_variables, up
 from moorings.errors import UsageError
 
 
@@ -19,7 +19,7 @@ class _Config(Struct, kw_only=True):
 
 def test_variables_are_listed_with_their_defaults() -> None:
     """As they would be written; one without a default is needed."""
-    assert list(_list_variables(_Config, "X")) == [
+    assert list(list_variables(_Config, "X")) == [
         "X_NODE (needed)",
         "X_NAMES=a,b",
         "X_LEASE_S=3.0",

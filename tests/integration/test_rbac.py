@@ -7,7 +7,7 @@ failure. Where the API server looks closer than RBAC, real writes are tried.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple
 
 import pytest
@@ -352,3 +352,61 @@ async def test_policy_refuses_the_agent_where_nothing_else_does(
             assert f"denied request: {attempt.policy}" in refused.value.message
         claim = await _claim(admin, "agents", _allocation("node-1"))
         await _as_agent(admin, claim, _device_status(), "node-1")
+
+
+NODE_PATCHES: dict[str, tuple[Json, str]] = {
+    "a-condition": (
+        {"status": {"conditions": [{"type": "Ready", "status": "False"}]}},
+        "nothing of a Node's status but capacity",
+    ),
+    "of-kubernetes": (
+        {"status": {"capacity": {"cpu": "640"}}},
+        "extended resources only",
+    ),
+    "without-a-domain": (
+        {"status": {"allocatable": {"dongles": "4"}}},
+        "extended resources only",
+    ),
+    "less-memory": (
+        {"status": {"allocatable": {"memory": None}}},
+        "extended resources only",
+    ),
+    "a-label": ({"metadata": {"labels": {"a": "b"}}}, "no metadata of a Node"),
+}
+
+
+@pytest.fixture
+async def nodes(admin: Kube) -> AsyncIterator[tuple[Json, Json]]:
+    """Two Nodes."""
+    made = [await admin.create(objects.node(f"agents-{name}")) for name in "ab"]
+    yield made[0], made[1]
+    for node in made:
+        await admin.delete(named("v1", "Node", node["metadata"]["name"]))
+
+
+async def _on_node(admin: Kube, node: Json, patch: Json, own: str) -> Json:
+    extra = {NODE: own} if own else {}
+    user = BY_NAME["nodeagent"].user
+    async with admin.acting_as(user, extra=extra) as agent:
+        return await agent.patch(node, patch, "status")
+
+
+async def test_agent_offers_counted_resources_on_its_node_and_writes_no_more(
+    admin: Kube, nodes: tuple[Json, Json]
+) -> None:
+    own, other = nodes
+    name = str(own["metadata"]["name"])
+    offered: Json = {"example.com/dongle": "4"}
+    patch: Json = {"status": {"capacity": offered, "allocatable": offered}}
+    written = await _on_node(admin, own, patch, name)
+    assert written["status"]["allocatable"]["example.com/dongle"] == "4"
+    gone: Json = {"example.com/dongle": None}
+    patch = {"status": {"capacity": gone, "allocatable": gone}}
+    written = await _on_node(admin, own, patch, name)
+    assert "example.com/dongle" not in written["status"]["capacity"]
+    for node, token in ((other, name), (own, "")):
+        with pytest.raises(RefusedError, match="its own Node only"):
+            await _on_node(admin, node, {"status": {"capacity": offered}}, token)
+    for refused, words in NODE_PATCHES.values():
+        with pytest.raises(RefusedError, match=words):
+            await _on_node(admin, own, refused, name)

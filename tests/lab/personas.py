@@ -68,6 +68,8 @@ PERSONAS = (
         "system:serviceaccount:moorings-system:nodeagent",
         {
             ANYWHERE: {
+                "nodes": "get",
+                "nodes/status": "patch",
                 f"resourceclaims/status.{DRA}": "patch",
                 f"resourceclaims/driver.{DRA}": (
                     f"associated-node:patch = {OUR_DRIVERS}"

@@ -97,7 +97,7 @@ async def test_a_resource_is_offered_held_and_withdrawn(
     assert "nothing to change" in said.stdout
 
 
-@pytest.mark.parametrize("count", ["0.5", "1500m"])
+@pytest.mark.parametrize("count", ["1500m"])
 async def test_parts_are_refused_by_everybody(
     host: Fleet, control_plane: ControlPlane, tmp_path: Path, count: str
 ) -> None:

@@ -70,6 +70,22 @@ def test_notation_does_not_matter(left: str, right: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("3", 3),
+        ("3000m", 3),
+        ("3Ki", 3072),
+        ("0.5", None),
+        ("1500m", None),
+        ("1n", None),
+    ],
+)
+def test_what_is_whole_is_told_without_rounding(text: str, units: int | None) -> None:
+    """The rule of everything that is counted."""
+    assert Quantity.parse(text).whole == units
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

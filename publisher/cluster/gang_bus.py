@@ -1,7 +1,8 @@
 """What is said of gangs on the bus: read into their records, and said by us.
 
-Four streams, each read on its own, and what gangs avoid; nothing may be decided before
-all were read to where they stood at the start. Knows no Kubernetes object.
+Four streams, and what gangs avoid; nothing may be decided before all were read to where
+they stood at the start. Gangs that were over by then, of which no pod is left, are
+passed over: what is kept follows what lives. Knows no Kubernetes object.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from contracts.topics import (
     AVOIDANCES,
     COMMANDS,
     CONFIRMATIONS,
+    DECISIONS,
     GANG_TOPICS,
     SUBMISSIONS,
     Topic,
 )
+from publisher.cluster.past_confirmations import PastConfirmations
 from publisher.cluster.said_avoidances import SaidAvoidances
 from publisher.gangs.context import PublisherMessage
 from publisher.gangs.records import PodGangRecord, PodGangRecords
@@ -37,6 +40,7 @@ from runtime.bus.reader import CaughtUp
 from runtime.errors import PublishRefusedError
 from runtime.refusals import Refusals
 from runtime.run import Task
+from runtime.waits import first_of
 from runtime.wire import Outgoing, TopicBatch
 
 GangWord = SubmitGang | CommandMessage | ConfirmationMessage
@@ -51,7 +55,9 @@ class GangBus:
         cluster: ClusterName,
         bus: Bus,
         changed: Callable[[Iterable[GroupKey]], Awaitable[None]],
+        shown: Callable[[], Iterable[GroupKey]],
     ) -> None:
+        """`shown` names the groups that the cluster has, once it has been read."""
         self._cluster = cluster
         self._bus = bus
         self._records = PodGangRecords()
@@ -59,11 +65,25 @@ class GangBus:
         self._avoided = SaidAvoidances()
         self._refusals = Refusals()
         self._caught_up = CaughtUp((*GANG_TOPICS, AVOIDANCES))
+        self._past = PastConfirmations(cluster, shown)
+        self._confirmed = CaughtUp((CONFIRMATIONS,))
+        self._decided = CaughtUp((DECISIONS,))
 
-    def tasks(self) -> dict[str, Task]:
-        """Name what runs for as long as the service does."""
+    def tasks(self, cluster_read: asyncio.Event) -> dict[str, Task]:
+        """Name what runs for as long as the service does.
+
+        Reading begins once the cluster has been read: it says whose pods are left.
+        Confirmations come first, then decisions: they say what is over.
+        """
+        after: dict[Topic[Any], asyncio.Event] = {
+            CONFIRMATIONS: cluster_read,
+            DECISIONS: self._confirmed.event,
+            SUBMISSIONS: self._decided.event,
+            COMMANDS: self._decided.event,
+        }
         tasks = {
-            f"gangs-{topic.entity}": self._follower(topic) for topic in GANG_TOPICS
+            f"gangs-{topic.entity}": self._follower(topic, begin)
+            for topic, begin in after.items()
         }
         return {**tasks, f"gangs-{AVOIDANCES.entity}": self._follow_avoidances}
 
@@ -72,16 +92,30 @@ class GangBus:
         """Set once everything was read that was there at the start."""
         return self._caught_up.event
 
-    def _follower(self, topic: Topic[Any]) -> Task:
+    def _follower(self, topic: Topic[Any], after: asyncio.Event) -> Task:
         # Commands from the first one kept: our own may hide another's.
+        skips = self._past.skips if topic in (SUBMISSIONS, COMMANDS) else None
 
         async def follow(stop: asyncio.Event) -> None:
-            batches = self._bus.read(topic, self._cluster, stop=stop)
+            await first_of(after, stop)
+            batches = self._bus.read(topic, self._cluster, stop=stop, skips=skips)
             async for batch in batches:
                 await self._changed(self._apply(batch))
-                self._caught_up.note(topic, batch)
+                self._note(topic, batch)
 
         return follow
+
+    def _note(self, topic: Topic[Any], batch: TopicBatch[Any]) -> None:
+        """Take note of how far a topic was read."""
+        was_decided = bool(self._decided)
+        for read in (self._confirmed, self._decided, self._caught_up):
+            read.note(topic, batch)
+        if self._decided and not was_decided:
+            is_known = self._records.is_known
+            for message, sequence in self._past.end_decisions(is_known):
+                self._records.apply(message, sequence)
+        if self._caught_up:
+            self._past.close()
 
     def _apply(self, batch: TopicBatch[Any]) -> set[GroupKey]:
         """Take messages in; returns the groups concerned, as far as they are known."""
@@ -90,9 +124,12 @@ class GangBus:
             if incoming.message is None:
                 continue
             with self._refusals.guard(incoming):
-                group = self._records.apply(incoming.message, incoming.sequence)
-                if group is not None:
-                    groups.add(group)
+                for message, sequence in self._past.take(
+                    incoming.message, incoming.sequence
+                ):
+                    group = self._records.apply(message, sequence)
+                    if group is not None:
+                        groups.add(group)
         return groups
 
     async def _follow_avoidances(self, stop: asyncio.Event) -> None:

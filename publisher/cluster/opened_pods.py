@@ -31,6 +31,16 @@ class OpenedPods:
         self._find = find
         self._uid_by_place: dict[_Place, str] = {}
         self._place_by_uid: dict[str, _Place] = {}
+        self._freed = 0
+        """How often a place was freed, which another pod may take."""
+
+    def evidence_on(self, raw: Mapping[str, Any] | None) -> object:
+        """Give what `is_decided` goes by; what it said holds until this changes.
+
+        A record is a value: another one says something else of its gang.
+        """
+        key, _ = _place_of(raw or {})
+        return self._find(key), self._freed
 
     def is_decided(self, raw: Mapping[str, Any], node: str) -> bool:
         """Whether it was decided that a pod which is on no node yet goes to this one.
@@ -38,22 +48,21 @@ class OpenedPods:
         Raises:
             ContractsError: the pod cannot be read.
         """
-        meta = raw["metadata"]
-        annotations = meta.get("annotations") or {}
-        uid, index = annotations.get(GANG_UID, ""), annotations.get(INDEX, "")
-        key = GangKey(Namespace(meta.get("namespace", "")), GangUID(uid))
+        key, index = _place_of(raw)
         record = self._find(key)
         if record is None or record.node_of_place(index) != node:
             return False
+        uid = raw["metadata"]["uid"]
         if record.pods:
-            return meta["uid"] in record.pods
-        return self._takes(meta["uid"], (key, index)) and _is_no_more(raw, record)
+            return uid in record.pods
+        return self._takes(uid, (key, index)) and _is_no_more(raw, record)
 
     def forget(self, uid: str) -> None:
         """Free the place of a pod that is on its node, or gone."""
         place = self._place_by_uid.pop(uid, None)
         if place is not None:
             del self._uid_by_place[place]
+            self._freed += 1
 
     def _takes(self, uid: str, place: _Place) -> bool:
         """Whether a place is this pod's: the first that comes has it."""
@@ -63,6 +72,16 @@ class OpenedPods:
             return False
         self._place_by_uid[uid] = place
         return True
+
+
+def _place_of(raw: Mapping[str, Any]) -> _Place:
+    """Read which place of which gang a pod says that it has."""
+    meta = raw.get("metadata") or {}
+    annotations = meta.get("annotations") or {}
+    key = GangKey(
+        Namespace(meta.get("namespace", "")), GangUID(annotations.get(GANG_UID, ""))
+    )
+    return key, annotations.get(INDEX, "")
 
 
 def _is_no_more(raw: Mapping[str, Any], record: PodGangRecord) -> bool:

@@ -41,8 +41,9 @@ class StatePublisher:
         self._cluster = cluster
         self._bus = bus
         self._opened = opened or OpenedPods(lambda _: None)
-        self._undecided: dict[str, Change] = {}
-        """Pods that say that we pinned them, of which no decision is known."""
+        self._undecided: dict[str, tuple[Change, object]] = {}
+        """Pods that say that we pinned them, of which no decision is known; each with
+        what it was judged by."""
         self._outbox = Outbox()
         self._wake = asyncio.Event()
         self._flushed = asyncio.Condition()
@@ -70,8 +71,9 @@ class StatePublisher:
             while not stop.is_set():
                 self._wake.clear()
                 # What was decided may be read after the pod that it opened.
-                for change in tuple(self._undecided.values()):
-                    self._put(change)
+                for change, judged_by in tuple(self._undecided.values()):
+                    if self._opened.evidence_on(change.object) != judged_by:
+                        self._put(change)
                 # First see what the bus holds, anew after each reconnect.
                 if self._connection != self._bus.connection:
                     await self._compare(stop)
@@ -126,7 +128,7 @@ class StatePublisher:
             if change.kind == POD.name and body is None and pinned_node_of(raw):
                 # It may turn out to be ours though it stays as it is: then this
                 # version is to be said.
-                self._undecided[subject] = change
+                self._undecided[subject] = change, self._opened.evidence_on(raw)
                 version = 0
         if body is not None:
             message = ObjectObserved(

@@ -145,7 +145,7 @@ def _build(
     # bus says of gangs and of devices.
     queue = GroupQueue(leads)
     observer = Observer(kinds.resource_claim, queue.add, config.workloads, now=now)
-    gangs = GangBus(cluster, bus, queue.add)
+    gangs = GangBus(cluster, bus, queue.add, observer.view.groups)
     # Then who writes: state on the bus; patches, statuses and events for gangs;
     # slices, taint rules and conditions for devices.
     state = StatePublisher(cluster, bus, OpenedPods(gangs.find))
@@ -229,7 +229,7 @@ def _tasks(
         # to lead knows it already: watch-Pod, watch-Node, ...
         **parts.informer.tasks(),
         # What the bus says of gangs, for the same reason.
-        **parts.gangs.tasks(),
+        **parts.gangs.tasks(parts.informer.synced),
         # What node agents say of their devices and of their health.
         **parts.devices.tasks(),
         # So many groups of pods are worked on side by side, while we lead.

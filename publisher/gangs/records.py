@@ -152,6 +152,10 @@ class PodGangRecords:
         """Return what is known of a gang; None: nothing."""
         return self._records.get(key)
 
+    def is_known(self, key: GangKey) -> bool:
+        """Whether anything is known of a gang."""
+        return key in self._records
+
     def of_group(self, group: GroupKey) -> tuple[PodGangRecord, ...]:
         """Return the gangs of a group, in a fixed order."""
         keys = sorted(self._keys_by_group.get(group, ()))

@@ -51,6 +51,18 @@ async def _make_anew(bus: Bus, stream: str) -> None:
     await bus.ensure_streams((settings,))
 
 
+async def _read_to_the_end(gang_bus: GangBus) -> None:
+    """Read all that is said of gangs, the cluster having been read."""
+    stop, cluster_read = asyncio.Event(), asyncio.Event()
+    cluster_read.set()
+    tasks = gang_bus.tasks(cluster_read).values()
+    reading = [asyncio.ensure_future(task(stop)) for task in tasks]
+    async with asyncio.timeout(WAIT_S):
+        await gang_bus.synced.wait()
+    stop.set()
+    await asyncio.gather(*reading)
+
+
 async def test_the_reader_that_opens_gates_checks_messages_against_their_subjects(
     bus: Bus, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,13 +76,8 @@ async def test_the_reader_that_opens_gates_checks_messages_against_their_subject
     another = topics.DECISIONS.subject(CLUSTER, decision.namespace, "another")
     data = topics.DECISIONS.codec.encode(decision)
     await bus.publish(Outgoing(subject=another, data=data))
-    gang_bus = GangBus(CLUSTER, bus, note)
-    stop = asyncio.Event()
-    tasks = [asyncio.ensure_future(task(stop)) for task in gang_bus.tasks().values()]
-    async with asyncio.timeout(WAIT_S):
-        await gang_bus.synced.wait()
-    stop.set()
-    await asyncio.gather(*tasks)
+    gang_bus = GangBus(CLUSTER, bus, note, tuple)
+    await _read_to_the_end(gang_bus)
 
     assert capsys.readouterr().out.count("message.refused") == 1
     assert not changed
@@ -93,13 +100,8 @@ async def test_a_publisher_that_starts_reads_the_command_that_its_own_came_after
     await bus.publish(Outgoing.of(topics.SUBMISSIONS, submission))
     for command in (cancelled, given_up):
         await bus.publish(Outgoing.of(topics.COMMANDS, command))
-    gang_bus = GangBus(CLUSTER, bus, ignore)
-    stop = asyncio.Event()
-    tasks = [asyncio.ensure_future(task(stop)) for task in gang_bus.tasks().values()]
-    async with asyncio.timeout(WAIT_S):
-        await gang_bus.synced.wait()
-    stop.set()
-    await asyncio.gather(*tasks)
+    gang_bus = GangBus(CLUSTER, bus, ignore, tuple)
+    await _read_to_the_end(gang_bus)
 
     (group,) = gang_bus.groups()
     (record,) = gang_bus.of_group(group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 from contracts import topics
 from contracts.gang import Gang
-from contracts.ids import GangUID, Namespace, NodeName
+from contracts.ids import GangKey, GangUID, Namespace, NodeName
 from contracts.lifecycle import GangRecord
 from contracts.messages import (
     ClaimsReleased,
@@ -24,6 +24,8 @@ from contracts.messages import (
     ReleaseOutcome,
     SubmitGang,
 )
+from publisher.cluster.gang_bus import GangBus
+from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
 from runtime.bus.jetstream import StreamInfo, call
 from runtime.errors import BusUnavailableError
@@ -43,7 +45,11 @@ from tests.lab.services import (
 )
 
 MANY = 100_000 if os.environ.get("MOORINGS_SOAK") else 3_000
-RETENTION = {"SOLVER_RETENTION_S": "1"}
+RETENTION = {
+    "SOLVER_RETENTION_S": "1",
+    # Nobody sends heartbeats here, and what ended may take long to leave.
+    "SOLVER_HEARTBEAT_GRACE_S": "100000",
+}
 
 
 def wanted(number: int) -> Gang:
@@ -129,6 +135,44 @@ async def test_ended_gangs_leave_and_what_lives_stays(
         await submit(world, again)
         lives_again = is_of(world, again, GangAllocated)
         await eventually(lives_again, "it lives another life", within_s=120)
+
+
+async def test_a_publisher_that_starts_keeps_nothing_of_the_past(world: Bus) -> None:
+    """But of gangs whose pods are there, and of those whose end is not confirmed."""
+    shown, unconfirmed, lives = (wanted(MANY + n) for n in range(3))
+    await world.publish_many([*past_of(shown), *list(past_of(unconfirmed))[:-1]])
+    await submit(world, lives)
+    # Lone pods, as neither has a label.
+    group = GroupKey("team-a", shown.metadata.name, lone=True)
+    heard: set[GroupKey] = set()
+
+    async def changed(groups: Iterable[GroupKey]) -> None:
+        heard.update(groups)
+
+    gangs = GangBus(CLUSTER, world, changed, lambda: (group,))
+    stop, cluster_read = asyncio.Event(), asyncio.Event()
+    tasks = gangs.tasks(cluster_read).values()
+    reading = [asyncio.ensure_future(task(stop)) for task in tasks]
+    # Nothing is read before it is known whose pods are left.
+    assert not heard
+    cluster_read.set()
+    async with asyncio.timeout(120):
+        await gangs.synced.wait()
+    kept = {shown.metadata.uid, unconfirmed.metadata.uid, lives.metadata.uid}
+    assert {key.uid for key in gangs._records._records} == kept
+    assert not gangs._past._released
+    assert not gangs._past._past._gangs
+    # Who ends from now on is taken in as ever.
+    await world.publish_many(list(past_of(lives))[1:])
+    key = GangKey(Namespace("team-a"), GangUID(lives.metadata.uid))
+
+    def is_finished() -> bool:
+        record = gangs.find(key)
+        return record is not None and record.is_finished
+
+    await eventually(is_finished, "its end is read", within_s=60)
+    stop.set()
+    await asyncio.gather(*reading)
 
 
 def retention(bus: Bus, *, lives: bool = False) -> Retention:

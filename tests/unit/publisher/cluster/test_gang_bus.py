@@ -25,6 +25,7 @@ from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
 from runtime.errors import PublishRefusedError
+from runtime.run import Task
 from runtime.wire import Incoming, Outgoing, TopicBatch
 from tests.builders.decisions import CLUSTER, gang_allocated
 from tests.builders.plans import TRAIN, record_of, submission_of
@@ -51,7 +52,7 @@ class OneGangBus:
         self.last: ConfirmationMessage | None = None
 
     async def read(
-        self, topic: Topic[Any], *_: str, stop: asyncio.Event, **__: bool
+        self, topic: Topic[Any], *_: str, stop: asyncio.Event, **__: object
     ) -> AsyncIterator[TopicBatch[Any]]:
         """Hand over what is there."""
         assert not stop.is_set()
@@ -86,10 +87,16 @@ class Told:
     def __init__(self) -> None:
         self.bus = OneGangBus()
         self.groups: list[GroupKey] = []
-        self.gangs = GangBus(CLUSTER, cast("Bus", self.bus), self._changed)
+        self.gangs = GangBus(CLUSTER, cast("Bus", self.bus), self._changed, tuple)
 
     async def _changed(self, groups: Iterable[GroupKey]) -> None:
         self.groups += groups
+
+    def tasks(self) -> dict[str, Task]:
+        """Name what reads, the cluster having been read."""
+        read = asyncio.Event()
+        read.set()
+        return self.gangs.tasks(read)
 
     @property
     def record(self) -> PodGangRecord:
@@ -101,7 +108,7 @@ class Told:
 async def test_nothing_is_decided_before_all_streams_were_read() -> None:
     """Commands are read from the first one kept: our own may hide another's."""
     told = Told()
-    tasks = list(told.gangs.tasks().values())
+    tasks = list(told.tasks().values())
     assert len(tasks) == len(GANG_TOPICS) + 1
     for task in tasks:
         assert not told.gangs.synced.is_set()
@@ -137,7 +144,7 @@ async def test_a_submission_without_pods_of_its_own_is_refused_alone(
         ),
     )
     told.bus.submissions = (hollow, SUBMITTED)
-    for task in told.gangs.tasks().values():
+    for task in told.tasks().values():
         await task(asyncio.Event())
     assert told.groups == [TRAIN]
     assert list(told.gangs.groups()) == [TRAIN]

@@ -90,7 +90,7 @@ def controller_of(
         leads,
         queue=queue,
         observer=observer,
-        gangs=GangBus(CLUSTER, bus, changed=ignore),
+        gangs=GangBus(CLUSTER, bus, changed=ignore, shown=tuple),
         state=state,
         patches=PatchWriter(api, observer, state, leads),
         statuses=StatusWriter(api, observer, "one", lambda: NOW),

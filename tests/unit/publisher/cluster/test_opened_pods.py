@@ -98,3 +98,20 @@ def test_of_a_gang_before_its_pods_one_pod_counts_for_a_place() -> None:
     assert not opened_for(before_its_pods()).is_decided(
         pod(cpu="100000"), builders.NODE
     )
+
+
+def test_what_was_found_out_of_a_pod_holds_until_its_evidence_changes() -> None:
+    """Its gang is told of anew, or a place becomes free; another gang is no news."""
+    known = {KEY: before_its_pods()}
+    opened = OpenedPods(known.get)
+    assert opened.is_decided(pod("a"), builders.NODE)
+    assert not opened.is_decided(pod("b"), builders.NODE)
+    found = opened.evidence_on(pod("b"))
+    known[GangKey(Namespace("other"), GangUID("u"))] = named()
+    opened.forget("uid-c")
+    assert opened.evidence_on(pod("b")) == found
+    opened.forget("uid-a")
+    assert opened.evidence_on(pod("b")) != found
+    freed = opened.evidence_on(pod("b"))
+    known[KEY] = named()
+    assert opened.evidence_on(pod("b")) != freed

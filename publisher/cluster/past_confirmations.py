@@ -1,0 +1,106 @@
+"""Which gangs were over before a publisher began, so that nothing is left to do.
+
+Those of which no pod or Gang is left, and whose end is confirmed or needs no
+confirmation. Confirmations are read first, then decisions: of a past gang nothing else
+is read at all. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace
+from contracts.lifecycle import LifecycleMessage
+from contracts.messages import (
+    ClaimsReleased,
+    DecisionMessage,
+    GangRejected,
+    GangReleased,
+)
+from publisher.gang_names import shorten_gang_name
+from publisher.gangs.view import GroupKey
+from runtime.past_gangs import PastGangs
+
+
+class PastConfirmations:
+    """What is held back of them, until everything has been read."""
+
+    def __init__(
+        self, cluster: ClusterName, shown: Callable[[], Iterable[GroupKey]]
+    ) -> None:
+        """`shown` names the groups that have pods or a Gang object."""
+        self._cluster = cluster
+        self._shown = shown
+        self._names: frozenset[tuple[str, str]] | None = None
+        """Namespace and name of the gangs that they are, when decisions began."""
+        self._past = PastGangs()
+        self._released: dict[str, int] = {}
+        """Who has given back all claims, as `str` of a GangKey; where it was said."""
+        self._all_decided = False
+        """Whether all decisions were read."""
+
+    @property
+    def skips(self) -> Callable[[str], bool]:
+        """Say of a subject whether it is of a gang that is over."""
+        return self._past.skips
+
+    def take(
+        self, message: LifecycleMessage, sequence: int
+    ) -> Iterator[tuple[LifecycleMessage, int]]:
+        """Give what of this, and of what was held back, is to be applied now."""
+        gang = message.key
+        if isinstance(message, DecisionMessage):
+            released = self._released.pop(str(gang), 0)
+            if self._is_past(message, is_released=released > 0):
+                self._past.add(gang)
+                return
+            self._past.discard(gang)
+            yield message, sequence
+            if released:
+                yield self._confirmation(gang), released
+        elif isinstance(message, ClaimsReleased) and not self._all_decided:
+            self._released[str(gang)] = sequence
+        elif not self._past.has(gang):
+            yield message, sequence
+
+    def end_decisions(
+        self, is_known: Callable[[GangKey], bool]
+    ) -> Iterator[tuple[LifecycleMessage, int]]:
+        """All decisions were read: give what was held back of gangs that are known.
+
+        They gave back their claims while decisions were read. Of who has no decision
+        everything was removed but this.
+        """
+        self._all_decided = True
+        held, self._released = self._released, {}
+        for text, sequence in held.items():
+            namespace, _, uid = text.partition("/")
+            gang = GangKey(Namespace(namespace), GangUID(uid))
+            if is_known(gang):
+                yield self._confirmation(gang), sequence
+
+    def close(self) -> None:
+        """Everything was read: whatever is said from now on counts."""
+        self._past.close()
+        self._names = frozenset()
+
+    def _is_past(self, message: DecisionMessage, *, is_released: bool) -> bool:
+        if not self._past.is_open:
+            return False
+        if isinstance(message, GangReleased):
+            return is_released and not self._is_shown(message)
+        return isinstance(message, GangRejected) and not self._is_shown(message)
+
+    def _is_shown(self, message: GangReleased | GangRejected) -> bool:
+        """Whether pods or a Gang object of a gang's name are there."""
+        if self._names is None:
+            self._names = frozenset(
+                (group.namespace, shorten_gang_name(group.name))
+                for group in self._shown()
+            )
+        return (message.namespace, shorten_gang_name(message.name)) in self._names
+
+    def _confirmation(self, gang: GangKey) -> ClaimsReleased:
+        return ClaimsReleased(
+            cluster=self._cluster, namespace=gang.namespace, uid=gang.uid
+        )

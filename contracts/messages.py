@@ -128,13 +128,14 @@ class DevicesAnnounced(NodeMessage, frozen=True, kw_only=True):
 
 
 class DeviceHealth(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A device that is not healthy."""
+    """A device that is not healthy; `reason` is the code of its message, if any."""
 
     device: DeviceID
     verdict: str
     """`Unhealthy` or `Unknown`."""
     taints: tuple[DeviceTaint, ...] = ()
     message: str = ""
+    reason: str = ""
 
 
 class HealthJudged(NodeMessage, frozen=True, kw_only=True):
@@ -355,8 +356,7 @@ class AllocationWritten(GangMessage, frozen=True, kw_only=True):
 class GatesOpened(GangMessage, frozen=True, kw_only=True):
     """All pods of the attempt may be scheduled, and are pinned to their nodes.
 
-    From here on Kubernetes' own objects say what is taken, as its pods and claims end
-    one by one.
+    From here on Kubernetes' own objects say what is taken, until pod and claim end.
     """
 
     attempt: Count

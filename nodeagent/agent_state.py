@@ -110,16 +110,22 @@ class AgentState:
             )
 
     def judge_readings(
-        self, readings_by_node: Mapping[NodeName, tuple[Reading, ...]], now: Moment
+        self,
+        readings_by_node: Mapping[NodeName, tuple[Reading, ...]],
+        now: Moment,
+        unread: frozenset[DeviceID] = frozenset(),
     ) -> tuple[HealthChange, ...]:
-        """Judge one look at all nodes; nodes with changes become dirty."""
+        """Judge one look at all nodes; nodes with changes become dirty.
+
+        `unread` are devices of which this look says nothing new.
+        """
         changes: list[HealthChange] = []
         for node, record in self._records.items():
             readings = readings_by_node.get(node, ())
             if not readings and not record.health:
                 continue
             devices, node_changes = health.judge(
-                self._policy, record.health, readings, now
+                self._policy, record.health, readings, now, unread
             )
             self._records[node] = structs.replace(record, health=devices)
             if node_changes:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from contracts.ids import ClusterName, NodeName
-from contracts.messages import NodeSeen
+from contracts.messages import DevicesAnnounced, NodeSeen
 from contracts.streams import STREAMS
 from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES
 from nodeagent.agent_state import DEVICES, RESEND, AgentState, Dirty
@@ -63,7 +63,9 @@ class Announcer:
         settings: AnnouncerSettings,
         incarnation: str,
         clock: Callable[[], Moment],
+        recall: Callable[[DevicesAnnounced], None] | None = None,
     ) -> None:
+        """Speak for a source; `recall` tells it what was announced before."""
         self._bus = bus
         self._source = source
         self._state = state
@@ -71,6 +73,7 @@ class Announcer:
         self._settings = settings
         self._incarnation = incarnation
         self._clock = clock
+        self._recall = recall
         self._phase = phase_of(f"{cluster}/{source.nodes[0]}")
         self._away: frozenset[NodeName] = frozenset()
         self._wake = asyncio.Event()
@@ -92,7 +95,9 @@ class Announcer:
                 for node in readings.changed:
                     self._state.mark_dirty(node, DEVICES)
                     self._wake.set()
-                self._report(self._state.judge_readings(readings.symptoms, now))
+                self._report(
+                    self._state.judge_readings(readings.symptoms, now, readings.unread)
+                )
             await first_of(stop, within_s=self._settings.read_s)
 
     def _report(self, changes: tuple[HealthChange, ...]) -> None:
@@ -146,7 +151,12 @@ class Announcer:
         if self._synced_connection is None:
             # The first connection: go on from what an earlier process sent.
             await restore_state(
-                self._bus, self._state, self._cluster, self._source.nodes, stop
+                self._bus,
+                self._state,
+                self._cluster,
+                self._source.nodes,
+                stop,
+                recall=self._recall,
             )
         else:
             # Another connection: the bus may have lost anything. Agents come one after

@@ -9,6 +9,7 @@ from msgspec import Meta
 from contracts.ids import NodeName
 from contracts.topics import DAY_S, HEARTBEAT_S
 from nodeagent.health import HealthPolicy, TaintEffect
+from runtime.errors import ConfigError
 from runtime.settings import ServiceConfig
 
 
@@ -17,12 +18,14 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
 
     create_streams: bool = True
     """Whether missing streams are created; an agent on a cluster may not."""
-    fleet: Annotated[str, Meta(min_length=1)]
-    """The fleet file that is simulated; see docs/fleet.md."""
+    sources: str = ""
+    """The file that says where the node's devices come from; see docs/drivers.md."""
+    fleet: str = ""
+    """Instead of `sources`: the fleet file that is simulated; see docs/fleet.md."""
     faults_file: str = ""
-    """A file of faults that is read again when it changes."""
+    """A file of faults of the fleet, which is read again when it changes."""
     node: NodeName = NodeName("")
-    """Stand for this node of the fleet alone; empty: for all of them."""
+    """The node; empty, with a fleet: all nodes of it."""
     kubeconfig: str = ""
     """How the API server is reached; empty: by the service account of the pod."""
     advertise: tuple[str, ...] = ()
@@ -41,10 +44,32 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """...span this long."""
     unknown_after_s: Annotated[float, Meta(ge=0)] = 30.0
     """Silence after which a healthy device becomes Unknown."""
-    unhealthy_effect: TaintEffect = TaintEffect.NO_EXECUTE
-    """Of the taint on an Unhealthy device: NoExecute ends the pods that use it."""
+    unhealthy_effect: TaintEffect = TaintEffect.NO_SCHEDULE
+    """Of the taint on an Unhealthy device: NoSchedule or None."""
     unknown_effect: TaintEffect = TaintEffect.NO_SCHEDULE
-    """Of the taint on an Unknown device."""
+    """Of the taint on an Unknown device: NoSchedule or None."""
+    evict_reasons: tuple[str, ...] = ()
+    """Reasons, such as `Xid79`, for which the taint is NoExecute: it ends the pods that
+    use the device."""
+
+    def check(self) -> None:
+        """Refuse what the variables mean together.
+
+        Raises:
+            ConfigError: names the variable and the rule.
+        """
+        if bool(self.sources) == bool(self.fleet):
+            raise ConfigError("NODEAGENT_SOURCES", "give it, or NODEAGENT_FLEET")
+        if self.sources and not self.node:
+            raise ConfigError("NODEAGENT_NODE", "is needed with NODEAGENT_SOURCES")
+        if self.sources and self.faults_file:
+            rule = "is about a fleet; a source `simulated` has faultsFile"
+            raise ConfigError("NODEAGENT_FAULTS_FILE", rule)
+        effects = {"UNHEALTHY": self.unhealthy_effect, "UNKNOWN": self.unknown_effect}
+        for status, effect in effects.items():
+            if effect is TaintEffect.NO_EXECUTE:
+                rule = "NoExecute is for the reasons of NODEAGENT_EVICT_REASONS alone"
+                raise ConfigError(f"NODEAGENT_{status}_EFFECT", rule)
 
     @property
     def health_policy(self) -> HealthPolicy:
@@ -56,4 +81,5 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
             unknown_after_s=self.unknown_after_s,
             unhealthy_effect=self.unhealthy_effect,
             unknown_effect=self.unknown_effect,
+            evict_reasons=frozenset(self.evict_reasons),
         )

@@ -1,7 +1,7 @@
 """The errors of the node agent.
 
 NodeAgentError
-|-- FleetError             a fleet or faults file that breaks a rule
+|-- SettingsError          a file (fleet, faults, sources) that breaks a rule
 |-- SourceError            devices that cannot be discovered or read now
 |-- CountedResourceError   a counted resource that breaks a rule
 `-- AdvertisementError     a counted resource of a Node that somebody else offers
@@ -14,8 +14,8 @@ class NodeAgentError(Exception):
     """Whatever the node agent raises."""
 
 
-class FleetError(NodeAgentError):
-    """A fleet or faults file that breaks a rule.
+class SettingsError(NodeAgentError):
+    """A fleet, faults or sources file that breaks a rule.
 
     `file` names the file, `field` the path inside it (empty: the whole), `rule` says
     what must hold there.

@@ -48,6 +48,9 @@ class Reading(Struct, frozen=True):
     device: DeviceID
     symptom: Symptom
     message: str = ""
+    """For people."""
+    reason: str = ""
+    """A code for it, in CamelCase, such as `LinkDown` or `Xid79`: what policy names."""
 
 
 class Moment(Struct, frozen=True):
@@ -70,8 +73,11 @@ class HealthPolicy(Struct, frozen=True, kw_only=True):
     """...span this long."""
     unknown_after_s: float = 30.0
     """Silence after which a healthy device becomes Unknown."""
-    unhealthy_effect: TaintEffect = TaintEffect.NO_EXECUTE
+    unhealthy_effect: TaintEffect = TaintEffect.NO_SCHEDULE
     unknown_effect: TaintEffect = TaintEffect.NO_SCHEDULE
+    evict_reasons: frozenset[str] = frozenset()
+    """Reasons so severe that pods which use the device are ended: NoExecute once there
+    were `bad_readings` of them in a row."""
 
 
 class DeviceRecord(Struct, frozen=True, kw_only=True):
@@ -81,7 +87,12 @@ class DeviceRecord(Struct, frozen=True, kw_only=True):
     since_utc: str = ""
     """When it became so."""
     message: str = ""
+    reason: str = ""
+    evicts: bool = False
+    """Whether enough readings in a row were of a reason that evicts."""
     bad_readings: int = 0
+    evicting_readings: int = 0
+    """How many of the last bad readings in a row had a reason that evicts."""
     good_readings: int = 0
     good_since_s: float = 0.0
     silent_since_s: float | None = None
@@ -94,11 +105,13 @@ HealthState = Mapping[DeviceID, DeviceRecord]
 
 
 class HealthChange(Struct, frozen=True, kw_only=True):
-    """A device whose status is not what it was."""
+    """A device whose status is not what it was, or whose pods must go from now on."""
 
     device: DeviceID
     before: HealthStatus
     after: HealthStatus
+    evicts: bool = False
+    reason: str = ""
     message: str = ""
 
 
@@ -107,29 +120,56 @@ def judge(
     previous: HealthState,
     readings: Iterable[Reading],
     now: Moment,
+    unread: Collection[DeviceID] = frozenset(),
 ) -> tuple[HealthState, tuple[HealthChange, ...]]:
     """Take one look at a node's devices into account.
 
-    A device without a reading was read and is good. Looks at one moment count once, so
-    judging twice changes nothing. Cost: linear in the devices that are not healthy.
+    A device without a reading was read and is good, but for those that are `unread`, of
+    which nothing new is known. Of several readings of a device the worst counts. Looks
+    at one moment count once, so judging twice changes nothing. Cost: linear in the
+    devices that are not healthy.
     """
-    readings_by_device = {reading.device: reading for reading in readings}
+    readings_by_device = _choose_worst(policy, readings)
     state: dict[DeviceID, DeviceRecord] = {}
     changes: list[HealthChange] = []
     for device in sorted(previous.keys() | readings_by_device.keys()):
         before = previous.get(device, DeviceRecord())
-        after = _judge_device(policy, before, readings_by_device.get(device), now)
+        reading = readings_by_device.get(device)
+        if reading is None and device in unread:
+            state[device] = before
+            continue
+        after = _judge_device(policy, before, reading, now)
         if after is not None:
             state[device] = after
-        status = HealthStatus.HEALTHY if after is None else after.status
-        if status is not before.status:
-            message = before.message if after is None else after.message
+        told = DeviceRecord() if after is None else after
+        if (told.status, told.evicts) != (before.status, before.evicts):
+            said = before if after is None else after
             changes.append(
                 HealthChange(
-                    device=device, before=before.status, after=status, message=message
+                    device=device,
+                    before=before.status,
+                    after=told.status,
+                    evicts=told.evicts,
+                    reason=said.reason,
+                    message=said.message,
                 )
             )
     return state, tuple(changes)
+
+
+def _choose_worst(
+    policy: HealthPolicy, readings: Iterable[Reading]
+) -> dict[DeviceID, Reading]:
+    worst: dict[DeviceID, Reading] = {}
+    for reading in readings:
+        other = worst.get(reading.device)
+        if other is None or _severity(policy, reading) > _severity(policy, other):
+            worst[reading.device] = reading
+    return worst
+
+
+def _severity(policy: HealthPolicy, reading: Reading) -> tuple[bool, bool]:
+    return reading.symptom is Symptom.BAD, reading.reason in policy.evict_reasons
 
 
 def _judge_device(
@@ -168,18 +208,23 @@ def _after_good(
 def _after_bad(
     policy: HealthPolicy, record: DeviceRecord, reading: Reading, now: Moment
 ) -> DeviceRecord:
+    evicts = reading.reason in policy.evict_reasons
     updated = structs.replace(
         record,
         bad_readings=record.bad_readings + 1,
+        evicting_readings=record.evicting_readings + 1 if evicts else 0,
         good_readings=0,
         silent_since_s=None,
     )
+    if updated.evicting_readings >= policy.bad_readings and not record.evicts:
+        severe = structs.replace(updated, evicts=True)
+        return _with_status(severe, HealthStatus.UNHEALTHY, reading, now)
     if (
         record.status is HealthStatus.UNHEALTHY
         or updated.bad_readings < policy.bad_readings
     ):
         return updated
-    return _with_status(updated, HealthStatus.UNHEALTHY, reading.message, now)
+    return _with_status(updated, HealthStatus.UNHEALTHY, reading, now)
 
 
 def _after_silence(
@@ -193,13 +238,19 @@ def _after_silence(
     too_long = now.monotonic_s - since_s >= policy.unknown_after_s
     if record.status is not HealthStatus.HEALTHY or not too_long:
         return silent
-    return _with_status(silent, HealthStatus.UNKNOWN, reading.message, now)
+    return _with_status(silent, HealthStatus.UNKNOWN, reading, now)
 
 
 def _with_status(
-    record: DeviceRecord, status: HealthStatus, message: str, now: Moment
+    record: DeviceRecord, status: HealthStatus, reading: Reading, now: Moment
 ) -> DeviceRecord:
-    return structs.replace(record, status=status, since_utc=now.utc, message=message)
+    return structs.replace(
+        record,
+        status=status,
+        since_utc=now.utc,
+        message=reading.message,
+        reason=reading.reason,
+    )
 
 
 def keep_devices(state: HealthState, devices: Collection[DeviceID]) -> HealthState:
@@ -220,6 +271,7 @@ def to_message(
                 verdict=record.status.value,
                 taints=(_make_taint(policy, record),),
                 message=record.message,
+                reason=record.reason,
             )
             for device, record in sorted(state.items())
             if record.status is not HealthStatus.HEALTHY
@@ -228,14 +280,21 @@ def to_message(
 
 
 def _make_taint(policy: HealthPolicy, record: DeviceRecord) -> DeviceTaint:
-    unhealthy = record.status is HealthStatus.UNHEALTHY
-    effect = policy.unhealthy_effect if unhealthy else policy.unknown_effect
     return DeviceTaint(
         key=names.UNHEALTHY,
         value=record.status.value,
-        effect=effect.value,
+        effect=_choose_effect(policy, record).value,
         time_added=record.since_utc,
     )
+
+
+def _choose_effect(policy: HealthPolicy, record: DeviceRecord) -> TaintEffect:
+    if record.status is HealthStatus.UNKNOWN:
+        return policy.unknown_effect
+    # The reason is asked again: a restart may have taken it off the list.
+    if record.evicts and record.reason in policy.evict_reasons:
+        return TaintEffect.NO_EXECUTE
+    return policy.unhealthy_effect
 
 
 def restore(message: HealthJudged, state: HealthState) -> HealthState:
@@ -250,6 +309,11 @@ def restore(message: HealthJudged, state: HealthState) -> HealthState:
                 (taint.time_added or "" for taint in device_health.taints), ""
             ),
             message=device_health.message,
+            reason=device_health.reason,
+            evicts=any(
+                taint.effect == TaintEffect.NO_EXECUTE.value
+                for taint in device_health.taints
+            ),
         )
         for device_health in message.devices
         if device_health.verdict

@@ -7,8 +7,10 @@ agent's own state is newer.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from contracts.ids import ClusterName, NodeName
+from contracts.messages import DevicesAnnounced
 from contracts.topics import HEALTH, INVENTORIES
 from nodeagent.agent_state import AgentState
 from runtime.bus.bus import Bus
@@ -26,8 +28,10 @@ async def restore_state(
     cluster: ClusterName,
     nodes: tuple[NodeName, ...],
     stop: asyncio.Event,
+    *,
+    recall: Callable[[DevicesAnnounced], None] | None = None,
 ) -> None:
-    """Fill the state with the last messages about these nodes.
+    """Fill the state with the last messages about these nodes; tell the source, too.
 
     Asks for each by its subject, which needs no consumer. What cannot be read is
     logged and counts as never sent.
@@ -43,6 +47,8 @@ async def restore_state(
             inventory = await bus.read_last(INVENTORIES, cluster, node)
             if inventory is not None and inventory.message is not None:
                 state.restore_inventory(inventory.message)
+                if recall is not None:
+                    recall(inventory.message)
         with refusals.guard(HEALTH.subject(cluster, node)):
             health = await bus.read_last(HEALTH, cluster, node)
             if health is not None and health.message is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -15,9 +15,12 @@ from nodeagent.advertise.resources import read_resources
 from nodeagent.agent_state import AgentState
 from nodeagent.announcer import Announcer, AnnouncerSettings
 from nodeagent.config import NodeAgentConfig
-from nodeagent.errors import CountedResourceError, FleetError
+from nodeagent.errors import CountedResourceError, SettingsError
 from nodeagent.health import Moment
-from nodeagent.sources.simulated import SimulatedSource, open_simulated
+from nodeagent.sources.combined import CombinedSource
+from nodeagent.sources.open_sources import open_sources
+from nodeagent.sources.simulated import open_simulated
+from nodeagent.sources.source import DeviceSource
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
 from runtime.kube.api import KubernetesApi
@@ -30,13 +33,16 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
     """Open the source and the bus; close them in reverse.
 
     Raises:
-        ConfigError: the fleet or faults file, or what is to be advertised, cannot be
-            used.
+        ConfigError: the variables, or a file that they name, cannot be used.
         BusError: the streams are not as they should be.
     """
-    source = _open_source(config)
+    config.check()
     settings = BusSettings.of(config, f"nodeagent-{config.node or 'fleet'}")
-    async with Bus.open(settings) as bus, _open_advertiser(config) as advertising:
+    async with (
+        _open_source(config) as source,
+        Bus.open(settings) as bus,
+        _open_advertiser(config) as advertising,
+    ):
         announcer = Announcer(
             bus,
             source,
@@ -50,6 +56,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             ),
             incarnation=str(uuid4()),
             clock=_now,
+            recall=source.recall if isinstance(source, CombinedSource) else None,
         )
         yield {
             # Reads the devices and judges them; never waits for the bus.
@@ -82,12 +89,22 @@ async def _open_advertiser(config: NodeAgentConfig) -> AsyncIterator[dict[str, T
         yield {"advertise-resources": advertiser.advertise}
 
 
-def _open_source(config: NodeAgentConfig) -> SimulatedSource:
-    faults_file = Path(config.faults_file) if config.faults_file else None
-    try:
-        return open_simulated(Path(config.fleet), faults_file, config.node or None)
-    except FleetError as error:
-        raise ConfigError("NODEAGENT_FLEET", str(error)) from error
+@asynccontextmanager
+async def _open_source(config: NodeAgentConfig) -> AsyncIterator[DeviceSource]:
+    """Open the one fleet, or all sources of a node."""
+    variable = "NODEAGENT_SOURCES" if config.sources else "NODEAGENT_FLEET"
+    async with AsyncExitStack() as resources:
+        try:
+            if config.sources:
+                opened = open_sources(Path(config.sources), config.node)
+                source: DeviceSource = await resources.enter_async_context(opened)
+            else:
+                faults_file = Path(config.faults_file) if config.faults_file else None
+                node = config.node or None
+                source = open_simulated(Path(config.fleet), faults_file, node)
+        except SettingsError as error:
+            raise ConfigError(variable, str(error)) from error
+        yield source
 
 
 def _now() -> Moment:

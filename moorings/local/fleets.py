@@ -35,7 +35,7 @@ def make_classes(fleet: Path) -> list[DeviceClass]:
     """Make a class for each driver of a fleet file, named after it.
 
     Raises:
-        FleetError: the file is no fleet.
+        SettingsError: the file is no fleet.
     """
     shapes = read_fleet(fleet.read_text(), str(fleet)).nodes
     drivers = {spec.driver for shape in shapes for spec in shape.devices}
@@ -46,7 +46,7 @@ def count_nodes(fleet: Path) -> int:
     """Count the nodes of a fleet file.
 
     Raises:
-        FleetError: the file is no fleet.
+        SettingsError: the file is no fleet.
     """
     return sum(shape.count for shape in read_fleet(fleet.read_text(), str(fleet)).nodes)
 

@@ -7,7 +7,6 @@ for. Same file, same nodes, same uuids. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from uuid import NAMESPACE_DNS, uuid5
 
 from msgspec import Struct
@@ -15,9 +14,10 @@ from msgspec import Struct
 from contracts import names
 from contracts.device import Device, DeviceAttribute, DeviceCapacity, ResourcePool
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
-from nodeagent.errors import FleetError
+from nodeagent.errors import SettingsError
 from nodeagent.inventory import NodeDevices
-from nodeagent.sources.fleet import AttributeValue, DeviceSpec, Fleet, NodeShapeSpec
+from nodeagent.sources.attributes import make_attribute
+from nodeagent.sources.fleet import DeviceSpec, Fleet, NodeShapeSpec
 from nodeagent.sources.fleet_rules import (
     MAX_TEXT,
     check_fleet,
@@ -79,7 +79,7 @@ def expand(fleet: Fleet, file: str) -> Nodes:
     """Name all nodes of a fleet, in its order.
 
     Raises:
-        FleetError: the fleet breaks a rule, or a name that it makes does.
+        SettingsError: the fleet breaks a rule, or a name that it makes does.
     """
     check_fleet(fleet, file)
     nodes_by_name: dict[NodeName, FleetNode] = {}
@@ -89,9 +89,9 @@ def expand(fleet: Fleet, file: str) -> Nodes:
             node = FleetNode(shape, index, len(nodes_by_name))
             name = NodeName(fill(shape.name, _values_of_node(node)))
             if not is_subdomain(name):
-                raise FleetError(file, field, f"makes {name!r}, no name for a node")
+                raise SettingsError(file, field, f"makes {name!r}, no name for a node")
             if name in nodes_by_name:
-                raise FleetError(file, field, f"makes {name!r} a second time")
+                raise SettingsError(file, field, f"makes {name!r} a second time")
             nodes_by_name[name] = node
     nodes = Nodes(fleet, nodes_by_name)
     _check_shapes(nodes, file)
@@ -107,9 +107,9 @@ def _check_shapes(nodes: Nodes, file: str) -> None:
         for key, value in _make_labels(nodes.fleet, node).items():
             if not is_label_value(value):
                 rule = f"makes {value!r} of {key}, no value for a label"
-                raise FleetError(file, f"{at}.labels", rule)
+                raise SettingsError(file, f"{at}.labels", rule)
         for rule in _find_device_violations(nodes.make_devices(name)):
-            raise FleetError(file, f"{at}.devices", rule)
+            raise SettingsError(file, f"{at}.devices", rule)
 
 
 def _find_device_violations(devices: NodeDevices) -> Iterator[str]:
@@ -189,37 +189,18 @@ def _make_attributes(
     values = _values_of_device(spec, node, index)
     name = _name_of_device(spec, node, index)
     attributes = {
-        key: _make_attribute(value, values) for key, value in spec.attributes.items()
+        key: make_attribute(fill(value, values) if isinstance(value, str) else value)
+        for key, value in spec.attributes.items()
     }
     uuid = uuid5(_UUIDS, f"{node}/{spec.driver}/{pool}/{name}")
     attributes["uuid"] = DeviceAttribute(string_value=f"{spec.uuid_prefix}-{uuid}")
     if spec.numa_nodes:
-        attributes["resource.kubernetes.io/numaNode"] = _make_int(int(values["numa"]))
+        attributes["resource.kubernetes.io/numaNode"] = make_attribute(
+            int(values["numa"])
+        )
     if spec.pcie_roots:
         root = f"pci0000:{values['root']:02x}"
-        attributes["resource.kubernetes.io/pcieRoot"] = _make_string(root)
+        attributes["resource.kubernetes.io/pcieRoot"] = make_attribute(root)
     if spec.rails:
-        attributes[names.RAIL] = _make_int(int(values["rail"]))
+        attributes[names.RAIL] = make_attribute(int(values["rail"]))
     return attributes
-
-
-def _make_attribute(
-    value: AttributeValue, values: Mapping[str, str | int]
-) -> DeviceAttribute:
-    if isinstance(value, bool):
-        return DeviceAttribute(bool_value=value)
-    if isinstance(value, int):
-        return _make_int(value)
-    if isinstance(value, str):
-        return _make_string(fill(value, values))
-    return DeviceAttribute(version_value=value.version)
-
-
-@lru_cache(maxsize=4096)
-def _make_int(value: int) -> DeviceAttribute:
-    return DeviceAttribute(int_value=value)
-
-
-@lru_cache(maxsize=4096)
-def _make_string(value: str) -> DeviceAttribute:
-    return DeviceAttribute(string_value=value)

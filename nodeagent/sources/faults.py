@@ -16,7 +16,7 @@ from math import inf
 from msgspec import Struct
 
 from contracts.ids import DeviceID, NodeName
-from nodeagent.errors import FleetError
+from nodeagent.errors import SettingsError
 from nodeagent.health import Reading, Symptom
 from nodeagent.sources.expand import Nodes
 from nodeagent.sources.fleet import FaultSpec
@@ -48,6 +48,7 @@ class FaultSpan(Struct, frozen=True):
     start_s: float
     end_s: float
     message: str
+    reason: str
 
     def is_active(self, elapsed_s: float) -> bool:
         """Whether the fault is there after so many seconds."""
@@ -68,7 +69,7 @@ def plan_faults(
     """Find the nodes and devices of each fault, and when it comes and goes.
 
     Raises:
-        FleetError: a fault breaks a rule, or is about nothing in the fleet.
+        SettingsError: a fault breaks a rule, or is about nothing in the fleet.
     """
     return tuple(
         span
@@ -113,7 +114,7 @@ def find_faults(spans: Iterable[FaultSpan], elapsed_s: float) -> FaultState:
 
 def _make_readings(span: FaultSpan, symptom: Symptom) -> dict[DeviceID, Reading]:
     return {
-        device: Reading(device, symptom, span.message)
+        device: Reading(device, symptom, span.message, span.reason)
         for device in sorted(span.devices)
     }
 
@@ -125,7 +126,7 @@ def _plan_spans(
     at = f"faults[{index}]"
     names = ", ".join(FaultVerdict)
     if spec.verdict not in set(FaultVerdict):
-        raise FleetError(file, f"{at}.verdict", f"must be one of {names}")
+        raise SettingsError(file, f"{at}.verdict", f"must be one of {names}")
     verdict = FaultVerdict(spec.verdict)
     start_s = _read_seconds(spec.at, file, f"{at}.at")
     lasts_s = _read_seconds(spec.duration, file, f"{at}.for") if spec.duration else inf
@@ -133,9 +134,11 @@ def _plan_spans(
     # Then its nodes, and of each the devices; one that has none is passed over.
     matching_nodes = [node for node in nodes.by_name if fnmatchcase(node, spec.node)]
     if not matching_nodes:
-        raise FleetError(file, f"{at}.node", f"no node is named {spec.node!r}")
+        raise SettingsError(file, f"{at}.node", f"no node is named {spec.node!r}")
     if verdict is FaultVerdict.AWAY and spec.device != "*":
-        raise FleetError(file, f"{at}.device", "must be absent: Away is about a node")
+        raise SettingsError(
+            file, f"{at}.device", "must be absent: Away is about a node"
+        )
     spans = []
     for node in matching_nodes:
         devices = frozenset(
@@ -149,18 +152,26 @@ def _plan_spans(
         message = spec.message or f"simulated: {verdict}"
         if devices or verdict is FaultVerdict.AWAY:
             spans.append(
-                FaultSpan(node, devices, verdict, begin_s, begin_s + lasts_s, message)
+                FaultSpan(
+                    node,
+                    devices,
+                    verdict,
+                    begin_s,
+                    begin_s + lasts_s,
+                    message,
+                    spec.reason,
+                )
             )
     if not spans:
         rule = f"no device of {spec.node!r} is named {spec.device!r}"
-        raise FleetError(file, f"{at}.device", rule)
+        raise SettingsError(file, f"{at}.device", rule)
     return spans
 
 
 def _read_seconds(value: str, file: str, field: str) -> float:
     match = _DURATION.fullmatch(value)
     if match is None:
-        raise FleetError(file, field, _DURATION_RULE)
+        raise SettingsError(file, field, _DURATION_RULE)
     return float(match[1]) * _SECONDS[match[2]]
 
 

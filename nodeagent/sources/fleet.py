@@ -6,35 +6,26 @@ makes nodes of it. Pure. The format is described in docs/fleet.md.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Annotated
 
-import yaml
-from msgspec import Struct
+from msgspec import Meta
 
-from contracts.codec import convert
-from contracts.errors import DecodeError
 from contracts.quantity import Quantity
-from nodeagent.errors import FleetError
-
-T = TypeVar("T")
-
-
-class FleetPart(
-    Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
-    """A part of a fleet file: a key that nobody knows is a mistake."""
+from nodeagent.sources.attributes import AttributeValue
+from nodeagent.sources.settings import SettingsPart, read_settings
+from nodeagent.sources.source_spec import SourceSpec
 
 
-class VersionValue(FleetPart, frozen=True, kw_only=True):
-    """An attribute that is a semantic version."""
+class SimulatedSpec(SourceSpec, frozen=True, kw_only=True, tag="simulated"):
+    """Devices of a fleet file: those of the node of this name."""
 
-    version: str
+    fleet: Annotated[str, Meta(min_length=1)]
+    """Path of the fleet file, if not absolute from the folder of the sources file."""
+    faults_file: str = ""
+    """A file of faults that is read again when it changes."""
 
 
-AttributeValue = bool | int | str | VersionValue
-
-
-class DeviceSpec(FleetPart, frozen=True, kw_only=True):
+class DeviceSpec(SettingsPart, frozen=True, kw_only=True):
     """Devices of one driver on every node of a shape."""
 
     driver: str
@@ -53,7 +44,7 @@ class DeviceSpec(FleetPart, frozen=True, kw_only=True):
     uuid_prefix: str = "DEV"
 
 
-class NodeShapeSpec(FleetPart, frozen=True, kw_only=True):
+class NodeShapeSpec(SettingsPart, frozen=True, kw_only=True):
     """Nodes that are alike but for their names."""
 
     shape: str
@@ -66,7 +57,7 @@ class NodeShapeSpec(FleetPart, frozen=True, kw_only=True):
     devices: tuple[DeviceSpec, ...] = ()
 
 
-class TopologyRule(FleetPart, frozen=True, kw_only=True):
+class TopologyRule(SettingsPart, frozen=True, kw_only=True):
     """A label by which nodes are grouped: in blocks, or in turn."""
 
     label: str
@@ -78,7 +69,7 @@ class TopologyRule(FleetPart, frozen=True, kw_only=True):
     """Groups in turn: node `n` is in group `n mod groups`."""
 
 
-class FaultSpec(FleetPart, frozen=True, kw_only=True, rename={"duration": "for"}):
+class FaultSpec(SettingsPart, frozen=True, kw_only=True, rename={"duration": "for"}):
     """Something that goes wrong at a time, for a time."""
 
     node: str
@@ -92,9 +83,11 @@ class FaultSpec(FleetPart, frozen=True, kw_only=True, rename={"duration": "for"}
     jitter: str = "0s"
     """Each node's fault starts up to so much later, by the fleet's seed."""
     message: str = ""
+    reason: str = "Simulated"
+    """The code of it; see `NODEAGENT_EVICT_REASONS`."""
 
 
-class Fleet(FleetPart, frozen=True, kw_only=True):
+class Fleet(SettingsPart, frozen=True, kw_only=True):
     """A fleet file."""
 
     api_version: str
@@ -106,7 +99,7 @@ class Fleet(FleetPart, frozen=True, kw_only=True):
     faults: tuple[FaultSpec, ...] = ()
 
 
-class FaultsFile(FleetPart, frozen=True, kw_only=True):
+class FaultsFile(SettingsPart, frozen=True, kw_only=True):
     """A faults file: faults that come and go while the agent runs."""
 
     faults: tuple[FaultSpec, ...] = ()
@@ -116,31 +109,15 @@ def read_fleet(text: str, file: str) -> Fleet:
     """Read the shape of a fleet file; `fleet_rules.check` judges what it says.
 
     Raises:
-        FleetError: no YAML, an unknown key, or a value of the wrong type.
+        SettingsError: no YAML, an unknown key, or a value of the wrong type.
     """
-    return _read(text, file, Fleet)
+    return read_settings(text, file, Fleet)
 
 
 def read_faults(text: str, file: str) -> tuple[FaultSpec, ...]:
     """Read a faults file; an empty one has no faults.
 
     Raises:
-        FleetError: as `read_fleet`.
+        SettingsError: as `read_fleet`.
     """
-    return _read(text or "{}", file, FaultsFile).faults
-
-
-def _read(text: str, file: str, kind: type[T]) -> T:
-    try:
-        value: Any = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f"line {mark.line + 1}" if mark else ""
-        raise FleetError(file, line, f"is no YAML: {error.problem}") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise FleetError(file, "", f"is no YAML: {error}") from error
-    try:
-        return convert(value, kind, file)
-    except DecodeError as error:
-        field = error.field.removeprefix("$").removeprefix(".")
-        raise FleetError(file, field, error.reason) from error
+    return read_settings(text or "{}", file, FaultsFile).faults

@@ -9,13 +9,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from contracts import names
-from nodeagent.errors import FleetError
+from nodeagent.errors import SettingsError
+from nodeagent.sources.attributes import VersionValue
 from nodeagent.sources.fleet import (
     DeviceSpec,
     Fleet,
     NodeShapeSpec,
     TopologyRule,
-    VersionValue,
 )
 from nodeagent.sources.template import find_unknown_placeholders
 
@@ -51,10 +51,10 @@ def check_fleet(fleet: Fleet, file: str) -> None:
     """Refuse a fleet at the first rule it breaks.
 
     Raises:
-        FleetError: names the file, the field and the rule.
+        SettingsError: names the file, the field and the rule.
     """
     for field, rule in _check_fleet(fleet):
-        raise FleetError(file, field, rule)
+        raise SettingsError(file, field, rule)
 
 
 def is_subdomain(name: str) -> bool:

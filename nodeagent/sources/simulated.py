@@ -15,11 +15,12 @@ from msgspec import structs
 
 from contracts.ids import DeviceID, DriverName, NodeName
 from nodeagent.cdi import ContainerEdits
-from nodeagent.errors import FleetError, SourceError
+from nodeagent.errors import SettingsError, SourceError
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.faults import FaultSpan, find_faults, plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
+from nodeagent.sources.settings import read_text
 from nodeagent.sources.source import PartitionHooks, Readings
 from runtime.log import get_logger
 
@@ -32,26 +33,22 @@ _Signature = tuple[int, int, int]
 def open_simulated(
     fleet_file: Path, faults_file: Path | None, node: NodeName | None
 ) -> SimulatedSource:
-    """Read a fleet file; with `node`, stand for that node of it alone.
+    """Read a fleet file; with `node`, stand for that node alone.
+
+    A node that the fleet has not has no devices: a DaemonSet runs on nodes that nobody
+    wrote into its fleet, and must not end there.
 
     Raises:
-        FleetError: a file cannot be read or breaks a rule, or has no such node.
+        SettingsError: a file cannot be read or breaks a rule.
     """
     name = str(fleet_file)
-    fleet = read_fleet(_read_text(fleet_file), name)
+    fleet = read_fleet(read_text(fleet_file), name)
     nodes = expand(fleet, name)
     if node is not None and node not in nodes.by_name:
-        raise FleetError(name, "nodes", f"no node is named {node!r}")
+        log.warning("fleet.without_node", file=name, node=node)
     return SimulatedSource(
         nodes, plan_faults(fleet.faults, nodes, name), faults_file, node
     )
-
-
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FleetError(str(file), "", f"cannot be read: {error}") from error
 
 
 class SimulatedSource:
@@ -81,17 +78,19 @@ class SimulatedSource:
     @property
     def drivers(self) -> tuple[DriverName, ...]:
         """The drivers of the devices of its nodes."""
-        nodes = map(self._nodes.by_name.__getitem__, self._node_names)
-        drivers = {spec.driver for node in nodes for spec in node.shape.devices}
+        nodes = (self._nodes.by_name.get(name) for name in self._node_names)
+        drivers = {spec.driver for node in nodes if node for spec in node.shape.devices}
         return tuple(DriverName(driver) for driver in sorted(drivers))
 
     async def discover(self, node: NodeName) -> NodeDevices:
         """Make the devices of a node, without those that a fault removed.
 
         Raises:
-            SourceError: the fleet has no such node.
+            SourceError: the node is none of these.
         """
         if node not in self._nodes.by_name:
+            if node in self._node_names:
+                return NodeDevices(node=node)
             raise SourceError("simulated", f"no node is named {node!r}")
         devices = self._nodes.make_devices(node)
         removed = self._removed.get(node)
@@ -104,7 +103,9 @@ class SimulatedSource:
             SourceError: no node of ours has it.
         """
         for node in self._node_names:
-            if device in self._nodes.list_device_ids(node):
+            if node in self._nodes.by_name and device in self._nodes.list_device_ids(
+                node
+            ):
                 name = _NO_VARIABLE.sub("_", f"{device.pool}_{device.device}").upper()
                 return ContainerEdits(env=(f"MOORINGS_DEVICE_{name}={device}",))
         raise SourceError("simulated", f"{device} is not here")
@@ -141,9 +142,9 @@ class SimulatedSource:
         self._signature = signature
         file = str(self._faults_file)
         try:
-            text = "" if signature is None else _read_text(self._faults_file)
+            text = "" if signature is None else read_text(self._faults_file)
             spans = plan_faults(read_faults(text, file), self._nodes, file)
-        except FleetError as error:
+        except SettingsError as error:
             log.warning(
                 "faults.refused", file=error.file, field=error.field, rule=error.rule
             )

@@ -22,6 +22,9 @@ class Readings(Struct, frozen=True, kw_only=True):
     symptoms: dict[NodeName, tuple[Reading, ...]] = {}
     changed: frozenset[NodeName] = frozenset()
     """Nodes whose devices must be discovered again."""
+    unread: frozenset[DeviceID] = frozenset()
+    """Devices of which nothing new is known: it was not their turn, or the answer is
+    not there yet. For a source that reads less often than it is asked."""
     away: frozenset[NodeName] = frozenset()
     """Nodes that only pretend to be here: no heartbeat for them."""
 

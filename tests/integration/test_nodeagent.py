@@ -128,7 +128,7 @@ async def test_a_fault_is_on_the_bus_within_a_second_and_goes_again(
         assert stored.time_s - began_s < 1.0
         (item,) = topics.HEALTH.codec.decode(stored.data).devices
         assert (item.device.device, item.message) == ("gpu-2", "hot")
-        assert [taint.effect for taint in item.taints] == ["NoExecute"]
+        assert [taint.effect for taint in item.taints] == ["NoSchedule"]
         assert await unhealthy(bus, NODES[0]) == []
 
         agent.inject("")

@@ -6,6 +6,7 @@ import pytest
 
 from contracts.topics import HEARTBEAT_S
 from nodeagent.config import NodeAgentConfig
+from nodeagent.health import TaintEffect
 from runtime.config import read_config
 from runtime.errors import ConfigError
 
@@ -23,6 +24,37 @@ def test_a_heartbeat_lasts_until_the_next_one() -> None:
     assert read(heartbeat_s=str(HEARTBEAT_S - 1)).heartbeat_s == HEARTBEAT_S - 1
     with pytest.raises(ConfigError, match="HEARTBEAT_S"):
         read(heartbeat_s=str(HEARTBEAT_S))
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"FLEET": ""}, "NODEAGENT_SOURCES"),
+        ({"SOURCES": "s.yaml"}, "NODEAGENT_SOURCES"),
+        ({"FLEET": "", "SOURCES": "s.yaml"}, "NODEAGENT_NODE"),
+        (
+            {"FLEET": "", "SOURCES": "s.yaml", "NODE": "n", "FAULTS_FILE": "f"},
+            "NODEAGENT_FAULTS_FILE",
+        ),
+        ({"UNHEALTHY_EFFECT": "NoExecute"}, "NODEAGENT_EVICT_REASONS"),
+        ({"UNKNOWN_EFFECT": "NoExecute"}, "NODEAGENT_EVICT_REASONS"),
+    ],
+)
+def test_variables_that_do_not_go_together_are_refused(
+    variables: dict[str, str], named: str
+) -> None:
+    """Before anything starts, with the variable."""
+    with pytest.raises(ConfigError, match=named):
+        read(**variables).check()
+
+
+def test_no_device_ends_its_pods_unless_a_reason_is_listed() -> None:
+    """What evicts is said, never assumed."""
+    read().check()
+    assert read().health_policy.evict_reasons == frozenset()
+    assert read().health_policy.unhealthy_effect is TaintEffect.NO_SCHEDULE
+    listed = read(evict_reasons="Xid79, LinkDown").health_policy.evict_reasons
+    assert listed == {"Xid79", "LinkDown"}
 
 
 def test_evidence_is_as_the_variables_say() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from contracts import names
 from contracts.ids import (
     ClusterName,
@@ -29,23 +31,28 @@ from nodeagent.health import (
 POLICY = HealthPolicy(
     bad_readings=3, good_readings=2, recovery_s=5.0, unknown_after_s=10.0
 )
+SEVERE = structs.replace(POLICY, evict_reasons=frozenset({"Xid79"}))
 DEVICE = DeviceID(DriverName("d.io"), PoolName("p"), DeviceName("gpu-0"))
 OTHER = DeviceID(DriverName("d.io"), PoolName("p"), DeviceName("gpu-1"))
 CLUSTER, NODE = ClusterName("c"), NodeName("n")
 
 
 def after(
-    looks: str, state: HealthState | None = None, start_s: int = 0
+    looks: str,
+    state: HealthState | None = None,
+    start_s: int = 0,
+    policy: HealthPolicy = POLICY,
 ) -> HealthState:
-    """Take one look a second: `b`ad, `g`ood or `s`ilent."""
+    """Take one look a second: `b`ad, severe (x), `g`ood or `s`ilent."""
     readings = {
         "b": (Reading(DEVICE, Symptom.BAD, "ECC error"),),
+        "x": (Reading(DEVICE, Symptom.BAD, "fell off the bus", "Xid79"),),
         "s": (Reading(DEVICE, Symptom.SILENT),),
         "g": (),
     }
     state = state or {}
     for second, look in enumerate(looks, start_s):
-        state, _ = judge(POLICY, state, readings[look], moment(second))
+        state, _ = judge(policy, state, readings[look], moment(second))
     return state
 
 
@@ -141,16 +148,80 @@ def test_taints_say_when_the_status_was_given() -> None:
 
 
 def test_effects_follow_the_policy() -> None:
-    """Each status has the effect that the policy names."""
-    policy = HealthPolicy(unhealthy_effect=TaintEffect.NO_SCHEDULE)
-    for state, effect in (
-        (after("bbb"), "NoSchedule"),
-        (after("s" * 11), "NoSchedule"),
+    """Each status has the effect that the policy names; by default none ends pods."""
+    quiet = structs.replace(POLICY, unhealthy_effect=TaintEffect.NONE)
+    for policy, looks, effect in (
+        (POLICY, "bbb", "NoSchedule"),
+        (POLICY, "s" * 11, "NoSchedule"),
+        (quiet, "bbb", "None"),
+        (quiet, "s" * 11, "NoSchedule"),
     ):
-        (item,) = to_message(policy, CLUSTER, NODE, state).devices
-        assert item.taints[0].effect == effect
-    (item,) = to_message(POLICY, CLUSTER, NODE, after("bbb")).devices
-    assert item.taints[0].effect == "NoExecute"
+        assert effect_of(after(looks), policy) == effect
+
+
+def test_only_listed_reasons_evict_and_only_by_as_many_readings() -> None:
+    """One severe reading among others ends no pod; enough of them in a row do."""
+    assert effect_of(after("xxx", policy=SEVERE), SEVERE) == "NoExecute"
+    assert effect_of(after("xxx"), POLICY) == "NoSchedule"
+    assert effect_of(after("bbx", policy=SEVERE), SEVERE) == "NoSchedule"
+    assert effect_of(after("xxbx", policy=SEVERE), SEVERE) == "NoSchedule"
+
+
+def test_an_unhealthy_device_that_becomes_severe_is_told() -> None:
+    """With the time and words of then: what tolerates it counts from there."""
+    state = after("bbbxx", policy=SEVERE)
+    reading = Reading(DEVICE, Symptom.BAD, "fell off the bus", "Xid79")
+    state, changes = judge(SEVERE, state, [reading], moment(5))
+    assert [(c.before, c.after, c.evicts) for c in changes] == [
+        (HealthStatus.UNHEALTHY, HealthStatus.UNHEALTHY, True)
+    ]
+    (item,) = to_message(SEVERE, CLUSTER, NODE, state).devices
+    assert (item.reason, item.taints[0].effect) == ("Xid79", "NoExecute")
+    assert item.taints[0].time_added == "at 5"
+
+
+def test_what_is_severe_stays_so_until_it_is_healthy() -> None:
+    """Milder readings later take nothing back: pods were ended already."""
+    assert effect_of(after("xxxbbb", policy=SEVERE), SEVERE) == "NoExecute"
+
+
+def test_a_reason_that_is_no_longer_listed_evicts_no_more_after_a_restart() -> None:
+    """What the configuration says now counts for what was said before, too."""
+    message = to_message(SEVERE, CLUSTER, NODE, after("xxx", policy=SEVERE))
+    restored = restore(message, {})
+    assert to_message(SEVERE, CLUSTER, NODE, restored) == message
+    assert effect_of(restored, POLICY) == "NoSchedule"
+
+
+def test_the_worst_of_several_readings_counts() -> None:
+    """A source may report everything that it sees of a device."""
+    found = [
+        Reading(DEVICE, Symptom.SILENT, "mute"),
+        Reading(DEVICE, Symptom.BAD, "gone", "Xid79"),
+        Reading(DEVICE, Symptom.BAD, "hot", "Hot"),
+    ]
+    policy = structs.replace(SEVERE, bad_readings=1)
+    for readings in (found, found[::-1]):
+        state, _ = judge(policy, {}, readings, moment(0))
+        assert (status(state), state[DEVICE].reason) == (
+            HealthStatus.UNHEALTHY,
+            "Xid79",
+        )
+
+
+def test_a_device_that_was_not_read_stays_as_it_is() -> None:
+    """Neither good nor bad readings, nor silence, are made of no reading."""
+    for looks in ("bb", "bbb", "bbbg", "ssss"):
+        before = after(looks)
+        state, changes = judge(POLICY, before, (), moment(99), {DEVICE})
+        assert (state, changes) == (before, ())
+    assert judge(POLICY, {}, (), moment(0), {DEVICE}) == ({}, ())
+
+
+def effect_of(state: HealthState, policy: HealthPolicy) -> str:
+    """Return the effect of the taint of the one device."""
+    (item,) = to_message(policy, CLUSTER, NODE, state).devices
+    return item.taints[0].effect
 
 
 def test_suspicion_is_no_news() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.ids import NodeName
-from nodeagent.errors import FleetError
+from nodeagent.errors import SettingsError
 from nodeagent.health import Symptom
 from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.faults import FaultSpan, FaultState, find_faults, plan_faults
@@ -123,7 +123,7 @@ def test_a_broken_rule_is_named_with_its_field(
     fault: str, field: str, rule: str
 ) -> None:
     """Whoever writes a faults file is told where it is wrong."""
-    with pytest.raises(FleetError) as caught:
+    with pytest.raises(SettingsError) as caught:
         plan(fault)
     assert caught.value.field == field
     assert rule in caught.value.rule

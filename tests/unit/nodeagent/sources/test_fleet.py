@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import moorings
-from nodeagent.errors import FleetError
+from nodeagent.errors import SettingsError
 from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.faults import plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
@@ -95,7 +95,7 @@ def test_a_broken_rule_is_named_with_its_field(
 ) -> None:
     """File, field and rule are told, whatever is wrong."""
     assert old in GOOD
-    with pytest.raises(FleetError) as caught:
+    with pytest.raises(SettingsError) as caught:
         load(GOOD.replace(old, new, 1))
     assert caught.value.file == "fleet.yaml"
     assert field in caught.value.field
@@ -105,28 +105,28 @@ def test_a_broken_rule_is_named_with_its_field(
 def test_nodes_of_two_shapes_must_not_share_names() -> None:
     """A name means one node of the whole fleet."""
     other = "- {shape: other, count: 1, name: gpu-1}\n"
-    with pytest.raises(FleetError, match=r"nodes\[1\].name: makes 'gpu-1' a second"):
+    with pytest.raises(SettingsError, match=r"nodes\[1\].name: makes 'gpu-1' a second"):
         load(GOOD + other)
 
 
 def test_devices_of_one_pool_must_not_share_names() -> None:
     """A name means one device of its pool."""
     other = '  - {driver: gpu.example.com, count: 1, name: "gpu-3"}\n'
-    with pytest.raises(FleetError, match="two devices of one driver, pool and name"):
+    with pytest.raises(SettingsError, match="two devices of one driver, pool and name"):
         load(GOOD + other)
 
 
 def test_too_many_attributes_are_refused() -> None:
     """DRA allows 32 together with those that the fleet sets itself."""
     many = ", ".join(f"a{index}: 1" for index in range(28))
-    with pytest.raises(FleetError, match="at most 28 attributes and capacities"):
+    with pytest.raises(SettingsError, match="at most 28 attributes and capacities"):
         load(GOOD.replace("model: A", many))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "a: &a [*a]", "\x00", "kind: Fleet"])
 def test_what_is_no_fleet_at_all_is_refused(text: str) -> None:
     """With an error of ours, whatever the parser raises."""
-    with pytest.raises(FleetError):
+    with pytest.raises(SettingsError):
         load(text)
 
 

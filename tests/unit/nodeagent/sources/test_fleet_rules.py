@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.names import API_VERSION, RAIL
-from nodeagent.errors import FleetError
+from nodeagent.errors import SettingsError
+from nodeagent.sources.attributes import VersionValue
 from nodeagent.sources.fleet import (
     DeviceSpec,
     Fleet,
     NodeShapeSpec,
     TopologyRule,
-    VersionValue,
 )
 from nodeagent.sources.fleet_rules import check_fleet
 from tests.builders import quantities
@@ -26,7 +26,7 @@ FLEET = Fleet(api_version=API_VERSION, kind="Fleet", name="lab", nodes=(SHAPE,))
 
 def field_of(fleet: Fleet) -> str:
     """Say which field a fleet is refused for."""
-    with pytest.raises(FleetError) as raised:
+    with pytest.raises(SettingsError) as raised:
         check_fleet(fleet, "lab.yaml")
     assert str(raised.value).startswith("lab.yaml")
     return raised.value.field

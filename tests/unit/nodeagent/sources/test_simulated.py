@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.ids import DeviceID, DeviceName, NodeName
-from nodeagent.errors import FleetError, SourceError
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
+from nodeagent.errors import SettingsError, SourceError
 from nodeagent.sources.simulated import SimulatedSource, open_simulated
 
 FLEET = """
@@ -23,6 +23,9 @@ faults:
 - {node: n-1, device: gpu-0, verdict: Unhealthy, at: 5s, for: 5s}
 """
 N0, N1 = NodeName("n-0"), NodeName("n-1")
+DEVICE_OF_N0 = DeviceID(
+    DriverName("gpu.example.com"), PoolName("n-0"), DeviceName("gpu-0")
+)
 START_S = 1000.0
 
 
@@ -96,10 +99,15 @@ async def test_one_node_of_a_fleet_has_its_own_faults_alone(tmp_path: Path) -> N
     assert (await source.read(START_S)).symptoms.keys() == {N1}
 
 
-def test_a_node_that_the_fleet_has_not_is_refused(tmp_path: Path) -> None:
-    """At the start, before anything is announced."""
-    with pytest.raises(FleetError, match="no node is named 'n-9'"):
-        opened(tmp_path, NodeName("n-9"))
+async def test_a_node_that_the_fleet_has_not_has_no_devices(tmp_path: Path) -> None:
+    """A DaemonSet's agent stays up on it, and other sources can go on."""
+    stranger = NodeName("n-9")
+    source = opened(tmp_path, stranger)
+    assert (source.nodes, source.drivers) == ((stranger,), ())
+    assert (await source.discover(stranger)).pools == ()
+    assert (await source.read(START_S)).symptoms == {}
+    with pytest.raises(SourceError, match="is not here"):
+        await source.edits(DEVICE_OF_N0)
 
 
 async def test_discovering_a_stranger_is_refused(tmp_path: Path) -> None:
@@ -110,7 +118,7 @@ async def test_discovering_a_stranger_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_fleet_file_is_named(tmp_path: Path) -> None:
     """The error says which file cannot be read."""
-    with pytest.raises(FleetError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="cannot be read"):
         open_simulated(tmp_path / "none.yaml", None, None)
 
 

@@ -1,0 +1,73 @@
+"""The sources file: where the devices of one node come from.
+
+Read strictly: whatever a source does not know is refused with file, field and rule. Its
+JSON schema is made of the same Structs. Described in docs/drivers.md. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from contracts import names
+from contracts.ids import NodeName, PoolID
+from contracts.quantity import Quantity
+from nodeagent.errors import SettingsError
+from nodeagent.sources.fleet import SimulatedSpec
+from nodeagent.sources.settings import SettingsPart, read_settings
+from nodeagent.sources.source_spec import DeviceSourceSpec, check_source
+
+MAX_SOURCES = 64
+
+AnySourceSpec = SimulatedSpec
+"""Every kind of source."""
+
+
+class SourcesFile(SettingsPart, frozen=True, kw_only=True):
+    """A sources file."""
+
+    api_version: str
+    kind: str
+    sources: Annotated[tuple[AnySourceSpec, ...], Meta(max_length=MAX_SOURCES)]
+
+
+def read_sources(text: str, file: str, node: NodeName) -> tuple[AnySourceSpec, ...]:
+    """Read a sources file for a node.
+
+    Raises:
+        SettingsError: the file breaks a rule; names file, field and rule.
+    """
+    found = read_settings(text, file, SourcesFile)
+    if found.api_version != names.API_VERSION:
+        raise SettingsError(file, "apiVersion", f"must be {names.API_VERSION}")
+    if found.kind != "Sources":
+        raise SettingsError(file, "kind", "must be Sources")
+    fields_by_name: dict[str, str] = {}
+    fields_by_pool: dict[PoolID, str] = {}
+    for index, spec in enumerate(found.sources):
+        at = f"sources[{index}]"
+        for field, rule in check_source(spec, node):
+            raise SettingsError(file, f"{at}.{field}", rule)
+        other = fields_by_name.setdefault(spec.name, at)
+        if other != at:
+            raise SettingsError(file, f"{at}.name", f"{other} has this name too")
+        if isinstance(spec, DeviceSourceSpec):
+            pool = PoolID(spec.driver, spec.pool_of(node))
+            other = fields_by_pool.setdefault(pool, at)
+            if other != at:
+                rule = f"{other} has the pool {pool.pool!r} of {pool.driver!r} too"
+                raise SettingsError(file, f"{at}.pool", rule)
+    return found.sources
+
+
+def make_schema() -> dict[str, Any]:
+    """Make the JSON schema (2020-12) of a sources file."""
+    return msgspec.json.schema(SourcesFile, schema_hook=_describe)
+
+
+def _describe(kind: type) -> dict[str, Any]:
+    if kind is Quantity:
+        return {"type": ["string", "integer"], "description": "A Kubernetes quantity."}
+    raise NotImplementedError(kind.__name__)

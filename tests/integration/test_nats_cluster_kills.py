@@ -2,7 +2,8 @@
 
 The servers of k8s/base with their certificates, users and `sync_interval: always`, two
 solvers and a publisher. One fault of each kind in `make test`; 1,000 drawn ones in
-`make soak`, or as many as MOORINGS_KILLS says.
+`make soak`, or as many as MOORINGS_KILLS says, drawn by MOORINGS_SEED: runs with
+different seeds add up.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import random
 import shutil
 import signal
 from collections import Counter
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -39,8 +41,11 @@ FAULTS = ("one", "solver", "two", "stop", "all", "lose", "cut")
 """Servers killed, a solver killed, the leader of decisions stopped or cut off from the
 others, a server lost with its disk."""
 ROUNDS = int(os.environ.get("MOORINGS_KILLS", 1_000 if SOAK else len(FAULTS)))
-AWAY_S = 30.0 if SOAK else 5.0
+SEED = int(os.environ.get("MOORINGS_SEED", ROUNDS))
+AWAY_S = (5.0, 5.0, 5.0, 9.0, 9.0, 30.0 if ROUNDS > 2 * len(FAULTS) else 9.0)
 """How long the leader is stopped or cut off; the others elect another in 4 to 9 s."""
+CHECKED_EVERY = 25
+"""Faults between two looks at everything, so that a broken law is near its cause."""
 DECISION_TOPICS = (DECISIONS, SOLVED, FENCE)
 (DEC,) = (stream for stream in STREAMS if stream.name == DECISIONS.stream)
 
@@ -120,11 +125,11 @@ class Trouble:
             case "stop":
                 number = await leader_of(bus, DEC.name)
                 nats.signal(number, signal.SIGSTOP)
-                await asyncio.sleep(AWAY_S)
+                await asyncio.sleep(self.draw.choice(AWAY_S))
                 nats.signal(number, signal.SIGCONT)
             case _:
                 nats.isolate(await leader_of(bus, DEC.name))
-                await asyncio.sleep(AWAY_S)
+                await asyncio.sleep(self.draw.choice(AWAY_S))
                 nats.heal()
         await asyncio.to_thread(nats.wait_healthy)
 
@@ -181,52 +186,75 @@ def nats(tmp_path: Path) -> SecuredNats:
     return SecuredNats(tmp_path / "nats", links=True)
 
 
+class Endured:
+    """What is asked of the services meanwhile, and the laws that hold of it."""
+
+    def __init__(self, nats: SecuredNats, folder: Path) -> None:
+        self.nats = nats
+        self.processes = services(nats, folder)
+        solvers = [self.processes[name] for name in ("solver-one", "solver-two")]
+        self.trouble = Trouble(nats, solvers, SEED)
+        self.asked = Asked(self.trouble.draw)
+        self.history = History()
+        self.happened: Counter[str] = Counter()
+        self._folder = folder
+
+    async def go_through(self, fault: str, bus: Bus, solver_bus: Bus) -> None:
+        """Let one thing happen while gangs are submitted and ended."""
+        self._note(fault)
+        await self.asked.submit_some(bus)
+        await self.asked.end_some(bus)
+        making = asyncio.create_task(self.trouble.make(fault, solver_bus))
+        await self.asked.submit_some(bus)
+        await making
+        self.happened[fault] += 1
+        self._note("healthy")
+
+    def _note(self, what: str) -> None:
+        with (self._folder / "faults.log").open("a") as log:
+            log.write(f"{datetime.now(UTC):%H:%M:%S} {what}\n")
+
+    async def check(self, bus: Bus, solver_bus: Bus) -> None:
+        """Let all come to rest; then every law holds."""
+        await self.asked.submit_some(bus)
+        client = Client(bus, CLUSTER)
+        await eventually(lambda: self.asked.settled(client), "all is settled", 120)
+        records = await client.fetch_gangs()
+        self.asked.check(records)
+        manifests = self._folder / "manifests"
+        await eventually(lambda: is_written(manifests, records), "all is on disk", 60)
+        self.history.check(await stored_history(solver_bus))
+        assert "corrupt" not in await asyncio.to_thread(self.nats.log)
+        for process in self.processes.values():
+            assert process.is_alive, process.log()[-2000:]
+
+
 async def test_nothing_acknowledged_is_lost_or_given_twice(
     nats: SecuredNats, tmp_path: Path
 ) -> None:
-    processes = services(nats, tmp_path)
-    solvers = [processes[name] for name in ("solver-one", "solver-two")]
-    trouble = Trouble(nats, solvers, seed=ROUNDS)
-    asked = Asked(trouble.draw)
-    history, stop = History(), asyncio.Event()
-    happened: Counter[str] = Counter()
+    endured, stop = Endured(nats, tmp_path), asyncio.Event()
     async with (
         nats.running_linked(),
         Bus.open(nats.settings("publisher")) as bus,
         Bus.open(nats.settings("solver")) as solver_bus,
-        running(*processes.values()),
+        running(*endured.processes.values()),
         asyncio.TaskGroup() as tasks,
     ):
         await bus.wait_connected(10)
         await bus.ensure_streams()
         for item in make_classes(FLEET):
             await observe(bus, item)
-        tasks.create_task(history.watch(solver_bus, stop))
+        tasks.create_task(endured.history.watch(solver_bus, stop))
         for number in range(ROUNDS):
-            await asked.submit_some(bus)
-            await asked.end_some(bus)
-            if number < len(FAULTS):
-                fault = FAULTS[number]
-            else:
-                fault = trouble.draw.choice(FAULTS)
-            making = tasks.create_task(trouble.make(fault, solver_bus))
-            await asked.submit_some(bus)
-            await making
-            happened[fault] += 1
-        await asked.submit_some(bus)
-        client = Client(bus, CLUSTER)
-        await eventually(lambda: asked.settled(client), "all is settled", 120)
-        records = await client.fetch_gangs()
-        asked.check(records)
-        manifests = tmp_path / "manifests"
-        await eventually(lambda: is_written(manifests, records), "all is on disk", 60)
+            if number and number % CHECKED_EVERY == 0:
+                await endured.check(bus, solver_bus)
+            draw = endured.trouble.draw
+            fault = FAULTS[number] if number < len(FAULTS) else draw.choice(FAULTS)
+            await endured.go_through(fault, bus, solver_bus)
+        await endured.check(bus, solver_bus)
         stop.set()
-        history.check(await stored_history(solver_bus))
-        assert "corrupt" not in await asyncio.to_thread(nats.log)
-        for process in processes.values():
-            assert process.is_alive, process.log()[-2000:]
-    assert set(happened) == set(FAULTS)
-    assert len(asked.accepted) >= ROUNDS
+    assert set(endured.happened) == set(FAULTS)
+    assert len(endured.asked.accepted) >= ROUNDS
 
 
 async def stored_history(bus: Bus) -> History:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from contracts import topics
@@ -16,11 +19,14 @@ from moorings.client import Client
 from moorings.demo.workload import make_gang
 from moorings.local.fleets import find_fleet, make_classes
 from runtime.bus.bus import Bus
-from runtime.errors import BusUnavailableError
+from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.wire import Outgoing
 from tests.lab.services import CLUSTER, submit
 
 FLEET = find_fleet("small")
+MOST_LIVING = 40
+"""So that a thousand rounds take no longer each than the first."""
+ACKNOWLEDGED_S = 180.0
 
 
 class Asked:
@@ -43,15 +49,18 @@ class Asked:
                 self._device_class,
                 0,
             )
-            await submit(bus, gang)
+            await until_acknowledged(partial(submit, bus, gang))
             self.accepted.append(gang)
 
     async def end_some(self, bus: Bus) -> None:
-        """Release or cancel a gang now and then."""
+        """Release or cancel a gang now and then; never are there many."""
         living = [g for g in self.accepted if g.metadata.uid not in self.ended]
         if len(living) < 6 or self._draw.random() < 0.3:
             return
-        gang = self._draw.choice(living)
+        for gang in self._draw.sample(living, max(1, len(living) - MOST_LIVING)):
+            await self._end(bus, gang)
+
+    async def _end(self, bus: Bus, gang: Gang) -> None:
         kind = self._draw.choice([ReleaseGang, CancelGang])
         uid, namespace = (
             GangUID(gang.metadata.uid),
@@ -60,7 +69,8 @@ class Asked:
         message = kind(cluster=CLUSTER, namespace=namespace, uid=uid)
         subject = topics.COMMANDS.subject(CLUSTER, namespace, uid)
         data = topics.COMMANDS.codec.encode(message)
-        await bus.publish(Outgoing(subject=subject, data=data))
+        outgoing = Outgoing(subject=subject, data=data)
+        await until_acknowledged(partial(bus.publish, outgoing))
         self.ended.add(gang.metadata.uid)
 
     async def settled(self, client: Client) -> bool:
@@ -96,6 +106,23 @@ class Asked:
         twice = {str(device): count for device, count in held.items() if count > 1}
         assert not twice
         assert held
+
+
+async def until_acknowledged(send: Callable[[], Awaitable[object]]) -> None:
+    """Send again for as long as a server that is cut off from the others says no."""
+    deadline = time.monotonic() + ACKNOWLEDGED_S
+    while True:
+        try:
+            await send()
+        except BusUnavailableError:
+            assert time.monotonic() < deadline
+        except PublishRefusedError as error:
+            # Uids are ours alone: one of the attempts before was stored.
+            if error.kind != "exists":
+                raise
+            return
+        else:
+            return
 
 
 def is_written(manifests: Path, records: list[GangRecord]) -> bool:

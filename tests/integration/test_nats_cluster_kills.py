@@ -29,7 +29,7 @@ from contracts.topics import DECISIONS, FENCE, SOLVED
 from moorings.client import Client
 from moorings.local.fleets import make_classes
 from runtime.bus.bus import Bus
-from runtime.errors import BusUnavailableError
+from runtime.errors import BusUnavailableError, RestartError
 from runtime.wire import Incoming
 from tests.lab.controlplane.programs import REQUIRED
 from tests.lab.endurance import FLEET, Asked, is_written
@@ -42,7 +42,7 @@ FAULTS = ("one", "solver", "two", "stop", "all", "lose", "cut")
 others, a server lost with its disk."""
 ROUNDS = int(os.environ.get("MOORINGS_KILLS", 1_000 if SOAK else len(FAULTS)))
 SEED = int(os.environ.get("MOORINGS_SEED", ROUNDS))
-AWAY_S = (5.0, 5.0, 5.0, 9.0, 9.0, 30.0 if ROUNDS > 2 * len(FAULTS) else 9.0)
+AWAY_S = (5.0, 5.0, 5.0, 9.0, 9.0, 30.0 if 2 * len(FAULTS) < ROUNDS else 9.0)
 """How long the leader is stopped or cut off; the others elect another in 4 to 9 s."""
 CHECKED_EVERY = 25
 """Faults between two looks at everything, so that a broken law is near its cause."""
@@ -58,14 +58,26 @@ class History:
         """Subject and digest by sequence: what was acknowledged, or would have been."""
         self.epochs: dict[int, EpochClaimed] = {}
         """The fence, by sequence."""
+        self.alarms = 0
+        """How often the stream seemed to have lost its end."""
 
     async def watch(self, bus: Bus, stop: asyncio.Event) -> None:
-        """Note everything, over all faults; ends with RestartError if it was lost."""
-        batches = bus.read_all(DECISION_TOPICS, CLUSTER, stop=stop, start="all")
-        async for batch in batches:
-            assert not batch.refused
-            for incoming in batch.messages:
-                self.note(incoming)
+        """Note everything, over all faults, from the start again after an alarm."""
+        while not stop.is_set():
+            batches = bus.read_all(DECISION_TOPICS, CLUSTER, stop=stop, start="all")
+            try:
+                async for batch in batches:
+                    assert not batch.refused
+                    for incoming in batch.messages:
+                        self.note(incoming)
+            except RestartError:
+                self.alarms += 1
+
+    def copy(self) -> History:
+        """Copy what was seen so far."""
+        copied = History()
+        copied.seen, copied.epochs = dict(self.seen), dict(self.epochs)
+        return copied
 
     def note(self, incoming: Incoming[Any]) -> None:
         """Note a message; in one place there is never another."""
@@ -208,7 +220,7 @@ class Endured:
         await self.asked.submit_some(bus)
         await making
         self.happened[fault] += 1
-        self._note("healthy")
+        self._note(f"healthy, {self.history.alarms} alarms")
 
     def _note(self, what: str) -> None:
         with (self._folder / "faults.log").open("a") as log:
@@ -218,12 +230,15 @@ class Endured:
         """Let all come to rest; then every law holds."""
         await self.asked.submit_some(bus)
         client = Client(bus, CLUSTER)
-        await eventually(lambda: self.asked.settled(client), "all is settled", 120)
+        await eventually(
+            lambda: self.asked.settled(client), self.asked.describe_unsettled, 120
+        )
         records = await client.fetch_gangs()
         self.asked.check(records)
         manifests = self._folder / "manifests"
         await eventually(lambda: is_written(manifests, records), "all is on disk", 60)
-        self.history.check(await stored_history(solver_bus))
+        seen = self.history.copy()
+        seen.check(await stored_history(solver_bus))
         assert "corrupt" not in await asyncio.to_thread(self.nats.log)
         for process in self.processes.values():
             assert process.is_alive, process.log()[-2000:]

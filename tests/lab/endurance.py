@@ -36,6 +36,7 @@ class Asked:
         self._draw = draw
         self.accepted: list[Gang] = []
         self.ended: set[str] = set()
+        self._unsettled = ""
         self._device_class = str(make_classes(FLEET)[0].metadata.name)
 
     async def submit_some(self, bus: Bus) -> None:
@@ -77,15 +78,21 @@ class Asked:
         """Say whether every accepted gang has come to rest."""
         try:
             records = {record.uid: record for record in await client.fetch_gangs()}
-        except BusUnavailableError:
+        except BusUnavailableError as error:
+            self._unsettled = str(error)
             return False
         for gang in self.accepted:
             record = records.get(GangUID(gang.metadata.uid))
+            self._unsettled = f"{gang.metadata.name}: {record}"
             if record is None or record.decision is None:
                 return False
             if record.phase is GangPhase.DECIDED or record.ending is not None:
                 return False
         return True
+
+    def describe_unsettled(self) -> str:
+        """Say what did not come to rest when `settled` last looked."""
+        return f"all is settled: {self._unsettled}"
 
     def check(self, records: list[GangRecord]) -> None:
         """Every gang has one end or a reason; no device is in two allocations."""

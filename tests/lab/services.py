@@ -157,7 +157,9 @@ async def decision_on(bus: Bus, gang: Gang) -> DecisionMessage | None:
 
 
 async def eventually(
-    holds: Callable[[], object], what: str, within_s: float = 20.0
+    holds: Callable[[], object],
+    what: str | Callable[[], str],
+    within_s: float = 20.0,
 ) -> None:
     """Wait until something holds, asked as a function or a coroutine function."""
     deadline = time.monotonic() + within_s
@@ -165,5 +167,7 @@ async def eventually(
         answer = holds()
         if await answer if isinstance(answer, Awaitable) else answer:
             return
-        assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
+        if time.monotonic() >= deadline:
+            said = what if isinstance(what, str) else what()
+            raise AssertionError(f"not within {within_s} s: {said}")
         await asyncio.sleep(0.02)

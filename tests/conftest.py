@@ -17,9 +17,10 @@ from runtime.wire import BusSettings
 from tests.lab.controlplane import programs, server
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.options import NEWEST, RELEASE, Options, of_release
+from tests.lab.go_program import NO_GO, REQUIRED
 from tests.lab.nats_server import LabServer
 from tests.lab.node import programs as node_programs
-from tests.oracles.upstream_oracle import NO_GO, REQUIRED, built
+from tests.oracles.upstream_oracle import built
 
 
 def pytest_configure() -> None:

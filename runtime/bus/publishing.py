@@ -1,8 +1,9 @@
 """Publishing into streams: one message, many in flight, or a batch as one.
 
-Decides what an answer means: stored, refused for good, or try again. After an attempt
-without an answer a refusal may be about our own message, so it is looked up before
-anybody is told. Knows nothing of what messages mean.
+Decides what an answer means: stored, refused for good, or try again. A refusal may be
+about our own message, after an attempt without an answer, or about one that a server
+without the others has only proposed; so what is stored is looked up before anybody is
+told. Knows nothing of what messages mean.
 """
 
 from __future__ import annotations
@@ -51,10 +52,15 @@ class _Ack(Struct, frozen=True):
     error: JetStreamError | None = None
 
 
-async def publish(connection: Connection, message: Outgoing) -> int:
-    """Store a message and return its sequence; see `Bus.publish`."""
+async def publish(
+    connection: Connection, message: Outgoing, *, unsure: bool = False
+) -> int:
+    """Store a message and return its sequence; see `Bus.publish`.
+
+    `unsure`: it was sent before, and nobody knows what became of it.
+    """
     body, headers = pack(message)
-    unsure, attempts = False, 0
+    attempts = 0
 
     async def attempt() -> int:
         nonlocal unsure, attempts
@@ -69,18 +75,40 @@ async def publish(connection: Connection, message: Outgoing) -> int:
         except BusFullError as error:
             error.is_final = attempts >= _FULL_ATTEMPTS
             raise
+        except PublishRefusedError as error:
+            return await _find_stored(connection, message, error, unsure=unsure)
 
     try:
         return await retry(message.subject, attempt, on=BusUnavailableError)
     except BusRefusedError as error:
         raise PublishRefusedError(message.subject, "other", error.reason) from error
-    except PublishRefusedError as error:
-        # An attempt without an answer may have stored what is refused now as a repeat.
-        if unsure and error.kind != "other" and error.stream:
-            stored = await read_last_message(connection, error.stream, message.subject)
-            if stored is not None and stored.data == message.data:
-                return stored.sequence
-        raise
+
+
+async def _find_stored(
+    connection: Connection,
+    message: Outgoing,
+    refusal: PublishRefusedError,
+    *,
+    unsure: bool,
+) -> int:
+    """Look up what a refusal is about: if it is our own message, return its sequence.
+
+    Raises:
+        PublishRefusedError: `refusal`: it is about another message.
+        BusUnavailableError: nothing is stored: a leader that cannot reach the others
+            refuses for a message that it has only proposed, and may never store.
+    """
+    if refusal.kind == "other" or not refusal.stream:
+        raise refusal
+    if not unsure and refusal.kind != "exists":
+        raise refusal
+    stored = await read_last_message(connection, refusal.stream, message.subject)
+    if stored is None and refusal.kind == "exists":
+        reason = "taken by a message that is not stored"
+        raise BusUnavailableError(message.subject, reason) from refusal
+    if unsure and stored is not None and stored.data == message.data:
+        return stored.sequence
+    raise refusal
 
 
 async def publish_many(
@@ -100,10 +128,7 @@ async def publish_many(
             else:
                 futures.append(future)
         for message, sent in zip(window, futures, strict=True):
-            sequence = await _wait_stored(connection, message.subject, sent)
-            if sequence is None:
-                sequence = await publish(connection, message)
-            highest = max(highest, sequence)
+            highest = max(highest, await _wait_stored(connection, message, sent))
     return highest
 
 
@@ -160,17 +185,23 @@ async def _send_batch(
 
 
 async def _wait_stored(
-    connection: Connection, subject: str, sent: asyncio.Future[Delivery] | None
-) -> int | None:
-    """Return the sequence of a message of a window; None: it needs another attempt."""
-    if sent is None:
-        return None
-    try:
-        return _read_sequence(subject, await connection.answer(subject, sent))
-    except BusUnavailableError:
-        return None
-    except BusRefusedError as error:
-        raise PublishRefusedError(subject, "other", error.reason) from error
+    connection: Connection, message: Outgoing, sent: asyncio.Future[Delivery] | None
+) -> int:
+    """Return the sequence of a message of a window; what is in doubt is sent again."""
+    unsure = sent is not None
+    if sent is not None:
+        subject = message.subject
+        try:
+            return _read_sequence(subject, await connection.answer(subject, sent))
+        except BusUnavailableError:
+            pass
+        except BusRefusedError as error:
+            raise PublishRefusedError(subject, "other", error.reason) from error
+        except PublishRefusedError as error:
+            if error.kind != "exists":
+                raise
+            unsure = False
+    return await publish(connection, message, unsure=unsure)
 
 
 def _read_sequence(subject: str, reply: Delivery) -> int:

@@ -292,6 +292,30 @@ async def test_an_answer_that_was_lost_is_not_taken_for_a_refusal(
     assert lost == []
 
 
+async def test_many_of_which_the_answers_were_lost_are_not_refused(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first time they are in flight together, then each on its own."""
+    answer = bus_connection.Connection.answer
+    subjects = [f"submit.v1.c.n.{number}" for number in range(3)]
+    lost = list(subjects)
+
+    async def lossy(
+        self: bus_connection.Connection, subject: str, *args: object
+    ) -> bus_connection.Delivery:
+        reply = await answer(self, subject, *args)  # type: ignore[arg-type] # passed through
+        if subject in lost:
+            lost.remove(subject)
+            raise BusUnavailableError(subject, "the answer was lost")
+        return reply
+
+    monkeypatch.setattr(bus_connection.Connection, "answer", lossy)
+    messages = [Outgoing(subject=subject, data=b"me") for subject in subjects]
+
+    assert await bus.publish_many(messages) == 3
+    assert lost == []
+
+
 async def test_a_full_stream_is_not_one_that_has_the_message(
     bus: Bus,
 ) -> None:

@@ -17,6 +17,7 @@ from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
 from moorings.client import Client
 from moorings.demo.workload import make_gang
+from moorings.errors import CannotReadError
 from moorings.local.fleets import find_fleet, make_classes
 from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError, PublishRefusedError
@@ -78,7 +79,7 @@ class Asked:
         """Say whether every accepted gang has come to rest."""
         try:
             records = {record.uid: record for record in await client.fetch_gangs()}
-        except BusUnavailableError as error:
+        except (BusUnavailableError, CannotReadError) as error:
             self._unsettled = str(error)
             return False
         for gang in self.accepted:

@@ -172,7 +172,8 @@ class SecuredNats:
     def lose(self, number: int) -> None:
         """Lose one of the servers with all its data; `start` makes an empty one."""
         self.kill(number)
-        shutil.rmtree(self.folder / f"nats-{number}")
+        for path in (self.folder / f"nats-{number}").iterdir():
+            shutil.rmtree(path)
 
     def wait_healthy(self) -> None:
         """Return when each server says so: its streams have caught up."""

@@ -4,7 +4,8 @@
 # containerd-shim-runc-v2 and ctr. Prints their folder as the last line.
 # The first build takes about 6 minutes on 2 cores (kubelet alone 2, less after that of the
 # control plane); a folder that is there is used as it is. NODE_ASSETS names a folder to
-# use instead. runc and busybox are the distribution's: apt-get install runc busybox-static
+# use instead. The rest is the distribution's:
+# apt-get install runc busybox-static containernetworking-plugins
 # Usage: scripts/node.sh [kubelet]
 set -euo pipefail
 cd "$(dirname "$0")/../tests/lab/node"

@@ -16,6 +16,7 @@ import pytest
 
 from tests.lab import image
 
+SCRIPT = image.ROOT / "scripts" / "image.py"
 SERVICES = ("authcallout", "nodeagent", "publisher", "solver")
 SELECTOR = """
 from solver.cel.sandbox import Sandbox
@@ -91,3 +92,37 @@ def test_the_image_runs_the_python_that_is_tested() -> None:
 def test_the_image_lists_its_packages() -> None:
     """With versions and hashes, by pip's own report of what it installed."""
     assert "--report /opt/moorings/packages.json" in image.CONTAINERFILE.read_text()
+
+
+def test_with_and_without_a_builder_the_image_is_the_same() -> None:
+    """The Containerfile and scripts/image.py say the same of it."""
+    text, script = image.CONTAINERFILE.read_text(), SCRIPT.read_text()
+    said = dict(re.findall(r'^([A-Z]+) = "([^"]+)"$', script, re.MULTILINE))
+
+    assert tuple(said["EXTRAS"].split(",")) == image.extras()
+    assert f"python:{said['PYTHON']}-slim" in text
+    assert f"USER {said['USER']}\n" in text
+    assert f"/{said['HOME']}/packages.json" in text
+    variables = re.findall(r"(PYTHON\w+=1)", text)
+    assert [name for name in variables if f'"{name}"' not in script] == []
+
+
+def test_an_image_of_the_same_files_has_the_same_bytes(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    made = []
+    for number in range(2):
+        program.write_text("#!/bin/true\n")  # at another time
+        os.utime(program, (number, number))
+        out = tmp_path / f"{number}.tar"
+        asked = [
+            "program",
+            "example.com/it:1",
+            str(out),
+            str(program),
+            "/it",
+            "/also/it",
+        ]
+        subprocess.run([sys.executable, SCRIPT, *asked], check=True)
+        made.append(out.read_bytes())
+
+    assert made[0] == made[1]

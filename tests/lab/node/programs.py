@@ -1,7 +1,7 @@
 """Where the programs of a node are; builds them where Go is there.
 
-`scripts/node.sh` decides what is built and where it is kept. runc and busybox are the
-distribution's.
+`scripts/node.sh` decides what is built and where it is kept. runc, busybox and the
+plugins of the network are the distribution's.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.lab.node.settings import CNI_PLUGINS
+
 NO_KUBELET = (
     "no kubelet: install Go 1.26+ (https://go.dev/dl) or let NODE_ASSETS name a folder"
     " with kubelet; these tests are skipped"
 )
 NO_RUNTIME = (
     "no node that runs containers: it needs root, Go 1.26+ (or NODE_ASSETS) and"
-    " `apt-get install runc busybox-static`; these tests are skipped"
+    " `apt-get install runc busybox-static containernetworking-plugins`; these tests"
+    " are skipped"
 )
-FROM_DISTRIBUTION = ("runc", "busybox")
+FROM_DISTRIBUTION = ("runc", "busybox", "unshare", "ip")
 _SCRIPT = Path(__file__).parents[3] / "scripts" / "node.sh"
 
 
@@ -39,6 +42,7 @@ def runtime_built() -> Path | None:
         subprocess.CalledProcessError: they cannot be built, or the folder lacks one.
     """
     found = all(shutil.which(name) for name in FROM_DISTRIBUTION)
+    found = found and Path(CNI_PLUGINS, "bridge").exists()
     return _built() if found and os.geteuid() == 0 else None
 
 

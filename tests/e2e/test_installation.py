@@ -1,0 +1,136 @@
+"""Moorings as its manifests install it, in containers on a node of its own.
+
+kubelet, containerd and runc are real, as are the images, made without a container
+runtime; played are kube-proxy and the cluster's DNS (tests/lab/node/network.py). Nobody
+enforces NetworkPolicies here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from moorings.local.nats_server import find_server_program
+from tests.conftest import OwnControlPlane
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
+from tests.lab.controlplane.options import CONTROLLERS, Options
+from tests.lab.manifests import K8S, KUSTOMIZATION, workloads
+from tests.lab.node import node as nodes
+from tests.lab.node.node import Node
+
+SYSTEM = "moorings-system"
+NODE = "node-0"
+"""A name that the simulated fleet knows."""
+PATIENCE_S = 180.0
+SERVICES = {
+    "statefulset/nats": "StatefulSet",
+    "deployment/authcallout": "Deployment",
+    "deployment/solver": "Deployment",
+    "deployment/publisher": "Deployment",
+    "daemonset/nodeagent": "DaemonSet",
+}
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """What the manifests name: our image, and NATS' program as one of its own."""
+    if shutil.which("apt-get") is None or sys.version_info[:2] != (3, 11):
+        pytest.skip("the image is made on Debian 12 with Python 3.11 only")
+    folder = tmp_path_factory.mktemp("images")
+    ours, nats = folder / "moorings.tar", folder / "nats.tar"
+    script = str(K8S.parent / "scripts" / "image.py")
+    subprocess.run([sys.executable, script, "moorings", str(ours)], check=True)
+    (container,) = workloads()["nats"]["spec"]["template"]["spec"]["containers"]
+    program = find_server_program()
+    nodes.make_image(container["image"], nats, str(program), "/nats-server")
+    return [ours, nats]
+
+
+def write_site(folder: Path) -> Path:
+    """Write the site of a cluster of one node, with the secrets that it needs."""
+    shutil.copytree(K8S, folder / "k8s")
+    site = folder / "k8s" / "site"
+    secrets = site / "secrets"
+    scripts = folder / "k8s"
+    subprocess.run(["bash", scripts / "secrets.sh", secrets, "new"], check=True)
+    with (secrets / "callout.yaml").open("wb") as made:
+        subprocess.run(
+            ["bash", scripts / "callout-secrets.sh"], check=True, stdout=made
+        )
+    kustomization = {
+        "resources": [
+            "../overlays/single-node",
+            "secrets/secrets.yaml",
+            "secrets/callout.yaml",
+        ],
+    }
+    (site / KUSTOMIZATION).write_text(yaml.safe_dump(kustomization))
+    return site
+
+
+def volume(folder: Path) -> Json:
+    """Make the volume of NATS, as the admin of a node without a provisioner does."""
+    folder.mkdir()
+    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE]}
+    made = named("v1", "PersistentVolume", "nats")
+    made["spec"] = {
+        "capacity": {"storage": "20Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "local": {"path": str(folder)},
+        "nodeAffinity": {
+            "required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}
+        },
+    }
+    return made
+
+
+async def wait_rolled_out(kube: Kube, node: Node, kubectl: Kubectl) -> None:
+    """Wait until every service says that it is ready."""
+    try:
+        for name, kind in SERVICES.items():
+            what = named("apps/v1", kind, name.partition("/")[2], SYSTEM)
+            await kube.until(what, is_rolled_out, PATIENCE_S)
+    except AssertionError as late:
+        pods = await kube.list("v1", "Pod")
+        logs = "\n".join(node.container_log(pod)[-3000:] for pod in pods)
+        told = kubectl("get", "pods,events", "-A", "-o", "wide")
+        raise AssertionError(f"{late}\n{told}\n{logs}\n{node.log()}") from late
+
+
+def is_rolled_out(found: Json) -> bool:
+    """Tell whether all pods of a workload are ready."""
+    status: dict[str, Any] = found.get("status", {})
+    wanted = status.get("desiredNumberScheduled", found["spec"].get("replicas", 1))
+    ready = status.get("numberReady", status.get("readyReplicas", 0))
+    return bool(wanted and ready == wanted)
+
+
+async def test_the_manifests_run_on_a_node(
+    own_control_plane: OwnControlPlane,
+    control_plane_programs: Path,
+    runtime_programs: Path,
+    images: list[Path],
+    tmp_path: Path,
+) -> None:
+    """All services become Ready as containers."""
+    plane = own_control_plane(
+        Options(users=(nodes.user_of(NODE),), controllers=CONTROLLERS)
+    )
+    kubectl = Kubectl(control_plane_programs / "kubectl", plane.kubeconfig())
+    serve_gangs(kubectl)
+    site = write_site(tmp_path)
+    kubectl("apply", "--server-side", "-k", str(site))
+    async with (
+        nodes.running(plane, runtime_programs, NODE, images) as node,
+        plane.client() as kube,
+    ):
+        await kube.create(volume(node.folder / "volume"))
+        kubectl("label", "node", NODE, "moorings.dev/agent=true")
+        await wait_rolled_out(kube, node, kubectl)

@@ -1,0 +1,236 @@
+"""A node that runs containers: kubelet and containerd, apart from all others.
+
+They have mounts, processes and a network of their own and end with the test; what they
+write lies in one folder. The API server is reached under the Service's address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from tests.lab.controlplane import files
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.options import User
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.manifests import K8S
+from tests.lab.node import network, settings
+
+READY_S = 60.0
+BUSYBOX = "docker.io/library/busybox:1.36"
+_REPOSITORY = K8S.parent
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def user_of(node: str) -> User:
+    """Give the user as whom a kubelet speaks, for the options of a control plane."""
+    return User(f"system:node:{node}", ("system:nodes",))
+
+
+class Node:
+    """A running node; `folder` holds its settings and logs."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.folder = folder
+        self.cgroup = f"moorings-{folder.name}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def root(self) -> Path:
+        """The node's files as its own processes see them."""
+        return Path(f"/proc/{self._child()}/root")
+
+    def log(self) -> str:
+        """Read what containerd and kubelet said last."""
+        told = []
+        for path in sorted(self.folder.glob("*.log")):
+            lines = path.read_text(errors="replace").splitlines()[-15:]
+            told += [f"== {path.name}", *lines]
+        return "\n".join(told)
+
+    def container_log(self, pod: Json) -> str:
+        """Read what the containers of a pod wrote."""
+        meta = pod["metadata"]
+        name = f"{meta['namespace']}_{meta['name']}_{meta['uid']}"
+        logs = sorted((self.folder / "pods" / name).rglob("*.log"))
+        return "\n".join(path.read_text() for path in logs)
+
+    def start(self, programs: Path) -> None:
+        """Start it; kubelet comes as soon as containerd has the images."""
+        script = Path(__file__).with_name("start.sh")
+        apart = ("--mount", "--net", "--pid", "--fork", "--mount-proc")
+        with (self.folder / "start.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                ["unshare", *apart, "--kill-child=SIGKILL", "bash", str(script),
+                 str(self.folder), sys.executable],
+                cwd=_REPOSITORY,
+                env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+                stdout=log,
+                stderr=log,
+            )  # fmt: skip
+
+    def kill_kubelet(self) -> None:
+        """End kubelet at once; it comes back by itself."""
+        for pid in self._processes():
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text().strip() == "kubelet":
+                    os.kill(pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End everything that runs there, and take its cgroups away."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        for top in self._cgroup_tops():
+            for folder in sorted(top.rglob("*/"), reverse=True):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            with contextlib.suppress(OSError):
+                top.rmdir()
+
+    def _cgroup_tops(self) -> list[Path]:
+        """One for each controller, or one for all of them."""
+        if (_CGROUPS / "cgroup.controllers").exists():
+            return [_CGROUPS / self.cgroup]
+        folders = [path for path in _CGROUPS.iterdir() if path.is_dir()]
+        return [path / self.cgroup for path in folders if not path.is_symlink()]
+
+    def make_cgroups(self) -> None:
+        """Make what kubelet wants to find at its start."""
+        for top in self._cgroup_tops():
+            top.mkdir(exist_ok=True)
+            for given in ("cpuset.cpus", "cpuset.mems"):
+                if (top.parent / given).exists() and not (top / given).read_text():
+                    (top / given).write_text((top.parent / given).read_text())
+
+    def _child(self) -> int:
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        return int(children.read_text().split()[0])
+
+    def _processes(self) -> list[int]:
+        """List the processes of the node."""
+        mine = (Path(f"/proc/{self._child()}/ns/pid")).readlink()
+        found = []
+        for path in Path("/proc").glob("[0-9]*/ns/pid"):
+            with contextlib.suppress(OSError):
+                if path.readlink() == mine:
+                    found.append(int(path.parts[2]))
+        return found
+
+
+@contextlib.asynccontextmanager
+async def running(
+    control_plane: ControlPlane,
+    programs: Path,
+    name: str,
+    images: Sequence[Path] = (),
+) -> AsyncIterator[Node]:
+    """Run a node of a control plane while the block runs; Ready when this yields.
+
+    The options of the control plane have `user_of(name)`.
+    """
+    # Directly in /tmp: the paths of sockets are short.
+    with tempfile.TemporaryDirectory(prefix="node-", dir="/tmp") as scratch:
+        node = Node(name, Path(scratch))
+        _write_files(node, control_plane)
+        for image in (*_own_images(node.folder), *images):
+            (node.folder / "images" / image.name).hardlink_to(image)
+        outside = await _serve_outside(node.folder, control_plane)
+        node.make_cgroups()
+        try:
+            node.start(programs)
+            async with control_plane.client() as kube:
+                await _wait_ready(node, kube)
+            yield node
+        finally:
+            await asyncio.to_thread(node.stop)
+            outside.close()
+
+
+def _write_files(node: Node, control_plane: ControlPlane) -> None:
+    folder = node.folder
+    for part in ("images", "cni", "pods", "cert"):
+        (folder / part).mkdir()
+    config = settings.kubelet_config(f"/{node.cgroup}", str(folder / "pods"))
+    (folder / "kubelet.json").write_text(json.dumps(config))
+    (folder / "containerd.toml").write_text(settings.containerd_config(str(folder)))
+    (folder / "cni" / "10-pods.conflist").write_text(
+        json.dumps(settings.network_config())
+    )
+    access = {
+        "token": control_plane.token(),
+        "authority": str(control_plane.authority),
+    }
+    (folder / "names.json").write_text(json.dumps(access))
+    kubeconfig = folder / "kubelet.kubeconfig"
+    files.write_kubeconfig(
+        kubeconfig,
+        f"https://{settings.API_ADDRESS}",
+        control_plane.authority,
+        control_plane.token(user_of(node.name).name),
+    )
+    arguments = (
+        f"--config={folder / 'kubelet.json'} --kubeconfig={kubeconfig}"
+        f" --root-dir=/var/lib/kubelet --cert-dir={folder / 'cert'}"
+        f" --hostname-override={node.name} --node-ip={settings.NODE_ADDRESS}"
+    )
+    (folder / "kubelet.arguments").write_text(arguments)
+
+
+def _own_images(folder: Path) -> list[Path]:
+    """Make the image that holds a pod together, and one with a shell."""
+    busybox = shutil.which("busybox")
+    assert busybox
+    pause, shell = folder / "pause.tar", folder / "busybox.tar"
+    make_image(settings.PAUSE, pause, busybox, "/bin/busybox", "--entrypoint",
+               "/bin/busybox", "sleep", "1000000")  # fmt: skip
+    names = ("sh", "env", "sleep", "cat", "ls", "grep", "sort")
+    links = [f"/bin/{name}" for name in names]
+    make_image(BUSYBOX, shell, busybox, "/bin/busybox", *links,
+               "--entrypoint", "/bin/sh")  # fmt: skip
+    return [pause, shell]
+
+
+def make_image(name: str, out: Path, *arguments: str) -> None:
+    """Make the image of one static program."""
+    script = str(_REPOSITORY / "scripts" / "image.py")
+    command = [sys.executable, script, "program", name, str(out), *arguments]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+async def _serve_outside(folder: Path, control_plane: ControlPlane) -> asyncio.Server:
+    """Let the node's network reach the API server."""
+    port = int(control_plane.url.rpartition(":")[2])
+
+    async def forward(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        server = await asyncio.open_connection("127.0.0.1", port)
+        await network.join((reader, writer), server)
+
+    return await asyncio.start_unix_server(forward, str(folder / network.OUTSIDE))
+
+
+async def _wait_ready(node: Node, kube: Kube) -> None:
+    def is_ready(found: Json) -> bool:
+        conditions = found.get("status", {}).get("conditions", ())
+        return any(
+            entry["type"] == "Ready" and entry["status"] == "True"
+            for entry in conditions
+        )
+
+    try:
+        await kube.until(named("v1", "Node", node.name), is_ready, READY_S)
+    except (AssertionError, TimeoutError) as late:
+        raise AssertionError(f"{node.name} is not Ready\n{node.log()}") from late

@@ -15,13 +15,14 @@ from posixpath import normpath
 from msgspec import Struct
 
 from contracts.codec import encode
-from contracts.ids import DriverName
+from contracts.ids import DeviceID, DriverName
 
 MAX_EDITS = 1024
 """Entries of each list of one device."""
 _MAX_TEXT = 4096
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*=[^\0]*", re.ASCII | re.DOTALL)
 _DEVICE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:-]*[A-Za-z0-9])?", re.ASCII)
+_NO_VARIABLE = re.compile(r"[^A-Za-z0-9]", re.ASCII)
 _INTERFACE = re.compile(r"[A-Za-z0-9_.-]{1,15}", re.ASCII)
 _HOOK_NAMES = (
     "prestart",
@@ -138,6 +139,15 @@ def write_spec(driver: DriverName, devices: Mapping[str, ContainerEdits]) -> byt
         ),
     )
     return encode(spec)
+
+
+def name_variable(what: str, device: DeviceID, value: str) -> str:
+    """Write a variable about one device, such as `MOORINGS_DEVICE_N1_GPU_0=...`.
+
+    The device is in its name: a container may hold several.
+    """
+    name = _NO_VARIABLE.sub("_", f"{device.pool}_{device.device}").upper()
+    return f"MOORINGS_{what}_{name}={value}"
 
 
 def is_device_name(name: str) -> bool:

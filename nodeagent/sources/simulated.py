@@ -7,14 +7,13 @@ the log and changes nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import structs
 
 from contracts.ids import DeviceID, DriverName, NodeName
-from nodeagent.cdi import ContainerEdits
+from nodeagent.cdi import ContainerEdits, name_variable
 from nodeagent.errors import SettingsError, SourceError
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.expand import Nodes, expand
@@ -26,7 +25,6 @@ from runtime.log import get_logger
 
 log = get_logger(__name__)
 
-_NO_VARIABLE = re.compile(r"[^A-Za-z0-9]", re.ASCII)
 _Signature = tuple[int, int, int]
 
 
@@ -106,8 +104,9 @@ class SimulatedSource:
             if node in self._nodes.by_name and device in self._nodes.list_device_ids(
                 node
             ):
-                name = _NO_VARIABLE.sub("_", f"{device.pool}_{device.device}").upper()
-                return ContainerEdits(env=(f"MOORINGS_DEVICE_{name}={device}",))
+                return ContainerEdits(
+                    env=(name_variable("DEVICE", device, str(device)),)
+                )
         raise SourceError("simulated", f"{device} is not here")
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002

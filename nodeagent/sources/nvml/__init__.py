@@ -1,0 +1,1 @@
+"""NVIDIA's GPUs by NVML, the library that comes with their driver."""

@@ -1,0 +1,1 @@
+"""Devices that the kernel shows in /sys: PCI accelerators, NICs, NVMe disks."""

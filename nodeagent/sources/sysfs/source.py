@@ -1,0 +1,275 @@
+"""The source `sysfs`: PCI accelerators, NICs and NVMe disks as the kernel shows them.
+
+Looks at the list of devices and at their states with every reading, at counters and at
+everything else now and then, or when the kernel says that something happened. All of it
+in a thread: a file of a sick device may answer late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from contracts.device import ResourcePool
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
+from nodeagent.cdi import ContainerEdits
+from nodeagent.errors import SourceError
+from nodeagent.health import Reading, Symptom
+from nodeagent.inventory import NodeDevices
+from nodeagent.sources.blocking import BlockingCalls
+from nodeagent.sources.rises import Rise
+from nodeagent.sources.source import PartitionHooks, Readings
+from nodeagent.sources.sysfs.container import find_refusal, make_edits
+from nodeagent.sources.sysfs.hotplug import HotPlug, open_hotplug
+from nodeagent.sources.sysfs.offers import make_device
+from nodeagent.sources.sysfs.pci import list_addresses
+from nodeagent.sources.sysfs.probes import (
+    CounterProbe,
+    StateProbe,
+    count,
+    judge_counter,
+    judge_state,
+    list_counter_probes,
+    list_state_probes,
+)
+from nodeagent.sources.sysfs.scan import Scan, find_device, read_names, read_use, scan
+from nodeagent.sources.sysfs.settings import SysfsSettings
+from nodeagent.sources.sysfs.tree import Folder, Tree, TreeError
+from runtime.log import get_logger
+
+log = get_logger(__name__)
+
+_LIMIT_S = 10.0
+_MIN_RESCAN_S = 1.0
+"""Between two looks at everything because something happened."""
+
+
+def open_sysfs(settings: SysfsSettings, node: NodeName) -> SysfsSource:
+    """Open a source of the devices in a tree; only /sys itself tells what happens."""
+    tree = Tree(Path(settings.root))
+    return SysfsSource(
+        settings, node, tree, open_hotplug() if _is_live(tree) else HotPlug(None)
+    )
+
+
+def _is_live(tree: Tree) -> bool:
+    """Whether the kernel that we run on makes the tree, wherever it is mounted."""
+    try:
+        ours = Tree(Path("/sys")).folder("kernel")
+        return tree.folder("kernel").identity == ours.identity
+    except TreeError:
+        return False
+
+
+class _Watched(Struct, frozen=True):
+    """A device and the files that say how it is."""
+
+    device: DeviceID
+    states: tuple[tuple[StateProbe, Folder], ...]
+    counters: tuple[tuple[CounterProbe, Folder], ...]
+
+
+class SysfsSource:
+    """PCI devices of one node."""
+
+    def __init__(
+        self, settings: SysfsSettings, node: NodeName, tree: Tree, hotplug: HotPlug
+    ) -> None:
+        self._settings = settings
+        self._node = node
+        self._tree = tree
+        self._hotplug = hotplug
+        self._calls = BlockingCalls("sysfs", _LIMIT_S)
+        self._addresses: tuple[str, ...] = ()
+        self._scan: Scan | None = None
+        self._watched: tuple[_Watched, ...] = ()
+        self._counted: dict[tuple[DeviceID, CounterProbe], Rise] = {}
+        self._is_suspect = True
+        """Something happened since everything was looked at."""
+        self._scanned_s: float | None = None
+        self._counted_s: float | None = None
+
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """The node that this agent is on."""
+        return (self._node,)
+
+    @property
+    def drivers(self) -> tuple[DriverName, ...]:
+        """The one driver of the settings."""
+        return (DriverName(self._settings.driver),)
+
+    async def discover(self, node: NodeName) -> NodeDevices:
+        """List the devices that are selected and not in use by the node itself.
+
+        Raises:
+            SourceError: it is another node, or there is no PCI bus in the tree.
+        """
+        if node != self._node:
+            raise SourceError("sysfs", f"no node is named {node!r}")
+        return await self._calls.run(self._list_devices)
+
+    async def read(self, now_s: float) -> Readings:
+        """Look at the devices; a change of the list counts at once.
+
+        Raises:
+            SourceError: there is no PCI bus in the tree, or a driver hangs.
+        """
+        return await self._calls.run(lambda: self._look(now_s))
+
+    async def edits(self, device: DeviceID) -> ContainerEdits:
+        """Give the device nodes that are there now.
+
+        Raises:
+            SourceError: the device is not here, is in use by the node itself, or its
+                nodes are another source's.
+        """
+        return await self._calls.run(lambda: self._make_edits(device))
+
+    def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
+        """Return None: nothing is partitioned."""
+        return None
+
+    def _list_devices(self) -> NodeDevices:
+        found = self._scan or self._rescan()
+        names = read_names(
+            self._settings, [device.pci for device in found.devices.values()]
+        )
+        pool = ResourcePool(
+            driver=DriverName(self._settings.driver),
+            name=PoolName(self._node),
+            devices=tuple(
+                make_device(device, names)
+                for _, device in sorted(found.devices.items())
+            ),
+        )
+        return NodeDevices(node=self._node, pools=(pool,))
+
+    def _look(self, now_s: float) -> Readings:
+        changed = False
+        if self._must_rescan(now_s):
+            before = self._scan
+            found = self._rescan()
+            changed = before is None or found.devices != before.devices
+            self._scanned_s, self._is_suspect = now_s, False
+        if self._is_due(self._counted_s, self._settings.counters_s, now_s):
+            self._count(now_s)
+            self._counted_s = now_s
+        readings = tuple(
+            reading
+            for watched in self._watched
+            for reading in self._judge(watched, now_s)
+        )
+        return Readings(
+            symptoms={self._node: readings} if readings else {},
+            changed=frozenset({self._node} if changed else ()),
+        )
+
+    def _must_rescan(self, now_s: float) -> bool:
+        self._is_suspect |= self._hotplug.happened()
+        try:
+            addresses = list_addresses(self._tree)
+        except TreeError as error:
+            raise SourceError("sysfs", str(error)) from error
+        every_s = _MIN_RESCAN_S if self._is_suspect else self._settings.rescan_s
+        is_due = self._is_due(self._scanned_s, every_s, now_s)
+        return is_due or addresses != self._addresses
+
+    @staticmethod
+    def _is_due(last_s: float | None, every_s: float, now_s: float) -> bool:
+        return last_s is None or now_s - last_s >= every_s
+
+    def _rescan(self) -> Scan:
+        before = self._scan or Scan()
+        try:
+            self._addresses = list_addresses(self._tree)
+            found = scan(self._tree, self._settings, before)
+        except TreeError as error:
+            raise SourceError("sysfs", str(error)) from error
+        for address, reason in found.withheld.items():
+            if before.withheld.get(address) != reason:
+                log.info("device.withheld", address=address, reason=reason)
+        if found != self._scan:
+            self._scan = found
+            self._watched = tuple(self._watch(found))
+        return found
+
+    def _watch(self, found: Scan) -> Iterator[_Watched]:
+        for name, device in found.devices.items():
+            path = f"bus/pci/devices/{device.pci.address}"
+            states = list_state_probes(device.functions, self._settings.link_down)
+            counters = list_counter_probes(path, device.ras_files)
+            yield _Watched(
+                self._identify(name),
+                tuple(
+                    (probe, folder)
+                    for probe in states
+                    if (folder := self._find(probe.folder)) is not None
+                ),
+                tuple(
+                    (probe, folder)
+                    for probe in counters
+                    if (folder := self._find(probe.folder)) is not None
+                    and folder.has(probe.file)
+                ),
+            )
+
+    def _find(self, path: str) -> Folder | None:
+        try:
+            return self._tree.folder(path)
+        except TreeError:
+            return None
+
+    def _identify(self, name: DeviceName) -> DeviceID:
+        return DeviceID(DriverName(self._settings.driver), PoolName(self._node), name)
+
+    def _count(self, now_s: float) -> None:
+        counted: dict[tuple[DeviceID, CounterProbe], Rise] = {}
+        for watched in self._watched:
+            for probe, folder in watched.counters:
+                key = (watched.device, probe)
+                text = folder.find(probe.file)
+                after = count(probe, self._counted.get(key), text, now_s)
+                if after is not None:
+                    counted[key] = after
+        self._counted = counted
+
+    def _judge(self, watched: _Watched, now_s: float) -> Iterator[Reading]:
+        device = watched.device
+        use = self._scan.used.get(device.device) if self._scan else None
+        if use:
+            yield Reading(device, Symptom.BAD, use, "InUse")
+        for probe, folder in watched.states:
+            try:
+                fault = judge_state(probe, folder.read(probe.file))
+            except TreeError as error:
+                self._is_suspect = True  # it may be gone
+                yield Reading(device, Symptom.SILENT, str(error), "Unreadable")
+                continue
+            if fault is not None:
+                yield Reading(device, Symptom.BAD, fault.message, fault.reason)
+        for counter, _ in watched.counters:
+            counted = self._counted.get((device, counter))
+            if counted is None:
+                continue
+            fault = judge_counter(counter, counted, self._settings.hold_s, now_s)
+            if fault is not None:
+                yield Reading(device, Symptom.BAD, fault.message, fault.reason)
+
+    def _make_edits(self, device: DeviceID) -> ContainerEdits:
+        found = self._scan or self._rescan()
+        known = found.devices.get(device.device)
+        if known is None or device != self._identify(device.device):
+            raise SourceError("sysfs", f"{device} is not here")
+        try:
+            now = find_device(self._tree, self._settings, known.pci.address)
+        except TreeError as error:
+            raise SourceError("sysfs", f"{device}: {error}") from error
+        if now is None:
+            raise SourceError("sysfs", f"{device} is not what it was")
+        refusal = find_refusal(now) or read_use(self._settings, now)
+        if refusal:
+            raise SourceError("sysfs", f"{device}: {refusal}")
+        return make_edits(device, now)

@@ -10,12 +10,17 @@ from pathlib import Path
 from contracts.ids import NodeName, PoolID
 from nodeagent.sources.attributes import make_attribute
 from nodeagent.sources.combined import CombinedSource
+from nodeagent.sources.fleet import SimulatedSpec
+from nodeagent.sources.nvml.source import open_nvml
+from nodeagent.sources.nvml.spec import NvmlSpec
 from nodeagent.sources.part import Additions, SourcePart
 from nodeagent.sources.settings import read_text
 from nodeagent.sources.simulated import open_simulated
 from nodeagent.sources.source import DeviceSource
 from nodeagent.sources.source_file import AnySourceSpec, read_sources
 from nodeagent.sources.source_spec import DeviceSourceSpec
+from nodeagent.sources.sysfs.source import open_sysfs
+from nodeagent.sources.sysfs.spec import SysfsSpec
 
 
 @asynccontextmanager
@@ -40,8 +45,14 @@ async def open_sources(file: Path, node: NodeName) -> AsyncIterator[CombinedSour
 def _open_source(
     spec: AnySourceSpec, node: NodeName, folder: Path
 ) -> AbstractAsyncContextManager[DeviceSource]:
-    faults_file = folder / spec.faults_file if spec.faults_file else None
-    return already_open(open_simulated(folder / spec.fleet, faults_file, node))
+    match spec:
+        case SysfsSpec():
+            return open_sysfs(spec, node)
+        case NvmlSpec():
+            return open_nvml(spec, node, folder)
+        case SimulatedSpec():
+            faults_file = folder / spec.faults_file if spec.faults_file else None
+            return already_open(open_simulated(folder / spec.fleet, faults_file, node))
 
 
 def _make_part(spec: AnySourceSpec, source: DeviceSource, node: NodeName) -> SourcePart:

@@ -16,12 +16,14 @@ from contracts.ids import NodeName, PoolID
 from contracts.quantity import Quantity
 from nodeagent.errors import SettingsError
 from nodeagent.sources.fleet import SimulatedSpec
+from nodeagent.sources.nvml.spec import NvmlSpec
 from nodeagent.sources.settings import SettingsPart, read_settings
 from nodeagent.sources.source_spec import DeviceSourceSpec, check_source
+from nodeagent.sources.sysfs.spec import SysfsSpec
 
 MAX_SOURCES = 64
 
-AnySourceSpec = SimulatedSpec
+AnySourceSpec = SimulatedSpec | SysfsSpec | NvmlSpec
 """Every kind of source."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from nodeagent.sources.sysfs.settings import SysfsSettings
+from nodeagent.sources.sysfs.spec import SysfsSpec
 
 CAPTURED = Path(__file__).parents[1] / "data" / "sysfs"
 DRIVER = "pci.example.com"
@@ -44,12 +44,14 @@ def lay_out_text(text: str, root: Path) -> None:
             path.write_text(f"{content}\n" if content else "")
 
 
-def settings(root: Path, *select: dict[str, Any], **others: Any) -> SysfsSettings:
-    """Make settings as the source file has them; nothing is mounted, no names."""
+def make_spec(root: Path, *select: dict[str, Any], **others: Any) -> SysfsSpec:
+    """Make settings as the sources file has them; nothing is mounted, no names."""
     mountinfo = root.parent / f"{root.name}.mountinfo"
     if not mountinfo.exists():
         mountinfo.write_text("")
     written = {
+        "kind": "sysfs",
+        "name": "pci",
         "driver": DRIVER,
         "select": list(select),
         "root": str(root),
@@ -57,4 +59,4 @@ def settings(root: Path, *select: dict[str, Any], **others: Any) -> SysfsSetting
         "mountinfo": str(mountinfo),
         **others,
     }
-    return msgspec.convert(written, SysfsSettings)
+    return msgspec.convert(written, SysfsSpec)

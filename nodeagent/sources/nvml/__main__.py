@@ -1,4 +1,4 @@
-"""`python -m nodeagent.sources.nvml`: record NVML's answers of this machine, as JSON."""
+"""`python -m nodeagent.sources.nvml`: records this machine's GPUs, as JSON."""
 
 from __future__ import annotations
 

@@ -1,27 +1,23 @@
 """What a container that holds a GPU, or a partition of one, gets.
 
-The driver's device nodes; its libraries only as `mounts` names them, since which there
-are is known to NVIDIA's own tools. `nvidia-ctk cdi generate` lists them, and where the
-runtime is NVIDIA's, NVIDIA_VISIBLE_DEVICES makes it add them.
+The driver's device nodes. Not its libraries: which there are is known to NVIDIA's own
+tools, and the sources file adds what `nvidia-ctk cdi generate` lists (`edits`).
 """
 
 from __future__ import annotations
 
 from contracts.ids import DeviceID
-from nodeagent.cdi import ContainerEdits, DeviceNode, Mount, name_variable
+from nodeagent.cdi import ContainerEdits, DeviceNode, name_variable
 from nodeagent.sources.nvml.gpus import Gpu, MigDevice
+from nodeagent.sources.sysfs.folder import FileTree, TreeError
 from nodeagent.sources.sysfs.parse import parse_decimal
-from nodeagent.sources.sysfs.tree import Tree, TreeError
 
 _SHARED = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
-_READ_ONLY = ("ro", "nosuid", "nodev", "bind")
 _MINOR = "DeviceFileMinor:"
 
 
-def make_edits(
-    device: DeviceID, uuid: str, nodes: tuple[str, ...], mounts: tuple[str, ...]
-) -> ContainerEdits:
-    """Give nodes, libraries and variables that name the device and its UUID."""
+def make_edits(device: DeviceID, uuid: str, nodes: tuple[str, ...]) -> ContainerEdits:
+    """Give nodes, and variables that name the device and its UUID."""
     return ContainerEdits(
         env=(
             name_variable("DEVICE", device, str(device)),
@@ -29,10 +25,6 @@ def make_edits(
         ),
         device_nodes=tuple(
             DeviceNode(path=path, permissions="rw") for path in (*nodes, *_SHARED)
-        ),
-        mounts=tuple(
-            Mount(host_path=path, container_path=path, options=_READ_ONLY)
-            for path in mounts
         ),
     )
 
@@ -43,7 +35,7 @@ def list_nodes(gpu: Gpu) -> tuple[str, ...]:
 
 
 def read_partition_nodes(
-    proc: Tree, gpu: Gpu, partition: MigDevice
+    proc: FileTree, gpu: Gpu, partition: MigDevice
 ) -> tuple[str, ...]:
     """Read the nodes of a partition: its GPU's, and one for each of its instances.
 
@@ -59,7 +51,7 @@ def read_partition_nodes(
     return (*list_nodes(gpu), *caps)
 
 
-def _read_minor(proc: Tree, path: str) -> int:
+def _read_minor(proc: FileTree, path: str) -> int:
     for line in proc.folder(path).read("access").splitlines():
         if line.startswith(_MINOR):
             number = parse_decimal(line.removeprefix(_MINOR).strip())

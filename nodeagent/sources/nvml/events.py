@@ -1,4 +1,4 @@
-"""Waits for events of GPUs in a thread: XIDs are told at once, and only to who waits."""
+"""Waits for events of GPUs in a thread: XIDs are told at once, to who waits."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ class Events:
             if not supported & XID_EVENT:
                 log.warning("events.unheard", gpu=gpu.uuid, reason="has no XID events")
                 return False
-            self._nvml.call(
-                "nvmlDeviceRegisterEvents", gpu.token, XID_EVENT, self._set
-            )
+            self._nvml.call("nvmlDeviceRegisterEvents", gpu.token, XID_EVENT, self._set)
         except NvmlError as error:
             log.warning("events.unheard", gpu=gpu.uuid, reason=str(error))
             return False

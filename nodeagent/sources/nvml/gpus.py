@@ -20,7 +20,7 @@ WHOLE = 0xFFFFFFFF
 """In place of an instance's number: the whole GPU."""
 
 
-class Memory(Struct, frozen=True):
+class GpuMemory(Struct, frozen=True):
     """nvmlMemory_t; bytes."""
 
     total: int
@@ -71,7 +71,7 @@ class Profile(Struct, frozen=True, rename="camel"):
     """Such as `MIG 1g.10gb`."""
 
 
-class Placement(Struct, frozen=True):
+class MigPlacement(Struct, frozen=True):
     """nvmlGpuInstancePlacement_t: memory slices."""
 
     start: int
@@ -83,7 +83,7 @@ class InstanceInfo(Struct, frozen=True, rename="camel"):
 
     id: int
     profile_id: int
-    placement: Placement
+    placement: MigPlacement
 
 
 class MigDevice(Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class MigDevice(Struct, frozen=True, kw_only=True):
     gpu_instance: int
     compute_instance: int
     profile: Profile
-    placement: Placement
+    placement: MigPlacement
 
 
 class Gpu(Struct, frozen=True, kw_only=True):
@@ -163,7 +163,7 @@ def _read_gpu(nvml: Nvml, token: str) -> Gpu:
     uuid = ask(nvml, str, "nvmlDeviceGetUUID", token)
     if not _UUID.fullmatch(uuid):
         raise NvmlError("nvmlDeviceGetUUID", "answer refused: is no UUID")
-    memory = find(nvml, Memory, "nvmlDeviceGetMemoryInfo", token)
+    memory = find(nvml, GpuMemory, "nvmlDeviceGetMemoryInfo", token)
     pci = find(nvml, PciInfo, "nvmlDeviceGetPciInfo_v3", token)
     mode = find(nvml, tuple[int, ...], "nvmlDeviceGetMigMode", token) or (0,)
     is_mig = mode[0] == _ACTIVE
@@ -178,9 +178,7 @@ def _read_gpu(nvml: Nvml, token: str) -> Gpu:
         name=find(nvml, str, "nvmlDeviceGetName", token) or "",
         brand=find(nvml, int, "nvmlDeviceGetBrand", token) or 0,
         architecture=find(nvml, int, "nvmlDeviceGetArchitecture", token) or 0,
-        compute=find(
-            nvml, tuple[int, ...], "nvmlDeviceGetCudaComputeCapability", token
-        )
+        compute=find(nvml, tuple[int, ...], "nvmlDeviceGetCudaComputeCapability", token)
         or (),
         memory_bytes=memory.total if memory else None,
         bus_id=_shorten(pci.bus_id) if pci else "",

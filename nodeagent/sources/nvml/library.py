@@ -106,9 +106,7 @@ class Library:
 
     def _fabric(self, gpu: str) -> Answer:
         info = self._pynvml.c_nvmlGpuFabricInfo_v2_t()
-        self._pynvml.nvmlDeviceGetGpuFabricInfoV(
-            self._handles[gpu], ctypes.byref(info)
-        )
+        self._pynvml.nvmlDeviceGetGpuFabricInfoV(self._handles[gpu], ctypes.byref(info))
         return self._simplify(info)
 
     def _placements(self, gpu: str, profile: int) -> Answer:
@@ -130,9 +128,9 @@ class Library:
             }
         if isinstance(value, ctypes.Array | list | tuple):
             return [self._simplify(item) for item in value]
-        if isinstance(value, ctypes._Pointer):
-            return self._tokens.get(_address(value), "")
-        return value
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        return self._tokens.get(_address(value), "")  # a handle
 
 
 def _address(handle: Any) -> int:

@@ -22,7 +22,7 @@ from contracts.device import (
 )
 from contracts.ids import DeviceName
 from contracts.quantity import Quantity
-from nodeagent.sources.nvml.gpus import Driver, Gpu, MigDevice, Placement, Profile
+from nodeagent.sources.nvml.gpus import Driver, Gpu, MigDevice, MigPlacement, Profile
 from nodeagent.sources.sysfs.parse import clean_text
 
 _STANDARD = "resource.kubernetes.io/"
@@ -129,7 +129,7 @@ def make_counters(gpu: Gpu) -> CounterSet:
         (found.placement.start + found.placement.size for found in gpu.partitions),
         default=0,
     )
-    whole = Placement(0, slices)
+    whole = MigPlacement(0, slices)
     return CounterSet(name=_counter_set(gpu), counters=_make_counters(totals, whole))
 
 
@@ -157,7 +157,9 @@ def _amounts(profile: Profile) -> dict[str, int]:
     }
 
 
-def _make_counters(amounts: dict[str, int], placement: Placement) -> dict[str, Counter]:
+def _make_counters(
+    amounts: dict[str, int], placement: MigPlacement
+) -> dict[str, Counter]:
     counters = {
         re.sub(r"([A-Z])", r"-\1", name).lower(): Counter(value=Quantity.of(amount))
         for name, amount in amounts.items()
@@ -167,9 +169,7 @@ def _make_counters(amounts: dict[str, int], placement: Placement) -> dict[str, C
     return counters
 
 
-def _common(
-    gpu: Gpu, driver: Driver, locality: Locality
-) -> dict[str, DeviceAttribute]:
+def _common(gpu: Gpu, driver: Driver, locality: Locality) -> dict[str, DeviceAttribute]:
     """Write what a GPU and its partitions have in common."""
     fabric = gpu.fabric if gpu.fabric is not None and gpu.fabric.is_joined else None
     texts = {

@@ -2,9 +2,8 @@
 
     python -m nodeagent.sources.nvml > gpus.json
 
-makes one of the GPUs of this machine. It holds their UUIDs and serial numbers of
-nothing else. A call that was made several times has its answers in order; the last one
-is given again from then on.
+makes one of this machine's GPUs. Their UUIDs are in it. A call that was made several
+times has its answers in order; the last one is given again from then on.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
+import msgspec
 from msgspec import Struct, structs
 
 from contracts.codec import encode
@@ -122,6 +122,15 @@ class Player:
         """Answer a call otherwise from now on."""
         with self._lock:
             self._calls[function, arguments] = list(answers)
+
+
+def read_recording(text: str) -> Recording:
+    """Read a recording.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return msgspec.json.decode(text, type=Recording)
 
 
 def write_recording(recording: Recording) -> bytes:

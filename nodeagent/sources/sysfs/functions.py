@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from msgspec import Struct, structs
 
 from nodeagent.sources.sysfs import parse
-from nodeagent.sources.sysfs.tree import Folder, Tree, TreeError
+from nodeagent.sources.sysfs.folder import FileTree, ReadableFolder, TreeError
 
 _SECTOR_BYTES = 512
 """The unit of `size`, whatever the disk's own sectors are."""
@@ -122,7 +122,7 @@ def keep_speeds(before: Functions, after: Functions) -> Functions:
     )
 
 
-def read_functions(tree: Tree, folder: Folder) -> Functions:
+def read_functions(tree: FileTree, folder: ReadableFolder) -> Functions:
     """Read what a PCI device is for; what cannot be read is left out."""
     folders = tuple(_with_virtio(folder))
     return Functions(
@@ -138,7 +138,7 @@ def read_functions(tree: Tree, folder: Folder) -> Functions:
     )
 
 
-def _with_virtio(folder: Folder) -> Iterator[Folder]:
+def _with_virtio(folder: ReadableFolder) -> Iterator[ReadableFolder]:
     yield folder
     for name in folder.names():
         if _VIRTIO.fullmatch(name):
@@ -147,11 +147,11 @@ def _with_virtio(folder: Folder) -> Iterator[Folder]:
                 yield virtio
 
 
-def _path(folder: Folder) -> str:
+def _path(folder: ReadableFolder) -> str:
     return "/".join(folder.parts)
 
 
-def _read_interface(folder: Folder) -> Interface:
+def _read_interface(folder: ReadableFolder) -> Interface:
     return Interface(
         name=parse.clean_text(folder.name),
         path=_path(folder),
@@ -160,7 +160,7 @@ def _read_interface(folder: Folder) -> Interface:
     )
 
 
-def _read_rdma(folder: Folder) -> RdmaDevice:
+def _read_rdma(folder: ReadableFolder) -> RdmaDevice:
     return RdmaDevice(
         name=parse.clean_text(folder.name),
         node_guid=parse.clean_text(folder.find("node_guid")),
@@ -178,14 +178,14 @@ def _read_rdma(folder: Folder) -> RdmaDevice:
     )
 
 
-def _read_rate(port: Folder) -> int | None:
+def _read_rate(port: ReadableFolder) -> int | None:
     state = parse.parse_port_state(port.find("state"))
     if state is None or state[0] != parse.PORT_ACTIVE:
         return None
     return parse.parse_port_rate(port.find("rate"))
 
 
-def _read_controller(folder: Folder) -> Controller:
+def _read_controller(folder: ReadableFolder) -> Controller:
     return Controller(
         name=parse.clean_text(folder.name),
         path=_path(folder),
@@ -195,7 +195,7 @@ def _read_controller(folder: Folder) -> Controller:
     )
 
 
-def _read_disks(tree: Tree, folders: tuple[Folder, ...]) -> Iterator[Disk]:
+def _read_disks(tree: FileTree, folders: tuple[ReadableFolder, ...]) -> Iterator[Disk]:
     names: set[str] = set()
     for folder in folders:
         names.update(found.name for found in folder.folders("block"))
@@ -215,7 +215,7 @@ def _read_disks(tree: Tree, folders: tuple[Folder, ...]) -> Iterator[Disk]:
             yield _read_disk(disk)
 
 
-def _read_disk(folder: Folder) -> Disk:
+def _read_disk(folder: ReadableFolder) -> Disk:
     sectors = parse.parse_positive(folder.find("size"))
     holders = folder.into("holders")
     return Disk(
@@ -227,7 +227,7 @@ def _read_disk(folder: Folder) -> Disk:
     )
 
 
-def _read_nodes(folder: Folder) -> Iterator[str]:
+def _read_nodes(folder: ReadableFolder) -> Iterator[str]:
     """List the nodes that do not let their user reach beyond the device.
 
     Not those of management (umad, issm, card*, nvme0), which do.

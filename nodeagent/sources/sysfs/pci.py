@@ -13,7 +13,7 @@ import re
 from msgspec import Struct
 
 from nodeagent.sources.sysfs import parse
-from nodeagent.sources.sysfs.tree import Folder, Tree, TreeError
+from nodeagent.sources.sysfs.folder import FileTree, ReadableFolder, TreeError
 
 DEVICES = "bus/pci/devices"
 _ADDRESS = re.compile(
@@ -49,7 +49,7 @@ class PciDevice(Struct, frozen=True, kw_only=True):
     is_virtual_function: bool = False
 
 
-def list_addresses(tree: Tree) -> tuple[str, ...]:
+def list_addresses(tree: FileTree) -> tuple[str, ...]:
     """List the addresses of all PCI functions.
 
     Raises:
@@ -59,7 +59,7 @@ def list_addresses(tree: Tree) -> tuple[str, ...]:
     return tuple(name for name in names if _ADDRESS.fullmatch(name))
 
 
-def open_device(tree: Tree, address: str) -> Folder:
+def open_device(tree: FileTree, address: str) -> ReadableFolder:
     """Return the folder of a PCI function.
 
     Raises:
@@ -72,7 +72,7 @@ def open_device(tree: Tree, address: str) -> Folder:
     return folder
 
 
-def read_pci_device(folder: Folder) -> PciDevice:
+def read_pci_device(folder: ReadableFolder) -> PciDevice:
     """Read what every PCI function shows.
 
     Raises:
@@ -96,19 +96,19 @@ def read_pci_device(folder: Folder) -> PciDevice:
     )
 
 
-def _read_id(folder: Folder, name: str) -> int:
+def _read_id(folder: ReadableFolder, name: str) -> int:
     number = parse.parse_hex(folder.read(name))
     if number is None:
         raise TreeError(f"{DEVICES}/{folder.name}/{name}", "is no hexadecimal number")
     return number
 
 
-def _read_driver(folder: Folder) -> str:
+def _read_driver(folder: ReadableFolder) -> str:
     driver = folder.link("driver")
     return driver if _DRIVER.fullmatch(driver) else ""
 
 
-def _read_numa_node(folder: Folder) -> int | None:
+def _read_numa_node(folder: ReadableFolder) -> int | None:
     """Return the NUMA node; the kernel shows -1 where it knows none."""
     node = parse.parse_decimal(folder.find("numa_node"))
     return node if node is not None and 0 <= node < _MAX_NUMA_NODE else None

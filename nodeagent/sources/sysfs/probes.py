@@ -26,7 +26,7 @@ class Fault(Struct, frozen=True):
     message: str
 
 
-class Counter(Enum):
+class ErrorCounter(Enum):
     """Errors that are counted; any rise is bad."""
 
     AER_FATAL = "AerFatal"
@@ -34,19 +34,19 @@ class Counter(Enum):
     ECC_UNCORRECTABLE = "EccUncorrectable"
 
 
-_COUNTS: Mapping[Counter, Callable[[str], int | None]] = {
-    Counter.AER_FATAL: lambda text: parse.parse_aer_total(text, "FATAL"),
-    Counter.AER_NONFATAL: lambda text: parse.parse_aer_total(text, "NONFATAL"),
-    Counter.ECC_UNCORRECTABLE: parse.parse_uncorrectable,
+_COUNTS: Mapping[ErrorCounter, Callable[[str], int | None]] = {
+    ErrorCounter.AER_FATAL: lambda text: parse.parse_aer_total(text, "FATAL"),
+    ErrorCounter.AER_NONFATAL: lambda text: parse.parse_aer_total(text, "NONFATAL"),
+    ErrorCounter.ECC_UNCORRECTABLE: parse.parse_uncorrectable,
 }
 _WORDS = {
-    Counter.AER_FATAL: "fatal PCIe errors",
-    Counter.AER_NONFATAL: "uncorrectable PCIe errors",
-    Counter.ECC_UNCORRECTABLE: "uncorrectable memory errors",
+    ErrorCounter.AER_FATAL: "fatal PCIe errors",
+    ErrorCounter.AER_NONFATAL: "uncorrectable PCIe errors",
+    ErrorCounter.ECC_UNCORRECTABLE: "uncorrectable memory errors",
 }
 
 
-class State(Enum):
+class StateKind(Enum):
     """What a file of states shows."""
 
     INTERFACE = "operstate"
@@ -57,7 +57,7 @@ class State(Enum):
 class StateProbe(Struct, frozen=True):
     """A file that says how something is now."""
 
-    state: State
+    state: StateKind
     folder: str
     file: str
     subject: str
@@ -67,7 +67,7 @@ class StateProbe(Struct, frozen=True):
 class CounterProbe(Struct, frozen=True):
     """A file that counts errors."""
 
-    counter: Counter
+    counter: ErrorCounter
     folder: str
     file: str
 
@@ -79,34 +79,36 @@ def list_state_probes(
     if link_down is LinkPolicy.BAD:
         for interface in functions.interfaces:
             yield StateProbe(
-                State.INTERFACE, interface.path, "operstate", interface.name
+                StateKind.INTERFACE, interface.path, "operstate", interface.name
             )
         for rdma in functions.rdma:
             for port in rdma.ports:
                 subject = f"{rdma.name} port {port.number}"
-                yield StateProbe(State.PORT, port.path, "state", subject)
+                yield StateProbe(StateKind.PORT, port.path, "state", subject)
     for controller in functions.controllers:
-        yield StateProbe(State.CONTROLLER, controller.path, "state", controller.name)
+        yield StateProbe(
+            StateKind.CONTROLLER, controller.path, "state", controller.name
+        )
 
 
 def list_counter_probes(
     path: str, ras_files: tuple[str, ...]
 ) -> Iterator[CounterProbe]:
     """List which files count a device's errors; `ras_files` are those in `ras/`."""
-    yield CounterProbe(Counter.AER_FATAL, path, "aer_dev_fatal")
-    yield CounterProbe(Counter.AER_NONFATAL, path, "aer_dev_nonfatal")
+    yield CounterProbe(ErrorCounter.AER_FATAL, path, "aer_dev_fatal")
+    yield CounterProbe(ErrorCounter.AER_NONFATAL, path, "aer_dev_nonfatal")
     for file in ras_files:
         if file.endswith("_err_count"):
-            yield CounterProbe(Counter.ECC_UNCORRECTABLE, f"{path}/ras", file)
+            yield CounterProbe(ErrorCounter.ECC_UNCORRECTABLE, f"{path}/ras", file)
 
 
 def judge_state(probe: StateProbe, text: str) -> Fault | None:
     """Say what is wrong by a state; what is not known is no fault."""
-    if probe.state is State.INTERFACE:
+    if probe.state is StateKind.INTERFACE:
         if text in {"down", "lowerlayerdown", "notpresent"}:
             return Fault("LinkDown", f"{probe.subject} is {text}")
         return None
-    if probe.state is State.PORT:
+    if probe.state is StateKind.PORT:
         return _judge_port(probe, text)
     if text == "live":
         return None

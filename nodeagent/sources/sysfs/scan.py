@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from contracts.ids import DeviceName
+from nodeagent.sources.sysfs.folder import FileTree, ReadableFolder, TreeError
 from nodeagent.sources.sysfs.functions import Functions, keep_speeds, read_functions
 from nodeagent.sources.sysfs.offers import FoundDevice, find_use, list_mounted
 from nodeagent.sources.sysfs.pci import (
@@ -17,8 +18,7 @@ from nodeagent.sources.sysfs.pci import (
 )
 from nodeagent.sources.sysfs.pci_ids import PciNames, find_names
 from nodeagent.sources.sysfs.selection import is_selected
-from nodeagent.sources.sysfs.settings import SysfsSettings
-from nodeagent.sources.sysfs.tree import Folder, Tree, TreeError
+from nodeagent.sources.sysfs.spec import SysfsSpec
 
 MAX_DEVICES = 256
 """Devices that one source offers: more is no node, and no pool that fits a slice."""
@@ -35,7 +35,7 @@ class Scan(Struct, frozen=True, kw_only=True):
     """Why devices that are selected, or may be, are not offered, by address."""
 
 
-def scan(tree: Tree, settings: SysfsSettings, before: Scan) -> Scan:
+def scan(tree: FileTree, spec: SysfsSpec, before: Scan) -> Scan:
     """Look at all devices; one that cannot be read is withheld, the others are not.
 
     A disk that is in use is not offered; one that was offered before stays, as a pod
@@ -47,17 +47,17 @@ def scan(tree: Tree, settings: SysfsSettings, before: Scan) -> Scan:
     devices: dict[DeviceName, FoundDevice] = {}
     used: dict[DeviceName, str] = {}
     withheld: dict[str, str] = {}
-    mounted = _read_mounted(settings)
+    mounted = _read_mounted(spec)
     for address in list_addresses(tree):
         try:
-            found = find_device(tree, settings, address)
+            found = find_device(tree, spec, address)
         except TreeError as error:
             withheld[address] = str(error)
             continue
         if found is None:
             continue
         known = before.devices.get(found.name)
-        use = "" if settings.offer_used_disks else find_use(found, mounted)
+        use = "" if spec.offer_used_disks else find_use(found, mounted)
         if len(devices) == MAX_DEVICES:
             withheld[address] = f"there are more than {MAX_DEVICES} devices"
         elif use and known is None:
@@ -69,9 +69,7 @@ def scan(tree: Tree, settings: SysfsSettings, before: Scan) -> Scan:
     return Scan(devices=devices, used=used, withheld=withheld)
 
 
-def find_device(
-    tree: Tree, settings: SysfsSettings, address: str
-) -> FoundDevice | None:
+def find_device(tree: FileTree, spec: SysfsSpec, address: str) -> FoundDevice | None:
     """Look at the device of an address; None: it is not selected.
 
     Raises:
@@ -79,22 +77,22 @@ def find_device(
     """
     folder = open_device(tree, address)
     pci = read_pci_device(folder)
-    if not is_selected(pci, settings.select):
+    if not is_selected(pci, spec.select):
         return None
     return FoundDevice(
         pci=pci, functions=read_functions(tree, folder), ras_files=_list_ras(folder)
     )
 
 
-def read_use(settings: SysfsSettings, found: FoundDevice) -> str:
+def read_use(spec: SysfsSpec, found: FoundDevice) -> str:
     """Say what the node uses a device for now; empty: nothing is known of a use."""
-    return "" if settings.offer_used_disks else find_use(found, _read_mounted(settings))
+    return "" if spec.offer_used_disks else find_use(found, _read_mounted(spec))
 
 
-def read_names(settings: SysfsSettings, devices: list[PciDevice]) -> PciNames:
+def read_names(spec: SysfsSpec, devices: list[PciDevice]) -> PciNames:
     """Read the names of some devices; none where no file is there."""
     ids = {(device.vendor, device.device) for device in devices}
-    for name in settings.pci_ids:
+    for name in spec.pci_ids:
         try:
             with Path(name).open(encoding="utf-8", errors="replace") as lines:
                 return find_names(lines, ids)
@@ -103,7 +101,7 @@ def read_names(settings: SysfsSettings, devices: list[PciDevice]) -> PciNames:
     return {}
 
 
-def _list_ras(folder: Folder) -> tuple[str, ...]:
+def _list_ras(folder: ReadableFolder) -> tuple[str, ...]:
     ras = folder.into("ras")
     return () if ras is None else ras.names()
 
@@ -113,9 +111,9 @@ def _with_speeds(before: FoundDevice | None, found: FoundDevice) -> FoundDevice:
     return structs.replace(found, functions=keep_speeds(known, found.functions))
 
 
-def _read_mounted(settings: SysfsSettings) -> frozenset[str] | None:
+def _read_mounted(spec: SysfsSpec) -> frozenset[str] | None:
     try:
-        with Path(settings.mountinfo).open("rb") as file:
+        with Path(spec.mountinfo).open("rb") as file:
             data = file.read(_MAX_MOUNTINFO + 1)
     except OSError:
         return None

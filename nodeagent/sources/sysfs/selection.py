@@ -1,4 +1,4 @@
-"""The settings of the source `sysfs`: where it looks, and what it offers.
+"""Which PCI devices a source `sysfs` offers.
 
 Nothing is offered that no selection names: an agent that hands out whatever it finds
 would hand out the disk that the node runs from. Pure.
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
+from nodeagent.sources.settings import SettingsPart
 from nodeagent.sources.sysfs.pci import PciDevice
 
 
@@ -44,9 +45,7 @@ class LinkPolicy(StrEnum):
     IGNORED = "Ignored"
 
 
-class Selection(
-    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
-):
+class PciSelection(SettingsPart, frozen=True, kw_only=True):
     """Devices that are offered: all that is given must hold.
 
     An empty list holds for every device.
@@ -69,12 +68,12 @@ def kind_of(device: PciDevice) -> PciKind:
     return _KINDS.get(device.class_code >> 8, PciKind.OTHER)
 
 
-def is_selected(device: PciDevice, selections: Sequence[Selection]) -> bool:
+def is_selected(device: PciDevice, selections: Sequence[PciSelection]) -> bool:
     """Whether any of the selections names the device."""
     return any(_matches(device, selection) for selection in selections)
 
 
-def _matches(device: PciDevice, selection: Selection) -> bool:
+def _matches(device: PciDevice, selection: PciSelection) -> bool:
     class_code = f"0x{device.class_code:06x}"
     return (
         (selection.kind is None or selection.kind is kind_of(device))

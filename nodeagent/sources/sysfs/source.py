@@ -7,21 +7,25 @@ in a thread: a file of a sick device may answer late.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
 from contracts.device import ResourcePool
-from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName
 from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import SourceError
 from nodeagent.health import Reading, Symptom
 from nodeagent.inventory import NodeDevices
-from nodeagent.sources.blocking import BlockingCalls
 from nodeagent.sources.rises import Rise
 from nodeagent.sources.source import PartitionHooks, Readings
 from nodeagent.sources.sysfs.container import find_refusal, make_edits
+from nodeagent.sources.sysfs.folder import ReadableFolder, TreeError
 from nodeagent.sources.sysfs.hotplug import HotPlug, open_hotplug
 from nodeagent.sources.sysfs.offers import make_device
 from nodeagent.sources.sysfs.pci import list_addresses
@@ -35,23 +39,28 @@ from nodeagent.sources.sysfs.probes import (
     list_state_probes,
 )
 from nodeagent.sources.sysfs.scan import Scan, find_device, read_names, read_use, scan
-from nodeagent.sources.sysfs.settings import SysfsSettings
-from nodeagent.sources.sysfs.tree import Folder, Tree, TreeError
+from nodeagent.sources.sysfs.spec import SysfsSpec
+from nodeagent.sources.sysfs.tree import Tree
 from runtime.log import get_logger
 
 log = get_logger(__name__)
 
-_LIMIT_S = 10.0
+T = TypeVar("T")
+
 _MIN_RESCAN_S = 1.0
 """Between two looks at everything because something happened."""
 
 
-def open_sysfs(settings: SysfsSettings, node: NodeName) -> SysfsSource:
+@asynccontextmanager
+async def open_sysfs(spec: SysfsSpec, node: NodeName) -> AsyncIterator[SysfsSource]:
     """Open a source of the devices in a tree; only /sys itself tells what happens."""
-    tree = Tree(Path(settings.root))
-    return SysfsSource(
-        settings, node, tree, open_hotplug() if _is_live(tree) else HotPlug(None)
-    )
+    tree = Tree(Path(spec.root))
+    hotplug = open_hotplug() if _is_live(tree) else HotPlug(None)
+    source = SysfsSource(spec, node, tree, hotplug)
+    try:
+        yield source
+    finally:
+        source.close()
 
 
 def _is_live(tree: Tree) -> bool:
@@ -67,21 +76,23 @@ class _Watched(Struct, frozen=True):
     """A device and the files that say how it is."""
 
     device: DeviceID
-    states: tuple[tuple[StateProbe, Folder], ...]
-    counters: tuple[tuple[CounterProbe, Folder], ...]
+    states: tuple[tuple[StateProbe, ReadableFolder], ...]
+    counters: tuple[tuple[CounterProbe, ReadableFolder], ...]
 
 
 class SysfsSource:
     """PCI devices of one node."""
 
     def __init__(
-        self, settings: SysfsSettings, node: NodeName, tree: Tree, hotplug: HotPlug
+        self, spec: SysfsSpec, node: NodeName, tree: Tree, hotplug: HotPlug
     ) -> None:
-        self._settings = settings
+        self._spec = spec
         self._node = node
+        self._pool = spec.pool_of(node)
         self._tree = tree
         self._hotplug = hotplug
-        self._calls = BlockingCalls("sysfs", _LIMIT_S)
+        # One thread: what a driver does not answer holds up this source alone.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sysfs")
         self._addresses: tuple[str, ...] = ()
         self._scan: Scan | None = None
         self._watched: tuple[_Watched, ...] = ()
@@ -98,8 +109,8 @@ class SysfsSource:
 
     @property
     def drivers(self) -> tuple[DriverName, ...]:
-        """The one driver of the settings."""
-        return (DriverName(self._settings.driver),)
+        """The one driver of the spec."""
+        return (self._spec.driver,)
 
     async def discover(self, node: NodeName) -> NodeDevices:
         """List the devices that are selected and not in use by the node itself.
@@ -109,15 +120,15 @@ class SysfsSource:
         """
         if node != self._node:
             raise SourceError("sysfs", f"no node is named {node!r}")
-        return await self._calls.run(self._list_devices)
+        return await self._run(self._list_devices)
 
     async def read(self, now_s: float) -> Readings:
         """Look at the devices; a change of the list counts at once.
 
         Raises:
-            SourceError: there is no PCI bus in the tree, or a driver hangs.
+            SourceError: there is no PCI bus in the tree.
         """
-        return await self._calls.run(lambda: self._look(now_s))
+        return await self._run(lambda: self._look(now_s))
 
     async def edits(self, device: DeviceID) -> ContainerEdits:
         """Give the device nodes that are there now.
@@ -126,20 +137,28 @@ class SysfsSource:
             SourceError: the device is not here, is in use by the node itself, or its
                 nodes are another source's.
         """
-        return await self._calls.run(lambda: self._make_edits(device))
+        return await self._run(lambda: self._make_edits(device))
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return None: nothing is partitioned."""
         return None
 
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, function: Callable[[], T]) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, function)
+
     def _list_devices(self) -> NodeDevices:
         found = self._scan or self._rescan()
         names = read_names(
-            self._settings, [device.pci for device in found.devices.values()]
+            self._spec, [device.pci for device in found.devices.values()]
         )
         pool = ResourcePool(
-            driver=DriverName(self._settings.driver),
-            name=PoolName(self._node),
+            driver=self._spec.driver,
+            name=self._pool,
             devices=tuple(
                 make_device(device, names)
                 for _, device in sorted(found.devices.items())
@@ -154,7 +173,7 @@ class SysfsSource:
             found = self._rescan()
             changed = before is None or found.devices != before.devices
             self._scanned_s, self._is_suspect = now_s, False
-        if self._is_due(self._counted_s, self._settings.counters_s, now_s):
+        if self._is_due(self._counted_s, self._spec.counters_seconds, now_s):
             self._count(now_s)
             self._counted_s = now_s
         readings = tuple(
@@ -173,7 +192,7 @@ class SysfsSource:
             addresses = list_addresses(self._tree)
         except TreeError as error:
             raise SourceError("sysfs", str(error)) from error
-        every_s = _MIN_RESCAN_S if self._is_suspect else self._settings.rescan_s
+        every_s = _MIN_RESCAN_S if self._is_suspect else self._spec.rescan_seconds
         is_due = self._is_due(self._scanned_s, every_s, now_s)
         return is_due or addresses != self._addresses
 
@@ -185,7 +204,7 @@ class SysfsSource:
         before = self._scan or Scan()
         try:
             self._addresses = list_addresses(self._tree)
-            found = scan(self._tree, self._settings, before)
+            found = scan(self._tree, self._spec, before)
         except TreeError as error:
             raise SourceError("sysfs", str(error)) from error
         for address, reason in found.withheld.items():
@@ -199,7 +218,7 @@ class SysfsSource:
     def _watch(self, found: Scan) -> Iterator[_Watched]:
         for name, device in found.devices.items():
             path = f"bus/pci/devices/{device.pci.address}"
-            states = list_state_probes(device.functions, self._settings.link_down)
+            states = list_state_probes(device.functions, self._spec.link_down)
             counters = list_counter_probes(path, device.ras_files)
             yield _Watched(
                 self._identify(name),
@@ -216,14 +235,14 @@ class SysfsSource:
                 ),
             )
 
-    def _find(self, path: str) -> Folder | None:
+    def _find(self, path: str) -> ReadableFolder | None:
         try:
             return self._tree.folder(path)
         except TreeError:
             return None
 
     def _identify(self, name: DeviceName) -> DeviceID:
-        return DeviceID(DriverName(self._settings.driver), PoolName(self._node), name)
+        return DeviceID(self._spec.driver, self._pool, name)
 
     def _count(self, now_s: float) -> None:
         counted: dict[tuple[DeviceID, CounterProbe], Rise] = {}
@@ -254,7 +273,7 @@ class SysfsSource:
             counted = self._counted.get((device, counter))
             if counted is None:
                 continue
-            fault = judge_counter(counter, counted, self._settings.hold_s, now_s)
+            fault = judge_counter(counter, counted, self._spec.hold_seconds, now_s)
             if fault is not None:
                 yield Reading(device, Symptom.BAD, fault.message, fault.reason)
 
@@ -264,12 +283,12 @@ class SysfsSource:
         if known is None or device != self._identify(device.device):
             raise SourceError("sysfs", f"{device} is not here")
         try:
-            now = find_device(self._tree, self._settings, known.pci.address)
+            now = find_device(self._tree, self._spec, known.pci.address)
         except TreeError as error:
             raise SourceError("sysfs", f"{device}: {error}") from error
         if now is None:
             raise SourceError("sysfs", f"{device} is not what it was")
-        refusal = find_refusal(now) or read_use(self._settings, now)
+        refusal = find_refusal(now) or read_use(self._spec, now)
         if refusal:
             raise SourceError("sysfs", f"{device}: {refusal}")
         return make_edits(device, now)

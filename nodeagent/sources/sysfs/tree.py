@@ -11,22 +11,15 @@ import os
 import stat
 from pathlib import Path
 
+from nodeagent.sources.sysfs.folder import TreeError
+
 MAX_BYTES = 4096
 """What the kernel shows in one attribute (Documentation/filesystems/sysfs.rst)."""
 MAX_ENTRIES = 4096
 """Entries of a folder that are looked at."""
 
 
-class TreeError(Exception):
-    """A file or folder of the tree that is not there or may not be read."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-        super().__init__(f"{path}: {reason}")
-
-
-class Folder:
+class TreeFolder:
     """A folder inside the tree, by its real path."""
 
     def __init__(self, tree: Tree, real: str) -> None:
@@ -90,7 +83,7 @@ class Folder:
         except OSError:
             return ""
 
-    def into(self, *names: str) -> Folder | None:
+    def into(self, *names: str) -> TreeFolder | None:
         """Return the folder behind some names, or None."""
         if not all(map(_is_name, names)):
             return None
@@ -99,7 +92,7 @@ class Folder:
         except TreeError:
             return None
 
-    def folders(self, *names: str) -> tuple[Folder, ...]:
+    def folders(self, *names: str) -> tuple[TreeFolder, ...]:
         """List the folders in the folder behind some names."""
         parent = self.into(*names) if names else self
         if parent is None:
@@ -107,7 +100,7 @@ class Folder:
         found = (parent.into(name) for name in parent.names())
         return tuple(folder for folder in found if folder is not None)
 
-    def read(self, name: str, max_bytes: int = MAX_BYTES) -> str:
+    def read(self, name: str) -> str:
         """Read a file as text, without the blanks at its ends.
 
         Raises:
@@ -125,13 +118,13 @@ class Folder:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise TreeError(path, "is no regular file")
-            data = os.read(descriptor, max_bytes + 1)
+            data = os.read(descriptor, MAX_BYTES + 1)
         except OSError as error:
             raise TreeError(path, _reason(error)) from error
         finally:
             os.close(descriptor)
-        if len(data) > max_bytes:
-            raise TreeError(path, f"has more than {max_bytes} bytes")
+        if len(data) > MAX_BYTES:
+            raise TreeError(path, f"has more than {MAX_BYTES} bytes")
         return data.decode("utf-8", "replace").strip("\0 \t\r\n")
 
     def find(self, name: str) -> str:
@@ -148,7 +141,7 @@ class Tree:
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
 
-    def folder(self, path: str) -> Folder:
+    def folder(self, path: str) -> TreeFolder:
         """Return the folder at a path below the root, whatever links lead there.
 
         Raises:
@@ -166,7 +159,7 @@ class Tree:
             raise TreeError(path, "leads out of the tree")
         if not real.is_dir():
             raise TreeError(path, "is no folder")
-        return Folder(self, str(real))
+        return TreeFolder(self, str(real))
 
 
 def _is_name(name: str) -> bool:

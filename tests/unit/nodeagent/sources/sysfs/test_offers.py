@@ -10,7 +10,7 @@ from contracts.quantity import Quantity
 from nodeagent.sources.sysfs.offers import list_mounted, make_device
 from nodeagent.sources.sysfs.scan import Scan, scan
 from nodeagent.sources.sysfs.tree import Tree
-from tests.builders.sysfs import lay_out, settings
+from tests.builders.sysfs import lay_out, make_spec
 
 STANDARD = "resource.kubernetes.io/"
 
@@ -18,7 +18,7 @@ STANDARD = "resource.kubernetes.io/"
 def devices_of(name: str, root: Path, *select: dict[str, Any]) -> dict[str, Device]:
     """Return what a captured tree offers, disks in use as well."""
     lay_out(name, root)
-    found = scan(Tree(root), settings(root, *select, offerUsedDisks=True), Scan())
+    found = scan(Tree(root), make_spec(root, *select, offerUsedDisks=True), Scan())
     made = (make_device(device, {}) for device in found.devices.values())
     return {device.name: device for device in made}
 
@@ -99,7 +99,7 @@ def test_a_disk_has_its_size(tmp_path: Path) -> None:
 
 def test_names_are_added_where_they_are_known(tmp_path: Path) -> None:
     lay_out("hgx-h100", tmp_path / "sys")
-    options = settings(tmp_path / "sys", {"kind": "accelerator"})
+    options = make_spec(tmp_path / "sys", {"kind": "accelerator"})
     found = scan(Tree(tmp_path / "sys"), options, Scan())
     device = next(iter(found.devices.values()))
     names = {(0x10DE, None): "NVIDIA Corporation", (0x10DE, 0x2330): "GH100"}

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from nodeagent.sources.sysfs.folder import TreeError
 from nodeagent.sources.sysfs.pci import list_addresses, open_device, read_pci_device
-from nodeagent.sources.sysfs.tree import Tree, TreeError
+from nodeagent.sources.sysfs.tree import Tree
 from tests.builders.sysfs import lay_out, lay_out_text
 
 

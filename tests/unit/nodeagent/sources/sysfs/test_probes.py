@@ -13,10 +13,10 @@ from nodeagent.sources.sysfs.functions import (
     RdmaPort,
 )
 from nodeagent.sources.sysfs.probes import (
-    Counter,
     CounterProbe,
+    ErrorCounter,
     Fault,
-    State,
+    StateKind,
     StateProbe,
     count,
     judge_counter,
@@ -31,28 +31,32 @@ FUNCTIONS = Functions(
     rdma=(RdmaDevice(name="mlx5_0", ports=(RdmaPort(path="p", number=1),)),),
     controllers=(Controller(name="nvme0", path="c"),),
 )
-FATAL = CounterProbe(Counter.AER_FATAL, "d", "aer_dev_fatal")
+FATAL = CounterProbe(ErrorCounter.AER_FATAL, "d", "aer_dev_fatal")
 HOLD_S = 60.0
 
 
 @pytest.mark.parametrize(
     ("state", "text", "reason"),
     [
-        (State.INTERFACE, "up", ""),
-        (State.INTERFACE, "unknown", ""),  # drivers that do not know, such as virtio
-        (State.INTERFACE, "down", "LinkDown"),
-        (State.INTERFACE, "lowerlayerdown", "LinkDown"),
-        (State.PORT, "4: ACTIVE", ""),
-        (State.PORT, "5: ACTIVE_DEFER", ""),
-        (State.PORT, "1: DOWN", "LinkDown"),
-        (State.PORT, "2: INIT", "PortNotActive"),
-        (State.PORT, "garbage", ""),
-        (State.CONTROLLER, "live", ""),
-        (State.CONTROLLER, "dead", "NvmeNotLive"),
-        (State.CONTROLLER, "resetting", "NvmeNotLive"),
+        (StateKind.INTERFACE, "up", ""),
+        (
+            StateKind.INTERFACE,
+            "unknown",
+            "",
+        ),  # drivers that do not know, such as virtio
+        (StateKind.INTERFACE, "down", "LinkDown"),
+        (StateKind.INTERFACE, "lowerlayerdown", "LinkDown"),
+        (StateKind.PORT, "4: ACTIVE", ""),
+        (StateKind.PORT, "5: ACTIVE_DEFER", ""),
+        (StateKind.PORT, "1: DOWN", "LinkDown"),
+        (StateKind.PORT, "2: INIT", "PortNotActive"),
+        (StateKind.PORT, "garbage", ""),
+        (StateKind.CONTROLLER, "live", ""),
+        (StateKind.CONTROLLER, "dead", "NvmeNotLive"),
+        (StateKind.CONTROLLER, "resetting", "NvmeNotLive"),
     ],
 )
-def test_states(state: State, text: str, reason: str) -> None:
+def test_states(state: StateKind, text: str, reason: str) -> None:
     fault = judge_state(StateProbe(state, "folder", "file", "subject"), text)
     assert (fault.reason if fault else "") == reason
 
@@ -79,7 +83,9 @@ def judged(*texts: str) -> Fault | None:
     counted: Rise | None = None
     for moment, text in enumerate(texts):
         counted = count(FATAL, counted, text, float(moment))
-    return counted and judge_counter(FATAL, counted, HOLD_S, float(len(texts)))
+    if counted is None:
+        return None
+    return judge_counter(FATAL, counted, HOLD_S, float(len(texts)))
 
 
 def test_errors_from_before_are_no_fault() -> None:

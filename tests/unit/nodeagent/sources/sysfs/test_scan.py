@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from nodeagent.sources.sysfs.folder import TreeError
 from nodeagent.sources.sysfs.scan import MAX_DEVICES, Scan, read_names, scan
-from nodeagent.sources.sysfs.tree import Tree, TreeError
-from tests.builders.sysfs import lay_out, lay_out_text, settings
+from nodeagent.sources.sysfs.tree import Tree
+from tests.builders.sysfs import lay_out, lay_out_text, make_spec
 
 DISK = "0000:00:02.0"
 
@@ -24,7 +25,7 @@ def disk_folder(root: Path) -> Path:
 
 def test_a_disk_with_partitions_is_withheld(root: Path) -> None:
     """It may be what the node runs from."""
-    found = scan(Tree(root), settings(root, {"kind": "nvme"}), Scan())
+    found = scan(Tree(root), make_spec(root, {"kind": "nvme"}), Scan())
     assert found.devices == {}
     assert found.withheld == {DISK: "nvme0n1 has partitions"}
 
@@ -32,13 +33,13 @@ def test_a_disk_with_partitions_is_withheld(root: Path) -> None:
 def test_a_disk_with_holders_is_withheld(root: Path) -> None:
     (disk_folder(root) / "nvme0n1p1" / "partition").unlink()
     (disk_folder(root) / "holders" / "dm-0").mkdir(parents=True)
-    found = scan(Tree(root), settings(root, {"kind": "nvme"}), Scan())
+    found = scan(Tree(root), make_spec(root, {"kind": "nvme"}), Scan())
     assert found.withheld == {DISK: "nvme0n1 has holders"}
 
 
 def test_a_mounted_disk_is_withheld(root: Path) -> None:
     (disk_folder(root) / "nvme0n1p1" / "partition").unlink()
-    options = settings(root, {"kind": "nvme"})
+    options = make_spec(root, {"kind": "nvme"})
     Path(options.mountinfo).write_text(
         "36 35 259:0 / /data rw - ext4 /dev/nvme0n1 rw\n"
     )
@@ -47,7 +48,7 @@ def test_a_mounted_disk_is_withheld(root: Path) -> None:
 
 def test_where_nobody_says_what_is_mounted_no_disk_is_offered(root: Path) -> None:
     (disk_folder(root) / "nvme0n1p1" / "partition").unlink()
-    options = settings(root, {"kind": "nvme"}, {"kind": "nic"}, mountinfo="/nowhere")
+    options = make_spec(root, {"kind": "nvme"}, {"kind": "nic"}, mountinfo="/nowhere")
     found = scan(Tree(root), options, Scan())
     assert found.withheld == {DISK: "whether nvme0n1 is mounted cannot be read"}
     assert len(found.devices) == 2
@@ -57,7 +58,7 @@ def test_a_disk_that_was_offered_stays_when_it_comes_into_use(root: Path) -> Non
     """A pod may hold it, and be what uses it; nobody else shall get it."""
     partition = disk_folder(root) / "nvme0n1p1" / "partition"
     partition.unlink()
-    options = settings(root, {"kind": "nvme"})
+    options = make_spec(root, {"kind": "nvme"})
     before = scan(Tree(root), options, Scan())
     partition.write_text("1\n")
     after = scan(Tree(root), options, before)
@@ -67,14 +68,14 @@ def test_a_disk_that_was_offered_stays_when_it_comes_into_use(root: Path) -> Non
 
 def test_one_device_that_cannot_be_read_is_withheld_alone(root: Path) -> None:
     (root / "bus/pci/devices" / "0000:82:00.0" / "vendor").write_text("garbage")
-    found = scan(Tree(root), settings(root, {"kind": "nic"}), Scan())
+    found = scan(Tree(root), make_spec(root, {"kind": "nic"}), Scan())
     assert list(found.devices) == ["pci-0000-02-00-0"]
     assert list(found.withheld) == ["0000:82:00.0"]
 
 
 def test_the_speed_of_a_link_that_goes_down_is_kept(root: Path) -> None:
     """Else each flap would announce another device."""
-    options = settings(root, {"kind": "nic"})
+    options = make_spec(root, {"kind": "nic"})
     before = scan(Tree(root), options, Scan())
     net = root / "bus/pci/devices" / "0000:02:00.0" / "net" / "eth0"
     (net / "speed").write_text("-1\n")
@@ -97,7 +98,7 @@ def test_multipath_disks_are_found_by_the_name_that_is_used(tmp_path: Path) -> N
         "[bus/pci/devices]\n0000:00:02.0 -> ../../../devices/pci0000:00/0000:00:02.0\n",
         tmp_path / "sys",
     )
-    options = settings(tmp_path / "sys", {"kind": "nvme"})
+    options = make_spec(tmp_path / "sys", {"kind": "nvme"})
     (device,) = scan(Tree(tmp_path / "sys"), options, Scan()).devices.values()
     assert [(disk.name, disk.size_bytes) for disk in device.functions.disks] == [
         ("nvme0n1", 4096)
@@ -113,7 +114,7 @@ def test_more_devices_than_a_pool_holds_are_withheld(tmp_path: Path) -> None:
         lines.append(f"{address} -> ../../../{path}")
     lay_out_text("\n".join(lines), tmp_path / "sys")
     found = scan(
-        Tree(tmp_path / "sys"), settings(tmp_path / "sys", {"kind": "nic"}), Scan()
+        Tree(tmp_path / "sys"), make_spec(tmp_path / "sys", {"kind": "nic"}), Scan()
     )
     assert len(found.devices) == MAX_DEVICES
     assert len(found.withheld) == 1
@@ -121,13 +122,13 @@ def test_more_devices_than_a_pool_holds_are_withheld(tmp_path: Path) -> None:
 
 def test_without_a_pci_bus_nothing_can_be_said(tmp_path: Path) -> None:
     with pytest.raises(TreeError):
-        scan(Tree(tmp_path), settings(tmp_path, {}), Scan())
+        scan(Tree(tmp_path), make_spec(tmp_path, {}), Scan())
 
 
 def test_names_come_from_the_first_file_that_is_there(root: Path) -> None:
     ids = root.parent / "pci.ids"
     ids.write_text("8086  Intel Corporation\n")
-    options = settings(
+    options = make_spec(
         root, {"kind": "nvme"}, pciIds=["/nowhere", str(ids)], offerUsedDisks=True
     )
     (device,) = scan(Tree(root), options, Scan()).devices.values()

@@ -8,9 +8,15 @@ import msgspec
 import pytest
 
 from nodeagent.sources.sysfs.pci import PciDevice
-from nodeagent.sources.sysfs.selection import PciKind, Selection, is_selected, kind_of
-from nodeagent.sources.sysfs.settings import SysfsSettings
+from nodeagent.sources.sysfs.selection import (
+    PciKind,
+    PciSelection,
+    is_selected,
+    kind_of,
+)
+from nodeagent.sources.sysfs.spec import SysfsSpec
 
+COMMON = {"kind": "sysfs", "name": "pci", "driver": "pci.example.com"}
 NVME = PciDevice(
     address="0000:00:02.0",
     vendor=0x8086,
@@ -54,17 +60,17 @@ def test_kinds_follow_from_class_codes(class_code: int, kind: PciKind) -> None:
     ],
 )
 def test_all_that_is_given_must_hold(selection: dict[str, Any], matches: bool) -> None:
-    assert is_selected(NVME, [msgspec.convert(selection, Selection)]) is matches
+    assert is_selected(NVME, [msgspec.convert(selection, PciSelection)]) is matches
 
 
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
-        ({"driver": "x", "select": []}, r"\$\.select"),
-        ({"driver": "x"}, "select"),
-        ({"driver": "x", "select": [{"vendor": "0x8086"}]}, "vendor"),
-        ({"driver": "x", "select": [{"vendors": ["8086"]}]}, r"vendors\[0\]"),
-        ({"driver": "x", "select": [{}], "countersS": 0}, "countersS"),
+        ({"select": []}, r"\$\.select"),
+        ({}, "select"),
+        ({"select": [{"vendor": "0x8086"}]}, "vendor"),
+        ({"select": [{"vendors": ["8086"]}]}, r"vendors\[0\]"),
+        ({"select": [{}], "countersSeconds": 0}, "countersSeconds"),
     ],
 )
 def test_settings_that_break_a_rule_name_the_field(
@@ -72,4 +78,4 @@ def test_settings_that_break_a_rule_name_the_field(
 ) -> None:
     """Nothing is offered by default: what is offered is written down."""
     with pytest.raises(msgspec.ValidationError, match=field):
-        msgspec.convert(settings, SysfsSettings)
+        msgspec.convert({**COMMON, **settings}, SysfsSpec)

@@ -14,8 +14,10 @@ from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from nodeagent.cdi import find_violations
 from nodeagent.errors import SourceError
 from nodeagent.health import Reading, Symptom
+from nodeagent.sources.sysfs.hotplug import HotPlug
 from nodeagent.sources.sysfs.source import SysfsSource, open_sysfs
-from tests.builders.sysfs import DRIVER, lay_out, settings
+from nodeagent.sources.sysfs.tree import Tree
+from tests.builders.sysfs import DRIVER, lay_out, make_spec
 
 NODE = NodeName("n1")
 NIC = "0000:82:00.0"
@@ -29,7 +31,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def opened(root: Path, *select: dict[str, Any], **others: Any) -> SysfsSource:
-    return open_sysfs(settings(root, *select, **others), NODE)
+    spec = make_spec(root, *select, **others)
+    return SysfsSource(spec, NODE, Tree(root), HotPlug(None))
 
 
 def device_id(address: str) -> DeviceID:
@@ -75,7 +78,7 @@ async def test_a_link_that_goes_down_is_bad_while_it_is_down(root: Path) -> None
 async def test_uncorrectable_errors_that_rise_are_bad_for_a_while(root: Path) -> None:
     folder = root / "bus/pci/devices" / NIC
     (folder / "aer_dev_fatal").write_text("TOTAL_ERR_FATAL 3\n")
-    source = opened(root, {"kind": "nic"}, countersS=2.0, holdS=60.0)
+    source = opened(root, {"kind": "nic"}, countersSeconds=2.0, holdSeconds=60.0)
     assert (await source.read(0.0)).symptoms == {}
     (folder / "aer_dev_fatal").write_text("TOTAL_ERR_FATAL 4\n")
     assert (await source.read(1.0)).symptoms == {}, "counters are read now and then"
@@ -100,7 +103,7 @@ async def test_a_device_that_goes_or_comes_changes_the_node(root: Path) -> None:
 
 
 async def test_what_changes_inside_is_seen_when_all_is_looked_at(root: Path) -> None:
-    source = opened(root, {"kind": "nic"}, rescanS=30.0)
+    source = opened(root, {"kind": "nic"}, rescanSeconds=30.0)
     await source.read(0.0)
     (root / "bus/pci/devices" / NIC / "infiniband/mlx4_0/fw_ver").write_text("2.42\n")
     assert (await source.read(29.0)).changed == set()
@@ -115,14 +118,15 @@ async def test_an_interface_that_vanishes_is_silent_then_looked_for(root: Path) 
     readings = (await source.read(0.25)).symptoms[NODE]
     assert told(readings) == [(device_id(NIC), Symptom.SILENT, "Unreadable")]
     after = await source.read(1.25)
-    assert (after.changed, after.symptoms) == ({NODE}, {})
+    assert after.changed == {NODE}
+    assert after.symptoms == {}
 
 
 async def test_a_disk_that_comes_into_use_is_bad(root: Path) -> None:
     """Nobody else shall get it; it is not taken from the pod that may hold it."""
     partition = root / "class/block/nvme0n1/nvme0n1p1/partition"
     partition.unlink()
-    source = opened(root, {"kind": "nvme"}, rescanS=1.0)
+    source = opened(root, {"kind": "nvme"}, rescanSeconds=1.0)
     await source.read(0.0)
     partition.write_text("1\n")
     readings = (await source.read(1.0)).symptoms[NODE]
@@ -169,8 +173,12 @@ async def test_without_a_tree_every_device_is_silent(root: Path) -> None:
 @pytest.mark.skipif(not ADDRESSES, reason="this machine shows no PCI devices")
 async def test_this_machine_s_own_devices() -> None:
     """Whatever is here: names and nodes that break no rule, and no disk in use."""
-    everything = settings(Path("/sys"), {}, mountinfo="/proc/self/mountinfo")
-    source = open_sysfs(everything, NODE)
+    everything = make_spec(Path("/sys"), {}, mountinfo="/proc/self/mountinfo")
+    async with open_sysfs(everything, NODE) as source:
+        await check_live(source)
+
+
+async def check_live(source: SysfsSource) -> None:
     readings = await source.read(0.0)
     devices = await source.discover(NODE)
     for device in devices.pools[0].devices:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nodeagent.sources.sysfs.tree import MAX_BYTES, Tree, TreeError
+from nodeagent.sources.sysfs.folder import TreeError
+from nodeagent.sources.sysfs.tree import MAX_BYTES, Tree
 
 
 @pytest.fixture

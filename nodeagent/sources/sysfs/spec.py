@@ -1,26 +1,23 @@
-"""The settings of a source `sysfs` in the source file."""
+"""The settings of a source `sysfs` in the sources file."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from nodeagent.sources.sysfs.selection import LinkPolicy, Selection
+from nodeagent.sources.source_spec import DeviceSourceSpec, Seconds
+from nodeagent.sources.sysfs.selection import LinkPolicy, PciSelection
 
 
-class SysfsSettings(
-    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
-):
+class SysfsSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="sysfs"):
     """Where a source `sysfs` looks, and what it offers."""
 
-    driver: Annotated[str, Meta(min_length=1, max_length=63)]
-    """The DRA driver of its devices."""
-    select: Annotated[tuple[Selection, ...], Meta(min_length=1)]
+    select: Annotated[tuple[PciSelection, ...], Meta(min_length=1, max_length=64)]
     """What it offers; a device is offered once, whichever entries name it."""
     root: str = "/sys"
     """The tree; `/host/sys` where a container sees the host's there."""
-    pci_ids: tuple[str, ...] = (
+    pci_ids: Annotated[tuple[str, ...], Meta(max_length=16)] = (
         "/usr/share/misc/pci.ids",
         "/usr/share/hwdata/pci.ids",
     )
@@ -31,9 +28,9 @@ class SysfsSettings(
     """Offer also disks that are mounted, have partitions, or are held by LVM."""
     link_down: LinkPolicy = LinkPolicy.BAD
     """Whether a link that is down is a fault of the device."""
-    counters_s: Annotated[float, Meta(gt=0)] = 2.0
+    counters_seconds: Seconds = 2.0
     """How often counters of errors are read."""
-    rescan_s: Annotated[float, Meta(gt=0)] = 30.0
+    rescan_seconds: Seconds = 30.0
     """How often all devices are looked at again when nothing was heard of them."""
-    hold_s: Annotated[float, Meta(ge=0)] = 600.0
+    hold_seconds: Annotated[float, Meta(ge=0)] = 600.0
     """How long a device counts as bad after a counter of errors has risen."""

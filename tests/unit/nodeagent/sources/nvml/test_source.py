@@ -1,0 +1,229 @@
+"""The source `nvml` over recorded GPUs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
+from nodeagent.cdi import find_violations
+from nodeagent.errors import SettingsError, SourceError
+from nodeagent.health import Symptom
+from nodeagent.sources.nvml.calls import NvmlError
+from nodeagent.sources.nvml.events import Events
+from nodeagent.sources.nvml.gpus import read_gpus
+from nodeagent.sources.nvml.health import XID_EVENT
+from nodeagent.sources.nvml.recording import Answered, Player
+from nodeagent.sources.nvml.source import NvmlSource, open_nvml
+from tests.builders.nvml import DRIVER, NODE, RECORDED, make_spec, open_player, play
+from tests.builders.sysfs import lay_out
+
+WITHIN_S = 30.0
+WAIT = ("nvmlEventSetWait_v2", ("events", 5000))
+TIMED_OUT = Answered(error="NVML_ERROR_TIMEOUT")
+
+
+def device_id(name: str) -> DeviceID:
+    return DeviceID(DriverName(DRIVER), PoolName(NODE), DeviceName(name))
+
+
+def hear(player: Player, xid: int, gpu: str, instance: int = 0xFFFFFFFF) -> None:
+    """Let the next wait for events tell of one; later ones take time again."""
+    event = {
+        "device": gpu,
+        "eventType": XID_EVENT,
+        "eventData": xid,
+        "gpuInstanceId": instance,
+        "computeInstanceId": 0,
+    }
+    player.answer(*WAIT, Answered(result=event), TIMED_OUT)
+
+
+async def read_until_bad(source: NvmlSource) -> list[tuple[DeviceID, str]]:
+    """Read until an event was heard: it is told in a thread."""
+    ends_s = time.monotonic() + WITHIN_S
+    while time.monotonic() < ends_s:
+        readings = (await source.read(1.0)).symptoms.get(NODE, ())
+        if readings:
+            assert {found.symptom for found in readings} == {Symptom.BAD}
+            return [(found.device, found.reason) for found in readings]
+    raise AssertionError("no event was heard")
+
+
+async def test_gpus_are_where_sys_has_them(tmp_path: Path) -> None:
+    lay_out("hgx-h100", tmp_path / "sys")
+    source = open_player(tmp_path, play("hgx-h100"))
+    (pool,) = (await source.discover(NODE)).pools
+    assert len(pool.devices) == 8
+    attributes = pool.devices[4].attributes
+    assert attributes["resource.kubernetes.io/pcieRoot"].string_value == "pci0000:c8"
+    assert attributes["resource.kubernetes.io/numaNode"].int_value == 1
+    source.close()
+
+
+async def test_a_partitioned_gpu_is_not_offered_itself(tmp_path: Path) -> None:
+    source = open_player(tmp_path, play("a100-mig"))
+    (pool,) = (await source.discover(NODE)).pools
+    assert [device.name for device in pool.devices] == [
+        "gpu-0-mig-1g-5gb-1",
+        "gpu-0-mig-2g-10gb-2",
+        "gpu-0-mig-3g-20gb-4",
+        "gpu-1",
+    ]
+    assert [shared.name for shared in pool.shared_counters] == ["gpu-0-counter-set"]
+    source.close()
+
+
+async def test_an_xid_is_heard_without_being_asked_for(tmp_path: Path) -> None:
+    player = play("hgx-h100")
+    hear(player, 79, "gpu-2")
+    source = open_player(tmp_path, player)
+    assert await read_until_bad(source) == [(device_id("gpu-2"), "Xid79")]
+    source.close()
+
+
+async def test_an_xid_of_a_partition_is_its_own(tmp_path: Path) -> None:
+    player = play("a100-mig")
+    hear(player, 94, "gpu-0", instance=3)
+    source = open_player(tmp_path, player)
+    assert await read_until_bad(source) == [(device_id("gpu-0-mig-2g-10gb-2"), "Xid94")]
+    source.close()
+
+
+async def test_an_xid_of_a_whole_gpu_is_one_of_all_its_partitions(
+    tmp_path: Path,
+) -> None:
+    player = play("a100-mig")
+    hear(player, 48, "gpu-0")
+    source = open_player(tmp_path, player)
+    assert {device.device for device, _ in await read_until_bad(source)} == {
+        "gpu-0-mig-1g-5gb-1",
+        "gpu-0-mig-2g-10gb-2",
+        "gpu-0-mig-3g-20gb-4",
+    }
+    source.close()
+
+
+async def test_an_xid_is_forgotten_after_a_while(tmp_path: Path) -> None:
+    player = play("hgx-h100")
+    hear(player, 79, "gpu-2")
+    source = open_player(tmp_path, player, holdSeconds=60)
+    await read_until_bad(source)
+    assert NODE in (await source.read(60.0)).symptoms
+    assert (await source.read(61.0)).symptoms == {}
+    source.close()
+
+
+def test_a_gpu_without_events_takes_none_of_the_others() -> None:
+    """It is said in the log; the rest is listened to."""
+    player = play("hgx-h100")
+    player.answer("nvmlDeviceGetSupportedEventTypes", ("gpu-0",), Answered(result=0))
+    refused = Answered(error="NVML_ERROR_NOT_SUPPORTED")
+    player.answer("nvmlDeviceGetSupportedEventTypes", ("gpu-1",), refused)
+    hear(player, 79, "gpu-2")
+    events = Events(player)
+    events.listen(read_gpus(player)[0])
+    ends_s = time.monotonic() + WITHIN_S
+    while not (heard := events.take()):
+        assert time.monotonic() < ends_s
+    events.close()
+    assert [event.event_data for event in heard] == [79]
+
+
+async def test_without_the_library_there_are_no_devices(tmp_path: Path) -> None:
+    """A node without GPUs may have the same sources file; it is no failure."""
+    tries: list[int] = []
+    player = play("hgx-h100")
+
+    def open_calls() -> Player:
+        tries.append(1)
+        if len(tries) == 1:
+            raise NvmlError("nvmlInit_v2", "NVML_ERROR_LIBRARY_NOT_FOUND")
+        return player
+
+    source = NvmlSource(make_spec(tmp_path, rescanSeconds=30), NODE, open_calls)
+    assert (await source.read(0.0)).symptoms == {}
+    assert (await source.discover(NODE)).device_ids == ()
+    assert len(tries) == 1
+    assert (await source.read(30.0)).changed == {NODE}, "the driver was installed"
+    assert len((await source.discover(NODE)).device_ids) == 8
+    source.close()
+
+
+async def test_a_library_that_goes_makes_all_silent_until_it_is_back(
+    tmp_path: Path,
+) -> None:
+    """As when the driver is updated; devices stay as they were announced."""
+    player = play("hgx-h100")
+    source = open_player(tmp_path, player, healthSeconds=5)
+    await source.read(0.0)
+    ecc = ("nvmlDeviceGetTotalEccErrors", ("gpu-0", 1, 0))
+    player.answer(*ecc, Answered(error="NVML_ERROR_UNINITIALIZED"))
+    with pytest.raises(SourceError, match="UNINITIALIZED"):
+        await source.read(5.0)
+    count = ("nvmlDeviceGetCount_v2", ())
+    player.answer(*count, Answered(error="NVML_ERROR_DRIVER_NOT_LOADED"))
+    for moment_s in (6.0, 7.0):
+        with pytest.raises(SourceError, match="DRIVER_NOT_LOADED"):
+            await source.read(moment_s)
+    player.answer(*ecc, Answered(result=0))
+    player.answer(*count, Answered(result=8))
+    assert (await source.read(8.0)).symptoms == {}
+    assert len((await source.discover(NODE)).device_ids) == 8
+    source.close()
+
+
+async def test_a_container_gets_the_driver_s_nodes(tmp_path: Path) -> None:
+    source = open_player(tmp_path, play("hgx-h100"))
+    edits = await source.edits(device_id("gpu-3"))
+    assert list(find_violations(edits)) == []
+    assert [node.path for node in edits.device_nodes] == [
+        "/dev/nvidia3",
+        "/dev/nvidiactl",
+        "/dev/nvidia-uvm",
+        "/dev/nvidia-uvm-tools",
+    ]
+    assert (
+        "MOORINGS_UUID_N1_GPU_3=GPU-00000000-0000-4000-8000-000000000003" in edits.env
+    )
+    with pytest.raises(SourceError, match="is not here"):
+        await source.edits(device_id("gpu-8"))
+    source.close()
+
+
+async def test_a_partition_needs_the_nodes_of_its_instances(tmp_path: Path) -> None:
+    """By the numbers that the driver shows in /proc."""
+    instance = tmp_path / "proc/driver/nvidia/capabilities/gpu0/mig/gi3"
+    (instance / "ci0").mkdir(parents=True)
+    (instance / "access").write_text("DeviceFileMinor: 30\nDeviceFileMode: 292\n")
+    source = open_player(tmp_path, play("a100-mig"))
+    partition = device_id("gpu-0-mig-2g-10gb-2")
+    with pytest.raises(SourceError, match="ci0"):
+        await source.edits(partition)
+    (instance / "ci0" / "access").write_text("DeviceFileMinor: 31\n")
+    edits = await source.edits(partition)
+    assert [node.path for node in edits.device_nodes][:3] == [
+        "/dev/nvidia0",
+        "/dev/nvidia-caps/nvidia-cap30",
+        "/dev/nvidia-caps/nvidia-cap31",
+    ]
+    source.close()
+
+
+async def test_a_record_is_opened_by_the_sources_file(tmp_path: Path) -> None:
+    spec = make_spec(tmp_path, recording="a100-mig.json")
+    async with open_nvml(spec, NODE, RECORDED) as source:
+        assert len((await source.discover(NODE)).device_ids) == 4
+        with pytest.raises(SourceError, match="no node is named"):
+            await source.discover(NodeName("n2"))
+
+
+async def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text('{"calls": 7}')
+    with pytest.raises(SettingsError, match=r"broken\.json: is no record"):
+        async with open_nvml(
+            make_spec(tmp_path, recording="broken.json"), NODE, tmp_path
+        ):
+            pass

@@ -6,6 +6,7 @@ SolverError
 |                              without the CEL engine
 |-- RefusedError               a gang that is not tried, with the Reason
 |-- ExpectedError              an expected kind of pods whose numbers are out of range
+|-- QuotaError                 a quota that is configured and cannot be read
 |-- DeviceError                what drivers or users wrote about devices cannot be read
 |   |-- NodeSelectorError      a NodeSelector with a malformed comparison
 |   |-- GatherError            the pools of a node: a malformed node selection
@@ -79,6 +80,14 @@ class ExpectedError(SolverError, ValueError):
         self.weight = weight
         self.size = size
         super().__init__(f"expected: weight {weight} or size {size} is out of range")
+
+
+class QuotaError(SolverError, ValueError):
+    """A line of a quota that cannot be read."""
+
+    def __init__(self, line: str, reason: str) -> None:
+        self.line, self.reason = line, reason
+        super().__init__(f"quota {line!r}: {reason}")
 
 
 class DeviceError(SolverError):

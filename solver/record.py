@@ -66,6 +66,7 @@ class PartCache:
             problem_root.parameters,
             problem_root.expected,
             neighbours=problem_root.neighbours,
+            quotas=problem_root.quotas,
         )
 
     def _keep(self, pages: dict[str, Page]) -> None:

@@ -4,8 +4,8 @@ Looks at the Problem and the Decision only; knows no engine, no kinds, no counts
 A violation names the rule and what breaks it. Here: gangs, nodes, claims, requests and
 the value; what nodes ask of pods is in `nodes.py`, what pods ask of
 each other in `between.py`, single devices in `devices.py`, what
-pods share in `shared.py`, slack value in `slack.py`, what is written down in
-`results.py`.
+pods share in `shared.py`, what namespaces hold in `quotas.py`, slack value in
+`slack.py`, what is written down in `results.py`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from solver.judge.between import pods_agree
 from solver.judge.devices import judge_device, judge_device_alone
 from solver.judge.facts import DeviceFacts, Facts, Violations
 from solver.judge.nodes import judge_node, nodes_suffice
+from solver.judge.quotas import quotas_are_kept
 from solver.judge.results import results_are_written
 from solver.judge.shared import Use, judge_sharing
 from solver.judge.slack import value_lost
@@ -71,6 +72,7 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
     violations.extend(_value_is_true(problem, decision, ranks))
     violations.extend(_later_values_are_true(facts, decision, uses))
     violations.extend(judge_sharing(facts, uses))
+    violations.extend(quotas_are_kept(problem, decision))
     violations.extend(nodes_suffice(facts, problem, decision))
     violations.extend(pods_agree(facts, problem, decision))
     return tuple(violations)

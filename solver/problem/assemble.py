@@ -34,6 +34,7 @@ from solver.problem.problem import (
     GangPart,
     Parameters,
     Problem,
+    QuotaPart,
     keep_countable,
 )
 from solver.problem.resolve import IMPLICIT_RESOURCE, ResolveOptions, resolve
@@ -142,6 +143,8 @@ def assemble(
     table: SelectorTable,
     parameters: Parameters,
     expected: tuple[ExpectedPart, ...] = (),
+    *,
+    quotas: tuple[QuotaPart, ...] = (),
 ) -> Problem:
     """Make the Problem, with the verdicts that it needs and no others.
 
@@ -163,6 +166,7 @@ def assemble(
         parameters,
         expected,
         neighbours=find_neighbours(snapshot.inventory, gangs),
+        quotas=quotas,
     )
 
 

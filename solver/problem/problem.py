@@ -1,9 +1,10 @@
 """The Problem: everything that an answer depends on, frozen, complete and hashed.
 
 It is a list of pages (the cluster), the gangs of the batch in the order of their
-urgency, the pods that run and matter to the rules between pods, the kinds of pods that
-are expected later, the selector table and the parameters. Two equal Problems have one
-hash and one answer; nothing is looked up later, not even the time.
+urgency, the pods that run and matter to the rules between pods, what is left of their
+namespaces' quotas, the kinds of pods that are expected later, the selector table and
+the parameters. Two equal Problems have one hash and one answer; nothing is looked up
+later, not even the time.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from contracts.features import Features
 from contracts.gang import NodeToleration
 from contracts.ids import (
     DeviceClassName,
+    DriverName,
     FullyQualifiedName,
     GangKey,
     GangUID,
@@ -162,6 +164,17 @@ class NeighbourPart(Struct, frozen=True, kw_only=True, rename="camel"):
     """With the labels alone that some rule of the batch reads."""
 
 
+class QuotaPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """How many devices a namespace may hold, and how many it holds."""
+
+    namespace: Namespace
+    driver: DriverName = DriverName("")
+    """Whose devices count; empty: those of every driver."""
+    limit: int
+    used: int = 0
+    """Held before the batch; a share of a device counts as one."""
+
+
 class ExpectedPart(Struct, frozen=True, kw_only=True, rename="camel"):
     """A kind of pod that is likely to come, for which room is worth keeping."""
 
@@ -249,6 +262,7 @@ class ProblemRoot(
     parameters: Parameters
     expected: Annotated[tuple[ExpectedPart, ...], Meta(max_length=MAX_EXPECTED)] = ()
     neighbours: tuple[NeighbourPart, ...] = ()
+    quotas: tuple[QuotaPart, ...] = ()
 
 
 ROOT: Codec[ProblemRoot] = Codec(ProblemRoot, "problem")
@@ -266,9 +280,11 @@ class Problem:
         expected: tuple[ExpectedPart, ...] = (),
         *,
         neighbours: tuple[NeighbourPart, ...] = (),
+        quotas: tuple[QuotaPart, ...] = (),
     ) -> None:
         self.pages = tuple(pages)
         self.neighbours = neighbours
+        self.quotas = quotas
         self.gangs = gangs
         self.selectors = selectors
         self.parameters = parameters
@@ -287,6 +303,7 @@ class Problem:
             parameters=self.parameters,
             expected=self.expected,
             neighbours=self.neighbours,
+            quotas=self.quotas,
         )
 
     def with_gangs(self, gangs: tuple[GangPart, ...]) -> Problem:
@@ -298,6 +315,7 @@ class Problem:
             self.parameters,
             self.expected,
             neighbours=self.neighbours,
+            quotas=self.quotas,
         )
 
     @cached_property

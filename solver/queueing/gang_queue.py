@@ -13,7 +13,7 @@ told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 
 from msgspec import Struct
@@ -22,7 +22,8 @@ from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.queueing.hints import events_for, widen_events
 from solver.queueing.turns import Ticket, Turns
-from solver.snapshot.events import ClusterEvent
+from solver.quotas import NO_QUOTAS, Quotas
+from solver.snapshot.events import ClusterEvent, quota_event
 from solver.snapshot.snapshot import Snapshot
 
 
@@ -41,10 +42,49 @@ class SetAside(Struct, frozen=True, kw_only=True):
     events: frozenset[ClusterEvent]
 
 
+Admits = Callable[[GangRecord], bool]
+"""Whether a gang may be tried in one batch with those that were admitted before."""
+
+
+def _admit_all(_: GangRecord) -> bool:
+    return True
+
+
+class _Batch:
+    """The gangs that are chosen for one solve."""
+
+    def __init__(self, snapshot: Snapshot, admits: Admits) -> None:
+        self._waiting = snapshot.waiting
+        self._admits = admits
+        self._pods = 0
+        self.tickets: list[Ticket] = []
+        self.records: list[GangRecord] = []
+
+    def fill(self, turns: Turns, limits: BatchLimits, *, at_least: int = 0) -> None:
+        """Take those whose turn it is, within the limits of the whole batch."""
+        while (ticket := turns.peek()) is not None:
+            is_full = (
+                len(self.tickets) >= limits.gangs
+                or self._pods + ticket.pods > limits.pods
+            )
+            if is_full and len(self.tickets) >= at_least:
+                return
+            record = self._waiting.get(ticket.gang)
+            if record is not None and not self._admits(record):
+                turns.pass_over()
+                continue
+            turns.take()
+            if record is not None:
+                self._pods += ticket.pods
+                self.tickets.append(ticket)
+                self.records.append(record)
+
+
 class GangQueue:
     """The waiting gangs in the order in which they are tried."""
 
-    def __init__(self) -> None:
+    def __init__(self, device_quotas: Quotas = NO_QUOTAS) -> None:
+        self._device_quotas = device_quotas
         self._due = Turns()
         """To be tried in this round."""
         self._again = Turns()
@@ -100,41 +140,35 @@ class GangQueue:
     # --- whose turn it is ------------------------------------------------------------
 
     def choose(
-        self, snapshot: Snapshot, limits: BatchLimits, *, now: float = 0.0
+        self,
+        snapshot: Snapshot,
+        limits: BatchLimits,
+        *,
+        now: float = 0.0,
+        admits: Admits = _admit_all,
     ) -> tuple[GangRecord, ...]:
         """Choose the gangs of the next solve, most urgent first; empty: nothing to do.
 
         They are set aside at once, so that what grows meanwhile counts for them. `now`
-        is the time by which rests end.
+        is the time by which rests end. A line whose first gang is not admitted beside
+        those chosen before waits for the next batch; alone everybody is admitted.
         """
         self._end_rests(now)
         if not len(self._due):
             self._due, self._again = self._again, self._due
-        chosen: list[Ticket] = []
+        batch = _Batch(snapshot, admits)
         half = BatchLimits(gangs=limits.gangs // 2, pods=limits.pods // 2)
-        self._take(self._again, half, chosen, at_least=min(1, half.gangs))
-        self._take(self._due, limits, chosen, at_least=len(chosen) + 1)
-        self._take(self._again, limits, chosen)
-        records = [snapshot.waiting.get(ticket.gang) for ticket in chosen]
-        batch = [record for record in records if record is not None]
-        for ticket, record in zip(chosen, records, strict=True):
-            if record is not None:
-                self._set_aside(ticket, events_for(snapshot, record))
-        return tuple(sorted(batch, key=urgency_of))
-
-    @staticmethod
-    def _take(
-        turns: Turns, limits: BatchLimits, chosen: list[Ticket], *, at_least: int = 0
-    ) -> None:
-        """Take those whose turn it is, within the limits of the whole batch."""
-        pods = sum(ticket.pods for ticket in chosen)
-        while (ticket := turns.peek()) is not None:
-            pods += ticket.pods
-            is_full = len(chosen) >= limits.gangs or pods > limits.pods
-            if is_full and len(chosen) >= at_least:
-                return
-            turns.take()
-            chosen.append(ticket)
+        batch.fill(self._again, half, at_least=min(1, half.gangs))
+        batch.fill(self._due, limits, at_least=len(batch.tickets) + 1)
+        batch.fill(self._again, limits)
+        for turns in (self._due, self._again):
+            turns.resume()
+        for ticket, record in zip(batch.tickets, batch.records, strict=True):
+            events = events_for(snapshot, record)
+            if self._device_quotas.of(record.namespace):
+                events |= {quota_event(record.namespace)}
+            self._set_aside(ticket, events)
+        return tuple(sorted(batch.records, key=urgency_of))
 
     def _set_aside(self, ticket: Ticket, events: frozenset[ClusterEvent]) -> None:
         self._aside[ticket.gang] = SetAside(ticket=ticket, events=events)

@@ -36,6 +36,7 @@ class Turns:
         """By priority and namespace; the namespace whose turn it is comes first."""
         self._priorities: list[int] = []
         """Ascending."""
+        self._passed_over: list[tuple[int, Namespace, Line]] = []
 
     def __len__(self) -> int:
         return len(self._tickets)
@@ -79,6 +80,25 @@ class Turns:
             self._lines[ticket.priority].move_to_end(ticket.gang.namespace)
             self.remove(ticket.gang)
         return ticket
+
+    def pass_over(self) -> None:
+        """Leave out the line whose turn it is, until `resume`."""
+        priority = self._priorities[-1]
+        namespace, line = self._lines[priority].popitem(last=False)
+        self._passed_over.append((priority, namespace, line))
+        if not self._lines[priority]:
+            del self._lines[priority]
+            self._priorities.pop()
+
+    def resume(self) -> None:
+        """Let those who were passed over be first again: their turn was not used."""
+        while self._passed_over:
+            priority, namespace, line = self._passed_over.pop()
+            if priority not in self._lines:
+                self._lines[priority] = OrderedDict()
+                insort(self._priorities, priority)
+            self._lines[priority][namespace] = line
+            self._lines[priority].move_to_end(namespace, last=False)
 
     def _drop_empty(self, ticket: Ticket) -> None:
         lines = self._lines[ticket.priority]

@@ -15,6 +15,7 @@ from contracts.features import (
 )
 from contracts.fence import MAX_LEASE_S
 from runtime.settings import ServiceConfig
+from solver.quotas import Quotas
 
 
 class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
@@ -41,9 +42,22 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     """Gates that were changed, as `Name=true`."""
     heartbeat_grace_s: float = 30.0
     """How long a node may be silent before it is away."""
-
+    device_quotas: tuple[str, ...] = ()
+    """How many devices a namespace may hold, as `NAMESPACE=NUMBER`, of one driver as
+    `NAMESPACE/DRIVER=NUMBER`; `*` is every namespace that says nothing of its own."""
     retention_s: float = 86_400.0
     """How long what was said of a gang stays in the streams after its end."""
+
+    def __post_init__(self) -> None:
+        self.read_device_quotas()
+
+    def read_device_quotas(self) -> Quotas:
+        """Return how many devices namespaces may hold.
+
+        Raises:
+            QuotaError: a quota cannot be read.
+        """
+        return Quotas.read(self.device_quotas, of_drivers=True)
 
     def features_of(self, release: str) -> Features:
         """Return what the cluster's allocator may do.

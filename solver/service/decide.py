@@ -31,6 +31,11 @@ from solver.errors import (
 from solver.judge.rules import judge
 from solver.problem.assemble import assemble, resolve_gangs
 from solver.problem.problem import GangPart, Parameters, Problem
+from solver.problem.quotas import (
+    QuotaAdmission,
+    find_quotas,
+    refuse_over_quota,
+)
 from solver.selectors.table import SelectorTable
 from solver.service.config import SolverConfig
 from solver.service.lead import Leadership
@@ -63,6 +68,7 @@ class Decider:
         self._config = config
         self._ledger = ledger
         self._leadership = leadership
+        self._quotas = config.read_device_quotas()
         self._verdicts = Verdicts(evaluator)
         self._worker = worker
         self._release = ""
@@ -80,6 +86,11 @@ class Decider:
         """Make gangs ready to be decided, all their references resolved."""
         features = self._follow_release(snapshot).features
         return resolve_gangs(snapshot, batch, features)
+
+    def admission(self, snapshot: Snapshot) -> QuotaAdmission:
+        """Begin a batch: who may be tried beside whom, as far as quotas are left."""
+        features = self._follow_release(snapshot).features
+        return QuotaAdmission(snapshot, self._quotas, features)
 
     async def decide(
         self, snapshot: Snapshot, batch: Sequence[GangRecord], guard_s: float
@@ -167,8 +178,12 @@ class Decider:
     ) -> Problem:
         parameters = self._follow_release(snapshot)
         gangs = resolve_gangs(snapshot, batch, parameters.features)
+        namespaces = (gang.namespace for gang in gangs)
+        quotas = find_quotas(snapshot, self._quotas, namespaces)
+        gangs = refuse_over_quota(gangs, quotas)
         gangs = await self._verdicts.judge(snapshot, gangs)
-        problem = assemble(snapshot, gangs, self._verdicts.table, parameters)
+        table = self._verdicts.table
+        problem = assemble(snapshot, gangs, table, parameters, quotas=quotas)
         if len(self._verdicts.table) > MOST_VERDICTS:
             self._verdicts.keep_only(problem.selectors)
         return problem

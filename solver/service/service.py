@@ -26,6 +26,7 @@ from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of, together
 from runtime.wire import Incoming, TopicBatch
+from solver.problem.quotas import is_held_up_by_others
 from solver.queueing.gang_queue import BatchLimits, GangQueue
 from solver.service.attempts import Attempts
 from solver.service.config import SolverConfig
@@ -78,7 +79,7 @@ class SolverService:
         self._ledger = ledger
         self._leadership = leadership
         self._snapshot = Snapshot()
-        self._queue = GangQueue()
+        self._queue = GangQueue(config.read_device_quotas())
         self._heartbeats: dict[NodeName, float] = {}
         self._connection = (0, monotonic())
         self._caught_up = CaughtUp((*NODE_TOPICS, *topics.GANG_TOPICS))
@@ -368,7 +369,12 @@ class SolverService:
             gangs=self._config.batch_gangs, pods=self._config.batch_pods
         )
         self._wake_gangs()
-        batch = self._queue.choose(self._snapshot, limits, now=monotonic())
+        batch = self._queue.choose(
+            self._snapshot,
+            limits,
+            now=monotonic(),
+            admits=self._decider.admission(self._snapshot).takes,
+        )
         if not batch:
             return False
         try:
@@ -376,6 +382,8 @@ class SolverService:
         except Exception:
             self._queue.retry(record.key for record in batch)
             raise
+        now = (self._snapshot.waiting.get(record.key) for record in batch)
+        self._queue.retry(r.key for r in now if r and is_held_up_by_others(r.reasons))
         return True
 
     async def _finish(self) -> None:

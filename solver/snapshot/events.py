@@ -38,3 +38,8 @@ def template_event(key: str) -> ClusterEvent:
 def claim_event(key: str) -> ClusterEvent:
     """Name that a ResourceClaim (`namespace/name`) is new or another one."""
     return ClusterEvent(f"claim/{key}")
+
+
+def quota_event(namespace: str) -> ClusterEvent:
+    """Name that a namespace holds less, so that more of its quotas is left."""
+    return ClusterEvent(f"quota/{namespace}")

@@ -18,6 +18,7 @@ from contracts.messages import DevicesAnnounced, HealthJudged
 from contracts.workload import Node
 from solver.snapshot.device_uses import Uses, sum_consumed
 from solver.snapshot.events import NODE_EVENT, ClusterEvent, class_event, driver_event
+from solver.snapshot.holdings import Held
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.node_state import (
     NodeState,
@@ -37,7 +38,12 @@ from solver.snapshot.parts import (
     pool_key,
     use_key,
 )
-from solver.snapshot.pools import pool_of_collision, pool_of_inventory, pool_of_slices
+from solver.snapshot.pools import (
+    pool_of_collision,
+    pool_of_inventory,
+    pool_of_slices,
+    with_announcer,
+)
 
 
 class Inventory(Struct, frozen=True, kw_only=True):
@@ -64,6 +70,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
     """Nodes with pods that keep other pods away (required anti-affinity)."""
     holders: FrozenMap[str, Uses] = FrozenMap()
     """Who holds which device, by pool key."""
+    held: Held = FrozenMap()
+    """How many devices each namespace holds."""
     pool_nodes: FrozenMap[str, NodeName] = FrozenMap()
     """The node of each known pool, by pool key."""
 
@@ -87,9 +95,9 @@ def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory
     new_pools = {pool_key(p.driver, p.name): p for p in message.pools}
     announcers = inventory.announcers
     for key in old_pools.keys() - new_pools.keys():
-        announcers = _with_announcer(announcers, key, node, announces=False)
+        announcers = with_announcer(announcers, key, node, announces=False)
     for key in new_pools.keys() - old_pools.keys():
-        announcers = _with_announcer(announcers, key, node, announces=True)
+        announcers = with_announcer(announcers, key, node, announces=True)
     # First what the agent says of its node, then each pool that it changed.
     state = inventory.nodes.get(node) or NodeState()
     changed = structs.replace(
@@ -127,18 +135,6 @@ def without_inventory(inventory: Inventory, node: NodeName) -> Inventory:
         nodes=changed.nodes.with_item(node, silent),
     )
     return with_node_part(changed, node)
-
-
-def _with_announcer(
-    announcers: FrozenMap[str, tuple[NodeName, ...]],
-    key: str,
-    node: NodeName,
-    *,
-    announces: bool,
-) -> FrozenMap[str, tuple[NodeName, ...]]:
-    others = tuple(name for name in announcers.get(key) or () if name != node)
-    nodes = tuple(sorted((*others, node))) if announces else others
-    return announcers.with_item(key, nodes) if nodes else announcers.without(key)
 
 
 def with_slice(

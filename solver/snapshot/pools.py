@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from contracts.device import ResourcePool, ResourceSlice
 from contracts.ids import NodeName
+from solver.snapshot.maps import FrozenMap
 from solver.snapshot.parts import PoolPart, PoolSlice
 
 
@@ -61,3 +62,16 @@ def pool_of_slices(slices: Mapping[str, ResourceSlice]) -> PoolPart:
         node=nodes.pop() if len(nodes) == 1 else NodeName(""),
         slices=tuple(PoolSlice.of(resource_slice) for resource_slice in ordered),
     )
+
+
+def with_announcer(
+    announcers: FrozenMap[str, tuple[NodeName, ...]],
+    key: str,
+    node: NodeName,
+    *,
+    announces: bool,
+) -> FrozenMap[str, tuple[NodeName, ...]]:
+    """Note that a node's agent announces a pool, or does not any more."""
+    others = tuple(name for name in announcers.get(key) or () if name != node)
+    nodes = tuple(sorted((*others, node))) if announces else others
+    return announcers.with_item(key, nodes) if nodes else announcers.without(key)

@@ -2,8 +2,8 @@
 
 A device with a holder is taken; one with shares has less capacity left. A device or a
 share may have two holders for a while (a decision of ours and the claim it was written
-into), so holders are counted by name. Allocations with admin access take nothing
-(KEP-5018).
+into), so holders are counted by name. A holder's name is `claim/` or `gang/`, its
+namespace and its own name. Allocations with admin access take nothing (KEP-5018).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import structs
 
 from contracts.allocation import AllocationResult, DeviceRequestAllocationResult
 from solver.snapshot.device_uses import DeviceUse, change_holder
+from solver.snapshot.holdings import Change, count_change, list_freed, with_change
 from solver.snapshot.inventory import Inventory, with_uses
 from solver.snapshot.parts import pool_key
 
@@ -39,13 +40,14 @@ def _change_holders(
     *,
     takes: bool,
 ) -> Inventory:
-    holders, pools = inventory.holders, set()
+    holders, pools, change = inventory.holders, set(), Change()
     for result in _list_results(allocations):
         key = pool_key(result.driver, result.pool)
         pools.add(key)
         use_by_device = dict(holders.get(key) or {})
-        use = use_by_device.pop(result.device, DeviceUse())
-        use = change_holder(use, result, holder, takes=takes)
+        before = use_by_device.pop(result.device, DeviceUse())
+        use = change_holder(before, result, holder, takes=takes)
+        count_change(change, result, before, use)
         if use.holders or use.shares:
             use_by_device[result.device] = use
         holders = (
@@ -55,7 +57,9 @@ def _change_holders(
         )
     if not pools:
         return inventory
-    return with_uses(structs.replace(inventory, holders=holders), pools)
+    held = with_change(inventory.held, change)
+    changed = structs.replace(inventory, holders=holders, held=held)
+    return with_uses(changed.with_grown(*list_freed(change)), pools)
 
 
 def _list_results(

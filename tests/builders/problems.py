@@ -32,7 +32,8 @@ from solver.problem.assemble import (
     find_missing_verdicts,
     resolve_gangs,
 )
-from solver.problem.problem import ExpectedPart, Parameters, Problem
+from solver.problem.problem import ExpectedPart, Parameters, Problem, QuotaPart
+from solver.problem.quotas import refuse_over_quota
 from solver.problem.resolve import ResolveOptions, resolve
 from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable, Verdict
@@ -146,11 +147,14 @@ def problem_of(
     snapshot: Snapshot,
     parameters: Parameters = PARAMETERS,
     expected: tuple[ExpectedPart, ...] = (),
+    *,
+    quotas: tuple[QuotaPart, ...] = (),
 ) -> Problem:
     """Make the Problem of everything that waits."""
     batch = choose_batch(snapshot, BatchLimits(gangs=10_000, pods=1_000_000))
     gangs = resolve_gangs(snapshot, batch, parameters.features)
+    gangs = refuse_over_quota(gangs, quotas)
     table = SelectorTable()
     while wanted := find_missing_verdicts(snapshot, gangs, table, expected):
         table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])
-    return assemble(snapshot, gangs, table, parameters, expected)
+    return assemble(snapshot, gangs, table, parameters, expected, quotas=quotas)

@@ -78,8 +78,9 @@ def environment(
                 variables[entry["name"]] = value
             case {"valueFrom": {"fieldRef": {"fieldPath": path}}}:
                 variables[entry["name"]] = fields[path.replace(".", "_")]
-            case {"valueFrom": {"configMapKeyRef": {"name": name, "key": key}}}:
-                variables[entry["name"]] = maps[name][key]
+            case {"valueFrom": {"configMapKeyRef": {"name": name, "key": key} as ref}}:
+                if name in maps or not ref.get("optional"):
+                    variables[entry["name"]] = maps[name][key]
             case _:
                 pass
     return variables

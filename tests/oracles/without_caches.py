@@ -52,6 +52,7 @@ def _asked(
         parameters,
         problem.expected,
         neighbours=problem.neighbours,
+        quotas=problem.quotas,
     )
 
 

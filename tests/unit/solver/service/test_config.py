@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from contracts.features import FeatureError, features_of
+from contracts.ids import Namespace
+from runtime.config import read_config
+from runtime.errors import ConfigError
 from solver.service.config import SolverConfig
 
 
@@ -40,3 +43,13 @@ def test_release_is_the_clusters_own_unless_it_is_configured(
     """Of a release that nobody knows yet, the nearest one is the best guess."""
     config = SolverConfig(kubernetes_version=configured)
     assert config.features_of(said) == features_of(counts)
+
+
+def test_a_quota_that_cannot_be_read_is_refused_at_the_start() -> None:
+    """The line is named; nobody goes on without a limit that was meant."""
+    environ = {"SOLVER_DEVICE_QUOTAS": "team-a=4, team-b"}
+    with pytest.raises(ConfigError, match="quota 'team-b': must be NAMESPACE"):
+        read_config(SolverConfig, "SOLVER_", environ)
+    environ["SOLVER_DEVICE_QUOTAS"] = "team-a=4, *=8"
+    config = read_config(SolverConfig, "SOLVER_", environ)
+    assert config.read_device_quotas().of(Namespace("team-a")) == {"": 4}

@@ -1,0 +1,176 @@
+"""Who is tried, as far as the quotas of devices of its namespace are left.
+
+A gang asks for as many devices as it might get, counted as Kubernetes' ResourceQuota
+does: of alternatives the most, of all devices as many as a claim can hold. In the order
+of their urgency the gangs of a namespace take what is left; who asks for more waits,
+and whoever asks for less after it may still be tried. Pure.
+
+Source: KEP-4381 (resource quotas), pkg/quota/v1/evaluator/core/resource_claims.go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from msgspec import structs
+
+from contracts.allocation import MAX_DEVICES, Reason, Rule
+from contracts.features import Features
+from contracts.ids import DriverName, Namespace
+from contracts.lifecycle import GangRecord
+from solver.problem.assemble import resolve_gangs
+from solver.problem.problem import ClaimPart, GangPart, QuotaPart, SubrequestPart
+from solver.quotas import ALL_DRIVERS, Quotas
+from solver.selectors.drivers import driver_of
+from solver.snapshot.snapshot import Snapshot
+
+Reserved = Counter[tuple[Namespace, DriverName]]
+"""What the gangs before one ask for, by namespace and driver."""
+
+
+def find_quotas(
+    snapshot: Snapshot, quotas: Quotas, namespaces: Iterable[Namespace]
+) -> tuple[QuotaPart, ...]:
+    """Find the quotas of these namespaces, with what is held of each."""
+    parts = []
+    for namespace in sorted(set(namespaces)):
+        limits = quotas.of(namespace)
+        held = (snapshot.inventory.held.get(namespace) or {}) if limits else {}
+        for driver in sorted(limits):
+            used = sum(held.values()) if not driver else held.get(driver, 0)
+            parts.append(
+                QuotaPart(
+                    namespace=namespace, driver=driver, limit=limits[driver], used=used
+                )
+            )
+    return tuple(parts)
+
+
+def refuse_over_quota(
+    gangs: Iterable[GangPart], quotas: tuple[QuotaPart, ...]
+) -> tuple[GangPart, ...]:
+    """Refuse, for now, the gangs that would hold more than is left; most urgent first.
+
+    Who is refused for another reason asks for nothing.
+    """
+    reserved: Reserved = Counter()
+    return tuple(_take_or_refuse(gang, quotas, reserved) for gang in gangs)
+
+
+def _take_or_refuse(
+    gang: GangPart, quotas: tuple[QuotaPart, ...], reserved: Reserved
+) -> GangPart:
+    mine = [quota for quota in quotas if quota.namespace == gang.namespace]
+    if gang.refused or not mine:
+        return gang
+    asked = {quota.driver: count_asked(gang, quota.driver) for quota in mine}
+    reason = _find_reason(mine, asked, reserved)
+    if reason is not None:
+        return structs.replace(gang, refused=(reason,), rejected=False)
+    _reserve(reserved, gang.namespace, asked)
+    return gang
+
+
+class QuotaAdmission:
+    """Lets gangs into one batch: no more than the quotas have left for all of them.
+
+    So nobody is refused for what others only ask for. Who asks for more than is left by
+    what is held comes in all the same, to be told.
+    """
+
+    def __init__(self, snapshot: Snapshot, quotas: Quotas, features: Features) -> None:
+        self._snapshot = snapshot
+        self._quotas = quotas
+        self._features = features
+        self._reserved: Reserved = Counter()
+
+    def takes(self, record: GangRecord) -> bool:
+        """Take a gang into the batch; False: it is for a later one."""
+        mine = find_quotas(self._snapshot, self._quotas, [record.namespace])
+        if not mine:
+            return True
+        try:
+            (gang,) = resolve_gangs(self._snapshot, [record], self._features)
+        except Exception:  # noqa: BLE001 # who cannot be read fails alone, in its solve
+            return True
+        if gang.refused:
+            return True
+        asked = {quota.driver: count_asked(gang, quota.driver) for quota in mine}
+        if _find_reason(mine, asked, Counter()) is not None:
+            return True
+        if _find_reason(mine, asked, self._reserved) is not None:
+            return False
+        _reserve(self._reserved, record.namespace, asked)
+        return True
+
+
+def _reserve(
+    reserved: Reserved, namespace: Namespace, asked: Mapping[DriverName, int]
+) -> None:
+    for driver, count in asked.items():
+        reserved[namespace, driver] += count
+
+
+def _find_reason(
+    quotas: Iterable[QuotaPart], asked: Mapping[DriverName, int], reserved: Reserved
+) -> Reason | None:
+    """Find the first quota that has too little left; who asks for nothing passes."""
+    for quota in quotas:
+        ahead, count = reserved[quota.namespace, quota.driver], asked[quota.driver]
+        if count and quota.used + ahead + count > quota.limit:
+            return _make_reason(quota, count, ahead)
+    return None
+
+
+def _make_reason(quota: QuotaPart, asked: int, ahead: int) -> Reason:
+    devices = f"devices of {quota.driver}" if quota.driver else "devices"
+    others = f", and gangs before it ask for {ahead}" if ahead else ""
+    return Reason(
+        rule=Rule.DEVICE_QUOTA,
+        subject=f"namespace {quota.namespace}",
+        message=(
+            f"it may get {asked} {devices}; its namespace holds {quota.used} of "
+            f"{quota.limit}{others}"
+        ),
+        facts={
+            "asked": asked,
+            "used": quota.used,
+            "ahead": ahead,
+            "limit": quota.limit,
+        },
+    )
+
+
+def is_held_up_by_others(reasons: Iterable[Reason]) -> bool:
+    """Whether a gang was refused for what others of its batch ask for, not hold."""
+    for reason in reasons:
+        if reason.rule is Rule.DEVICE_QUOTA:
+            facts = reason.facts
+            return facts["used"] + facts["asked"] <= facts["limit"]
+    return False
+
+
+def count_asked(gang: GangPart, driver: DriverName) -> int:
+    """Count the devices that a gang may get of a driver, at most."""
+    return sum(
+        member.count * sum(_count_of_claim(claim, driver) for claim in member.claims)
+        for member in gang.members
+    )
+
+
+def _count_of_claim(claim: ClaimPart, driver: DriverName) -> int:
+    most = sum(
+        max(_count_of_request(asked, driver) for asked in request.alternatives)
+        for request in claim.requests
+    )
+    return min(most, MAX_DEVICES)
+
+
+def _count_of_request(asked: SubrequestPart, driver: DriverName) -> int:
+    if asked.admin_access:
+        return 0
+    insisted = {driver_of(expression) for expression in asked.selectors} - {None}
+    if driver != ALL_DRIVERS and insisted - {driver}:
+        return 0
+    return MAX_DEVICES if asked.all_devices else asked.count

@@ -1,0 +1,97 @@
+"""The solver as a process, with quotas of namespaces."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from contracts import topics
+from contracts.allocation import Rule
+from contracts.gang import Gang
+from contracts.ids import GangUID, Namespace, NodeName
+from contracts.messages import (
+    DevicesAnnounced,
+    GangAllocated,
+    GangPending,
+    ReleaseGang,
+)
+from runtime.bus.bus import Bus
+from runtime.wire import Outgoing
+from tests.builders import devices, gang, member, member_claim, pool, request
+from tests.lab.nats_server import LabServer
+from tests.lab.services import (
+    CLUSTER,
+    announce,
+    decision_on,
+    eventually,
+    observe_class,
+    running,
+    solver,
+    submit,
+)
+
+
+def wanted(number: int, count: int, namespace: str = "team-a") -> Gang:
+    """Ask for devices before there are pods: no ResourceQuota sees that."""
+    return gang(
+        member(member_claim(request(count=count))),
+        name=f"g{number}",
+        namespace=namespace,
+        uid=f"00000000-0000-4000-8000-{number:012}",
+        hold=True,
+    )
+
+
+async def announce_devices(bus: Bus, count: int) -> None:
+    content = pool(*devices(count), name="a")
+    message = DevicesAnnounced(cluster=CLUSTER, node=NodeName("a"), pools=(content,))
+    await announce(bus, message)
+    await observe_class(bus)
+
+
+async def is_allocated(bus: Bus, asked: Gang) -> bool:
+    return isinstance(await decision_on(bus, asked), GangAllocated)
+
+
+async def is_over_quota(bus: Bus, asked: Gang) -> bool:
+    decision = await decision_on(bus, asked)
+    return (
+        isinstance(decision, GangPending)
+        and decision.reasons[0].rule is Rule.DEVICE_QUOTA
+    )
+
+
+async def release(bus: Bus, asked: Gang) -> None:
+    namespace = Namespace(asked.metadata.namespace)
+    uid = GangUID(asked.metadata.uid)
+    message = ReleaseGang(cluster=CLUSTER, namespace=namespace, uid=uid)
+    subject = topics.COMMANDS.subject(CLUSTER, namespace, uid)
+    data = topics.COMMANDS.codec.encode(message)
+    await bus.publish(Outgoing(subject=subject, data=data))
+
+
+async def test_a_namespace_holds_no_more_than_its_quota(
+    bus: Bus, nats_server: LabServer, tmp_path: Path
+) -> None:
+    """Others are decided beside it; what it gives back is for its next gang."""
+    await announce_devices(bus, 16)
+    first, second, third = wanted(1, 3), wanted(2, 2), wanted(3, 1)
+    beside, largest = wanted(4, 4, "team-b"), wanted(5, 5)
+    process = solver(nats_server.url, tmp_path, SOLVER_DEVICE_QUOTAS="*=16, team-a=4")
+    for each in (first, second, third, beside, largest):
+        await submit(bus, each)
+    async with running(process):
+        for each in (first, third, beside):
+            await eventually(partial(is_allocated, bus, each), f"{each} is in")
+        for each in (second, largest):
+            await eventually(partial(is_over_quota, bus, each), f"{each} waits")
+        told = await decision_on(bus, largest)
+        assert isinstance(told, GangPending)
+        (reason,) = told.reasons
+        assert reason.subject == "namespace team-a"
+        assert reason.facts["asked"] == 5
+        assert reason.facts["limit"] == 4
+        await release(bus, first)
+        await eventually(lambda: is_allocated(bus, second), "the next one is in")
+        assert not await is_allocated(bus, largest)
+        assert process.stop() == 0

@@ -26,9 +26,9 @@ from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of, together
 from runtime.wire import Incoming, TopicBatch
-from solver.problem.quotas import is_held_up_by_others
-from solver.queueing.gang_queue import BatchLimits, GangQueue
+from solver.queueing.gang_queue import GangQueue
 from solver.service.attempts import Attempts
+from solver.service.batches import Batches
 from solver.service.config import SolverConfig
 from solver.service.decide import Changes, Decider
 from solver.service.deferred import DeferredConfirmations
@@ -92,13 +92,16 @@ class SolverService:
         self._endings = Endings(
             config.cluster, leadership, self._refusals, self._past.has
         )
-        self._attempts = Attempts(
+        attempts = Attempts(
             decider,
             self._refusals,
             guard_s=config.guard_s,
             snapshot=lambda: self._snapshot,
             believe=self._apply,
             rest=self._rest,
+        )
+        self._batches = Batches(
+            config, self._queue, decider, attempts, lambda: self._snapshot
         )
         self._unknown: frozenset[GangKey] = frozenset()
         """Gangs without a submission when this was last looked at."""
@@ -365,26 +368,8 @@ class SolverService:
         if ended:
             self._apply([*ended])
             return True
-        limits = BatchLimits(
-            gangs=self._config.batch_gangs, pods=self._config.batch_pods
-        )
         self._wake_gangs()
-        batch = self._queue.choose(
-            self._snapshot,
-            limits,
-            now=monotonic(),
-            admits=self._decider.admission(self._snapshot).takes,
-        )
-        if not batch:
-            return False
-        try:
-            await self._attempts.decide(batch)
-        except Exception:
-            self._queue.retry(record.key for record in batch)
-            raise
-        now = (self._snapshot.waiting.get(record.key) for record in batch)
-        self._queue.retry(r.key for r in now if r and is_held_up_by_others(r.reasons))
-        return True
+        return await self._batches.decide_next()
 
     async def _finish(self) -> None:
         """Answer what a former leader left open, where that can be read."""

@@ -1,0 +1,62 @@
+"""One batch after the other: who is decided next, and who is tried again at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from solver.problem.quotas import is_held_up_by_others
+from solver.queueing.gang_queue import BatchLimits, GangQueue
+from solver.service.attempts import Attempts
+from solver.service.config import SolverConfig
+from solver.service.decide import Decider
+from solver.snapshot.snapshot import Snapshot
+
+
+class Batches:
+    """Takes batches from the queue and lets them be decided."""
+
+    def __init__(
+        self,
+        config: SolverConfig,
+        queue: GangQueue,
+        decider: Decider,
+        attempts: Attempts,
+        snapshot: Callable[[], Snapshot],
+    ) -> None:
+        self._limits = BatchLimits(gangs=config.batch_gangs, pods=config.batch_pods)
+        self._queue = queue
+        self._decider = decider
+        self._attempts = attempts
+        self._snapshot = snapshot
+
+    async def decide_next(self) -> bool:
+        """Decide those whose turn it is; False: nobody's.
+
+        Raises:
+            PublishRefusedError: we do not lead any more.
+            BusUnavailableError: the bus is away; try again.
+        """
+        snapshot = self._snapshot()
+        batch = self._queue.choose(
+            snapshot,
+            self._limits,
+            now=monotonic(),
+            admits=self._decider.admission(snapshot).takes,
+        )
+        if not batch:
+            return False
+        try:
+            await self._attempts.decide(batch)
+        except Exception:
+            self._queue.retry(record.key for record in batch)
+            raise
+        # What a namespace holds may have grown since they were chosen.
+        waiting = self._snapshot().waiting
+        records = (waiting.get(record.key) for record in batch)
+        self._queue.retry(
+            record.key
+            for record in records
+            if record is not None and is_held_up_by_others(record.reasons)
+        )
+        return True

@@ -19,7 +19,7 @@ from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES
 from nodeagent.agent_state import DEVICES, RESEND, AgentState, Dirty
 from nodeagent.errors import SourceError
 from nodeagent.health import HealthChange, Moment
-from nodeagent.restore import restore_state
+from nodeagent.restore import Restorer
 from nodeagent.schedule import list_due, phase_of
 from nodeagent.sources.source import DeviceSource
 from runtime.bus.bus import Bus
@@ -34,7 +34,7 @@ _TOPICS = (INVENTORIES, HEALTH, HEARTBEATS)
 _OWN_STREAMS = tuple(
     stream for stream in STREAMS if stream.name in {topic.stream for topic in _TOPICS}
 )
-_CHUNK_NODES = 64
+_CHUNK_NODES = 128
 _HEARTBEAT_SLOTS = 20
 _RETRY_S = 1.0
 
@@ -73,12 +73,12 @@ class Announcer:
         self._settings = settings
         self._incarnation = incarnation
         self._clock = clock
-        self._recall = recall
+        self._restorer = Restorer(bus, state, cluster, source.nodes, recall)
         self._phase = phase_of(f"{cluster}/{source.nodes[0]}")
         self._away: frozenset[NodeName] = frozenset()
         self._wake = asyncio.Event()
         self._synced_connection: int | None = None
-        """The connection on which everything was restored or marked dirty."""
+        """The connection since which everything was, or will be, said."""
         self._undiscovered: set[NodeName] = set()
 
     async def watch_devices(self, stop: asyncio.Event) -> None:
@@ -142,23 +142,13 @@ class Announcer:
         return now_s
 
     async def _resync(self, stop: asyncio.Event) -> None:
-        """Once a connection: see to the streams, restore or resend everything."""
+        """Once a connection: see to the streams; have everything sent again."""
         connection = self._bus.connection
         if connection == self._synced_connection:
             return
         if self._settings.create_streams:
             await self._bus.ensure_streams(_OWN_STREAMS)
-        if self._synced_connection is None:
-            # The first connection: go on from what an earlier process sent.
-            await restore_state(
-                self._bus,
-                self._state,
-                self._cluster,
-                self._source.nodes,
-                stop,
-                recall=self._recall,
-            )
-        else:
+        if self._synced_connection is not None:
             # Another connection: the bus may have lost anything. Agents come one after
             # the other, and heartbeats need not wait for their turn.
             self._synced_connection = connection
@@ -172,8 +162,15 @@ class Announcer:
         node_count = changed_count = 0
         undiscovered: set[NodeName] = set()
         while self._state.dirty_count and not stop.is_set():
-            # First make the messages; nodes that cannot be listed now come later.
             dirty_by_node = self._state.take_dirty(_CHUNK_NODES)
+            # First go on from what an earlier process sent.
+            try:
+                await self._restorer.restore(dirty_by_node)
+            except BusError:
+                for node, dirty in dirty_by_node.items():
+                    self._state.mark_dirty(node, dirty)
+                raise
+            # Then make the messages; nodes that cannot be listed now come later.
             outgoing: list[Outgoing] = []
             for node, dirty in dirty_by_node.items():
                 try:

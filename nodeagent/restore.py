@@ -1,64 +1,95 @@
 """Reads back what was sent of this agent's nodes before it started.
 
-So that a restart raises no generation and clears no taint. Once only: afterwards the
-agent's own state is newer.
+So that a restart raises no generation and clears no taint. Each node once, just before
+something is said of it: afterwards the agent's own state is newer, and the first nodes
+of a large fleet need not wait for the last.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from contracts.ids import ClusterName, NodeName
-from contracts.messages import DevicesAnnounced
-from contracts.topics import HEALTH, INVENTORIES
+from contracts.messages import DevicesAnnounced, HealthJudged
+from contracts.topics import HEALTH, INVENTORIES, Topic
 from nodeagent.agent_state import AgentState
 from runtime.bus.bus import Bus
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 
-_NODES_AT_ONCE = 64
+_FEW = 2
+"""So many nodes are asked for without asking first whether there is anything."""
 
 log = get_logger(__name__)
 
 
-async def restore_state(
-    bus: Bus,
-    state: AgentState,
-    cluster: ClusterName,
-    nodes: tuple[NodeName, ...],
-    stop: asyncio.Event,
-    *,
-    recall: Callable[[DevicesAnnounced], None] | None = None,
-) -> None:
-    """Fill the state with the last messages about these nodes; tell the source, too.
+class Restorer:
+    """What is still to be read back."""
 
-    Asks for each by its subject, which needs no consumer. What cannot be read is
-    logged and counts as never sent.
+    def __init__(
+        self,
+        bus: Bus,
+        state: AgentState,
+        cluster: ClusterName,
+        nodes: tuple[NodeName, ...],
+        recall: Callable[[DevicesAnnounced], None] | None = None,
+    ) -> None:
+        """`recall` tells the source what was announced of a node."""
+        self._bus = bus
+        self._state = state
+        self._cluster = cluster
+        self._recall = recall
+        self._count = len(nodes)
+        self._due = set(nodes)
+        self._restored = 0
+        self._topics: tuple[Topic[Any], ...] | None = None
+        """Those on which anything was said; None: nobody has asked."""
+        self._refusals = Refusals()
 
-    Raises:
-        BusError: the streams are not there, or not allowed.
-    """
-    refusals = Refusals()
+    async def restore(self, nodes: Iterable[NodeName]) -> None:
+        """Fill the state with the last messages about those that are due.
 
-    async def restore(node: NodeName) -> bool:
-        inventory = None
-        with refusals.guard(INVENTORIES.subject(cluster, node)):
-            inventory = await bus.read_last(INVENTORIES, cluster, node)
-            if inventory is not None and inventory.message is not None:
-                state.restore_inventory(inventory.message)
-                if recall is not None:
-                    recall(inventory.message)
-        with refusals.guard(HEALTH.subject(cluster, node)):
-            health = await bus.read_last(HEALTH, cluster, node)
-            if health is not None and health.message is not None:
-                state.restore_health(health.message)
-        return inventory is not None
+        Asks for each by its subject, which needs no consumer. What cannot be read is
+        logged and counts as never sent.
 
-    restored_count = 0
-    for begin in range(0, len(nodes), _NODES_AT_ONCE):
-        if stop.is_set():
+        Raises:
+            BusError: the streams are not there, or not allowed; they stay due.
+        """
+        due = self._due.intersection(nodes)
+        if not due:
             return
-        some = nodes[begin : begin + _NODES_AT_ONCE]
-        restored_count += sum(await asyncio.gather(*map(restore, some)))
-    log.info("announcements.recalled", node_count=restored_count)
+        if self._topics is None:
+            self._topics = await self._find_topics()
+        found = await asyncio.gather(*map(self._restore, due))
+        self._restored += sum(found)
+        self._due -= due
+        if not self._due:
+            log.info("announcements.recalled", node_count=self._restored)
+
+    async def _find_topics(self) -> tuple[Topic[Any], ...]:
+        """A new bus is asked two questions, and not two about each node of a fleet."""
+        both = (INVENTORIES, HEALTH)
+        if self._count <= _FEW:
+            return both
+        return tuple(
+            [topic for topic in both if await self._bus.has_any(topic, self._cluster)]
+        )
+
+    async def _restore(self, node: NodeName) -> bool:
+        """Restore a node; whether its inventory was there."""
+        inventory = False
+        for topic in self._topics or ():
+            with self._refusals.guard(topic.subject(self._cluster, node)):
+                last = await self._bus.read_last(topic, self._cluster, node)
+                if last is None:
+                    continue
+                inventory = inventory or topic is INVENTORIES
+                if isinstance(last.message, DevicesAnnounced):
+                    self._state.restore_inventory(last.message)
+                    if self._recall is not None:
+                        self._recall(last.message)
+                elif isinstance(last.message, HealthJudged):
+                    self._state.restore_health(last.message)
+        return inventory

@@ -16,22 +16,20 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.gang import Gang
-from contracts.ids import DeviceID, NodeName
-from contracts.messages import DevicesAnnounced, GangAllocated, GangPending
+from contracts.ids import DeviceID
+from contracts.messages import GangAllocated, GangPending
 from contracts.topics import HEALTH
 from moorings.client import Client
 from moorings.demo.gangs import STEP_S, DemoGangs, list_devices
 from moorings.demo.workload import RULE, count_gpus, draw_pods, group_pods, read_trace
 from moorings.errors import LocalStackError
-from moorings.local.fleets import count_nodes, find_fleet, make_classes
+from moorings.local.fleets import find_fleet, make_classes
 from moorings.local.stack import LocalStack
 from moorings.recorded import fetch_solve, find_solve
 from solver.replay import replay
 
 WAVES = 4
 """How the work arrives: in so many bursts."""
-ANNOUNCED_S = 60.0
-"""So long all nodes are waited for."""
 SETTLE_S = 0.5
 """The solver reads health and commands from different streams, in its own time."""
 Say = Callable[[str], None]
@@ -86,7 +84,7 @@ class Demo:
         return self.summary
 
     async def _show_fleet(self) -> None:
-        announced = await self._wait_announced()
+        announced = await self._viewer.fetch_inventories()
         devices = [
             device
             for message in announced.values()
@@ -105,16 +103,6 @@ class Demo:
             f"fleet    {len(announced):,} nodes announced {self._gpus:,} GPUs of "
             f"{len(models)} models, by one simulated agent"
         )
-
-    async def _wait_announced(self) -> dict[NodeName, DevicesAnnounced]:
-        """Wait until all nodes have announced their devices, within a minute."""
-        expected = count_nodes(find_fleet(self._options.fleet))
-        deadline_s = time.monotonic() + ANNOUNCED_S
-        while True:
-            announced = await self._viewer.fetch_inventories()
-            if len(announced) >= expected or time.monotonic() > deadline_s:
-                return announced
-            await asyncio.sleep(0.1)
 
     async def _decide_work(self) -> None:
         """Submit more work than the fleet can take, in waves, and wait for answers."""

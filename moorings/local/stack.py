@@ -22,12 +22,12 @@ from contracts.codec import to_builtins
 from contracts.ids import object_key
 from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from contracts.messages import ObjectObserved
-from contracts.topics import FENCE, STATE
+from contracts.topics import FENCE, INVENTORIES, STATE
 from moorings.client import Client, open_client
 from moorings.errors import LocalStackError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.cluster import ClusterAccess, wait_leading
-from moorings.local.fleets import find_fleet, make_classes
+from moorings.local.fleets import count_nodes, find_fleet, make_classes
 from moorings.local.nats_server import LocalServer
 from moorings.local.process import ChildProcess
 from moorings.local.restarts import MOST_ENDS, Restarts
@@ -281,6 +281,7 @@ async def open_stack(options: StackOptions) -> AsyncIterator[LocalStack]:
             # Whoever submits a gang from now on gets an answer.
             async with stack.open_client("solver") as solver:
                 await _wait_ready(stack, solver)
+                await _wait_announced(stack, solver)
             if options.cluster is not None:
                 await _wait_publisher(stack, options.cluster)
             yield stack
@@ -310,6 +311,21 @@ async def _wait_ready(stack: LocalStack, client: Client) -> None:
         if asyncio.get_running_loop().time() > deadline:
             words = stack.solver.read_last_words()
             raise LocalStackError("solver", f"not ready in {READY_S:g} s\n{words}")
+        await asyncio.sleep(0.05)
+
+
+async def _wait_announced(stack: LocalStack, client: Client) -> None:
+    """Wait until every node of the fleet has said which devices it has."""
+    if stack.fleet is None:
+        return
+    nodes = count_nodes(stack.fleet)
+    deadline = asyncio.get_running_loop().time() + READY_S
+    while (found := (await client.bus.usage(INVENTORIES.stream)).subjects) < nodes:
+        list(stack.tend_once(most_ends=_MOST_ENDS_AT_START))
+        if asyncio.get_running_loop().time() > deadline:
+            words = stack.agent.read_last_words()
+            reason = f"{found} of {nodes} nodes announced in {READY_S:g} s\n{words}"
+            raise LocalStackError("nodeagent", reason)
         await asyncio.sleep(0.05)
 
 

@@ -239,6 +239,16 @@ class Bus:
         """
         return await reader.read_last(self._connection, topic, names)
 
+    async def has_any(self, topic: Topic[Any], *names: str) -> bool:
+        """Whether anything is there on a topic's subjects below these names.
+
+        Raises:
+            BusError: the server does not say.
+        """
+        subjects = topic.subjects_below(*names)
+        found = await jetstream.find_next(self._connection, topic.stream, subjects, 1)
+        return found is not None
+
     async def read_last_or_refused(
         self, topic: Topic[M], *names: str, refusals: Refusals
     ) -> Incoming[M] | Refused | None:

@@ -37,6 +37,10 @@ class StreamUsage(Struct, frozen=True, kw_only=True):
     """By the stream's leader, which stamps its messages; since the epoch."""
     share: float
     """Of the room that it may take; 0: it has no bound."""
+    subjects: int
+    """On which it holds anything."""
+    first_sequence: int
+    last_sequence: int
 
 
 async def stream_usage(connection: Connection, name: str) -> StreamUsage:
@@ -44,7 +48,13 @@ async def stream_usage(connection: Connection, name: str) -> StreamUsage:
     info = await call_retried(connection, f"STREAM.INFO.{name}", None, StreamInfo)
     most = max(0, int(info.config.get("max_bytes") or 0))
     share = info.state.bytes / most if most else 0.0
-    return StreamUsage(time_s=seconds(info.ts), share=share)
+    return StreamUsage(
+        time_s=seconds(info.ts),
+        share=share,
+        subjects=info.state.num_subjects,
+        first_sequence=info.state.first_seq,
+        last_sequence=info.state.last_seq,
+    )
 
 
 async def ensure_streams(

@@ -80,6 +80,8 @@ class Announcer:
         self._synced_connection: int | None = None
         """The connection since which everything was, or will be, said."""
         self._undiscovered: set[NodeName] = set()
+        self.has_announced = False
+        """Whether every node was said once, as far as its source could list it."""
 
     async def watch_devices(self, stop: asyncio.Event) -> None:
         """Read all devices, over and over, and judge the readings."""
@@ -193,6 +195,7 @@ class Announcer:
         for node in undiscovered:
             self._state.mark_dirty(node, RESEND)
         self._undiscovered &= undiscovered
+        self.has_announced = self.has_announced or not stop.is_set()
         if changed_count:
             log.info(
                 "nodes.announced", node_count=node_count, changed_count=changed_count

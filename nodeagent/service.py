@@ -24,7 +24,7 @@ from nodeagent.sources.source import DeviceSource
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
 from runtime.kube.api import KubernetesApi
-from runtime.run import Task
+from runtime.run import ServiceTasks, Task
 from runtime.wire import BusSettings
 
 
@@ -58,7 +58,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             clock=_now,
             recall=source.recall if isinstance(source, CombinedSource) else None,
         )
-        yield {
+        tasks: dict[str, Task] = {
             # Reads the devices and judges them; never waits for the bus.
             "watch-devices": announcer.watch_devices,
             # Sends inventory and health of nodes that changed, and restores what was
@@ -69,6 +69,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             # Keeps counted resources in the Node's status.
             **advertising,
         }
+        yield ServiceTasks(tasks, lambda: announcer.has_announced)
 
 
 @asynccontextmanager

@@ -68,6 +68,8 @@ class ClaimWriter:
         """What was decided for gangs, and what was confirmed of it."""
         self._queue: KeyQueue[GangKey] = KeyQueue()
         """Gangs of which something was decided."""
+        self.has_read = False
+        """Whether all that was decided and confirmed before is known."""
 
     # --- messages in ---------------------------------------------------------------
 
@@ -94,6 +96,7 @@ class ClaimWriter:
                         self._apply(decision, incoming.sequence)
                         await self._queue.put(decision.key)
                 # Then, once: whose claims are these of whom no decision tells?
+                self.has_read = self.has_read or batch.caught_up
                 if batch.caught_up and orphans is not None:
                     for gang in sorted(orphans):
                         log.warning("claims.orphaned", gang=str(gang))

@@ -26,7 +26,7 @@ from publisher.slices.reconciler import SliceReconciler
 from runtime.bus.bus import Bus
 from runtime.errors import ConfigError
 from runtime.log import get_logger
-from runtime.run import Task
+from runtime.run import ServiceTasks, Task
 
 log = get_logger(__name__)
 
@@ -54,7 +54,7 @@ def folder_tasks(
     folder: Folder,
     contents: Contents,
     now: Callable[[], str],
-) -> dict[str, Task]:
+) -> ServiceTasks:
     """Name every task of the service."""
     claims = ClaimWriter(config, bus, folder, KnownClaims(contents.objects), now)
     tasks: dict[str, Task] = {
@@ -64,7 +64,7 @@ def folder_tasks(
         **{f"claims-{index}": claims.work for index in range(config.workers)},
     }
     if not config.publish_slices:
-        return tasks
+        return ServiceTasks(tasks, lambda: claims.has_read)
     owned = frozenset(config.owned_drivers)
     budget = EvictionBudget(config.evictions_percent)
     announced = AnnouncedPools(lambda driver, _: driver in owned, budget)
@@ -77,13 +77,13 @@ def folder_tasks(
         await announcements.wait_synced(stop)
         await slices.publish(stop)
 
-    return {
-        **tasks,
+    tasks |= {
         # What node agents say of their devices and of their health.
         **announcements.tasks(),
         # ResourceSlices of the pools that they announce.
         "slices": publish_slices,
     }
+    return ServiceTasks(tasks, lambda: claims.has_read and announcements.is_synced)
 
 
 def _log_contents(folder: str, contents: Contents) -> None:

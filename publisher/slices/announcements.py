@@ -51,6 +51,11 @@ class Announcements:
         self._refusals = Refusals()
         self._caught_up = CaughtUp((INVENTORIES, HEALTH))
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether everything that was said before is known."""
+        return bool(self._caught_up)
+
     async def wait_synced(self, stop: asyncio.Event) -> None:
         """Wait until everything that was said before is known, or `stop`."""
         await first_of(self._caught_up.event, stop)

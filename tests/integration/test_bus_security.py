@@ -32,7 +32,7 @@ from tests.builders import device_class, gang, member, member_claim, request
 from tests.lab.controlplane.programs import REQUIRED
 from tests.lab.manifests import environment
 from tests.lab.secured_nats import SecuredNats
-from tests.lab.services import Process, eventually, observe, running
+from tests.lab.services import Process, eventually, is_ready, observe, running
 
 MAIN = (sys.executable, "-c", "from moorings.cli.main import main; main()")
 VIOLATION = "Violation"
@@ -295,22 +295,13 @@ async def test_stack_works_with_its_permissions(
         solve = json.loads(listed)[0]["opened"]["solve"]
         replayed = await _moorings(secured, "viewer", "replay", solve)
         for name, found in variables.items():
-            assert await _ready(found[f"{name.upper()}_HEALTH_ADDRESS"])
+            assert await is_ready(found[f"{name.upper()}_HEALTH_ADDRESS"])
         logs = "\n".join(process.log() for process in processes)
 
     assert "train submitted" in told
     assert ": same bytes" in replayed
     assert "violation" not in logs.lower()
     assert secured.log().count(VIOLATION) == before
-
-
-async def _ready(address: str) -> bool:
-    """Ask as kubelet does."""
-    reader, writer = await asyncio.open_connection(*address.split(":"))
-    writer.write(b"GET /readyz HTTP/1.1\r\n\r\n")
-    answer = await reader.read()
-    writer.close()
-    return answer.startswith(b"HTTP/1.1 200 ")
 
 
 async def _know_class(secured: SecuredNats) -> None:

@@ -101,6 +101,18 @@ async def running(*processes: Process) -> AsyncIterator[None]:
             process.close()
 
 
+async def is_ready(address: str) -> bool:
+    """Ask a service as kubelet does."""
+    try:
+        reader, writer = await asyncio.open_connection(*address.split(":"))
+    except OSError:
+        return False
+    writer.write(b"GET /readyz HTTP/1.1\r\n\r\n")
+    answer = await reader.read()
+    writer.close()
+    return answer.startswith(b"HTTP/1.1 200 ")
+
+
 def solver(url: str, folder: Path, name: str = "one", **more: str) -> Process:
     """Make a solver with a short lease."""
     variables = {"SOLVER_SERVERS": url, "SOLVER_NAME": name, "SOLVER_LEASE_S": "2"}

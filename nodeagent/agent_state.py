@@ -145,6 +145,17 @@ class AgentState:
             now,
         )
 
+    def list_devices(self, node: NodeName) -> tuple[DeviceID, ...]:
+        """List the devices of a node, as last discovered."""
+        return self._records[node].devices
+
+    def find_health(self, node: NodeName) -> HealthState:
+        """Return what is known of the devices of a node that are not plainly healthy.
+
+        The same object as long as nothing changed.
+        """
+        return self._records[node].health
+
     def mark_dirty(self, node: NodeName, dirty: Dirty) -> None:
         """Note that something may have to be sent about a node."""
         self._dirty[node] = self._dirty.get(node, Dirty()).union(dirty)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from posixpath import normpath
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -112,6 +113,8 @@ class CdiSpec(_CdiStruct, frozen=True, kw_only=True):
 
     cdi_version: str
     kind: str
+    annotations: dict[str, str] = {}
+    """Nobody but us reads them; keys are qualified names as in Kubernetes."""
     devices: tuple[CdiDevice, ...]
 
 
@@ -125,7 +128,11 @@ def qualify(driver: DriverName, name: str) -> str:
     return f"{kind_of(driver)}={name}"
 
 
-def write_spec(driver: DriverName, devices: Mapping[str, ContainerEdits]) -> bytes:
+def write_spec(
+    driver: DriverName,
+    devices: Mapping[str, ContainerEdits],
+    annotations: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
     """Write a CDI file of some devices by name; same devices, same bytes.
 
     Each must have something to edit: runtimes refuse the whole file else.
@@ -133,6 +140,7 @@ def write_spec(driver: DriverName, devices: Mapping[str, ContainerEdits]) -> byt
     spec = CdiSpec(
         cdi_version=_find_version(devices.values()),
         kind=kind_of(driver),
+        annotations=dict(annotations),
         devices=tuple(
             CdiDevice(name=name, container_edits=devices[name])
             for name in sorted(devices)

@@ -30,6 +30,14 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """How the API server is reached; empty: by the service account of the pod."""
     advertise: tuple[str, ...] = ()
     """Counted resources that the Node `node` offers: `example.com/dongle=4`, ..."""
+    kubelet_folder: str = ""
+    """kubelet's own folder, `/var/lib/kubelet`; empty: kubelet is not served."""
+    cdi_folder: Annotated[str, Meta(pattern="^/")] = "/var/run/cdi"
+    """Where the container runtime looks for CDI files."""
+    instance: Annotated[str, Meta(pattern="^[A-Za-z0-9-]{0,63}$")] = ""
+    """The uid of our pod, by which two agents of one node tell their sockets apart."""
+    liveness_address: str = ""
+    """Where `grpc.health.v1` answers kubelet's probe, `host:port`; empty: nowhere."""
     read_s: Annotated[float, Meta(gt=0)] = 0.25
     """How often devices are read."""
     heartbeat_s: Annotated[float, Meta(gt=0, lt=HEARTBEAT_S)] = 5.0

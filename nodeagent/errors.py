@@ -2,6 +2,8 @@
 
 NodeAgentError
 |-- SettingsError          a file (fleet, faults, sources) that breaks a rule
+|-- PrepareError           a claim that cannot be prepared, in words for an operator
+|-- TornRecordError        a record of a prepared claim that cannot be read
 |-- SourceError            devices that cannot be discovered or read now
 |-- CountedResourceError   a counted resource that breaks a rule
 `-- AdvertisementError     a counted resource of a Node that somebody else offers
@@ -26,6 +28,14 @@ class SettingsError(NodeAgentError):
         self.field = field
         self.rule = rule
         super().__init__(f"{file}: {field}: {rule}" if field else f"{file}: {rule}")
+
+
+class PrepareError(NodeAgentError):
+    """A claim that cannot be prepared or unprepared as things are."""
+
+
+class TornRecordError(NodeAgentError):
+    """A record of a prepared claim that is torn, or of an unknown version."""
 
 
 class SourceError(NodeAgentError):

@@ -38,15 +38,18 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
     """
     config.check()
     settings = BusSettings.of(config, f"nodeagent-{config.node or 'fleet'}")
-    async with (
-        _open_source(config) as source,
-        Bus.open(settings) as bus,
-        _open_advertiser(config) as advertising,
-    ):
+    async with AsyncExitStack() as stack:
+        source = await stack.enter_async_context(_open_source(config))
+        state = AgentState(config.cluster, source.nodes, config.health_policy)
+        bus = await stack.enter_async_context(Bus.open(settings))
+        advertising = await stack.enter_async_context(_open_advertiser(config))
+        kubelet_tasks = await stack.enter_async_context(
+            _open_kubelet(config, source, state)
+        )
         announcer = Announcer(
             bus,
             source,
-            AgentState(config.cluster, source.nodes, config.health_policy),
+            state,
             config.cluster,
             settings=AnnouncerSettings(
                 read_s=config.read_s,
@@ -68,6 +71,8 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             "publish-heartbeats": announcer.publish_heartbeats,
             # Keeps counted resources in the Node's status.
             **advertising,
+            # Lets go of claims that kubelet forgot.
+            **kubelet_tasks,
         }
         yield ServiceTasks(tasks, lambda: announcer.has_announced)
 
@@ -88,6 +93,37 @@ async def _open_advertiser(config: NodeAgentConfig) -> AsyncIterator[dict[str, T
     async with KubernetesApi.open(config.kubeconfig, manager=AGENT_MANAGER) as api:
         advertiser = Advertiser(api, config.node, resources)
         yield {"advertise-resources": advertiser.advertise}
+
+
+@asynccontextmanager
+async def _open_kubelet(
+    config: NodeAgentConfig, source: DeviceSource, state: AgentState
+) -> AsyncIterator[dict[str, Task]]:
+    """Serve kubelet, where there is one.
+
+    Raises:
+        ConfigError: it cannot be served so.
+    """
+    if not config.kubelet_folder:
+        yield {}
+        return
+    if len(source.nodes) != 1:
+        raise ConfigError("NODEAGENT_NODE", "must name the one node of this kubelet")
+    # gRPC costs memory that an agent without a kubelet need not have.
+    from nodeagent.kubelet.wiring import (  # noqa: PLC0415
+        KubeletSettings,
+        open_kubelet_side,
+    )
+
+    settings = KubeletSettings(
+        folder=Path(config.kubelet_folder),
+        cdi_folder=Path(config.cdi_folder),
+        kubeconfig=config.kubeconfig,
+        instance=config.instance,
+        liveness_address=config.liveness_address,
+    )
+    async with open_kubelet_side(settings, source, state) as side:
+        yield side.tasks
 
 
 @asynccontextmanager

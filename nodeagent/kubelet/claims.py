@@ -1,0 +1,99 @@
+"""Reads this node's claims from the API server, and lets go of those that are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from contracts.claim import ResourceClaim
+from contracts.errors import ContractsError
+from contracts.ids import ClaimRef, ClaimUID, object_key
+from contracts.kubernetes.decode import decode_object
+from nodeagent.errors import PrepareError
+from nodeagent.kubelet.preparer import Preparer
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import KubernetesError, NotFoundError
+from runtime.kube.kinds import ServedKinds
+from runtime.kube.lenient import ALTERED
+from runtime.log import get_logger
+from runtime.waits import first_of
+
+log = get_logger(__name__)
+
+SWEEP_S = 60.0
+GONE_S = 300.0
+"""For so long a claim must have been gone: kubelet itself unprepares until then."""
+
+
+class ClaimReader:
+    """Reads claims in the version that the cluster serves."""
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self._api = api
+        self._served: ServedKinds | None = None
+
+    async def read(self, asked: ClaimRef) -> ResourceClaim:
+        """Read a claim by name as it is now.
+
+        Raises:
+            PrepareError: it does not exist, or cannot be read.
+            KubernetesError: the API server does not answer, or does not let us.
+        """
+        if self._served is None:
+            self._served = await self._api.fetch_served_kinds()
+        key = object_key(asked.namespace, asked.name)
+        try:
+            raw = await self._api.get(self._served.resource_claim, key)
+        except NotFoundError as error:
+            raise PrepareError(f"ResourceClaim {asked} does not exist") from error
+        if ALTERED in raw:
+            raise PrepareError(f"ResourceClaim {asked}: {raw[ALTERED]}")
+        try:
+            claim = decode_object(raw).value
+        except ContractsError as error:
+            raise PrepareError(str(error)) from error
+        if not isinstance(claim, ResourceClaim):
+            raise PrepareError(f"ResourceClaim {asked} is none")
+        return claim
+
+    async def is_gone(self, held: ClaimRef) -> bool:
+        """Whether a claim was deleted, or deallocated, or is another one by now.
+
+        Raises:
+            KubernetesError: the API server does not say.
+        """
+        try:
+            claim = await self.read(held)
+        except PrepareError as error:
+            return isinstance(error.__cause__, NotFoundError)
+        return claim.metadata.uid != held.uid or claim.allocation is None
+
+
+class ForgottenClaims:
+    """Unprepares claims that kubelet has forgotten, such as after losing its state."""
+
+    def __init__(self, preparers: tuple[Preparer, ...], reader: ClaimReader) -> None:
+        self._preparers = preparers
+        self._reader = reader
+        self._gone_since_s: dict[ClaimUID, float] = {}
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Look at all prepared claims now and then."""
+        while not stop.is_set():
+            await first_of(stop, within_s=SWEEP_S)
+            for preparer in self._preparers:
+                if not stop.is_set():
+                    await self.sweep(preparer, time.monotonic())
+
+    async def sweep(self, preparer: Preparer, now_s: float) -> None:
+        """Look at the prepared claims of one driver."""
+        for uid, prepared in tuple(preparer.checkpoint.claims.items()):
+            try:
+                if not await self._reader.is_gone(prepared.claim):
+                    self._gone_since_s.pop(uid, None)
+                elif now_s - self._gone_since_s.setdefault(uid, now_s) >= GONE_S:
+                    log.warning("claim.forgotten", claim=str(prepared.claim), uid=uid)
+                    await preparer.unprepare(prepared.claim)
+                    self._gone_since_s.pop(uid, None)
+            except (KubernetesError, PrepareError, OSError) as error:
+                log.warning("sweep.failed", uid=uid, reason=str(error))

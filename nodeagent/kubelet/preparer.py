@@ -1,0 +1,181 @@
+"""Prepares and unprepares the claims of one driver, as kubelet asks.
+
+In the order that a crash at any point leaves nothing wrong: first the record, by which
+the devices are held, then the programs that set devices up, then the CDI file; the
+reverse to undo it. Both may be called again at any time and go on where they stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from weakref import WeakValueDictionary
+
+from msgspec import structs
+
+from contracts.claim import ResourceClaim
+from contracts.ids import ClaimRef, ClaimUID, DeviceID, DriverName, NodeName
+from nodeagent.cdi import ContainerEdits, find_violations
+from nodeagent.errors import PrepareError, SourceError
+from nodeagent.kubelet.hooks import run_hook
+from nodeagent.prepare.cdi_files import CdiFiles
+from nodeagent.prepare.checkpoint import Checkpoint
+from nodeagent.prepare.plan import check_names, plan_devices
+from nodeagent.prepare.prepared import (
+    PreparedClaim,
+    PreparedDevice,
+    describe_for_hook,
+)
+from nodeagent.sources.source import DeviceSource
+from runtime.log import get_logger
+
+log = get_logger(__name__)
+
+ReadClaim = Callable[[ClaimRef], Awaitable[ResourceClaim]]
+"""Reads a claim from the API server by name; PrepareError: it cannot be had."""
+_LOCK_TRIES = 1000
+_LOCK_PAUSE_S = 0.005
+
+
+class Preparer:
+    """What one driver does for kubelet; `open` comes first."""
+
+    def __init__(
+        self,
+        driver: DriverName,
+        node: NodeName,
+        source: DeviceSource,
+        read_claim: ReadClaim,
+        *,
+        checkpoint: Checkpoint,
+        cdi: CdiFiles,
+    ) -> None:
+        self.driver = driver
+        self.checkpoint = checkpoint
+        self._node = node
+        self._source = source
+        self._read_claim = read_claim
+        self._cdi = cdi
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def open(self) -> None:
+        """Read the checkpoint; blocks.
+
+        Raises:
+            OSError: a folder cannot be had.
+        """
+        self._cdi.open()
+        self.checkpoint.open()
+
+    async def prepare(self, asked: ClaimRef) -> PreparedClaim:
+        """Make a claim's devices ready for containers.
+
+        Raises:
+            PrepareError: the claim is refused, or a device is not to be had now.
+            OSError: the disk is full, or a folder may not be written.
+        """
+        check_names(asked)
+        async with self._turn(asked.uid):
+            claim = await self._read_claim(asked)
+            planned = plan_devices(asked, claim, self._node, self.driver)
+            edits: dict[str, ContainerEdits] = {}
+            devices: list[PreparedDevice] = []
+            for device, env in planned:
+                edit = await self._edit(device, env)
+                has_edits = edit != ContainerEdits()
+                if has_edits:
+                    edits[device.cdi_name] = edit
+                name = device.cdi_name if has_edits else ""
+                devices.append(structs.replace(device, cdi_name=name))
+            prepared = await self._hold(asked, tuple(devices))
+            await self._run_hooks(prepared, sets_up=True)
+            if edits:
+                await asyncio.to_thread(self._cdi.write, prepared, edits)
+            log.info(
+                "claim.prepared",
+                claim=str(asked),
+                uid=asked.uid,
+                devices=[str(device) for device in prepared.device_ids],
+            )
+            return prepared
+
+    async def _edit(
+        self, device: PreparedDevice, env: dict[str, str]
+    ) -> ContainerEdits:
+        device_id = DeviceID(self.driver, device.pool, device.device)
+        try:
+            edits = await self._source.edits(device_id)
+        except SourceError as error:
+            raise PrepareError(
+                f"node {self._node!r} does not have device {device_id} now:"
+                f" {error.reason}"
+            ) from error
+        variables = tuple(f"{name}={value}" for name, value in sorted(env.items()))
+        edits = structs.replace(edits, env=(*edits.env, *variables))
+        violation = next(find_violations(edits), None)
+        if violation is not None:
+            raise PrepareError(f"device {device_id}: its source says {violation}")
+        return edits
+
+    async def _hold(
+        self, asked: ClaimRef, devices: tuple[PreparedDevice, ...]
+    ) -> PreparedClaim:
+        self.checkpoint.refresh()
+        held = self.checkpoint.claims.get(asked.uid)
+        if held is not None and (held.claim, held.devices) == (asked, devices):
+            return held
+        since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        wanted = PreparedClaim(
+            claim=asked, driver=self.driver, devices=devices, since=since
+        )
+        staged = await asyncio.to_thread(self.checkpoint.stage, wanted)
+        for _ in range(_LOCK_TRIES):
+            if self.checkpoint.hold(wanted, staged):
+                break
+            await asyncio.sleep(_LOCK_PAUSE_S)
+        else:
+            staged.unlink(missing_ok=True)
+            raise PrepareError(
+                f"another agent of this node keeps the checkpoint of {self.driver}"
+                " locked"
+            )
+        await asyncio.to_thread(self.checkpoint.sync)
+        return wanted
+
+    async def unprepare(self, asked: ClaimRef) -> None:
+        """Undo what was prepared for a claim; nothing was: that is as good.
+
+        Raises:
+            PrepareError: a program that tears a device down failed.
+            OSError: a folder may not be written.
+        """
+        check_names(asked)
+        async with self._turn(asked.uid):
+            await asyncio.to_thread(self._cdi.remove, asked.uid)
+            self.checkpoint.refresh()
+            held = self.checkpoint.claims.get(asked.uid)
+            if held is not None:
+                await self._run_hooks(held, sets_up=False)
+            self.checkpoint.release(asked.uid)
+            if held is not None:
+                await asyncio.to_thread(self.checkpoint.sync)
+                log.info("claim.unprepared", claim=str(asked), uid=asked.uid)
+
+    async def _run_hooks(self, prepared: PreparedClaim, *, sets_up: bool) -> None:
+        for device in prepared.devices:
+            device_id = DeviceID(self.driver, device.pool, device.device)
+            hooks = self._source.find_hooks(device_id)
+            if hooks is not None and not device.is_admin:
+                command = hooks.set_up if sets_up else hooks.tear_down
+                if command:
+                    told = describe_for_hook(self.driver, prepared.claim, device)
+                    await run_hook(command, told, hooks.limit_s)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, uid: ClaimUID) -> AsyncIterator[None]:
+        """Let calls about one claim come one after the other."""
+        lock = self._turns.setdefault(uid, asyncio.Lock())
+        async with lock:
+            yield

@@ -1,0 +1,102 @@
+"""Where the sockets of a driver are, and which of them nobody answers any more.
+
+As kubelet's own helper for drivers names them (k8s.io/dynamic-resource-allocation/
+kubeletplugin): with a pod's uid each instance has sockets of its own, so that a new one
+is there before the old one leaves.
+"""
+
+from __future__ import annotations
+
+import socket
+from base64 import urlsafe_b64encode
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from contracts.ids import DriverName
+from runtime.log import get_logger
+
+log = get_logger(__name__)
+
+_MAX_PATH = 107
+"""Bytes of the path of a unix socket, without the end."""
+
+
+class SocketPaths(Struct, frozen=True, kw_only=True):
+    """The two sockets of one instance of a driver."""
+
+    registration: Path
+    """In the folder that kubelet watches."""
+    plugin: Path
+
+    @property
+    def too_long(self) -> Path | None:
+        """A path that no socket can have; None: both can be had."""
+        for path in (self.registration, self.plugin):
+            if len(str(path).encode()) > _MAX_PATH:
+                return path
+        return None
+
+
+def find_paths(kubelet: Path, driver: DriverName, instance: str) -> SocketPaths:
+    """Name the sockets of an instance (a pod's uid; empty: there is one only)."""
+    registry, folder = kubelet / "plugins_registry", kubelet / "plugins" / driver
+    if not instance:
+        return SocketPaths(
+            registration=registry / f"{driver}-reg.sock", plugin=folder / "dra.sock"
+        )
+    both = _digest(f"{driver}\0{instance}", 16)
+    names = (
+        f"{driver}-{instance}-reg.sock",
+        f"{driver}-{_digest(instance, 8)}-reg.sock",
+        f"dra-{both}-reg.sock",
+    )
+    fitting = (name for name in names if len(str(registry / name)) <= _MAX_PATH)
+    plugin = folder / f"dra-{instance}.sock"
+    if len(str(plugin).encode()) > _MAX_PATH:
+        plugin = folder / f"dra-{_digest(instance, 8)}.sock"
+    return SocketPaths(registration=registry / next(fitting, names[-1]), plugin=plugin)
+
+
+def remove_stale(paths: SocketPaths, driver: DriverName) -> None:
+    """Remove our own sockets, and those of instances that were killed.
+
+    kubelet tries a socket that nobody answers ever more slowly, and a pod's uid does
+    not come again. Blocks for a moment.
+    """
+    stale = {paths.registration, paths.plugin}
+    for pattern, folder in (
+        (f"{driver}-*reg.sock", paths.registration.parent),
+        ("dra-*.sock", paths.plugin.parent),
+        ("dra.sock", paths.plugin.parent),
+    ):
+        stale |= {path for path in folder.glob(pattern) if not _answers(path)}
+    for path in stale:
+        remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a socket, if it is there; what is no socket is left alone."""
+    with suppress(OSError):
+        if path.is_socket():
+            path.unlink()
+            log.info("socket.removed", path=str(path))
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(1.0)
+        try:
+            client.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True
+        return True
+
+
+def _digest(text: str, size: int) -> str:
+    digest = sha256(text.encode()).digest()[:size]
+    return urlsafe_b64encode(digest).decode().rstrip("=")

@@ -1,0 +1,137 @@
+"""Builds what kubelet needs of this agent: one plugin for each driver of its source."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from contracts.ids import DeviceID, DriverName, NodeName
+from nodeagent.agent_state import AgentState
+from nodeagent.errors import SourceError
+from nodeagent.health import HealthStatus
+from nodeagent.kubelet.claims import ClaimReader, ForgottenClaims
+from nodeagent.kubelet.liveness import serve_liveness
+from nodeagent.kubelet.plugin import DeviceVerdict, Plugin
+from nodeagent.kubelet.preparer import Preparer
+from nodeagent.kubelet.server import SocketError, serve_plugin
+from nodeagent.kubelet.sockets import find_paths
+from nodeagent.prepare.cdi_files import CdiFiles
+from nodeagent.prepare.checkpoint import Checkpoint
+from nodeagent.sources.source import DeviceSource
+from runtime.errors import ConfigError
+from runtime.kube.api import KubernetesApi
+from runtime.kube.errors import ClusterError
+from runtime.run import Task
+
+
+class KubeletSettings(Struct, frozen=True, kw_only=True):
+    """Where kubelet and the container runtime look."""
+
+    folder: Path
+    """kubelet's own, `/var/lib/kubelet`."""
+    cdi_folder: Path
+    kubeconfig: str = ""
+    """Empty: the service account of the pod that we run in."""
+    instance: str = ""
+    """The uid of our pod; empty: never two at once."""
+    liveness_address: str = ""
+
+
+class KubeletSide(Struct):
+    """What the kubelet side of an agent offers to the rest of it."""
+
+    preparers: tuple[Preparer, ...]
+    """One for each driver; `checkpoint.claims` of each is what is prepared."""
+    tasks: dict[str, Task]
+
+
+@contextlib.asynccontextmanager
+async def open_kubelet_side(
+    settings: KubeletSettings, source: DeviceSource, state: AgentState
+) -> AsyncIterator[KubeletSide]:
+    """Serve kubelet while the block runs.
+
+    Raises:
+        ConfigError: a folder, a socket or the API server cannot be had so.
+    """
+    node = source.nodes[0]
+    verdicts = DeviceVerdicts(node, source, state)
+    await verdicts.discover()
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            api = await stack.enter_async_context(
+                KubernetesApi.open(settings.kubeconfig)
+            )
+        except ClusterError as error:
+            raise ConfigError("NODEAGENT_KUBECONFIG", str(error)) from error
+        reader = ClaimReader(api)
+        preparers, paths_by_driver = [], {}
+        for driver in source.drivers:
+            preparer = _open_preparer(settings, driver, node, source, reader)
+            paths = find_paths(settings.folder, driver, settings.instance)
+            plugin = Plugin(preparer, str(paths.plugin), verdicts.list_of)
+            try:
+                await stack.enter_async_context(serve_plugin(plugin, paths))
+            except SocketError as error:
+                raise ConfigError("NODEAGENT_KUBELET_FOLDER", str(error)) from error
+            preparers.append(preparer)
+            paths_by_driver[driver] = paths
+        variable = "NODEAGENT_LIVENESS_ADDRESS"
+        await stack.enter_async_context(
+            serve_liveness(settings.liveness_address, paths_by_driver, variable)
+        )
+        sweeper = ForgottenClaims(tuple(preparers), reader)
+        # Lets go of claims that kubelet forgot; kubelet's calls need no task of ours.
+        tasks: dict[str, Task] = {"sweep-claims": sweeper.run}
+        yield KubeletSide(tuple(preparers), tasks)
+
+
+def _open_preparer(
+    settings: KubeletSettings,
+    driver: DriverName,
+    node: NodeName,
+    source: DeviceSource,
+    reader: ClaimReader,
+) -> Preparer:
+    cdi = CdiFiles(settings.cdi_folder, driver)
+    folder = settings.folder / "plugins" / driver / "claims"
+    checkpoint = Checkpoint(folder, driver, cdi)
+    preparer = Preparer(
+        driver, node, source, reader.read, checkpoint=checkpoint, cdi=cdi
+    )
+    try:
+        preparer.open()
+    except OSError as error:
+        raise ConfigError("NODEAGENT_KUBELET_FOLDER", str(error)) from error
+    return preparer
+
+
+class DeviceVerdicts:
+    """The health of the devices of one node, by driver."""
+
+    def __init__(self, node: NodeName, source: DeviceSource, state: AgentState) -> None:
+        self._node = node
+        self._source = source
+        self._state = state
+        self._discovered: tuple[DeviceID, ...] = ()
+
+    async def discover(self) -> None:
+        """List the devices for as long as the bus is away and nobody else did."""
+        with contextlib.suppress(SourceError):
+            found = await self._source.discover(self._node)
+            self._discovered = found.device_ids
+
+    def list_of(self, driver: DriverName) -> tuple[DeviceVerdict, ...]:
+        """Return what holds now of each device of a driver."""
+        devices = self._state.list_devices(self._node) or self._discovered
+        health = self._state.find_health(self._node)
+        return tuple(
+            DeviceVerdict(device, health[device].status, health[device].message)
+            if device in health
+            else DeviceVerdict(device, HealthStatus.HEALTHY)
+            for device in devices
+            if device.driver == driver
+        )

@@ -1,0 +1,1 @@
+"""What an allocated claim gets on this node: decided here, remembered and undone."""

@@ -1,0 +1,140 @@
+"""Decides what a claim's allocation asks of this node, and refuses what is not right.
+
+Whatever is refused is said in words that an operator reads in the pod's events. Pure:
+the claim as the API server has it, what is on the node and what is prepared go in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from contracts.allocation import DeviceRequestAllocationResult
+from contracts.claim import ResourceClaim
+from contracts.ids import ClaimRef, DriverName, NodeName
+from nodeagent.errors import PrepareError
+from nodeagent.prepare.parameters import merge
+from nodeagent.prepare.prepared import PreparedClaim, PreparedDevice
+
+MAX_RESULTS = 32
+"""Of one claim (DRA: AllocationResultsMaxSize)."""
+_UID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+
+
+def check_names(asked: ClaimRef) -> None:
+    """Refuse a claim whose names cannot be those of one: they become names of files.
+
+    Raises:
+        PrepareError: which of them, and why.
+    """
+    rules = (
+        ("uid", asked.uid, _UID),
+        ("namespace", asked.namespace, _LABEL),
+        ("name", asked.name, _NAME),
+    )
+    for field, value, rule in rules:
+        if not rule.fullmatch(value):
+            raise PrepareError(f"claim {field} {value[:64]!r} is no {field} of a claim")
+
+
+def plan_devices(
+    asked: ClaimRef,
+    claim: ResourceClaim,
+    node: NodeName,
+    driver: DriverName,
+) -> tuple[tuple[PreparedDevice, dict[str, str]], ...]:
+    """List the devices of this driver that the claim holds, with the variables of each.
+
+    Raises:
+        PrepareError: the claim is another one, is not allocated, is not of this node,
+            or says what cannot be done.
+    """
+    if claim.metadata.uid != asked.uid:
+        raise PrepareError(
+            f"ResourceClaim {asked} has uid {claim.metadata.uid[:64]!r}, not"
+            f" {asked.uid!r}: it was deleted and created again"
+        )
+    if claim.allocation is None:
+        raise PrepareError(f"ResourceClaim {asked} is not allocated")
+    only_node = claim.allocation.only_node
+    if only_node and only_node != node:
+        raise PrepareError(
+            f"ResourceClaim {asked} is allocated on node {only_node[:253]!r}, and this"
+            f" is {node!r}"
+        )
+    allocated = claim.allocation.devices
+    if len(allocated.results) > MAX_RESULTS:
+        raise PrepareError(f"ResourceClaim {asked} has over {MAX_RESULTS} devices")
+    planned: list[tuple[PreparedDevice, dict[str, str]]] = []
+    for result in allocated.results:
+        if result.driver == driver:
+            if not _LABEL.fullmatch(result.device):
+                raise PrepareError(f"{result.device[:64]!r} is no name of a device")
+            parameters = merge(allocated.config, driver, result.request)
+            number = len(planned)
+            name = f"{asked.uid}-{number}-{result.device}"
+            device = _make_device(result, name, parameters.partition)
+            planned.append((device, parameters.env))
+    if not planned:
+        raise PrepareError(f"ResourceClaim {asked} holds no device of {driver}")
+    _check_distinct(asked, [device for device, _ in planned])
+    return tuple(planned)
+
+
+def check_free(wanted: PreparedClaim, prepared: Iterable[PreparedClaim]) -> None:
+    """Refuse devices that another claim holds.
+
+    Shares of one device bear each other, and admin access bears everything.
+
+    Raises:
+        PrepareError: which device, and who holds it.
+    """
+    others = {
+        (device.pool, device.device): (other.claim, device.is_exclusive)
+        for other in prepared
+        if other.claim.uid != wanted.claim.uid
+        for device in other.devices
+        if not device.is_admin
+    }
+    for device in wanted.devices:
+        holder, is_exclusive = others.get((device.pool, device.device), (None, False))
+        if holder and not device.is_admin and (is_exclusive or device.is_exclusive):
+            raise PrepareError(
+                f"device {device.pool}/{device.device} is prepared for ResourceClaim"
+                f" {holder} (uid {holder.uid}): it is free once kubelet has unprepared"
+                " that claim"
+            )
+
+
+def _make_device(
+    result: DeviceRequestAllocationResult,
+    cdi_name: str,
+    partition: dict[str, str | int | bool],
+) -> PreparedDevice:
+    return PreparedDevice(
+        request=result.request,
+        pool=result.pool,
+        device=result.device,
+        cdi_name=cdi_name,
+        share_id=result.share_id or "",
+        is_admin=bool(result.admin_access),
+        consumed_capacity={
+            name: amount.text for name, amount in result.consumed_capacity.items()
+        },
+        partition=partition,
+    )
+
+
+def _check_distinct(asked: ClaimRef, devices: list[PreparedDevice]) -> None:
+    held: set[tuple[str, str]] = set()
+    for device in devices:
+        key = (device.pool, device.device)
+        if key in held and device.is_exclusive:
+            raise PrepareError(
+                f"ResourceClaim {asked} holds device {device.pool}/{device.device}"
+                " twice"
+            )
+        if not device.is_admin:
+            held.add(key)

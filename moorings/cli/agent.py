@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moorings.cli.components import list_variables, run_module
+from moorings.cli.drain import drain
 from moorings.cli.options import Context, Kubeconfig, Output, find_kubeconfig
 from moorings.cli.output import ExitCode, Format, notify, say, show
 from moorings.errors import UnknownNameError, UsageError
@@ -54,6 +55,7 @@ def register(app: typer.Typer) -> None:
     group.callback(help=text, epilog=variables)(run)
     group.command()(advertise)
     group.command()(withdraw)
+    group.command()(drain)
     app.add_typer(group, name="agent")
 
 

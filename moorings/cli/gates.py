@@ -28,7 +28,13 @@ from moorings.gates import (
     list_waiting,
     read_waiting,
 )
-from moorings.local.cluster import NAMESPACE, ClusterAccess, open_api, read_access
+from moorings.local.cluster import (
+    NAMESPACE,
+    ClusterAccess,
+    list_all,
+    open_api,
+    read_access,
+)
 from runtime.kube.errors import (
     ApiError,
     ConflictError,
@@ -99,7 +105,7 @@ async def _release(
     yes: bool,
 ) -> int:
     async with open_api(access) as api:
-        raw = await _list_all(api, POD, namespace=namespace)
+        raw = await list_all(api, POD, namespace=namespace)
         pods = list_waiting(raw, namespace, names)
         states = [WOULD] * len(pods)
         if yes:
@@ -187,7 +193,7 @@ async def _find_obstacles(api: KubernetesApi) -> tuple[list[Obstacle], list[str]
 
     async def read(kind: Kind | None) -> list[dict[str, Any]]:
         try:
-            return [] if kind is None else await _list_all(api, kind)
+            return [] if kind is None else await list_all(api, kind)
         except NotFoundError:
             return []
         except PermissionDeniedError as error:
@@ -208,14 +214,3 @@ async def _find_leader(api: KubernetesApi) -> tuple[str, str]:
     """Find who leads, in whatever namespace publishers keep their Lease."""
     page = await api.list_page(LEASE, field_selector=f"metadata.name={LEASE_NAME}")
     return find_leader(page.items or (), datetime.now(UTC))
-
-
-async def _list_all(
-    api: KubernetesApi, kind: Kind, *, namespace: str = ""
-) -> list[dict[str, Any]]:
-    page = await api.list_page(kind, namespace=namespace)
-    items = list(page.items or ())
-    while page.token:
-        page = await api.list_page(kind, page.token, namespace=namespace)
-        items += page.items or ()
-    return items

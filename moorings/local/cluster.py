@@ -183,3 +183,23 @@ async def open_api(
     way = KubernetesApi.open(str(access.kubeconfig), access.context, manager=manager)
     async with way as api:
         yield api
+
+
+async def list_all(
+    api: KubernetesApi, kind: Kind, *, namespace: str = "", field_selector: str = ""
+) -> list[dict[str, Any]]:
+    """Read all objects of a kind, page by page.
+
+    Raises:
+        ApiError: as its tree says.
+    """
+    items: list[dict[str, Any]] = []
+    token = ""
+    while True:
+        page = await api.list_page(
+            kind, token, namespace=namespace, field_selector=field_selector
+        )
+        items += page.items or ()
+        token = page.token
+        if not token:
+            return items

@@ -1,0 +1,234 @@
+"""`moorings agent drain`: waits until nobody holds devices of a node any more."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from msgspec import Struct
+
+from moorings.cli.options import Context, Kubeconfig, Output, find_kubeconfig
+from moorings.cli.output import ExitCode, Format, notify, say, show, show_progress
+from moorings.draining import (
+    DrainedClaim,
+    DrainMark,
+    choose_marks,
+    find_marks,
+    list_device_names,
+    list_holders,
+    make_rule,
+    read_marks,
+)
+from moorings.errors import BadInputError, UnknownNameError, UsageError
+from moorings.local.cluster import list_all, open_api, read_access
+from runtime.kube.errors import AlreadyExistsError, NotFoundError
+from runtime.kube.kinds import NODE, Kind, ServedKinds
+
+if TYPE_CHECKING:  # the client comes with an extra
+    from runtime.kube.api import KubernetesApi
+
+COLUMNS = ("claim", "users", "devices")
+_MANAGER = "moorings-drain"
+_LOOK_S = 1.0
+_SETTLE_S = 5.0
+"""What was decided before the devices were marked is in its claim by then."""
+
+
+class Drain(Struct, frozen=True, kw_only=True):
+    """What is drained of which cluster."""
+
+    api: KubernetesApi
+    served: ServedKinds
+    rules: Kind
+    node: str
+    device: str
+
+
+def drain(
+    node: Annotated[
+        str, typer.Option("--node", "-N", help="Whose devices.", show_default=False)
+    ],
+    device: Annotated[
+        str,
+        typer.Option(
+            help="Only this one: NAME, POOL/NAME or DRIVER/POOL/NAME.",
+            show_default=False,
+        ),
+    ] = "",
+    timeout: Annotated[
+        float, typer.Option(help="Seconds to wait at most; 0: for ever.", min=0)
+    ] = 0.0,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Let new claims on the devices again.")
+    ] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    output: Output = Format.TABLE,
+) -> None:
+    """Keep new claims off a node's devices, and wait until none is held any more.
+
+    Ends nobody: delete or drain the pods first (kubectl drain), or let them end. Then
+    stop or upgrade the driver, which until then unprepares what ends. The devices stay
+    marked until --undo. Exit 0: free; 1: --timeout passed, and somebody holds some.
+    """
+    if not node:
+        raise UsageError("drain: --node is empty")
+    access = read_access(find_kubeconfig(kubeconfig, os.environ), context)
+
+    async def run() -> int:
+        async with open_api(access, _MANAGER) as api:
+            served = await api.fetch_served_kinds()
+            rules = served.device_taint_rule
+            if rules is None:
+                reason = "serves no DeviceTaintRules: kubectl cordon NODE instead"
+                raise BadInputError(access.server, reason)
+            what = Drain(api=api, served=served, rules=rules, node=node, device=device)
+            if undo:
+                return await _undo(what, output)
+            return await _drain(what, timeout, output)
+
+    raise typer.Exit(asyncio.run(run()))
+
+
+async def _drain(what: Drain, timeout_s: float, output: Format) -> int:
+    began_s = time.monotonic()
+    marks = await _mark(what)
+    notify(
+        f"marked {', '.join(map(str, sorted(marks))) or 'nothing: no devices'}; "
+        f"to undo: moorings agent drain --node {what.node} --undo"
+    )
+    holders: list[DrainedClaim] = []
+    is_free = False
+    try:
+        async with asyncio.timeout(timeout_s or None):
+            with show_progress("waiting for claims to end"):
+                await _wait(what, marks, holders)
+        is_free = True
+    except TimeoutError:
+        pass
+    waited_s = round(time.monotonic() - began_s, 1)
+    value = {
+        "node": what.node,
+        "device": what.device,
+        "drained": is_free,
+        "waitedSeconds": waited_s,
+        "marks": [str(mark) for mark in sorted(marks)],
+        "holders": holders,
+    }
+    if output is not Format.TABLE or holders:
+        rows = (
+            (h.claim, ",".join(h.users) or "<none>", ",".join(h.devices))
+            for h in holders
+        )
+        show(value, output, COLUMNS, rows)
+    if output is Format.TABLE:
+        about = f"node {what.node}" + (f", device {what.device}" if what.device else "")
+        verdict = "free" if is_free else f"not free after {waited_s:g} s"
+        say(f"{about}: {verdict}")
+    return ExitCode.YES if is_free else ExitCode.NO
+
+
+async def _wait(
+    what: Drain, marks: set[DrainMark], holders: list[DrainedClaim]
+) -> None:
+    """Wait until nobody holds what is marked; `holders` are those who do.
+
+    Claims are all listed only to begin with and to be sure in the end; in between each
+    that holds something is read by its name.
+    """
+    settled_s = time.monotonic() + _SETTLE_S
+    while True:
+        claims = await list_all(what.api, what.served.resource_claim)
+        _note(holders, list_holders(claims, marks))
+        while holders:
+            await asyncio.sleep(_LOOK_S)
+            _note(holders, await _read_again(what, marks, holders))
+        if time.monotonic() >= settled_s:
+            return
+        await asyncio.sleep(_LOOK_S)
+        more = await _mark(what) - marks
+        if more:
+            marks |= more
+            settled_s = time.monotonic() + _SETTLE_S
+
+
+async def _read_again(
+    what: Drain, marks: set[DrainMark], holders: Iterable[DrainedClaim]
+) -> list[DrainedClaim]:
+    async def read(holder: DrainedClaim) -> list[DrainedClaim]:
+        try:
+            claim = await what.api.get(what.served.resource_claim, holder.claim)
+        except NotFoundError:
+            return []
+        return list_holders([claim], marks)
+
+    found = await asyncio.gather(*map(read, holders))
+    return [holder for of_claim in found for holder in of_claim]
+
+
+def _note(holders: list[DrainedClaim], now: Sequence[DrainedClaim]) -> None:
+    """Take over who is there now, and say so where it is news."""
+    if list(now) != holders:
+        names = ", ".join(map(str, now))
+        notify(f"{len(now)} claims are held: {names}" if now else "no claim is held")
+    holders[:] = now
+
+
+async def _mark(what: Drain) -> set[DrainMark]:
+    """Mark what is not marked yet; returns all that is.
+
+    Raises:
+        UnknownNameError: there is no such node or device.
+    """
+    slices = await list_all(
+        what.api,
+        what.served.resource_slice,
+        field_selector=f"spec.nodeName={what.node}",
+    )
+    marks = find_marks(slices, what.node, what.device)
+    there = read_marks(await list_all(what.api, what.rules), what.node)
+    kept = choose_marks(there, what.device).keys()
+    if not marks and not kept:
+        await _check_names(what, list_device_names(slices, what.node))
+    for mark in sorted(marks - there.keys()):
+        rule = make_rule(mark, what.node, what.rules.api_version)
+        try:
+            await what.api.create(what.rules, rule)
+        except AlreadyExistsError:
+            continue  # somebody else drains the node, too
+    return marks | kept
+
+
+async def _check_names(what: Drain, devices: Sequence[str]) -> None:
+    """Say what is not there where nothing could be marked."""
+    if devices:
+        near = difflib.get_close_matches(what.device, devices)
+        place = f"device of node {what.node}"
+        raise UnknownNameError(place, what.device, near)
+    nodes = [str(n["metadata"]["name"]) for n in await list_all(what.api, NODE)]
+    if what.node not in nodes:
+        near = difflib.get_close_matches(what.node, nodes)
+        raise UnknownNameError("node", what.node, near)
+    if what.device:
+        raise UnknownNameError(f"device of node {what.node}", what.device)
+
+
+async def _undo(what: Drain, output: Format) -> int:
+    """Take the marks of the node, or of one of its devices, away."""
+    there = read_marks(await list_all(what.api, what.rules), what.node)
+    marks = choose_marks(there, what.device)
+    for name in marks.values():
+        try:
+            await what.api.delete(what.rules, name)
+        except NotFoundError:
+            continue
+    value = {"node": what.node, "device": what.device, "undone": list(map(str, marks))}
+    show(value, output, ("no longer marked",), ([mark] for mark in sorted(marks)))
+    if output is Format.TABLE and not marks:
+        say("nothing was marked")
+    return ExitCode.YES

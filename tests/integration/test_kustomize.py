@@ -123,8 +123,9 @@ def test_site_of_the_repository_is_whole(
     assert [text for text in _policies(built) if "moorings.dev,nic" in text] == [
         text
         for text in _policies(built)
-        if "name: moorings-nodeagent" in text
+        if "name: moorings-nodeagent\n" in text
         or "name: moorings-publisher-claims" in text
+        or "name: moorings-publisher-slices" in text
     ]
 
 

@@ -16,6 +16,7 @@ from tests.lab.controlplane.server import ControlPlane
 from tests.lab.manifests import K8S, base
 
 SYSTEM = "moorings-system"
+SLICES = "moorings-publisher-slices"
 VALID = "24h"
 
 
@@ -39,7 +40,7 @@ def publisher_kubeconfig(control_plane: ControlPlane) -> Path:
 def _rights() -> list[Json]:
     """List what binds and allows the publisher, its namespace first.
 
-    It may speak for the drivers of all agents, as these are the tests' own.
+    It may publish for any driver, as these are the tests' own.
     """
     kueue = K8S / "components" / "kueue"
     others = [
@@ -52,5 +53,8 @@ def _rights() -> list[Json]:
         if thing["metadata"]["name"].startswith(("publisher", "moorings-publisher"))
         and thing["kind"] not in {"Deployment", "NetworkPolicy", "PodDisruptionBudget"}
     ]
+    for thing in rights:
+        if thing["metadata"]["name"] == SLICES and "matchConstraints" in thing["spec"]:
+            thing["spec"]["variables"][0]["expression"] = "['']"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}}
     return [namespace, *rights]

@@ -36,7 +36,11 @@ def test_drivers_of_the_roles_are_those_of_the_agents() -> None:
     }
     listed = {
         item["expression"]
-        for policy in ("moorings-nodeagent", "moorings-publisher-claims")
+        for policy in (
+            "moorings-nodeagent",
+            "moorings-publisher-claims",
+            "moorings-publisher-slices",
+        )
         for item in named["ValidatingAdmissionPolicy", policy]["spec"]["variables"]
         if item["name"] == "drivers"
     }

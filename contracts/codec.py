@@ -68,6 +68,11 @@ class Codec(Generic[T]):
             kind, dec_hook=_from_wire
         )
 
+    @property
+    def kind(self) -> Any:
+        """The type, or the union of types, that is read."""
+        return self._decoder.type
+
     def encode(self, value: T) -> bytes:
         """Write canonical JSON."""
         return _ENCODER.encode(value)

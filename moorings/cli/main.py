@@ -19,6 +19,7 @@ from typer.exceptions import TyperException
 from contracts.errors import ContractsError
 from moorings.cli import (
     agent,
+    bus,
     components,
     demo,
     explain,
@@ -60,6 +61,7 @@ for module in (
     solves,
     components,
     agent,
+    bus,
 ):
     module.register(app)
 

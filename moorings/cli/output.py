@@ -60,9 +60,26 @@ def show(
         case Format.JSON:
             sys.stdout.write(json.dumps(to_builtins(value), indent=2) + "\n")
         case Format.YAML:
-            sys.stdout.write(yaml.safe_dump(to_builtins(value), sort_keys=False))
+            sys.stdout.write(
+                yaml.dump(to_builtins(value), Dumper=_Dumper, sort_keys=False)
+            )
         case Format.TABLE:
             show_table(columns, rows)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what is repeated twice, and texts of several lines as such."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 # as PyYAML calls it
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
 
 
 def clean(text: str) -> str:

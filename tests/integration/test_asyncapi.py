@@ -1,0 +1,220 @@
+"""Who has nothing but the AsyncAPI document submits a gang and follows what is decided.
+
+The world around it is made as the other tests make it; what an application does is read
+from docs/asyncapi.yaml alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from nats.aio.client import Client as NatsClient
+
+from contracts.ids import NodeName
+from contracts.messages import DevicesAnnounced
+from runtime.bus.bus import Bus
+from tests.builders import devices, pool
+from tests.lab.nats_server import LabServer
+from tests.lab.services import CLUSTER, announce, observe_class, running, solver
+
+ROOT = Path(__file__).parents[2]
+PARSER = ROOT / "tests" / "lab" / "asyncapi"
+SUBSCRIBERS = ROOT / "docs" / "subscribers"
+UID = "6b1f3c1e-7d0c-4a55-9a3e-0c2b8f6f3c11"
+GANG = {
+    "metadata": {"name": "train", "namespace": "team-a", "uid": UID},
+    "spec": {
+        "members": [
+            {
+                "name": "worker",
+                "count": 2,
+                "claims": [
+                    {
+                        "name": "gpus",
+                        "spec": {
+                            "devices": {
+                                "requests": [
+                                    {
+                                        "name": "gpu",
+                                        "exactly": {
+                                            "deviceClassName": "gpu.example.com",
+                                            "count": 2,
+                                        },
+                                    }
+                                ]
+                            }
+                        },
+                    }
+                ],
+            }
+        ]
+    },
+}
+
+
+class Document:
+    """The document, as an application's author reads it."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+
+    def subject(self, channel: str, **names: str) -> str:
+        """Fill in the names of a channel; those not given become wildcards."""
+        address = self._document["channels"][channel]["address"]
+        return re.sub(r"{(\w+)}", lambda name: names.get(name[1], "*"), address)
+
+    def check(self, channel: str, payload: dict[str, Any]) -> None:
+        """Require that a payload is a message of the channel, by its schema."""
+        messages = self._document["channels"][channel]["messages"]
+        assert payload["type"] in messages
+        schema = {"$ref": f"#/components/schemas/{payload['type']}", **self._document}
+        Draft202012Validator(schema).validate(payload)
+
+
+@pytest.fixture
+def document() -> Document:
+    """Return the document of this version."""
+    return Document(yaml.safe_load((ROOT / "docs" / "asyncapi.yaml").read_text()))
+
+
+@pytest.fixture
+async def application(nats_server: LabServer) -> AsyncIterator[NatsClient]:
+    """Return a plain connection of nats-py."""
+    connection = await nats.connect(nats_server.url)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def world(bus: Bus) -> Bus:
+    """Two nodes with four devices each, and their class."""
+    for node in map(NodeName, "ab"):
+        pools = (pool(*devices(4), name=node),)
+        await announce(bus, DevicesAnnounced(cluster=CLUSTER, node=node, pools=pools))
+    await observe_class(bus)
+    return bus
+
+
+async def submit(document: Document, application: NatsClient) -> None:
+    """Submit the gang; the server acknowledges that it is stored."""
+    submission = {"type": "SubmitGang", "cluster": CLUSTER, "uid": UID, "gang": GANG}
+    document.check("submit", submission)
+    subject = document.subject("submit", cluster=CLUSTER, namespace="team-a", uid=UID)
+    answer = await application.request(subject, json.dumps(submission).encode())
+    assert json.loads(answer.data)["stream"] == "SUBMIT"
+
+
+@pytest.fixture(scope="module")
+def parser() -> Path:
+    """Install AsyncAPI's parser, once for each version of it; gives its folder."""
+    if shutil.which("npm") is None:
+        pytest.skip("AsyncAPI's parser needs Node.js and npm")
+    package = (PARSER / "package.json").read_bytes()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "moorings" / "asyncapi" / sha256(package).hexdigest()[:16]
+    if not (folder / "installed").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_bytes(package)
+        command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"]
+        installed = subprocess.run(
+            command, cwd=folder, capture_output=True, check=False
+        )
+        if installed.returncode:
+            pytest.skip(f"npm cannot install AsyncAPI's parser: {installed.stderr!r}")
+        (folder / "installed").touch()
+    return folder
+
+
+def test_the_parser_of_asyncapi_takes_the_document(parser: Path) -> None:
+    """Without a word of worse than information: severities 0 and 1 are worse."""
+    script, document = PARSER / "parse.cjs", ROOT / "docs" / "asyncapi.yaml"
+    parsed = subprocess.run(
+        ["node", str(script), str(document)],
+        cwd=parser,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert parsed.returncode == 0, parsed.stdout + parsed.stderr
+    *said, channels = parsed.stdout.splitlines()
+    assert not [line for line in said if line.startswith(("0", "1"))]
+    assert channels == "18 channels"
+
+
+@pytest.mark.usefixtures("world")
+async def test_a_gang_is_submitted_and_decided_by_the_document_alone(
+    document: Document, application: NatsClient, nats_server: LabServer, tmp_path: Path
+) -> None:
+    """Subjects, payloads and answers are those that it names."""
+    decisions = await application.subscribe(
+        document.subject("evt.dec", cluster=CLUSTER)
+    )
+    async with running(solver(nats_server.url, tmp_path)):
+        await submit(document, application)
+        message = await decisions.next_msg(timeout=60)
+    decision = json.loads(message.data)
+    document.check("evt.dec", decision)
+    assert decision["type"] == "GangAllocated"
+    assert [member["index"] for member in decision["members"]] == [0, 1]
+
+
+def python_subscriber(_: Path) -> list[str]:
+    return [sys.executable, str(SUBSCRIBERS / "subscriber.py")]
+
+
+def go_subscriber(folder: Path) -> list[str]:
+    if shutil.which("go") is None:
+        pytest.skip("needs Go")
+    program = folder / "subscriber"
+    subprocess.run(
+        ["go", "build", "-o", str(program), "."], cwd=SUBSCRIBERS / "go", check=True
+    )
+    return [str(program)]
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize("build", [python_subscriber, go_subscriber])
+async def test_the_subscribers_of_the_documentation_print_what_is_decided(
+    build: Callable[[Path], list[str]],
+    document: Document,
+    application: NatsClient,
+    nats_server: LabServer,
+    tmp_path: Path,
+) -> None:
+    """As they are printed there."""
+    subscriber = await asyncio.create_subprocess_exec(
+        *build(tmp_path),
+        env={**os.environ, "NATS_URL": nats_server.url},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert subscriber.stdout is not None
+    assert subscriber.stderr is not None
+    try:
+        assert b"following local" in await within(subscriber.stderr.readline())
+        async with running(solver(nats_server.url, tmp_path)):
+            await submit(document, application)
+            line = (await within(subscriber.stdout.readline())).decode()
+    finally:
+        subscriber.terminate()
+        await subscriber.wait()
+    assert line.startswith("GangAllocated team-a/train ")
+    assert line.count("worker") == 2
+
+
+async def within(line: Awaitable[bytes]) -> bytes:
+    return await asyncio.wait_for(line, timeout=60)

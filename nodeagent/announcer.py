@@ -12,12 +12,14 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from contracts.errors import ContractsError
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import DevicesAnnounced, NodeSeen
 from contracts.streams import STREAMS
 from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES
 from nodeagent.agent_state import DEVICES, RESEND, AgentState, Dirty
 from nodeagent.errors import SourceError
+from nodeagent.fence import is_newer
 from nodeagent.health import HealthChange, Moment
 from nodeagent.restore import Restorer
 from nodeagent.schedule import list_due, phase_of
@@ -76,6 +78,8 @@ class Announcer:
         self._restorer = Restorer(bus, state, cluster, source.nodes, recall)
         self._phase = phase_of(f"{cluster}/{source.nodes[0]}")
         self._away: frozenset[NodeName] = frozenset()
+        self._has_voice = True
+        """Whether no newer agent speaks for our node."""
         self._wake = asyncio.Event()
         self._synced_connection: int | None = None
         """The connection since which everything was, or will be, said."""
@@ -121,7 +125,7 @@ class Announcer:
         """
         repeated_s = self._clock().monotonic_s
         while not stop.is_set():
-            if self._bus.connected:
+            if self._bus.connected and self._has_voice:
                 repeated_s = self._mark_repeats_dirty(repeated_s)
                 try:
                     await self._resync(stop)
@@ -233,8 +237,30 @@ class Announcer:
             if self._bus.connected and self._synced_connection == self._bus.connection:
                 indices = list_due(len(nodes), interval_s, self._phase, sent_s, now_s)
                 sent_s = now_s
-                await self._send_heartbeats([nodes[index] for index in indices])
+                if indices and len(nodes) == 1:
+                    await self._look_for_newer(nodes[0])
+                if self._has_voice:
+                    await self._send_heartbeats([nodes[index] for index in indices])
             await first_of(stop, within_s=interval_s / _HEARTBEAT_SLOTS)
+
+    async def _look_for_newer(self, node: NodeName) -> None:
+        """Be silent while a newer agent of our node speaks; go on when it is gone."""
+        try:
+            last = await self._bus.read_last(HEARTBEATS, self._cluster, node)
+        except (BusError, ContractsError):
+            return  # what cannot be read silences nobody
+        message = None if last is None else last.message
+        other = message.incarnation if isinstance(message, NodeSeen) else ""
+        has_voice = not is_newer(other, self._incarnation)
+        if has_voice == self._has_voice:
+            return
+        self._has_voice = has_voice
+        if has_voice:
+            log.info("voice.resumed", node=node)
+            self._state.mark_all_dirty(RESEND)
+            self._wake.set()
+        else:
+            log.warning("voice.yielded", node=node, newer=other)
 
     async def _send_heartbeats(self, nodes: list[NodeName]) -> None:
         outgoing = [

@@ -16,6 +16,7 @@ from nodeagent.agent_state import AgentState
 from nodeagent.announcer import Announcer, AnnouncerSettings
 from nodeagent.config import NodeAgentConfig
 from nodeagent.errors import CountedResourceError, SettingsError
+from nodeagent.fence import make_incarnation
 from nodeagent.health import Moment
 from nodeagent.sources.combined import CombinedSource
 from nodeagent.sources.open_sources import open_sources
@@ -57,7 +58,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
                 repeat_s=config.repeat_s,
                 create_streams=config.create_streams,
             ),
-            incarnation=str(uuid4()),
+            incarnation=make_incarnation(time.time_ns(), str(uuid4())),
             clock=_now,
             recall=source.recall if isinstance(source, CombinedSource) else None,
         )

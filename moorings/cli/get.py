@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from contracts.lifecycle import GangRecord
 from moorings.cli.get_devices import DeviceFilter, show_devices, show_nodes
-from moorings.cli.inventory_views import STATES
+from moorings.cli.inventory_views import HEALTHS, STATES
 from moorings.cli.known import fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Server, StateDir, connect
 from moorings.cli.output import ExitCode, Format, ListFormat, notify, show
@@ -19,6 +20,7 @@ from moorings.cli.solves import print_solves
 from moorings.cli.views import NONE, is_recent, view_gang, view_pods, view_story
 from moorings.client import Client
 from moorings.errors import UnknownNameError, UsageError
+from moorings.local.cluster import read_access
 from moorings.recorded import find_solve, list_solves
 from moorings.stories import GangQuery
 
@@ -110,16 +112,54 @@ def get(
             **OF_DEVICES,
         ),
     ] = "",
+    health: Annotated[
+        str,
+        typer.Option(
+            help=f"That are {', '.join(HEALTHS).lower()}, as their agents say.",
+            autocompletion=lambda: [health.lower() for health in HEALTHS],
+            **OF_DEVICES,
+        ),
+    ] = "",
+    free: Annotated[
+        bool, typer.Option("--free", help="That nothing keeps away.", **OF_DEVICES)
+    ] = False,
+    held: Annotated[
+        bool, typer.Option("--held", help="That somebody holds.", **OF_DEVICES)
+    ] = False,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also devices of this cluster that Moorings does not give out.",
+            **OF_DEVICES,
+        ),
+    ] = None,
+    context: Annotated[
+        str,
+        typer.Option(help="Of the kubeconfig, if not its current one.", **OF_DEVICES),
+    ] = "",
 ) -> None:
     """Show gangs, pods that have devices, nodes, devices, or recorded solves.
 
     Devices are those that the solver may give out: of node agents, and of third-party
-    drivers as far as they are owned.
+    drivers as far as they are owned; with --kubeconfig all others, too.
     """
     kind, name = parse_target(what, name)
-    wanted = DeviceFilter(node=node, driver=driver, pool=pool, state=state)
+    wanted = DeviceFilter(
+        node=node,
+        driver=driver,
+        pool=pool,
+        state=state,
+        health=health,
+        free=free,
+        held=held,
+    )
     if wanted and kind not in ("nodes", "devices"):
-        raise UsageError(f"get: --node, --driver, --pool, --state are not for {kind}")
+        raise UsageError(f"get: options of nodes and devices are not for {kind}")
+    if (kubeconfig is not None or context) and kind != "devices":
+        raise UsageError(f"get: --kubeconfig is for devices, not for {kind}")
+    if context and kubeconfig is None:
+        raise UsageError("get: --context is about --kubeconfig; give it")
+    access = None if kubeconfig is None else read_access(kubeconfig, context)
     wide, form = output is ListFormat.WIDE, output.plain
 
     async def run() -> int:
@@ -130,7 +170,9 @@ def get(
                 case "nodes":
                     await show_nodes(client, name, wanted, form, wide=wide)
                 case "devices":
-                    await show_devices(client, name, wanted, form, wide=wide)
+                    await show_devices(
+                        client, name, wanted, form, wide=wide, access=access
+                    )
                 case "solves" if name is not None:
                     print_solves([await find_solve(client, name)], form)
                 case "solves":

@@ -5,22 +5,49 @@ from __future__ import annotations
 import difflib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
 
-from contracts.ids import GangKey, GangUID, Namespace, NodeName
-from contracts.messages import ObjectObserved
+from contracts.ids import DeviceID, GangKey, GangUID, Namespace, NodeName, PoolID
+from contracts.messages import (
+    DeviceHealth,
+    DevicesAnnounced,
+    HealthJudged,
+    ObjectObserved,
+)
 from contracts.names import GANG_UID
 from contracts.topics import GANG_TOPICS, HEALTH, HEARTBEATS, INVENTORIES, STATE, Topic
-from moorings.cli.inventory_views import STATES, KnownDevices, view_devices, view_nodes
-from moorings.cli.output import Format, notify, show
+from moorings.cli.inventory_views import (
+    FREE,
+    HEALTHS,
+    STATES,
+    KnownDevices,
+    view_devices,
+    view_nodes,
+)
+from moorings.cli.output import Format, format_age, notify, show
 from moorings.client import Client
 from moorings.errors import CannotReadError, UnknownNameError, UsageError
+from moorings.local.cluster import ClusterAccess, list_all, open_api
+from publisher.slices.layout import is_our_name, read_outline
 from solver.snapshot.snapshot import Snapshot, SnapshotMessage, apply
 
 NODE_COLUMNS = ("name", "status", "devices", "free", "held", "sick", "pools")
-DEVICE_COLUMNS = ("node", "driver", "pool", "name", "state", "gang", "pod", "claim")
+DEVICE_COLUMNS = (
+    "node",
+    "driver",
+    "pool",
+    "name",
+    "state",
+    "health",
+    "gang",
+    "pod",
+    "claim",
+    "age",
+)
+WIDE_COLUMNS = ("share", "taints", "why", "healthSince", "healthMessage")
 _WITHOUT = {
     "INV": "devices that node agents announce are not shown",
     "HEALTH": "which devices node agents find unhealthy is not known",
@@ -36,12 +63,22 @@ class DeviceFilter(Struct, frozen=True, kw_only=True):
     driver: str = ""
     pool: str = ""
     state: str = ""
+    health: str = ""
+    free: bool = False
+    held: bool = False
+    """Whole or in part."""
 
     def __post_init__(self) -> None:
-        states = {state.lower() for state in STATES}
-        if self.state and self.state.lower() not in states:
-            known = ", ".join(sorted(states))
-            raise UsageError(f"get: --state {self.state!r} is none of {known}")
+        for option, value, known in (
+            ("--state", self.state, STATES),
+            ("--health", self.health, HEALTHS),
+        ):
+            words = {word.lower() for word in known}
+            if value and value.lower() not in words:
+                listed = ", ".join(sorted(words))
+                raise UsageError(f"get: {option} {value!r} is none of {listed}")
+        if self.free and self.held:
+            raise UsageError("get: --free and --held exclude each other; give one")
 
     def __bool__(self) -> bool:
         return self != DeviceFilter()
@@ -53,6 +90,9 @@ class DeviceFilter(Struct, frozen=True, kw_only=True):
             and self.driver in ("", row["driver"])
             and self.pool in ("", row["pool"])
             and self.state.lower() in ("", *(s.lower() for s in row["states"]))
+            and self.health.lower() in ("", row["health"].lower())
+            and (not self.free or FREE in row["states"])
+            and (not self.held or bool(row["holders"]))
         )
 
 
@@ -82,11 +122,15 @@ async def show_devices(
     output: Format,
     *,
     wide: bool,
+    access: ClusterAccess | None = None,
 ) -> None:
-    """Show devices: who holds them, which are free, and what is wrong with others."""
-    known = await _fetch_devices(client)
+    """Show devices: who holds them, which are free, and what is wrong with others.
+
+    `access`: also those of drivers that Moorings decides nothing for, of that cluster.
+    """
+    known = await _fetch_devices(client, access)
     views = [row for row in view_devices(known) if wanted.lets_through(row)]
-    columns = (*DEVICE_COLUMNS, *(("taints", "why") if wide else ()))
+    columns = (*DEVICE_COLUMNS, *(WIDE_COLUMNS if wide else ()))
     _show(views, "device", name, columns, output)
 
 
@@ -111,7 +155,9 @@ def _to_cell(view: Mapping[str, Any], column: str) -> str:
     match column:
         case "state":
             value: Any = view["states"]
-        case "gang" | "claim":
+        case "age":
+            value = [_format_since(holder["since"]) for holder in view["holders"]]
+        case "gang" | "claim" | "share":
             value = dict.fromkeys(holder[column] for holder in view["holders"])
         case "pod":
             value = [pod for holder in view["holders"] for pod in holder["pods"]]
@@ -120,6 +166,17 @@ def _to_cell(view: Mapping[str, Any], column: str) -> str:
     if not isinstance(value, (str, int)):
         value = ",".join(filter(None, value))
     return str(value) if value != "" else "<none>"
+
+
+def _format_since(since: str) -> str:
+    """Write how long ago a time was; empty: nobody says when."""
+    if not since:
+        return ""
+    try:
+        past = datetime.fromisoformat(since)
+        return format_age((datetime.now(UTC) - past).total_seconds())
+    except (TypeError, ValueError):
+        return since
 
 
 def _find(views: list[dict[str, Any]], what: str, name: str) -> list[dict[str, Any]]:
@@ -142,8 +199,12 @@ def _names_of(view: Mapping[str, Any]) -> Iterable[str]:
         yield f"{view['driver']}/{view['pool']}/{view['name']}"
 
 
-async def _fetch_devices(client: Client) -> KnownDevices:
+async def _fetch_devices(
+    client: Client, access: ClusterAccess | None = None
+) -> KnownDevices:
     """Fetch what the solver knows of devices, as far as it may be read.
+
+    With `access` also what it is not told of: slices of drivers that are not owned.
 
     Raises:
         CannotReadError: neither what agents announce nor what the cluster holds can.
@@ -157,6 +218,8 @@ async def _fetch_devices(client: Client) -> KnownDevices:
     unread = {error.stream for error in errors}
     if {"INV", "STATE"} <= unread:
         raise errors[0]
+    if access is not None:
+        await reader.read_slices(access)
     silence = await reader.listen()
     for error in (*errors, *((silence,) if silence is not None else ())):
         notify(f"{error}; {_WITHOUT[error.stream]}")
@@ -173,6 +236,8 @@ async def _fetch_devices(client: Client) -> KnownDevices:
         snapshot=reader.snapshot,
         pod_gangs=reader.pod_gangs,
         claim_pods={key: tuple(pods) for key, pods in claim_pods.items()},
+        judged=reader.judged,
+        announced=frozenset(reader.announced),
         heard=None if silence is not None else frozenset(reader.heard),
     )
 
@@ -185,6 +250,8 @@ class _SnapshotReader:
         self.snapshot = Snapshot()
         self.pod_gangs: dict[str, GangKey] = {}
         self.heard: set[NodeName] = set()
+        self.judged: dict[DeviceID, DeviceHealth] = {}
+        self.announced: set[PoolID] = set()
 
     async def read(self, topic: Topic[Any]) -> CannotReadError | None:
         """Read all of a topic; returns why it cannot be read."""
@@ -205,7 +272,30 @@ class _SnapshotReader:
             return error
         return None
 
+    async def read_slices(self, access: ClusterAccess) -> None:
+        """Read the slices that the bus has not: our own are there by their agents.
+
+        Raises:
+            KubernetesError: the API server does not say.
+        """
+        async with open_api(access) as api:
+            kind = (await api.fetch_served_kinds()).resource_slice
+            slices = await list_all(api, kind)
+        for raw in slices:
+            name = str(raw["metadata"]["name"])
+            if is_our_name(name, read_outline(raw)):
+                continue
+            message = ObjectObserved(
+                cluster=self._client.cluster, kind=kind.name, key=name, object=raw
+            )
+            with self._client.guard(STATE, message):
+                self._apply(message, 0)
+
     def _apply(self, message: SnapshotMessage, sequence: int) -> None:
+        if isinstance(message, HealthJudged):
+            self.judged |= {health.device: health for health in message.devices}
+        if isinstance(message, DevicesAnnounced):
+            self.announced |= {PoolID(p.driver, p.name) for p in message.pools}
         if isinstance(message, ObjectObserved) and message.kind == "Pod":
             annotations = message.object["metadata"].get("annotations") or {}
             uid = GangUID(str(annotations.get(GANG_UID, "")))

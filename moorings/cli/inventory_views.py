@@ -13,7 +13,16 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.device import Device, DeviceTaint
-from contracts.ids import DeviceName, GangKey, GangUID, Namespace, NodeName
+from contracts.ids import (
+    DeviceID,
+    DeviceName,
+    GangKey,
+    GangUID,
+    Namespace,
+    NodeName,
+    PoolID,
+)
+from contracts.messages import DeviceHealth
 from contracts.names import OWNED, UNHEALTHY
 from solver.devices.candidates import BLOCKING_EFFECTS
 from solver.explain.node_checks import format_taint
@@ -23,6 +32,9 @@ from solver.snapshot.snapshot import Snapshot
 
 FREE, HELD, SHARED = "Free", "Held", "Shared"
 SICK, TAINTED, AWAY = "Unhealthy", "Tainted", "Unavailable"
+HEALTHY = "Healthy"
+HEALTHS = (HEALTHY, "Unhealthy", "Unknown")
+"""What node agents say of their devices; of a foreign driver's nobody does."""
 STATES = (FREE, HELD, SHARED, SICK, TAINTED, AWAY)
 """What a device may be; of those that are not free, several at once."""
 _CLAIM, _GANG = "claim/", "gang/"
@@ -36,6 +48,10 @@ class KnownDevices(Struct, frozen=True, kw_only=True):
     """By `namespace/name`, the gang that a pod runs for; empty: none."""
     claim_pods: Mapping[str, tuple[str, ...]] = {}
     """By `namespace/name`, the pods that a claim was written for, by name."""
+    judged: Mapping[DeviceID, DeviceHealth] = {}
+    """Devices that agents say are not healthy."""
+    announced: frozenset[PoolID] = frozenset()
+    """Pools of which agents say how their devices are."""
     heard: frozenset[NodeName] | None = None
     """Nodes whose agents are heard; None: that could not be read."""
 
@@ -129,11 +145,30 @@ def _view_device(
         "pool": pool.pool,
         "name": device.name,
         "states": _list_states(use, of_device, node, pool),
+        **_view_health(known, DeviceID(pool.driver, pool.pool, device.name)),
         "holders": holders,
         "taints": [format_taint(t) for t in of_device if t.key != OWNED],
         "why": pool.contested or (node.unavailable if node is not None else ""),
         "attributes": device.attributes,
         "capacity": device.capacity,
+    }
+
+
+def _view_health(known: KnownDevices, device: DeviceID) -> dict[str, str]:
+    """Return how a device is, since when, and why; empty: nobody says."""
+    judged = known.judged.get(device)
+    if judged is None:
+        is_ours = PoolID(device.driver, device.pool) in known.announced
+        return {
+            "health": HEALTHY if is_ours else "",
+            "healthSince": "",
+            "healthMessage": "",
+        }
+    times = (taint.time_added for taint in judged.taints)
+    return {
+        "health": judged.verdict,
+        "healthSince": next(filter(None, times), ""),
+        "healthMessage": ": ".join(filter(None, (judged.reason, judged.message))),
     }
 
 
@@ -178,7 +213,8 @@ def _view_holder(known: KnownDevices, holder: str, share: str) -> dict[str, Any]
     if holder.startswith(_GANG):
         namespace, _, uid = holder.removeprefix(_GANG).partition("/")
         gang = _name_gang(known, GangKey(Namespace(namespace), GangUID(uid)))
-        return {"gang": gang, "pods": [], "claim": "", "share": share}
+        none = {"pods": [], "claim": "", "share": share, "since": ""}
+        return {"gang": gang, **none}
     key = holder.removeprefix(_CLAIM)
     namespace = key.partition("/")[0]
     claim = known.snapshot.claims.get(key)
@@ -187,7 +223,10 @@ def _view_holder(known: KnownDevices, holder: str, share: str) -> dict[str, Any]
     pods = pods or list(known.claim_pods.get(key, ()))
     gangs = {known.pod_gangs.get(f"{namespace}/{pod}") for pod in pods}
     gang = _name_gang(known, gangs.pop()) if len(gangs) == 1 else ""
-    return {"gang": gang, "pods": pods, "claim": key, "share": share}
+    allocation = claim.allocation if claim is not None else None
+    since = allocation.allocation_timestamp if allocation is not None else None
+    named = {"gang": gang, "pods": pods, "claim": key, "share": share}
+    return {**named, "since": since or ""}
 
 
 def _name_gang(known: KnownDevices, gang: GangKey | None) -> str:

@@ -5,9 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from contracts.ids import ClusterName, GangKey, GangUID, Namespace, NodeName
-from contracts.messages import ObjectObserved
+from contracts.ids import (
+    ClusterName,
+    DeviceID,
+    DeviceName,
+    DriverName,
+    GangKey,
+    GangUID,
+    Namespace,
+    NodeName,
+    PoolID,
+    PoolName,
+)
+from contracts.messages import DeviceHealth, ObjectObserved
+from contracts.names import UNHEALTHY
 from moorings.cli.get_devices import DeviceFilter
 from moorings.cli.inventory_views import KnownDevices, view_devices, view_nodes
 from moorings.errors import UsageError
@@ -33,7 +46,8 @@ HELD_CLAIM = {
                 "results": [
                     {"request": "n", "driver": NIC, "pool": "n1", "device": "nic-0"}
                 ]
-            }
+            },
+            "allocationTimestamp": "2026-01-02T03:04:05Z",
         }
     },
 }
@@ -71,6 +85,29 @@ def rows_of(snapshot: Snapshot, **known: Any) -> dict[str, dict[str, Any]]:
 GPUS = {"n1": [builders.pool(*builders.devices(2), name="n1")]}
 
 
+GPU_POOL = PoolID(DriverName(builders.DRIVER), PoolName("n1"))
+SICK = DeviceHealth(
+    device=DeviceID(GPU_POOL.driver, GPU_POOL.pool, DeviceName("gpu-0")),
+    verdict="Unhealthy",
+    taints=(replace(builders.taint(UNHEALTHY), time_added="2026-01-02T03:04:05Z"),),
+    message="fell off the bus",
+    reason="Xid79",
+)
+JUDGED = {"judged": {SICK.device: SICK}, "announced": frozenset((GPU_POOL,))}
+
+
+def test_health_is_what_an_agent_says_and_of_foreign_devices_nobody_does() -> None:
+    """With the time since when, and the reason."""
+    rows = rows_of(observe(snapshot_of(GPUS), slice_of("nic-0")), **JUDGED)
+    assert {name: row["health"] for name, row in rows.items()} == {
+        "gpu-0": "Unhealthy",
+        "gpu-1": "Healthy",
+        "nic-0": "",
+    }
+    assert rows["gpu-0"]["healthSince"] == "2026-01-02T03:04:05Z"
+    assert rows["gpu-0"]["healthMessage"] == "Xid79: fell off the bus"
+
+
 def test_third_party_devices_stand_beside_those_of_agents() -> None:
     """Held by the claim of a pod that kube-scheduler placed; the other one is free."""
     snapshot = observe(snapshot_of(GPUS), slice_of("nic-0", "nic-1"), HELD_CLAIM)
@@ -80,7 +117,13 @@ def test_third_party_devices_stand_beside_those_of_agents() -> None:
     assert rows["nic-1"]["states"] == ["Free"]
     assert rows["nic-0"]["states"] == ["Held"]
     assert rows["nic-0"]["holders"] == [
-        {"gang": "", "pods": ["web-0"], "claim": "team-b/web-nic-x1", "share": ""}
+        {
+            "gang": "",
+            "pods": ["web-0"],
+            "claim": "team-b/web-nic-x1",
+            "share": "",
+            "since": "2026-01-02T03:04:05Z",
+        }
     ]
 
 
@@ -94,7 +137,7 @@ def test_who_holds_a_device_is_named_with_its_gang() -> None:
     snapshot = apply(snapshot, gang_allocated(), sequence=1)
     rows = rows_of(snapshot, pod_gangs={"team-b/web-0": key})
     assert rows["nic-0"]["holders"][0]["gang"] == gang
-    decided = {"gang": gang, "pods": [], "claim": "", "share": ""}
+    decided = {"gang": gang, "pods": [], "claim": "", "share": "", "since": ""}
     assert rows["gpu-0"]["holders"] == [decided]
     assert rows["gpu-1"]["holders"] == []
 
@@ -140,19 +183,30 @@ def test_a_node_counts_its_devices_by_what_they_are() -> None:
         ({"state": "HELD"}, {"nic-0"}),
         ({"driver": NIC, "state": "free"}, {"nic-1"}),
         ({"node": "n2"}, set()),
+        ({"held": True}, {"nic-0"}),
+        ({"free": True, "driver": NIC}, {"nic-1"}),
+        ({"health": "HEALTHY"}, {"gpu-1"}),
+        ({"health": "unhealthy"}, {"gpu-0"}),
         ({"pool": "n1", "state": "free"}, {"gpu-0", "gpu-1", "nic-1"}),
     ],
 )
 def test_devices_are_selected_by_where_and_what_they_are(
-    wanted: dict[str, str], names: set[str]
+    wanted: dict[str, Any], names: set[str]
 ) -> None:
     snapshot = observe(snapshot_of(GPUS), slice_of("nic-0", "nic-1"), HELD_CLAIM)
     chosen = DeviceFilter(**wanted)
     assert bool(chosen) is bool(wanted)
-    rows = rows_of(snapshot)
+    rows = rows_of(snapshot, **JUDGED)
     assert {name for name, row in rows.items() if chosen.lets_through(row)} == names
 
 
 def test_a_state_that_there_is_not_is_refused() -> None:
     with pytest.raises(UsageError, match="--state 'broken' is none of free, held"):
         DeviceFilter(state="broken")
+
+
+def test_a_health_that_there_is_not_is_refused_and_so_is_a_contradiction() -> None:
+    with pytest.raises(UsageError, match="--health 'ok' is none of healthy, un"):
+        DeviceFilter(health="ok")
+    with pytest.raises(UsageError, match="--free and --held exclude each other"):
+        DeviceFilter(free=True, held=True)

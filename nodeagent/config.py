@@ -38,6 +38,8 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """The uid of our pod, by which two agents of one node tell their sockets apart."""
     liveness_address: str = ""
     """Where `grpc.health.v1` answers kubelet's probe, `host:port`; empty: nowhere."""
+    drift_lasts_s: Annotated[float, Meta(gt=0)] = 20.0
+    """For so long what runs must differ from what was decided until it is told."""
     read_s: Annotated[float, Meta(gt=0)] = 0.25
     """How often devices are read."""
     heartbeat_s: Annotated[float, Meta(gt=0, lt=HEARTBEAT_S)] = 5.0

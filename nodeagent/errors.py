@@ -5,6 +5,7 @@ NodeAgentError
 |-- PrepareError           a claim that cannot be prepared, in words for an operator
 |-- TornRecordError        a record of a prepared claim that cannot be read
 |-- SourceError            devices that cannot be discovered or read now
+|-- PodResourcesError      kubelet does not say what containers hold
 |-- CountedResourceError   a counted resource that breaks a rule
 `-- AdvertisementError     a counted resource of a Node that somebody else offers
 """
@@ -45,6 +46,14 @@ class SourceError(NodeAgentError):
         self.source = source
         self.reason = reason
         super().__init__(f"device source {source}: {reason}")
+
+
+class PodResourcesError(NodeAgentError):
+    """Kubelet does not say which devices containers hold; asking again may help."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"kubelet's PodResources: {reason}")
 
 
 class CountedResourceError(NodeAgentError):

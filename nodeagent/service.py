@@ -72,7 +72,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             "publish-heartbeats": announcer.publish_heartbeats,
             # Keeps counted resources in the Node's status.
             **advertising,
-            # Lets go of claims that kubelet forgot.
+            # Lets go of claims that kubelet forgot, and tells what drifted.
             **kubelet_tasks,
         }
         yield ServiceTasks(tasks, lambda: announcer.has_announced)
@@ -122,6 +122,7 @@ async def _open_kubelet(
         kubeconfig=config.kubeconfig,
         instance=config.instance,
         liveness_address=config.liveness_address,
+        drift_lasts_s=config.drift_lasts_s,
     )
     async with open_kubelet_side(settings, source, state) as side:
         yield side.tasks

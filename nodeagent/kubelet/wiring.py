@@ -13,8 +13,10 @@ from nodeagent.agent_state import AgentState
 from nodeagent.errors import SourceError
 from nodeagent.health import HealthStatus
 from nodeagent.kubelet.claims import ClaimReader, ForgottenClaims
+from nodeagent.kubelet.drift_teller import DriftTeller
 from nodeagent.kubelet.liveness import serve_liveness
 from nodeagent.kubelet.plugin import DeviceVerdict, Plugin
+from nodeagent.kubelet.pod_resources import PodResources
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.kubelet.server import SocketError, serve_plugin
 from nodeagent.kubelet.sockets import find_paths
@@ -38,6 +40,9 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     instance: str = ""
     """The uid of our pod; empty: never two at once."""
     liveness_address: str = ""
+    drift_lasts_s: float = 20.0
+    """A difference between what runs and what was decided that is over sooner is none.
+    """
 
 
 class KubeletSide(Struct):
@@ -85,7 +90,17 @@ async def open_kubelet_side(
         )
         sweeper = ForgottenClaims(tuple(preparers), reader)
         # Lets go of claims that kubelet forgot; kubelet's calls need no task of ours.
-        tasks: dict[str, Task] = {"sweep-claims": sweeper.run}
+        pod_resources = await stack.enter_async_context(
+            PodResources.open(settings.folder)
+        )
+        drifts = DriftTeller(
+            pod_resources, reader, preparers, lasts_s=settings.drift_lasts_s
+        )
+        tasks: dict[str, Task] = {
+            "sweep-claims": sweeper.run,
+            # Compares what containers hold with claims and records.
+            "tell-drift": drifts.run,
+        }
         yield KubeletSide(tuple(preparers), tasks)
 
 

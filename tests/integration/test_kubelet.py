@@ -51,7 +51,7 @@ class Site(Struct, frozen=True, kw_only=True):
     folder: Path
     driver: str
 
-    def agent(self, instance: str = "") -> Process:
+    def agent(self, instance: str = "", **more: str) -> Process:
         """Make the agent of the node, or another instance of it."""
         return Process(
             "nodeagent",
@@ -67,6 +67,7 @@ class Site(Struct, frozen=True, kw_only=True):
             NODEAGENT_UNKNOWN_AFTER_S="0.5",
             NODEAGENT_GOOD_READINGS="1",
             NODEAGENT_RECOVERY_S="0",
+            **more,
         )
 
     @contextlib.asynccontextmanager
@@ -299,6 +300,34 @@ async def test_a_refusal_is_an_event_of_the_pod(site: Site) -> None:
         record.unlink()
         await site.until_runs(pod)
         await site.end(pod)
+
+
+async def test_what_runs_otherwise_than_was_decided_is_told_until_it_is_over(
+    site: Site,
+) -> None:
+    """A container without a record of ours, then a record without its claim."""
+    agent = site.agent("drift", NODEAGENT_DRIFT_LASTS_S="0.5")
+
+    def told(event: str, kind: str) -> bool:
+        lines = map(json.loads, agent.log().splitlines())
+        return any((line["event"], line.get("kind")) == (event, kind) for line in lines)
+
+    async with site.running(agent):
+        pod = await site.until_runs(await site.start("a"))
+        (record,) = site.folder_of_records().glob("*.json")
+        kept = record.read_bytes()
+        kind = "InUseNotPrepared"
+        record.unlink()
+        await eventually(lambda: told("drift.began", kind), kind, 60.0)
+        record.write_bytes(kept)
+        await eventually(lambda: told("drift.ended", kind), kind, 60.0)
+        await site.end(pod)
+        kind = "PreparedClaimGone"
+        assert not told("drift.began", kind)
+        record.write_bytes(kept)
+        await eventually(lambda: told("drift.began", kind), kind, 60.0)
+        record.unlink()
+        await eventually(lambda: told("drift.ended", kind), kind, 60.0)
 
 
 async def test_fifty_pods_start_while_one_instance_replaces_another(site: Site) -> None:

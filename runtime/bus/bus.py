@@ -239,6 +239,15 @@ class Bus:
         """
         return await reader.read_last(self._connection, topic, names)
 
+    async def read_newest(self, topic: Topic[M], *names: str) -> Incoming[M] | None:
+        """Read the last of all messages of a topic below these names, from the leader.
+
+        Raises:
+            ContractsError: it cannot be read, or belongs to another subject.
+            MessageError: it cannot be unpacked.
+        """
+        return await reader.read_newest(self._connection, topic, names)
+
     async def has_any(self, topic: Topic[Any], *names: str) -> bool:
         """Whether anything is there on a topic's subjects below these names.
 

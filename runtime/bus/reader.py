@@ -82,6 +82,15 @@ async def read_last(
     return None if received is None else Incoming.of(topic, received)
 
 
+async def read_newest(
+    connection: Connection, topic: Topic[M], names: Sequence[str]
+) -> Incoming[M] | None:
+    """Read the last message below some names; see `Bus.read_newest`."""
+    subjects = topic.subjects_below(*names)
+    received = await jetstream.read_last_message(connection, topic.stream, subjects)
+    return None if received is None else Incoming.of(topic, received)
+
+
 async def read_last_or_refused(
     connection: Connection, topic: Topic[M], names: Sequence[str], refusals: Refusals
 ) -> Incoming[M] | Refused | None:

@@ -17,7 +17,13 @@ from contracts.topics import FENCE
 from runtime.bus.bus import Bus
 from runtime.errors import PublishRefusedError
 from runtime.refusals import Refusals
+from runtime.waits import first_of
 from runtime.wire import Incoming, Outgoing, Refused
+
+_TEND_S = 1.0
+"""The longest time between two looks at the fence."""
+_LAST_S = 1.0
+"""So long who resigns waits for the batch that is under way."""
 
 
 class Leadership:
@@ -42,6 +48,8 @@ class Leadership:
         self._began = 0
         self.epoch = 0
         """Our epoch; 0: we do not lead."""
+        self._handed_over = asyncio.Event()
+        """Another has let go of the epoch."""
 
     @property
     def leads(self) -> bool:
@@ -68,6 +76,8 @@ class Leadership:
             self._sequence = fence.sequence
             self._claim_seen = claim
             self._claim_at = monotonic()
+            if claim is not None and not claim.lease_s:
+                self._handed_over.set()
         if claim is not None:
             self._last_epoch = claim.epoch
 
@@ -90,6 +100,11 @@ class Leadership:
                 return False
             # After the last one the first comes again: only that they differ counts.
             return await self._claim(self._last_epoch % MAX_EPOCH + 1)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody holds the epoch, as far as we have read."""
+        return not (self.leads or self._held_by_another())
 
     def _held_by_another(self) -> bool:
         if not self._sequence:
@@ -114,8 +129,20 @@ class Leadership:
         self.epoch = epoch
         return anew
 
-    async def resign(self) -> None:
-        """Let another take over at once."""
+    async def wait_handed_over(self, stop: asyncio.Event) -> None:
+        """Wait until `tend` is due: soon, and at once when another lets go."""
+        pause_s = min(self._lease_s / 3, _TEND_S)
+        await first_of(self._handed_over, stop, within_s=pause_s)
+        self._handed_over.clear()
+
+    async def resign(self, decided_last: asyncio.Event) -> None:
+        """Let another take over at once, so that it need not wait for the lease.
+
+        What is under way is published first if it is soon (`decided_last` is set), so
+        that nobody has to work it out again.
+        """
+        if self.leads:
+            await first_of(decided_last, within_s=_LAST_S)
         async with self._lock:
             if self.leads:
                 await self._claim(self.epoch, lease_s=0.0)

@@ -10,6 +10,7 @@ from contracts.ids import ClusterName, SolveID
 from contracts.solves import SolveDecided, SolveOpened
 from contracts.topics import DAY_S, SOLVES
 from runtime.bus.bus import Bus
+from runtime.refusals import Refusals
 from runtime.waits import together
 from runtime.wire import Outgoing
 from solver.decision import Decision
@@ -19,7 +20,7 @@ from solver.snapshot.pages import PAGES, Page
 from solver.versions import VERSION, dependency_versions, platform_tag
 
 IN_FLIGHT = 16
-"""Blobs stored at a time."""
+"""Blobs stored or read at a time."""
 MOST_REMEMBERED = 16 * PAGES
 """Stored pages that are remembered; others are stored again when met."""
 REMEMBERED_S = float(DAY_S)
@@ -93,8 +94,15 @@ class Ledger:
         """Return the solve that was recorded last, if it was not answered.
 
         Only it may be the one that a former leader was at: of those before it, it has
-        tried what came of them. What cannot be read is passed over.
+        tried what came of them. What cannot be read is passed over: then all are read,
+        of which there may be many.
         """
+        newest = None
+        with Refusals().guard(SOLVES.subjects_below(self._cluster)) as guarded:
+            newest = await self._bus.read_newest(SOLVES, self._cluster)
+        if guarded.refused is None:
+            message = None if newest is None else newest.message
+            return message if isinstance(message, SolveOpened) else None
         last: tuple[int, SolveOpened | SolveDecided] | None = None
         async for batch in self._bus.read_existing(SOLVES, self._cluster):
             for incoming in batch.messages:
@@ -113,7 +121,14 @@ class Ledger:
             DecodeError: its root cannot be read.
         """
         root = await self._bus.get_blob(opened.problem)
-        pages = {sha: await self._bus.get_blob(sha) for sha in ROOT.decode(root).pages}
+        slots = asyncio.Semaphore(IN_FLIGHT)
+        pages: dict[str, bytes] = {}
+
+        async def fetch(sha: str) -> None:
+            async with slots:
+                pages[sha] = await self._bus.get_blob(sha)
+
+        await together(fetch(sha) for sha in ROOT.decode(root).pages)
         return Recorded(opened=opened, root=root, pages=pages)
 
     async def _publish(self, message: SolveOpened | SolveDecided) -> None:

@@ -86,6 +86,8 @@ class SolverService:
         self._decisions_read = asyncio.Event()
         self._past = PastGangs()
         self._worker_warm = False
+        self._decided_last = asyncio.Event()
+        """Set when no more batches are begun."""
         self._deferred = DeferredConfirmations()
         self._refusals = Refusals()
         self._fence = topics.FENCE.subject(config.cluster)
@@ -262,12 +264,13 @@ class SolverService:
                     await self._tend()
                 except BusUnavailableError as error:
                     log.warning("lease.unsure", reason=str(error))
-            await first_of(stop, within_s=min(self._config.lease_s / 3, 1.0))
-        if self._leadership.leads:
-            await self._leadership.resign()
+            await self._leadership.wait_handed_over(stop)
+        await self._leadership.resign(self._decided_last)
 
     async def _tend(self) -> None:
-        if not self._leadership.leads:
+        # Who was ready a moment ago claims at once: nobody else decides meanwhile.
+        claims = self._worker_warm and self._leadership.is_free
+        if not (self._leadership.leads or claims):
             pages = tuple(self._snapshot.inventory.pages)
             stored = self._ledger.store_pages(pages)
             await together([self._decider.warm(self._snapshot), stored])
@@ -345,6 +348,7 @@ class SolverService:
                 worked = False
             if not worked:
                 await first_of(self._wake, stop, within_s=1.0)
+        self._decided_last.set()
 
     async def evaluate(self, stop: asyncio.Event) -> None:
         """Evaluate slow selectors; gangs that waited for them are tried next."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from contracts.errors import DecodeError
 from contracts.fence import MAX_EPOCH, EpochClaimed
@@ -106,3 +108,38 @@ def test_a_claim_has_bounds(epoch: int, lease_s: float) -> None:
     claim = EpochClaimed(cluster=CLUSTER, epoch=epoch, holder="x", lease_s=lease_s)
     with pytest.raises(DecodeError, match=r"epoch|leaseS"):
         FENCE.codec.decode(FENCE.codec.encode(claim))
+
+
+async def test_who_waits_is_told_at_once_that_another_lets_go(
+    fence: Fence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And may claim: what it read of the fence says that nobody holds it."""
+    monkeypatch.setattr(lead_module, "_TEND_S", 3_600.0)
+    held = EpochClaimed(cluster=CLUSTER, epoch=4, holder="x", lease_s=1e4)
+    us = Leadership(cast("Bus", fence), CLUSTER, "us", 3 * 3_600.0)
+    us.note_fence(claimed(held, 7))
+    assert not us.is_free
+    waiting = asyncio.create_task(us.wait_handed_over(asyncio.Event()))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    us.note_fence(claimed(structs.replace(held, lease_s=0.0), 8))
+    fence.now += 0.001
+    async with asyncio.timeout(60):
+        await waiting
+    assert us.is_free
+
+
+async def test_who_resigns_publishes_first_what_is_under_way(fence: Fence) -> None:
+    """It holds the epoch until then, and says in the end that nobody does."""
+    us = candidate(fence)
+    assert await us.tend()
+    decided_last = asyncio.Event()
+    resigning = asyncio.create_task(us.resign(decided_last))
+    await asyncio.sleep(0)
+    assert us.leads
+    decided_last.set()
+    await resigning
+    assert not us.leads
+    assert isinstance(fence.last, Incoming)
+    assert fence.last.message is not None
+    assert fence.last.message.lease_s == 0

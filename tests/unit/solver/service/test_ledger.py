@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from contracts.errors import DecodeError
 from contracts.solves import SolveOpened
 from contracts.topics import SOLVES
 from runtime.bus.bus import Bus
@@ -29,6 +30,8 @@ class _MemoryBus:
         self.stored: list[str] = []
         """Blobs by hash and messages by subject."""
         self.messages: list[Outgoing] = []
+        self.damaged = ""
+        """A subject whose message cannot be read."""
 
     async def put_blob(self, data: bytes) -> str:
         sha = sha256(data).hexdigest()
@@ -46,12 +49,27 @@ class _MemoryBus:
         self.stored.append(message.subject)
         return len(self.messages)
 
+    async def read_newest(self, *_: object) -> Incoming[Any] | None:
+        if not self.messages:
+            return None
+        newest = self.messages[-1]
+        if newest.subject == self.damaged:
+            raise DecodeError("solve", "$", "is damaged")
+        received = Received(
+            subject=newest.subject,
+            data=newest.data,
+            sequence=len(self.messages),
+            time_s=0.0,
+        )
+        return Incoming.of(SOLVES, received)
+
     async def read_existing(self, *_: object) -> AsyncIterator[TopicBatch[Any]]:
         last = {
             each.subject: Received(
                 subject=each.subject, data=each.data, sequence=number, time_s=0.0
             )
             for number, each in enumerate(self.messages, start=1)
+            if each.subject != self.damaged
         }
         newest_first = sorted(last.values(), key=lambda each: -each.sequence)
         for each in newest_first:
@@ -125,6 +143,15 @@ async def test_the_last_solve_is_open_until_its_answer_is_recorded() -> None:
     assert await ledger.last_open() == opened[1]
     await ledger.close(opened[1], allocate(problems[1]), b"answer", 0.5)
     assert await ledger.last_open() is None
+
+
+async def test_a_solve_that_cannot_be_read_is_passed_over() -> None:
+    """The one before it may be open."""
+    bus, ledger = begin()
+    opened = await ledger.open(problem_on("a"), 1)
+    await ledger.open(problem_on("b"), 1)
+    bus.damaged = bus.messages[-1].subject
+    assert await ledger.last_open() == opened
 
 
 async def test_a_recorded_problem_is_read_back() -> None:

@@ -38,9 +38,10 @@ from publisher.gangs.context import (
 from publisher.gangs.members import Owns
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
+from publisher.gangs.status import NOT_STORED
 from publisher.gangs.view import GroupKey, is_gated, is_over
 from publisher.pauses import Pause, Pauses
-from runtime.errors import BusError
+from runtime.errors import BusError, BusFullError
 from runtime.kube.errors import ApiError
 from runtime.log import get_logger
 from runtime.refusals import Refusals
@@ -57,6 +58,10 @@ _RESTS = 10
 """The rest is so many times as long as the look."""
 _FAILED = Pause(free=0, first_s=1.0, most_s=60.0, forgotten_s=600.0)
 """For a group that cannot be handled."""
+_MAKE_ROOM = (
+    "; nothing is lost, and it is tried again: whoever runs NATS makes room "
+    "(docs/operations.md, What to do when)"
+)
 _CHECKED = 5
 """So many pods of a gang that lost devices are read anew before that is acted upon."""
 
@@ -313,10 +318,13 @@ class GangController:
 
     def _report_unsaid(self, group: GroupKey, error: BusError) -> StatusReport:
         """Tell those who wait that it is for the bus, not for a decision."""
+        message = str(error)
+        if isinstance(error, BusFullError):
+            message = f"{message[: MAX_REASON - len(_MAKE_ROOM)]}{_MAKE_ROOM}"
         return StatusReport(
             phase=WAITING,
-            reason="NotStored",
-            message=str(error)[:MAX_REASON],
+            reason=NOT_STORED,
+            message=message[:MAX_REASON],
             pods=_waiting(self._observer.view.pods(group)),
         )
 

@@ -19,6 +19,8 @@ from publisher.gangs.refusals import SCHEDULER_REFUSED
 from publisher.gangs.view import is_gated, is_over
 
 PLACEMENT_LOST = "PlacementLost"
+NOT_STORED = "NotStored"
+"""What is to be said of the gang cannot be stored: nobody decides it until then."""
 _ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING)
 
 
@@ -39,7 +41,7 @@ def make_gang_status(
     lost = any(r.reason == PLACEMENT_LOST for r in reports)
     allocated = chief.phase in _ALLOCATED_IN and not lost
     conditions = [_condition(ALLOCATED, allocated, chief)]
-    for kind in (PLACEMENT_LOST, SCHEDULER_REFUSED):
+    for kind in (PLACEMENT_LOST, SCHEDULER_REFUSED, NOT_STORED):
         told = next((r for r in reports if r.reason == kind), None)
         if told is not None or _condition_of(present, kind):
             conditions.append(_condition(kind, told is not None, told or chief))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from contracts.gang import GangPhase
 from contracts.names import API_VERSION
 from moorings.client import Client
+from runtime.bus.jetstream import Nothing, StreamInfo, call
 from tests.lab import cluster
 from tests.lab.cluster import (
     Stack,
@@ -80,12 +82,43 @@ def condition(item: Json, kind: str) -> str:
     return "".join(c["status"] for c in conditions if c["type"] == kind)
 
 
+@asynccontextmanager
+async def without_room(client: Client, stream: str) -> AsyncIterator[None]:
+    """Let a stream take nothing more while the block runs."""
+    connection, update = client.bus._connection, f"STREAM.UPDATE.{stream}"
+    found = await call(connection, f"STREAM.INFO.{stream}", None, StreamInfo)
+    full = {**found.config, "max_bytes": found.state.bytes + 1}
+    await call(connection, update, full, Nothing)
+    yield
+    await call(connection, update, found.config, Nothing)
+
+
 async def free(site: Fleet, pod: Json) -> None:
     """Give the devices of a pod's claim back, as somebody who may."""
     name = pod["status"]["resourceClaimStatuses"][0]["resourceClaimName"]
     claim = named(RESOURCE, "ResourceClaim", name, site.namespace)
     status = {"allocation": None, "reservedFor": None}
     await site.kube.patch(claim, {"status": status}, "status")
+
+
+async def test_a_full_stream_is_a_condition_that_says_what_to_do(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """Nothing is lost: once there is room the gang is submitted and runs."""
+    await template(site, count=1)
+    created = await kube.create(gang(site, "late", 1, "pair"))
+    async with without_room(client, "SUBMIT"):
+        await create_pods(site, "late", range(1), size=1)
+        now = await kube.until(created, lambda g: condition(g, "NotStored") == "True")
+        assert condition(now, "Allocated") == "False"
+        assert has(phase="Waiting", reason="NotStored")(now)
+        message = now["status"]["message"]
+        assert "the bus has no room: maximum bytes exceeded" in message
+        assert "whoever runs NATS makes room" in message
+    (pod,) = await pods_of(site, "late", 1, is_running, within_s=60)
+    now = await kube.until(created, has(phase="Running"))
+    assert condition(now, "NotStored") == "False"
+    site.kubelets.finish(pod)
 
 
 async def test_kubectl_shows_how_a_gang_gets_on(

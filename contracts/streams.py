@@ -11,9 +11,13 @@ from msgspec import Struct
 
 from contracts.topics import BLOBS, DAY_S, HEARTBEAT_S, HOUR_S, TOPICS, VERSION
 
-SETTINGS_VERSION = 3
+SETTINGS_VERSION = 4
 """Of the settings below: grows by one with each change of them. Who creates streams
 brings older ones up to date, and leaves newer ones as they are."""
+
+UNUSED_CONSUMER_S = 300
+"""A consumer of which nobody asks anything for so long ends, whatever its maker said:
+nobody can leave behind so many that others get none."""
 
 _MIB = 1 << 20
 _GIB = 1 << 30

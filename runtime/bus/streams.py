@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from contracts.streams import SETTINGS_VERSION, Stream
+from contracts.streams import SETTINGS_VERSION, UNUSED_CONSUMER_S, Stream
 from runtime.bus.connection import Connection
 from runtime.bus.jetstream import (
     NO_STREAM,
@@ -126,6 +126,7 @@ def configuration(stream: Stream, replicas: int) -> dict[str, Any]:
         "storage": stream.storage,
         "num_replicas": replicas,
         "max_consumers": -1,
+        "consumer_limits": {"inactive_threshold": UNUSED_CONSUMER_S * _SECOND_NS},
         "max_msgs": -1,
         "max_msgs_per_subject": stream.per_subject,
         "max_bytes": stream.max_bytes,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import random
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from contracts.streams import SETTINGS_VERSION, STREAMS, Stream
+from contracts.streams import SETTINGS_VERSION, STREAMS, UNUSED_CONSUMER_S, Stream
 from runtime.bus import streams
 from runtime.bus.bus import Bus
+from runtime.bus.connection import Delivery
 from runtime.bus.jetstream import StreamInfo, call
 from runtime.errors import BlobMissingError, BusFullError, StreamDiffersError
 from runtime.wire import Outgoing
@@ -73,6 +75,24 @@ async def test_streams_from_before_settings_had_a_version_are_updated(
     await bus.ensure_streams()
 
     assert (await settings(bus, "BLOB"))["max_bytes"] == stream("BLOB").max_bytes
+
+
+@pytest.mark.parametrize("stream", [stream.name for stream in STREAMS])
+async def test_no_consumer_stays_that_nobody_uses(bus: Bus, stream: str) -> None:
+    """Also a durable one: else whoever reads could use up the account's consumers."""
+    create = f"CONSUMER.DURABLE.CREATE.{stream}.mine"
+    wanted = {"durable_name": "mine", "ack_policy": "none"}
+
+    async def ask(**more: object) -> Delivery:
+        body = {"stream_name": stream, "config": {**wanted, **more}}
+        connection = bus._connection
+        data = msgspec.json.encode(body)
+        return await connection.request(connection.api_subject(create), data)
+
+    refused = await ask(inactive_threshold=86_400 * 10**9)
+    assert b"inactive threshold" in refused.data
+    made = msgspec.json.decode((await ask()).data)
+    assert made["config"]["inactive_threshold"] == UNUSED_CONSUMER_S * 10**9
 
 
 async def test_an_older_version_leaves_newer_settings(

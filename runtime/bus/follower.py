@@ -272,6 +272,8 @@ class _Reader:
         - as many subjects live in the stream as were handed over and live. This ends
           the reading where all is overwritten faster than it can be read.
         """
+        if not self._created:
+            return  # nobody could tell yet what exists
         if self._missing > 0:
             if self._consumer is None or not self._consumer.usable:
                 return

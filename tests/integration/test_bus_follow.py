@@ -373,3 +373,23 @@ async def test_a_frozen_server_is_noticed(
         await probing.wait_connected(20)
         assert probing.connection == 2
     assert bus.connected
+
+
+async def test_nothing_is_synced_before_the_stream_could_be_asked(
+    bus: Bus, nats_server: LabServer
+) -> None:
+    """A server that gives no answer at first has not said that there is nothing."""
+    await bus.publish(state("a"))
+    stop = asyncio.Event()
+    got: list[str] = []
+    pages = 0
+    nats_server.pause()
+    async for page in bus.follow("STATE", ["state.v1.>"], stop):
+        pages += 1
+        got.extend(message.subject for message in page.messages)
+        if pages == 1:
+            assert not page.synced
+            nats_server.resume()
+        if page.synced:
+            assert got == ["state.v1.c.k.a"]
+            stop.set()

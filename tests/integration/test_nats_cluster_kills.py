@@ -1,10 +1,10 @@
 """Three NATS servers that are killed, stopped and cut off from each other.
 
 The servers of k8s/base with their certificates, users and `sync_interval: always`, two
-solvers and a publisher. Where a file system can be mounted, a server that is killed
-also loses what it had not synced. One fault of each kind in `make test`; 1,000 drawn
-ones in `make soak`, or as many as MOORINGS_KILLS says, drawn by MOORINGS_SEED: runs
-with different seeds add up.
+solvers and a publisher, whose clocks are days apart. Where a file system can be
+mounted, a server that is killed also loses what it had not synced. One fault of each
+kind in `make test`; 1,000 drawn ones in `make soak`, or as many as MOORINGS_KILLS says,
+drawn by MOORINGS_SEED: runs with different seeds add up.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ AWAY_S = (5.0, 5.0, 5.0, 9.0, 9.0, 30.0 if 2 * len(FAULTS) < ROUNDS else 9.0)
 """How long the leader is stopped or cut off; the others elect another in 4 to 9 s."""
 CHECKED_EVERY = 25
 """Faults between two looks at everything, so that a broken law is near its cause."""
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 DECISION_TOPICS = (DECISIONS, SOLVED, FENCE)
 (DEC,) = (stream for stream in STREAMS if stream.name == DECISIONS.stream)
 
@@ -181,8 +182,19 @@ async def leader_of(bus: Bus, stream: str) -> int:
         await asyncio.sleep(0.1)
 
 
+def _clock(days: int) -> dict[str, str]:
+    """Set the clock of a process ahead, where Debian's libfaketime is installed.
+
+    Never back: the certificates of the servers were made just now.
+    """
+    if not days or not FAKETIME.exists():
+        return {}
+    fake = {"LD_PRELOAD": str(FAKETIME), "FAKETIME": f"{days:+}d"}
+    return fake | {"DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1"}
+
+
 def services(nats: SecuredNats, folder: Path) -> dict[str, Process]:
-    """Make everything that runs beside the servers."""
+    """Make everything that runs beside the servers; their clocks are days apart."""
 
     def process(service: str, name: str, **more: str) -> Process:
         variables = nats.variables(service) | more
@@ -195,8 +207,9 @@ def services(nats: SecuredNats, folder: Path) -> dict[str, Process]:
             SOLVER_NAME=name,
             SOLVER_LEASE_S="2",
             SOLVER_REPLICAS=str(SERVERS),
+            **_clock(days),
         )
-        for name in ("solver-one", "solver-two")
+        for name, days in (("solver-one", 0), ("solver-two", 6))
     }
     folder_of_manifests = str(folder / "manifests")
     publisher = process(
@@ -204,6 +217,7 @@ def services(nats: SecuredNats, folder: Path) -> dict[str, Process]:
         "publisher",
         PUBLISHER_FOLDER=folder_of_manifests,
         PUBLISHER_REPLICAS=str(SERVERS),
+        **_clock(3),
     )
     agent = process(
         "nodeagent",

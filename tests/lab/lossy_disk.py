@@ -20,6 +20,7 @@ from tests.lab import go_program
 
 SOURCES = Path(__file__).parent / "lostpages"
 _DEVICE = Path("/dev/fuse")
+_END_S = 20.0
 
 
 class Lost(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,12 +57,20 @@ class LossyDisk:
         self._below.mkdir()
         command = [program, self._below, self._mountpoint]
         pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
-            self._process = process
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        self._process = process
+        try:
             assert self._read() == "mounted\n"
             yield
-        # The end of its input ends it.
-        assert process.returncode == 0
+        finally:
+            # The end of its input ends it.
+            _given(process.stdin).close()
+            try:
+                process.wait(_END_S)
+            finally:
+                process.kill()
+                process.wait()
+                _given(process.stdout).close()
 
     def lose(self, seed: int) -> Lost:
         """Take what was not synced; who wrote it must be dead."""

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -33,15 +34,15 @@ func main() {
 	options := &fs.Options{MountOptions: fuse.MountOptions{
 		DirectMount: true, FsName: "lostpages", Name: "lostpages",
 	}}
-	server, err := fs.Mount(os.Args[2], root, options)
-	if err != nil {
+	if _, err := fs.Mount(os.Args[2], root, options); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("mounted")
 	if err := obey(unsynced); err != nil {
 		log.Print(err)
 	}
-	if err := server.Unmount(); err != nil {
+	// Whoever is still in it gets errors when we end; nobody is waited for.
+	if err := syscall.Unmount(os.Args[2], syscall.MNT_DETACH); err != nil {
 		log.Fatal(err)
 	}
 }

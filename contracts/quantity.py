@@ -16,6 +16,8 @@ NANO = 10**9
 MAX_NANO = 10**30 * NANO
 """What is more, or less than its negative, is taken for it: beyond 64 bits on purpose,
 as Kubernetes keeps `10E` too."""
+INTEGER_RULE = "must be an integer: 3, 3000m and 3Ki are, 0.5 and 1500m are not"
+"""What is said of a quantity whose `whole` is None where things are counted."""
 MAX_TEXT = 256
 """Characters; the API server writes far fewer."""
 

@@ -38,9 +38,15 @@ _CLASS = "claim"
 
 
 class _CdiStruct(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    gc=False,
 ):
-    """A part of a CDI file."""
+    """A part of a CDI file; what somebody else writes of it is read strictly."""
 
 
 class DeviceNode(_CdiStruct, frozen=True, kw_only=True):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import json
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,6 +31,7 @@ from nodeagent.advertise.plan import (
 from nodeagent.advertise.resources import check_name, read_resources
 from nodeagent.config import NodeAgentConfig
 from nodeagent.errors import AdvertisementError, CountedResourceError
+from nodeagent.sources.source_file import make_schema
 from runtime.kube.errors import ConflictError, NotFoundError
 from runtime.kube.kinds import NODE
 
@@ -56,6 +59,7 @@ def register(app: typer.Typer) -> None:
     group.command()(advertise)
     group.command()(withdraw)
     group.command()(drain)
+    group.command()(schema)
     app.add_typer(group, name="agent")
 
 
@@ -63,6 +67,11 @@ def run(context: typer.Context) -> None:
     """Become the node agent, unless a command is given."""
     if context.invoked_subcommand is None:
         run_module("nodeagent")
+
+
+def schema() -> None:
+    """Print the JSON schema of the sources file (NODEAGENT_SOURCES)."""
+    sys.stdout.write(json.dumps(make_schema(), indent=2) + "\n")
 
 
 def advertise(

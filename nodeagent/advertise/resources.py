@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contracts.quantity import Quantity, QuantityError
+from contracts.quantity import INTEGER_RULE, Quantity, QuantityError
 from contracts.validate.names import check_extended_resource_name
 from nodeagent.errors import CountedResourceError
 
@@ -18,7 +18,6 @@ MAX_COUNT = 2**63 - 1
 """Kubernetes counts in int64, and stops there."""
 _FORM = "must be NAME=COUNT, such as example.com/dongle=4"
 _NAME = "must be a name with a domain that is not Kubernetes' own: example.com/dongle"
-_COUNT = "must be an integer: 3, 3000m and 3Ki are, 0.5 and 1500m are not"
 
 
 def read_resources(texts: Iterable[str]) -> dict[str, int]:
@@ -53,9 +52,9 @@ def _read_count(text: str, amount: str) -> int:
     try:
         count = Quantity.parse(amount).whole
     except QuantityError as error:
-        raise CountedResourceError(text, f"{_COUNT}: {error}") from error
+        raise CountedResourceError(text, f"{INTEGER_RULE}: {error}") from error
     if count is None:
-        raise CountedResourceError(text, _COUNT)
+        raise CountedResourceError(text, INTEGER_RULE)
     if not 0 <= count <= MAX_COUNT:
         raise CountedResourceError(text, f"must be from 0 to {MAX_COUNT}")
     return count

@@ -10,6 +10,9 @@ from pathlib import Path
 from contracts.ids import NodeName, PoolID
 from nodeagent.sources.attributes import make_attribute
 from nodeagent.sources.combined import CombinedSource
+from nodeagent.sources.command.settings import CommandSpec
+from nodeagent.sources.command.source import CommandSource
+from nodeagent.sources.counted import CountedSource, CountedSpec
 from nodeagent.sources.fleet import SimulatedSpec
 from nodeagent.sources.nvml.source import open_nvml
 from nodeagent.sources.nvml.spec import NvmlSpec
@@ -50,6 +53,10 @@ def _open_source(
             return open_sysfs(spec, node)
         case NvmlSpec():
             return open_nvml(spec, node, folder)
+        case CommandSpec():
+            return already_open(CommandSource(spec, node))
+        case CountedSpec():
+            return already_open(CountedSource(spec, node))
         case SimulatedSpec():
             faults_file = folder / spec.faults_file if spec.faults_file else None
             return already_open(open_simulated(folder / spec.fleet, faults_file, node))

@@ -18,6 +18,7 @@ from nodeagent.errors import SourceError
 from nodeagent.health import Reading, Symptom
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.approve import approve
+from nodeagent.sources.container_edits import join_edits
 from nodeagent.sources.source import DeviceSource, PartitionHooks, Readings
 from runtime.log import get_logger
 
@@ -216,7 +217,7 @@ class SourcePart:
         """
         if device not in self._ids:
             return None
-        return _join(await self.source.edits(device), self._additions.edits)
+        return join_edits(await self.source.edits(device), self._additions.edits)
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:
         """Return the programs of a device; None: none, or it is not of this source."""
@@ -228,12 +229,3 @@ class SourcePart:
         for task in asked:
             task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
-
-
-def _join(first: ContainerEdits, second: ContainerEdits) -> ContainerEdits:
-    return ContainerEdits(
-        **{
-            field: (*getattr(first, field), *getattr(second, field))
-            for field in ContainerEdits.__struct_fields__
-        }
-    )

@@ -13,9 +13,10 @@ from pathlib import Path
 from msgspec import structs
 
 from contracts.ids import DeviceID, DriverName, NodeName
-from nodeagent.cdi import ContainerEdits, name_variable
+from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import SettingsError, SourceError
 from nodeagent.inventory import NodeDevices
+from nodeagent.sources.container_edits import name_device
 from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.faults import FaultSpan, find_faults, plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
@@ -104,9 +105,7 @@ class SimulatedSource:
             if node in self._nodes.by_name and device in self._nodes.list_device_ids(
                 node
             ):
-                return ContainerEdits(
-                    env=(name_variable("DEVICE", device, str(device)),)
-                )
+                return name_device(device)
         raise SourceError("simulated", f"{device} is not here")
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002

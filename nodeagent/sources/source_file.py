@@ -15,6 +15,8 @@ from contracts import names
 from contracts.ids import NodeName, PoolID
 from contracts.quantity import Quantity
 from nodeagent.errors import SettingsError
+from nodeagent.sources.command.settings import CommandSpec
+from nodeagent.sources.counted import CountedSpec
 from nodeagent.sources.fleet import SimulatedSpec
 from nodeagent.sources.nvml.spec import NvmlSpec
 from nodeagent.sources.settings import SettingsPart, read_settings
@@ -23,7 +25,7 @@ from nodeagent.sources.sysfs.spec import SysfsSpec
 
 MAX_SOURCES = 64
 
-AnySourceSpec = SimulatedSpec | SysfsSpec | NvmlSpec
+AnySourceSpec = CommandSpec | CountedSpec | NvmlSpec | SimulatedSpec | SysfsSpec
 """Every kind of source."""
 
 

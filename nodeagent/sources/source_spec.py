@@ -35,6 +35,10 @@ class SourceSpec(SettingsPart, frozen=True, kw_only=True, tag_field="kind"):
     read_seconds: Seconds = 1.0
     """How often its devices are read."""
 
+    def find_broken_rules(self) -> Iterator[BrokenRule]:
+        """Say which rules of its own kind the source breaks."""
+        yield from ()
+
 
 class DeviceSourceSpec(SourceSpec, frozen=True, kw_only=True):
     """A source whose devices are of one driver, in one pool."""
@@ -55,6 +59,7 @@ class DeviceSourceSpec(SourceSpec, frozen=True, kw_only=True):
 def check_source(spec: SourceSpec, node: NodeName) -> Iterator[BrokenRule]:
     """Say which rules that count for every kind a source breaks."""
     yield from _to_rules(names.check_dns_label(spec.name, "name"))
+    yield from spec.find_broken_rules()
     if not isinstance(spec, DeviceSourceSpec):
         return
     yield from _to_rules(names.check_driver_name(spec.driver, "driver"))

@@ -1,0 +1,1 @@
+"""The source `command`: whatever an executable of anybody lists."""

@@ -1,0 +1,100 @@
+"""What a command answers: one JSON object with all devices and how each is.
+
+Each device is read by itself, so one that cannot be taken is refused alone, with its
+name, field and rule. Pure. The format is described in docs/drivers.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from contracts.codec import Codec, convert
+from contracts.device import Device, DeviceCapacity
+from contracts.errors import DecodeError
+from contracts.ids import DeviceName
+from contracts.messages import MAX_NODE_DEVICES
+from contracts.quantity import Quantity
+from nodeagent.cdi import ContainerEdits, find_violations
+from nodeagent.health import Symptom
+from nodeagent.sources.attributes import AttributeValue, make_attribute
+from nodeagent.sources.settings import SettingsPart
+
+REASON = r"^[A-Z][A-Za-z0-9]{0,63}$"
+
+
+class DeviceReport(SettingsPart, frozen=True, kw_only=True):
+    """What is wrong with a device; a good one has none."""
+
+    symptom: Symptom
+    reason: Annotated[str, Meta(pattern=REASON)]
+    message: Annotated[str, Meta(max_length=1024)] = ""
+
+
+class AnsweredDevice(SettingsPart, frozen=True, kw_only=True):
+    """One device of an answer."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=63)]
+    attributes: dict[str, AttributeValue] = {}
+    capacity: dict[str, Quantity] = {}
+    edits: ContainerEdits = ContainerEdits()
+    health: DeviceReport | None = None
+
+    def to_device(self) -> Device:
+        """Return the device as it is announced."""
+        return Device(
+            name=DeviceName(self.name),
+            attributes={k: make_attribute(v) for k, v in self.attributes.items()},
+            capacity={k: DeviceCapacity(value=v) for k, v in self.capacity.items()},
+        )
+
+
+class CommandAnswer(SettingsPart, frozen=True, kw_only=True):
+    """An answer, its devices not yet looked into."""
+
+    devices: Annotated[tuple[Any, ...], Meta(max_length=MAX_NODE_DEVICES)]
+
+
+class ReadAnswer(Struct, frozen=True, kw_only=True):
+    """An answer as far as it can be taken."""
+
+    devices: Mapping[str, AnsweredDevice] = {}
+    """By name, in the order of the answer."""
+    refusals: Mapping[str, str] = {}
+    """What is refused, by name or place, with field and rule."""
+
+
+_CODEC = Codec[CommandAnswer](CommandAnswer, "answer")
+
+
+def read_answer(data: bytes, last: Mapping[str, AnsweredDevice]) -> ReadAnswer:
+    """Read an answer; a device that is refused stays as it was `last`.
+
+    Raises:
+        DecodeError: it is no JSON object with devices.
+    """
+    devices: dict[str, AnsweredDevice] = {}
+    refusals: dict[str, str] = {}
+    for index, value in enumerate(_CODEC.decode(data).devices):
+        place = f"devices[{index}]"
+        named = value.get("name") if isinstance(value, dict) else None
+        name = named if isinstance(named, str) and len(named) <= 63 else place
+        if name in devices:
+            refusals[name] = "name: two devices have it"
+            continue
+        try:
+            devices[name] = _read_device(value, place)
+        except DecodeError as error:
+            refusals[name] = f"{error.field.removeprefix('$.')}: {error.reason}"
+            if name in last:
+                devices[name] = last[name]
+    return ReadAnswer(devices=devices, refusals=refusals)
+
+
+def _read_device(value: Any, place: str) -> AnsweredDevice:
+    device = convert(value, AnsweredDevice, place)
+    for violation in find_violations(device.edits):
+        raise DecodeError(place, "edits", violation)
+    return device

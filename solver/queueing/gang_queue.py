@@ -21,6 +21,7 @@ from msgspec import Struct
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.queueing.hints import events_for, widen_events
+from solver.queueing.places import Moved, Places
 from solver.queueing.turns import Ticket, Turns
 from solver.quotas import NO_QUOTAS, Quotas
 from solver.snapshot.events import ClusterEvent, quota_event
@@ -83,8 +84,14 @@ class _Batch:
 class GangQueue:
     """The waiting gangs in the order in which they are tried."""
 
-    def __init__(self, device_quotas: Quotas = NO_QUOTAS) -> None:
+    def __init__(
+        self, device_quotas: Quotas = NO_QUOTAS, gang_quotas: Quotas = NO_QUOTAS
+    ) -> None:
         self._device_quotas = device_quotas
+        self.places = Places(gang_quotas)
+        """Who may be tried at all."""
+        self.displaced: dict[GangKey, None] = {}
+        """Who got no place, or lost it, until somebody takes note."""
         self._due = Turns()
         """To be tried in this round."""
         self._again = Turns()
@@ -105,11 +112,28 @@ class GangQueue:
     def follow(self, record: GangRecord) -> None:
         """Take note of what became of a gang: it waits, or does not any more."""
         gang = record.key
-        if not record.wants_decision:
-            self._forget(gang)
-        elif not self._knows(make_ticket(record)):
-            self._forget(gang)
-            self._due.put(make_ticket(record))
+        ticket = make_ticket(record)
+        if record.wants_decision and self._knows(ticket):
+            return
+        self._forget(gang)
+        self._move(self.places.remove(gang))
+        self.displaced.pop(gang, None)
+        if record.wants_decision:
+            self._move(self.places.put(ticket))
+            if self.places.is_beyond(gang):
+                self.displaced[gang] = None
+
+    def _move(self, moved: Moved) -> None:
+        for ticket in moved.displaced:
+            self._forget(ticket.gang)
+            self.displaced[ticket.gang] = None
+        for ticket in moved.entered:
+            self.displaced.pop(ticket.gang, None)
+            self._due.put(ticket)
+
+    def is_lined_up(self, gang: GangKey) -> bool:
+        """Whether a gang waits for its turn, rather than for something to grow."""
+        return bool(self._due.get(gang) or self._again.get(gang))
 
     def rest(self, gang: GangKey, until: float) -> None:
         """Leave a gang out until then, if it waits."""
@@ -185,6 +209,9 @@ class GangQueue:
 
     def _knows(self, ticket: Ticket) -> bool:
         gang = ticket.gang
+        beyond = self.places.get_beyond(gang)
+        if beyond is not None:
+            return beyond == ticket
         aside, resting = self._aside.get(gang), self._resting.get(gang)
         if aside is not None:
             return aside.ticket == ticket

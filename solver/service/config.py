@@ -45,11 +45,15 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     device_quotas: tuple[str, ...] = ()
     """How many devices a namespace may hold, as `NAMESPACE=NUMBER`, of one driver as
     `NAMESPACE/DRIVER=NUMBER`; `*` is every namespace that says nothing of its own."""
+    gang_quotas: tuple[str, ...] = ()
+    """How many waiting gangs of a namespace are tried, as `NAMESPACE=NUMBER`, the most
+    urgent first; `*` as above."""
     retention_s: float = 86_400.0
     """How long what was said of a gang stays in the streams after its end."""
 
     def __post_init__(self) -> None:
         self.read_device_quotas()
+        self.read_gang_quotas()
 
     def read_device_quotas(self) -> Quotas:
         """Return how many devices namespaces may hold.
@@ -58,6 +62,14 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
             QuotaError: a quota cannot be read.
         """
         return Quotas.read(self.device_quotas, of_drivers=True)
+
+    def read_gang_quotas(self) -> Quotas:
+        """Return how many waiting gangs of namespaces are tried.
+
+        Raises:
+            QuotaError: a quota cannot be read.
+        """
+        return Quotas.read(self.gang_quotas, of_drivers=False)
 
     def features_of(self, release: str) -> Features:
         """Return what the cluster's allocator may do.

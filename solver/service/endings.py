@@ -1,4 +1,4 @@
-"""Submissions that are rejected unread, and gangs whose life ends now: told in batches.
+"""What is said without a solve: rejections unread, ends of gangs, notices; in batches.
 
 A message of which the server wants nothing does not hold up the others.
 """
@@ -11,7 +11,7 @@ from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName, GangKey, GangUID, Namespace
-from contracts.messages import DecisionMessage
+from contracts.messages import DecisionMessage, GangPending
 from runtime.errors import PublishRefusedError
 from runtime.log import get_logger
 from runtime.refusals import Refusals
@@ -29,7 +29,7 @@ log = get_logger(__name__)
 
 
 class Endings:
-    """What is to be said of gangs that are not decided any more."""
+    """What is to be said of gangs that no solve decides."""
 
     def __init__(
         self,
@@ -59,19 +59,26 @@ class Endings:
             reason = Reason(rule=Rule.INVALID, message=refused.reason)
             self._refused[gang] = reason
 
-    async def publish(self, snapshot: Snapshot) -> list[tuple[DecisionMessage, int]]:
-        """Publish some of what is to be said; empty: there is nothing.
+    async def publish(
+        self, snapshot: Snapshot, notices: Sequence[GangPending] = ()
+    ) -> list[tuple[DecisionMessage, int]]:
+        """Publish some of what is to be said, and notices; empty: there is nothing.
 
         Raises:
             PublishRefusedError: we do not lead any more.
             BusUnavailableError: the bus is away; try again.
         """
         words = [*self._make_rejections(snapshot), *self._make_releases(snapshot)]
+        words += [
+            (notice, Outgoing.of(topics.DECISIONS, notice))
+            for notice in notices
+            if notice.key not in self._aside
+        ]
         said = await self._publish(words) if words else []
         for message, _ in said:
             self._refused.pop(message.key, None)
         if said:
-            log.info("gangs.ended", gangs=len(said))
+            log.info("gangs.told", gangs=len(said))
         return said
 
     def _make_rejections(self, snapshot: Snapshot) -> list[_Word]:

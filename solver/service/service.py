@@ -36,6 +36,7 @@ from solver.service.endings import Endings
 from solver.service.intake import snapshot_message
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
+from solver.service.notices import Notices
 from solver.service.past import passes_over
 from solver.service.presence import find_presence_changes
 from solver.service.retention import Retention
@@ -79,7 +80,8 @@ class SolverService:
         self._ledger = ledger
         self._leadership = leadership
         self._snapshot = Snapshot()
-        self._queue = GangQueue(config.read_device_quotas())
+        self._queue = GangQueue(config.read_device_quotas(), config.read_gang_quotas())
+        self._notices = Notices(config.cluster, self._queue)
         self._heartbeats: dict[NodeName, float] = {}
         self._connection = (0, monotonic())
         self._caught_up = CaughtUp((*NODE_TOPICS, *topics.GANG_TOPICS))
@@ -236,6 +238,7 @@ class SolverService:
             record = self._snapshot.gangs.get(message.key)
             if record is not None:
                 self._queue.follow(record)
+                self._notices.follow(record, monotonic())
 
     def _wake_gangs(self) -> None:
         """Let gangs be tried again that may profit from what grew."""
@@ -368,9 +371,11 @@ class SolverService:
             self._unfinished = False
             await self._finish()
             return True
-        ended = await self._endings.publish(self._snapshot)
-        if ended:
-            self._apply([*ended])
+        epoch = self._leadership.epoch
+        notices = self._notices.make(self._snapshot, monotonic(), epoch)
+        said = await self._endings.publish(self._snapshot, notices)
+        if said:
+            self._apply([*said])
             return True
         self._wake_gangs()
         return await self._batches.decide_next()

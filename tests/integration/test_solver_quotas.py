@@ -82,9 +82,15 @@ async def test_a_namespace_holds_no_more_than_its_quota(
         await submit(bus, each)
     async with running(process):
         for each in (first, third, beside):
-            await eventually(partial(is_allocated, bus, each), f"{each} is in")
+            await eventually(
+                partial(is_allocated, bus, each),
+                f"{each.metadata.name} is in",
+                within_s=60,
+            )
         for each in (second, largest):
-            await eventually(partial(is_over_quota, bus, each), f"{each} waits")
+            await eventually(
+                partial(is_over_quota, bus, each), f"{each.metadata.name} waits"
+            )
         told = await decision_on(bus, largest)
         assert isinstance(told, GangPending)
         (reason,) = told.reasons
@@ -94,4 +100,28 @@ async def test_a_namespace_holds_no_more_than_its_quota(
         await release(bus, first)
         await eventually(lambda: is_allocated(bus, second), "the next one is in")
         assert not await is_allocated(bus, largest)
+        assert process.stop() == 0
+
+
+async def test_so_many_gangs_of_a_namespace_are_tried(
+    bus: Bus, nats_server: LabServer, tmp_path: Path
+) -> None:
+    """The next comes once one is over; who waits for that is told."""
+    await announce_devices(bus, 4)
+    large, small = wanted(1, 5), wanted(2, 1)
+    process = solver(nats_server.url, tmp_path, SOLVER_GANG_QUOTAS="*=9, team-a=1")
+    await submit(bus, large)
+    await submit(bus, small)
+
+    async def is_told() -> bool:
+        decision = await decision_on(bus, small)
+        return (
+            isinstance(decision, GangPending)
+            and decision.reasons[0].rule is Rule.GANG_QUOTA
+        )
+
+    async with running(process):
+        await eventually(is_told, "the second is told", within_s=60)
+        await release(bus, large)
+        await eventually(lambda: is_allocated(bus, small), "it is tried")
         assert process.stop() == 0

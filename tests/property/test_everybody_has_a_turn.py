@@ -63,7 +63,7 @@ def test_everybody_is_tried_in_each_round_whatever_grows(
     for _ in range(3):
         left = set(snapshot.waiting)
         for _ in shapes:
-            left -= {record.uid for record in queue.choose(snapshot, limits)}
+            left -= {record.key for record in queue.choose(snapshot, limits)}
             queue.wake(snapshot, [ANYTHING])
         assert not left
 

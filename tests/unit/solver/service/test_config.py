@@ -53,3 +53,6 @@ def test_a_quota_that_cannot_be_read_is_refused_at_the_start() -> None:
     environ["SOLVER_DEVICE_QUOTAS"] = "team-a=4, *=8"
     config = read_config(SolverConfig, "SOLVER_", environ)
     assert config.read_device_quotas().of(Namespace("team-a")) == {"": 4}
+    environ["SOLVER_GANG_QUOTAS"] = "team-a/gpu.example.com=4"
+    with pytest.raises(ConfigError, match="must be NAMESPACE=NUMBER"):
+        read_config(SolverConfig, "SOLVER_", environ)

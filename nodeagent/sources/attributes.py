@@ -23,12 +23,15 @@ AttributeValue = bool | int | str | VersionValue
 def make_attribute(value: AttributeValue) -> DeviceAttribute:
     """Return the attribute as slices have it."""
     if isinstance(value, bool):
-        return DeviceAttribute(bool_value=value)
+        return _TRUE if value else _FALSE
     if isinstance(value, int):
         return _make_int(value)
     if isinstance(value, str):
         return _make_string(value)
     return DeviceAttribute(version_value=value.version)
+
+
+_TRUE, _FALSE = DeviceAttribute(bool_value=True), DeviceAttribute(bool_value=False)
 
 
 @lru_cache(maxsize=4096)

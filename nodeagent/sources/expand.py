@@ -193,6 +193,7 @@ def _make_attributes(
         for key, value in spec.attributes.items()
     }
     uuid = uuid5(_UUIDS, f"{node}/{spec.driver}/{pool}/{name}")
+    attributes[names.SIMULATED] = make_attribute(True)
     attributes["uuid"] = DeviceAttribute(string_value=f"{spec.uuid_prefix}-{uuid}")
     if spec.numa_nodes:
         attributes["resource.kubernetes.io/numaNode"] = make_attribute(

@@ -29,8 +29,8 @@ MAX_TEXT = 64
 NODE_PLACEHOLDERS = frozenset({"shape", "index", "position"})
 DEVICE_PLACEHOLDERS = frozenset({"node", "index", "numa", "root", "rail"})
 
-_BUILT_IN = 4
-"""uuid, numaNode, pcieRoot, rail."""
+_BUILT_IN = 5
+"""uuid, simulated, numaNode, pcieRoot, rail."""
 _SUBDOMAIN = re.compile(
     r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
     re.ASCII,
@@ -174,6 +174,7 @@ def list_built_in_attributes(spec: DeviceSpec) -> Mapping[str, int]:
     """Names that a device gets without being asked, with their number of groups."""
     return {
         "uuid": 1,
+        names.SIMULATED: 1,
         "resource.kubernetes.io/numaNode": spec.numa_nodes,
         "resource.kubernetes.io/pcieRoot": spec.pcie_roots,
         names.RAIL: spec.rails,

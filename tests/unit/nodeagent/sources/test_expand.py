@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts import names
 from contracts.ids import NodeName
 from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.fleet import read_fleet
@@ -74,6 +75,17 @@ def test_devices_are_split_into_groups_in_order() -> None:
         for device in pool.devices
     ]
     assert roots == [f"pci0000:0{index // 2}" for index in range(6)]
+
+
+def test_every_simulated_device_says_so() -> None:
+    """Nobody takes it for a real one, and no fleet file can deny it."""
+    made = nodes()
+    assert all(
+        device.attributes[names.SIMULATED].bool_value is True
+        for node in made.by_name
+        for pool in made.make_devices(node).pools
+        for device in pool.devices
+    )
 
 
 def test_uuids_are_unique_and_the_same_in_every_run() -> None:

@@ -119,7 +119,7 @@ def test_devices_of_one_pool_must_not_share_names() -> None:
 def test_too_many_attributes_are_refused() -> None:
     """DRA allows 32 together with those that the fleet sets itself."""
     many = ", ".join(f"a{index}: 1" for index in range(28))
-    with pytest.raises(SettingsError, match="at most 28 attributes and capacities"):
+    with pytest.raises(SettingsError, match="at most 27 attributes and capacities"):
         load(GOOD.replace("model: A", many))
 
 

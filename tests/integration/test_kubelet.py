@@ -231,6 +231,9 @@ async def test_a_pod_runs_on_what_moorings_decided_and_its_runtime_sees_the_devi
         assert len(site.cdi_files()) == 1
         await site.end(pod)
         assert site.cdi_files() == []
+        # kubelet deletes what the runtime says is the log: never a file of the machine.
+        logs = site.node.folder / "logs"
+        await eventually(lambda: list(logs.iterdir()) == [], "its log is gone", 60.0)
 
 
 async def test_health_is_told_in_the_status_of_a_running_pod(site: Site) -> None:

@@ -103,6 +103,10 @@ class Runtime:
     def _do_create_container(self, request: Any) -> Any:
         name = f"c{next(self._numbers)}"
         config = request.config
+        # kubelet deletes the log with its container, as root whatever file it is.
+        log = self._folder / "logs" / f"{name}.log"
+        log.parent.mkdir(exist_ok=True)
+        log.touch()
         status = api.ContainerStatus(
             id=name,
             metadata=config.metadata,
@@ -112,7 +116,7 @@ class Runtime:
             image_ref="light",
             labels=config.labels,
             annotations=config.annotations,
-            log_path="/dev/null",
+            log_path=str(log),
         )
         # What is refused here, kubelet tells in the pod's events.
         edits = [self._resolve(device.name) for device in config.CDI_devices]

@@ -1,1 +1,1 @@
-"""What an agent costs the pods of its node, beside a real kubelet."""
+"""What an agent costs its node: beside a real kubelet, and with nothing to do."""

@@ -40,7 +40,9 @@ def place(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def stage(path: Path, data: bytes, mode: int = 0o600) -> Path:
+def stage(
+    path: Path, data: bytes, mode: int = 0o600, *, outlives_power: bool = True
+) -> Path:
     """Write bytes beside a path and return where: on the disk, under no name yet.
 
     Raises:
@@ -54,7 +56,8 @@ def stage(path: Path, data: bytes, mode: int = 0o600) -> Path:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
-            os.fsync(descriptor)
+            if outlives_power:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
     except BaseException:
@@ -97,6 +100,15 @@ def write(path: Path, data: bytes, mode: int = 0o600) -> None:
     """
     publish(stage(path, data, mode), path)
     sync(path.parent)
+
+
+def write_quickly(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write a file whole for whoever reads it until the machine stops.
+
+    Raises:
+        OSError: it cannot be written; what was there is there.
+    """
+    publish(stage(path, data, mode, outlives_power=False), path)
 
 
 def remove(path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.lab.controlplane.client import Json, Kube, RefusedError, named, path_
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.options import CONTROLLERS, Options
 from tests.lab.controlplane.server import ControlPlane, running
-from tests.lab.manifests import CRD, K8S, SIMULATED, base, environment
+from tests.lab.manifests import CRD, K8S, SIMULATED, WITHOUT_KUBELET, environment
 from tests.lab.nats_server import LabServer
 from tests.lab.services import Process, eventually
 from tests.lab.services import running as processes_running
@@ -106,17 +106,12 @@ def _variables(
     nats: LabServer, folder: Path, kubeconfig: Path
 ) -> dict[str, dict[str, str]]:
     """Give each service what k8s/base gives it, but for places and TLS."""
-    (fleet,) = [
-        thing["data"]["fleet.yaml"]
-        for thing in base()
-        if thing["metadata"]["name"] == "fleet"
-    ]
-    (folder / "fleet.yaml").write_text(fleet)
     places = {
         "nodeagent": {
-            "NODEAGENT_FLEET": str(folder / "fleet.yaml"),
+            "NODEAGENT_FLEET": str(SIMULATED / "fleet.yaml"),
             "NODEAGENT_NODE": "",
             "NODEAGENT_HEALTH_ADDRESS": "",
+            **WITHOUT_KUBELET,
         },
         "solver": {"SOLVER_REPLICAS": "1", "SOLVER_HEALTH_ADDRESS": ""},
         "publisher": {
@@ -125,7 +120,12 @@ def _variables(
             "PUBLISHER_KUBECONFIG": str(kubeconfig),
         },
     }
-    pod = {"metadata_name": "p", "metadata_namespace": SYSTEM, "spec_nodeName": ""}
+    pod = {
+        "metadata_name": "p",
+        "metadata_namespace": SYSTEM,
+        "metadata_uid": "u",
+        "spec_nodeName": "",
+    }
     return {
         name: {
             variable: text

@@ -25,7 +25,7 @@ from tests.integration.conftest import Installed
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, named
 from tests.lab.controlplane.kubectl import Kubectl
-from tests.lab.manifests import agent_variables, environment
+from tests.lab.manifests import WITHOUT_KUBELET, agent_variables, environment
 from tests.lab.personas import SYSTEM
 from tests.lab.services import Process, eventually, running
 from tests.lab.token_bus import TokenBus, agent_pod, token_of
@@ -220,10 +220,15 @@ async def test_a_node_agent_needs_no_more_than_it_is_given(
     """With the variables of its DaemonSet; its users expire while it works."""
     token = tmp_path / "token"
     token.write_text(world.agent("gpu-1"))
-    given = environment("nodeagent", spec_nodeName="gpu-1") | {
-        entry["name"]: entry["value"].replace("$(NODEAGENT_NODE)", "gpu-1")
-        for entry in agent_variables()
-    }
+    pod = {"metadata_uid": "u", "spec_nodeName": "gpu-1"}
+    given = (
+        environment("nodeagent", **pod)
+        | WITHOUT_KUBELET
+        | {
+            entry["name"]: entry["value"].replace("$(NODEAGENT_NODE)", "gpu-1")
+            for entry in agent_variables()
+        }
+    )
     places = {
         "NODEAGENT_FLEET": str(FLEET),
         "NODEAGENT_SERVERS": world.bus.url,

@@ -30,7 +30,7 @@ from runtime.users import USERS, api_prefix, logins_of, password_variable
 from runtime.wire import BusSettings
 from tests.builders import device_class, gang, member, member_claim, request
 from tests.lab.controlplane.programs import REQUIRED
-from tests.lab.manifests import environment
+from tests.lab.manifests import WITHOUT_KUBELET, environment
 from tests.lab.secured_nats import SecuredNats
 from tests.lab.services import Process, eventually, is_ready, observe, running
 
@@ -318,12 +318,17 @@ def _variables(secured: SecuredNats, service: str) -> dict[str, str]:
     """Give a service what k8s/base gives it, but for places."""
     pod = {"metadata_name": "p", "metadata_namespace": "n", "spec_nodeName": "node-0"}
     prefix = service.upper()
-    return environment(service, **pod) | {
-        f"{prefix}_SERVERS": ",".join(secured.urls),
-        f"{prefix}_BUS_CA_FILE": str(secured.authority),
-        f"{prefix}_BUS_PASSWORD_FILE": str(secured.password_file(service)),
-        f"{prefix}_HEALTH_ADDRESS": f"127.0.0.1:{find_free_port()}",
-    }
+    apart = WITHOUT_KUBELET if service == "nodeagent" else {}
+    return (
+        environment(service, metadata_uid="u", **pod)
+        | apart
+        | {
+            f"{prefix}_SERVERS": ",".join(secured.urls),
+            f"{prefix}_BUS_CA_FILE": str(secured.authority),
+            f"{prefix}_BUS_PASSWORD_FILE": str(secured.password_file(service)),
+            f"{prefix}_HEALTH_ADDRESS": f"127.0.0.1:{find_free_port()}",
+        }
+    )
 
 
 async def _moorings(secured: SecuredNats, user: str, *arguments: str) -> str:

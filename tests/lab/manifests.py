@@ -19,6 +19,12 @@ OWNERSHIP = K8S / "components" / "ownership"
 TOKENS = K8S / "components" / "tokens"
 CRD = K8S / "crd" / "gangs-customresourcedefinition.yaml"
 KUSTOMIZATION = "kustomization.yaml"
+WITHOUT_KUBELET = {
+    "NODEAGENT_SOURCES": "",
+    "NODEAGENT_KUBELET_FOLDER": "",
+    "NODEAGENT_LIVENESS_ADDRESS": "",
+}
+"""What an agent of a fleet needs instead of what the DaemonSet gives it."""
 
 Manifest = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from tests.lab.manifests import base
+from tests.lab.manifests import SIMULATED, base
 
 
 def test_no_rule_has_a_wildcard() -> None:
@@ -23,7 +23,7 @@ def test_no_rule_has_a_wildcard() -> None:
 def test_drivers_of_the_roles_are_those_of_the_agents() -> None:
     """Who may write the device status of a claim: RBAC and policy say the same."""
     named = {(thing["kind"], thing["metadata"]["name"]): thing for thing in base()}
-    fleet = yaml.safe_load(named["ConfigMap", "fleet"]["data"]["fleet.yaml"])
+    fleet = yaml.safe_load((SIMULATED / "fleet.yaml").read_text())
     announced = [
         devices["driver"] for node in fleet["nodes"] for devices in node["devices"]
     ]

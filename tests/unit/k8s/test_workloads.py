@@ -32,6 +32,7 @@ CONFIGS: dict[str, type[ServiceConfig]] = {
 POD = {
     "metadata_name": "pod-1",
     "metadata_namespace": "moorings-system",
+    "metadata_uid": "9b1f0e1c-3e5f-4c39-9f4e-1c8f7f0b2d3a",
     "spec_nodeName": "node-1",
 }
 IMAGE = "moorings:0.1.0"
@@ -88,14 +89,18 @@ def test_service_is_probed_where_it_answers(name: str) -> None:
     config = read_config(CONFIGS[name], f"{name.upper()}_", environment(name, **POD))
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     paths = {
-        kind: container[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe")
+        kind: container[kind].get("httpGet")
+        for kind in ("livenessProbe", "readinessProbe")
     }
 
     assert config.health_address == f"0.0.0.0:{ports['health']}"
-    assert paths == {
-        "livenessProbe": {"path": "/livez", "port": "health"},
-        "readinessProbe": {"path": "/readyz", "port": "health"},
-    }
+    assert paths["readinessProbe"] == {"path": "/readyz", "port": "health"}
+    if isinstance(config, NodeAgentConfig):
+        # It calls the sockets as kubelet does.
+        assert container["livenessProbe"]["grpc"] == {"port": ports["liveness"]}
+        assert config.liveness_address == f"0.0.0.0:{ports['liveness']}"
+    else:
+        assert paths["livenessProbe"] == {"path": "/livez", "port": "health"}
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -116,11 +121,15 @@ def test_pod_has_no_more_than_it_needs(name: str) -> None:
     }
 
     assert pod["serviceAccountName"] == name
-    assert pod["automountServiceAccountToken"] is (name == "publisher")
+    has_rights = name in {"publisher", "nodeagent"}
+    assert pod["automountServiceAccountToken"] is has_rights
     # A Service of our name would otherwise set variables that we refuse.
     assert pod["enableServiceLinks"] is False
     assert pod["priorityClassName"].startswith("moorings-")
-    assert pod["securityContext"]["runAsNonRoot"] is True
+    if name == "nodeagent":  # kubelet's folders are root's
+        assert pod["securityContext"]["runAsUser"] == 0
+    else:
+        assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert container["securityContext"] == boxed
     assert {"cpu", "memory"} == container["resources"]["requests"].keys()
@@ -203,3 +212,31 @@ def test_priority_classes_are_there() -> None:
     known = {t["metadata"]["name"] for t in base() if t["kind"] == "PriorityClass"}
 
     assert {_pod(name)["priorityClassName"] for name in workloads()} == known
+
+
+def test_agents_mount_what_the_policy_lets_them() -> None:
+    """The files of the node, and no others; the tree of the kernel only to read."""
+    (policy,) = (
+        thing
+        for thing in base()
+        if thing["kind"] == "ValidatingAdmissionPolicy"
+        and thing["metadata"]["name"] == "moorings-pods"
+    )
+    (folders,) = (
+        set(re.findall(r"'([^']+)'", variable["expression"]))
+        for variable in policy["spec"]["variables"]
+        if variable["name"] == "folders"
+    )
+    volumes = {
+        volume["name"]: volume["hostPath"]["path"]
+        for volume in _pod("nodeagent")["volumes"]
+        if "hostPath" in volume
+    }
+    read_only = {
+        mount["name"]
+        for mount in _container("nodeagent")["volumeMounts"]
+        if mount["name"] in volumes and mount.get("readOnly")
+    }
+
+    assert set(volumes.values()) == folders
+    assert read_only == {"sys"}

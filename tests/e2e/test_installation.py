@@ -7,6 +7,7 @@ enforces NetworkPolicies here.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from tests.lab.node.node import Node
 SYSTEM = "moorings-system"
 NODE = "node-0"
 """A name that the simulated fleet knows."""
-PATIENCE_S = 180.0
+PATIENCE_S = 120.0
 SERVICES = {
     "statefulset/nats": "StatefulSet",
     "deployment/authcallout": "Deployment",
@@ -98,10 +99,32 @@ async def wait_rolled_out(kube: Kube, node: Node, kubectl: Kubectl) -> None:
             what = named("apps/v1", kind, name.partition("/")[2], SYSTEM)
             await kube.until(what, is_rolled_out, PATIENCE_S)
     except AssertionError as late:
-        pods = await kube.list("v1", "Pod")
-        logs = "\n".join(node.container_log(pod)[-3000:] for pod in pods)
-        told = kubectl("get", "pods,events", "-A", "-o", "wide")
-        raise AssertionError(f"{late}\n{told}\n{logs}\n{node.log()}") from late
+        raise AssertionError(await say(kube, node, kubectl)) from late
+
+
+async def say(kube: Kube, node: Node, kubectl: Kubectl) -> str:
+    """Gather what tells why something is not as awaited."""
+    pods = await kube.list("v1", "Pod")
+    logs = "\n".join(node.container_log(pod)[-3000:] for pod in pods)
+    told = kubectl("get", "pods,events,resourceclaims", "-A", "-o", "wide")
+    return f"{told}\n{logs}\n{node.log()}"
+
+
+async def logs_of(kube: Kube, node: Node, job: str) -> list[str]:
+    """Read what each pod of a Job wrote."""
+    pods = await kube.list("v1", "Pod", labelSelector=f"job-name={job}")
+    return [node.container_log(pod) for pod in pods]
+
+
+def is_complete(job: Json) -> bool:
+    """Tell whether all pods of a Job have succeeded."""
+    conditions = job.get("status", {}).get("conditions", ())
+    return any(entry["type"] == "Complete" for entry in conditions)
+
+
+def devices_seen(log: str) -> set[str]:
+    """Find the devices that the environment of a container names."""
+    return set(re.findall(r"DEVICE_\w+=(\S+)", log))
 
 
 def is_rolled_out(found: Json) -> bool:
@@ -119,7 +142,7 @@ async def test_the_manifests_run_on_a_node(
     images: list[Path],
     tmp_path: Path,
 ) -> None:
-    """All services become Ready as containers."""
+    """All services become Ready as containers, and a Job's gang runs to its end."""
     plane = own_control_plane(
         Options(users=(nodes.user_of(NODE),), controllers=CONTROLLERS)
     )
@@ -134,3 +157,12 @@ async def test_the_manifests_run_on_a_node(
         await kube.create(volume(node.folder / "volume"))
         kubectl("label", "node", NODE, "moorings.dev/agent=true")
         await wait_rolled_out(kube, node, kubectl)
+        job = named("batch/v1", "Job", "train", "default")
+        kubectl("apply", "-f", str(K8S / "examples" / "job"))
+        try:
+            await kube.until(job, is_complete, PATIENCE_S)
+        except AssertionError as late:
+            raise AssertionError(await say(kube, node, kubectl)) from late
+        seen = [devices_seen(log) for log in await logs_of(kube, node, "train")]
+        assert [len(names) for names in seen] == [2] * 4
+        assert len(set().union(*seen)) == 8

@@ -82,7 +82,7 @@ async def site(
         control_plane.write_kubeconfig(kubeconfig, await _token(kube, "publisher"))
         processes = {
             name: Process(name, tmp_path / f"{name}.log", **variables)
-            for name, variables in _variables(nats, tmp_path, kubeconfig).items()
+            for name, variables in _variables(nats, kubeconfig).items()
         }
         await stack.enter_async_context(processes_running(*processes.values()))
         yield Site(kube, kubectl, processes["publisher"])
@@ -102,9 +102,7 @@ async def _token(kube: Kube, account: str) -> str:
     return token
 
 
-def _variables(
-    nats: LabServer, folder: Path, kubeconfig: Path
-) -> dict[str, dict[str, str]]:
+def _variables(nats: LabServer, kubeconfig: Path) -> dict[str, dict[str, str]]:
     """Give each service what k8s/base gives it, but for places and TLS."""
     places = {
         "nodeagent": {
@@ -129,7 +127,7 @@ def _variables(
     return {
         name: {
             variable: text
-            for variable, text in environment(name, **pod).items()
+            for variable, text in environment(name, spec_nodeName="", **pod).items()
             if not variable.endswith(OF_THE_BUS)
         }
         | {f"{name.upper()}_SERVERS": nats.url}

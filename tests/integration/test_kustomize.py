@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.lab.controlplane.client import Kube, named
+from tests.lab.controlplane.client import Kube, RefusedError, named
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.manifests import (
     BASE,
@@ -72,6 +74,25 @@ def test_ownership_is_said_in_one_place(
     }
     # The name has a hash, so the publisher starts anew when the list changes.
     assert named == {owned["metadata"]["name"]} != {"ownership"}
+
+
+@pytest.mark.parametrize("overlay", [SIMULATED, OVERLAYS / "single-node"])
+def test_variables_stand_before_what_uses_them(
+    control_plane_programs: Path, overlay: Path
+) -> None:
+    """A `$(NAME)` is left as it is where NAME stands behind it."""
+    used = []
+    for thing in _build(control_plane_programs, overlay):
+        if thing["kind"] not in WORKLOADS:
+            continue
+        (container,) = thing["spec"]["template"]["spec"]["containers"]
+        names: list[str] = []
+        for entry in container.get("env", ()):
+            for name in re.findall(r"\$\((\w+)\)", entry.get("value", "")):
+                assert name in names, f"{entry['name']} stands before {name}"
+                used.append(name)
+            names.append(entry["name"])
+    assert used == ["NODEAGENT_NODE"]
 
 
 def test_answering_kueue_is_one_component(
@@ -165,13 +186,13 @@ def test_what_is_deleted_with_moorings_holds_no_gang(
 
 
 def test_base_is_built_as_it_is_written(control_plane_programs: Path) -> None:
-    """Policies say what lies there; two ConfigMaps are made of files."""
+    """Policies say what lies there; three ConfigMaps are made of files."""
     built = {
         (thing["kind"], thing["metadata"]["name"]): thing
         for thing in _build(control_plane_programs, BASE)
     }
     made: dict[str, Manifest] = {}
-    for name in ("nats", "ownership"):
+    for name in ("nats", "ownership", "sources"):
         (key,) = (
             key for key in built if re.fullmatch(f"{name}-[a-z0-9]{{10}}", key[1])
         )
@@ -180,6 +201,10 @@ def test_base_is_built_as_it_is_written(control_plane_programs: Path) -> None:
     for volume in nats["volumes"]:
         if volume.get("configMap") == {"name": made["nats"]["metadata"]["name"]}:
             volume["configMap"] = {"name": "nats"}
+    agent = built["DaemonSet", "nodeagent"]["spec"]["template"]["spec"]
+    for volume in agent["volumes"]:
+        if volume.get("configMap") == {"name": made["sources"]["metadata"]["name"]}:
+            volume["configMap"] = {"name": "sources"}
     publisher = built["Deployment", "publisher"]["spec"]["template"]["spec"]
     for entry in publisher["containers"][0]["env"]:
         if "configMapKeyRef" in entry.get("valueFrom", {}):
@@ -192,16 +217,94 @@ def test_base_is_built_as_it_is_written(control_plane_programs: Path) -> None:
     assert made["ownership"]["data"] == {"drivers": "", "classes": ""}
 
 
-async def test_pods_of_base_fit_their_namespace(admin: Kube) -> None:
-    """It enforces the restricted standard of Pod Security."""
-    space = await admin.get(named("v1", "Namespace", "moorings-system"))
-    labels = space["metadata"]["labels"]
-    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+def _pod(name: str) -> Manifest:
+    """Make a pod of a workload of k8s/base."""
+    workload = workloads()[name]
+    pod = named("v1", "Pod", f"{name}-0", "moorings-system")
+    pod["spec"] = copy.deepcopy(workload["spec"]["template"]["spec"])
+    for claimed in workload["spec"].get("volumeClaimTemplates", []):
+        volume = {"name": claimed["metadata"]["name"], "emptyDir": {}}
+        pod["spec"]["volumes"].append(volume)
+    return pod
 
-    for name, workload in workloads().items():
-        pod = named("v1", "Pod", f"{name}-0", "moorings-system")
-        pod["spec"] = dict(workload["spec"]["template"]["spec"])
-        for claimed in workload["spec"].get("volumeClaimTemplates", []):
-            volume = {"name": claimed["metadata"]["name"], "emptyDir": {}}
-            pod["spec"]["volumes"] = [*pod["spec"]["volumes"], volume]
+
+async def test_pods_of_base_fit_their_namespace(admin: Kube) -> None:
+    """The policy takes them; the restricted standard takes all but the agent's."""
+    space = await admin.get(named("v1", "Namespace", "moorings-system"))
+    restricted = named("v1", "Namespace", "restricted")
+    label = "pod-security.kubernetes.io/enforce"
+    assert space["metadata"]["labels"][label] == "privileged"
+    restricted["metadata"]["labels"] = {label: "restricted"}
+    await admin.create(restricted)
+
+    for name in workloads():
+        pod = _pod(name)
         await admin.create(pod, dryRun="All", fieldValidation="Strict")
+        pod["metadata"]["namespace"] = "restricted"
+        del pod["spec"]["serviceAccountName"]
+        del pod["spec"]["priorityClassName"]
+        if name == "nodeagent":
+            with pytest.raises(RefusedError, match="hostPath"):
+                await _create_without_account(admin, pod)
+        else:
+            await _create_without_account(admin, pod)
+
+
+async def _create_without_account(admin: Kube, pod: Manifest) -> None:
+    """Try a pod where no service account has been made yet."""
+    account = named("v1", "ServiceAccount", "default", "restricted")
+    await admin.until(account, lambda _: True)
+    await admin.create(pod, dryRun="All")
+
+
+TOO_MUCH: dict[str, tuple[str, dict[str, Any], str]] = {
+    "files of the node": (
+        "publisher",
+        {"volumes": [{"name": "v", "hostPath": {"path": "/sys"}}]},
+        "only node agents mount files",
+    ),
+    "other files of the node": (
+        "nodeagent",
+        {"volumes": [{"name": "v", "hostPath": {"path": "/var/lib/kubelet"}}]},
+        "only node agents mount files",
+    ),
+    "the node's network": ("nodeagent", {"hostNetwork": True}, "shares no network"),
+    "the node's processes": ("nodeagent", {"hostPID": True}, "shares no network"),
+    "root": (
+        "solver",
+        {"securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}},
+        "only node agents are root",
+    ),
+    "no seccomp": ("nodeagent", {"securityContext": {"runAsUser": 0}}, "seccomp"),
+}
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+async def test_a_pod_of_moorings_takes_no_more(admin: Kube, what: str) -> None:
+    """Beyond what the manifests say, whoever creates it."""
+    name, changes, reason = TOO_MUCH[what]
+    pod = _pod(name)
+    pod["spec"] |= changes
+    for container in pod["spec"]["containers"]:
+        container["volumeMounts"] = []
+    with pytest.raises(RefusedError, match=reason):
+        await admin.create(pod, dryRun="All")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"privileged": True, "allowPrivilegeEscalation": True},
+        {"allowPrivilegeEscalation": True},
+        {"capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}},
+        {"capabilities": {}},
+    ],
+)
+async def test_an_agent_is_root_without_capabilities(
+    admin: Kube, changes: dict[str, Any]
+) -> None:
+    pod = _pod("nodeagent")
+    (container,) = pod["spec"]["containers"]
+    container["securityContext"] |= changes
+    with pytest.raises(RefusedError, match="has no capability and gains no privilege"):
+        await admin.create(pod, dryRun="All")

@@ -96,8 +96,7 @@ def agent_variables() -> list[dict[str, str]]:
     """List the variables that a node agent has where it shows a token."""
     patch = yaml.safe_load((TOKENS / "nodeagent-patch.yaml").read_text())
     (container,) = patch["spec"]["template"]["spec"]["containers"]
-    variables: list[dict[str, str]] = container["env"]
-    return variables
+    return [entry for entry in container["env"] if "value" in entry]
 
 
 def write_site(folder: Path, resources: Path, ownership: Mapping[str, str]) -> Path:

@@ -70,6 +70,7 @@ PERSONAS = (
             ANYWHERE: {
                 "nodes": "get",
                 "nodes/status": "patch",
+                f"resourceclaims.{DRA}": "get",
                 f"resourceclaims/status.{DRA}": "patch",
                 f"resourceclaims/driver.{DRA}": (
                     f"associated-node:patch = {OUR_DRIVERS}"

@@ -25,7 +25,7 @@ from tests.lab.controlplane.server import ControlPlane
 from tests.lab.manifests import K8S
 from tests.lab.node import network, settings
 
-READY_S = 60.0
+READY_S = 240.0
 BUSYBOX = "docker.io/library/busybox:1.36"
 _REPOSITORY = K8S.parent
 _CGROUPS = Path("/sys/fs/cgroup")

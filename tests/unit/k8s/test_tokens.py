@@ -77,13 +77,13 @@ def test_the_callout_has_no_more_than_it_needs() -> None:
 
 def test_an_agent_asks_for_its_node_with_a_token_for_the_bus() -> None:
     (container,) = _pod("nodeagent-patch")["containers"]
-    said = {entry["name"]: entry["value"] for entry in container["env"]}
+    names = [entry["name"] for entry in container["env"]]
+    said = {entry["name"]: entry.get("value", "") for entry in container["env"]}
     user = said["NODEAGENT_BUS_USER"].replace("$(NODEAGENT_NODE)", "node-1")
     ((volume,),) = (_pod("nodeagent-patch")["volumes"],)
     certificate, token = volume["projected"]["sources"]
     base = workloads()["nodeagent"]["spec"]["template"]["spec"]
     (mount,) = (m for m in base["containers"][0]["volumeMounts"] if m["name"] == "bus")
-    names = [entry["name"] for entry in base["containers"][0]["env"]]
 
     assert read_login(user) == AgentLogin("node-1")
     assert certificate["secret"]["name"] == "nats-tls"
@@ -94,7 +94,8 @@ def test_an_agent_asks_for_its_node_with_a_token_for_the_bus() -> None:
     assert (
         said["NODEAGENT_BUS_PASSWORD_FILE"] == f"{mount['mountPath']}/{asked['path']}"
     )
-    # A variable sees those alone that stand before it.
+    # A variable sees those alone that stand before it, and what kustomize merges in
+    # stands before what was there.
     assert names.index("NODEAGENT_NODE") < names.index("NODEAGENT_BUS_USER")
 
 

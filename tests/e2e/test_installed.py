@@ -127,7 +127,7 @@ def _variables(nats: LabServer, kubeconfig: Path) -> dict[str, dict[str, str]]:
     return {
         name: {
             variable: text
-            for variable, text in environment(name, spec_nodeName="", **pod).items()
+            for variable, text in environment(name, **pod).items()
             if not variable.endswith(OF_THE_BUS)
         }
         | {f"{name.upper()}_SERVERS": nats.url}

@@ -92,11 +92,9 @@ class Node:
             self._process.kill()
             self._process.wait()
         for top in self._cgroup_tops():
-            for folder in sorted(top.rglob("*/"), reverse=True):
+            for folder, _, _ in os.walk(top, topdown=False):
                 with contextlib.suppress(OSError):
-                    folder.rmdir()
-            with contextlib.suppress(OSError):
-                top.rmdir()
+                    Path(folder).rmdir()
 
     def _cgroup_tops(self) -> list[Path]:
         """One for each controller, or one for all of them."""

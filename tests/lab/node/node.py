@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -45,11 +44,6 @@ class Node:
         self.cgroup = f"moorings-{folder.name}"
         self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def root(self) -> Path:
-        """The node's files as its own processes see them."""
-        return Path(f"/proc/{self._child()}/root")
-
     def log(self) -> str:
         """Read what containerd and kubelet said last."""
         told = []
@@ -79,13 +73,6 @@ class Node:
                 stderr=log,
             )  # fmt: skip
 
-    def kill_kubelet(self) -> None:
-        """End kubelet at once; it comes back by itself."""
-        for pid in self._processes():
-            with contextlib.suppress(OSError):
-                if Path(f"/proc/{pid}/comm").read_text().strip() == "kubelet":
-                    os.kill(pid, signal.SIGKILL)
-
     def stop(self) -> None:
         """End everything that runs there, and take its cgroups away."""
         if self._process is not None:
@@ -110,21 +97,6 @@ class Node:
             for given in ("cpuset.cpus", "cpuset.mems"):
                 if (top.parent / given).exists() and not (top / given).read_text():
                     (top / given).write_text((top.parent / given).read_text())
-
-    def _child(self) -> int:
-        assert self._process is not None
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
-        return int(children.read_text().split()[0])
-
-    def _processes(self) -> list[int]:
-        """List the processes of the node."""
-        mine = (Path(f"/proc/{self._child()}/ns/pid")).readlink()
-        found = []
-        for path in Path("/proc").glob("[0-9]*/ns/pid"):
-            with contextlib.suppress(OSError):
-                if path.readlink() == mine:
-                    found.append(int(path.parts[2]))
-        return found
 
 
 @contextlib.asynccontextmanager

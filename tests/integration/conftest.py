@@ -22,6 +22,7 @@ from tests.lab.controlplane.options import (
 from tests.lab.controlplane.server import ControlPlane, running
 from tests.lab.manifests import CRD, OVERLAYS, SIMULATED, owned, write_site
 from tests.lab.nats_server import LabServer
+from tests.lab.personas import ANYWHERE, OTHERS, PERSONAS, SYSTEM, TEAM
 
 OLDER = OVERLAYS / "kubernetes-1.35"
 QUIET = tuple(sorted({*CONTROLLERS} - {"statefulset-controller"}))
@@ -29,6 +30,7 @@ QUIET = tuple(sorted({*CONTROLLERS} - {"statefulset-controller"}))
 PROBES = 100
 """Each takes a tenth of a second or so."""
 PROBED = "policies-hold"
+RBAC = "rbac.authorization.k8s.io"
 
 
 class Installed(NamedTuple):
@@ -147,3 +149,25 @@ async def agents(
 ) -> Agents:
     """The agent of a Node on the shared control plane."""
     return await agents_of(control_plane, kube, bus, nats_server)
+
+
+@pytest.fixture(scope="session")
+def bound(installed: Installed) -> None:
+    """Bind the roles that k8s/base leaves to the cluster's admin."""
+    spaces = [named("v1", "Namespace", name) for name in (TEAM, OTHERS)]
+    bindings = [_binding(p.user, p.role, p.where) for p in PERSONAS if p.role]
+    bindings.append(_binding("operator", "cluster-operator", SYSTEM, "Role"))
+    installed.kubectl("apply", "-f", "-", given=[*spaces, *bindings])
+
+
+def _binding(user: str, role: str, where: str, kind: str = "ClusterRole") -> Json:
+    cluster = where == ANYWHERE
+    binding = named(
+        f"{RBAC}/v1",
+        "ClusterRoleBinding" if cluster else "RoleBinding",
+        f"{user}-{role}",
+        "" if cluster else where,
+    )
+    binding["roleRef"] = {"apiGroup": RBAC, "kind": kind, "name": role}
+    binding["subjects"] = [{"apiGroup": RBAC, "kind": "User", "name": user}]
+    return binding

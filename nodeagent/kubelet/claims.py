@@ -13,7 +13,7 @@ from nodeagent.errors import PrepareError
 from nodeagent.kubelet.preparer import Preparer
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import KubernetesError, NotFoundError
-from runtime.kube.kinds import ServedKinds
+from runtime.kube.kinds import Kind, ServedKinds
 from runtime.kube.lenient import ALTERED
 from runtime.log import get_logger
 from runtime.waits import first_of
@@ -29,8 +29,18 @@ class ClaimReader:
     """Reads claims in the version that the cluster serves."""
 
     def __init__(self, api: KubernetesApi) -> None:
-        self._api = api
+        self.api = api
         self._served: ServedKinds | None = None
+
+    async def find_kind(self) -> Kind:
+        """Return the kind of claims in the version that the cluster serves.
+
+        Raises:
+            KubernetesError: the API server does not say.
+        """
+        if self._served is None:
+            self._served = await self.api.fetch_served_kinds()
+        return self._served.resource_claim
 
     async def read(self, asked: ClaimRef) -> ResourceClaim:
         """Read a claim by name as it is now.
@@ -39,11 +49,10 @@ class ClaimReader:
             PrepareError: it does not exist, or cannot be read.
             KubernetesError: the API server does not answer, or does not let us.
         """
-        if self._served is None:
-            self._served = await self._api.fetch_served_kinds()
+        kind = await self.find_kind()
         key = object_key(asked.namespace, asked.name)
         try:
-            raw = await self._api.get(self._served.resource_claim, key)
+            raw = await self.api.get(kind, key)
         except NotFoundError as error:
             raise PrepareError(f"ResourceClaim {asked} does not exist") from error
         if ALTERED in raw:

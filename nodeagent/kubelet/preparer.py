@@ -51,13 +51,16 @@ class Preparer:
         *,
         checkpoint: Checkpoint,
         cdi: CdiFiles,
+        on_prepared: Callable[[ClaimRef], None] = lambda _claim: None,
     ) -> None:
+        """`on_prepared` hears of each claim that is ready; it must not wait."""
         self.driver = driver
         self.checkpoint = checkpoint
         self._node = node
         self._source = source
         self._read_claim = read_claim
         self._cdi = cdi
+        self._on_prepared = on_prepared
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def open(self) -> None:
@@ -99,6 +102,7 @@ class Preparer:
                 uid=asked.uid,
                 devices=[str(device) for device in prepared.device_ids],
             )
+            self._on_prepared(asked)
             return prepared
 
     async def _edit(

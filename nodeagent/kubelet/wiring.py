@@ -19,7 +19,8 @@ from nodeagent.kubelet.plugin import DeviceVerdict, Plugin
 from nodeagent.kubelet.pod_resources import PodResources
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.kubelet.server import SocketError, serve_plugin
-from nodeagent.kubelet.sockets import find_paths
+from nodeagent.kubelet.sockets import SocketPaths, find_paths
+from nodeagent.kubelet.status_writer import PreparedStatusWriter
 from nodeagent.prepare.cdi_files import CdiFiles
 from nodeagent.prepare.checkpoint import Checkpoint
 from nodeagent.sources.source import DeviceSource
@@ -27,6 +28,9 @@ from runtime.errors import ConfigError
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ClusterError
 from runtime.run import Task
+
+FIELD_MANAGER = "moorings-nodeagent"
+"""Who the agent is in `metadata.managedFields` of claims."""
 
 
 class KubeletSettings(Struct, frozen=True, kw_only=True):
@@ -68,14 +72,16 @@ async def open_kubelet_side(
     async with contextlib.AsyncExitStack() as stack:
         try:
             api = await stack.enter_async_context(
-                KubernetesApi.open(settings.kubeconfig)
+                KubernetesApi.open(settings.kubeconfig, manager=FIELD_MANAGER)
             )
         except ClusterError as error:
             raise ConfigError("NODEAGENT_KUBECONFIG", str(error)) from error
         reader = ClaimReader(api)
-        preparers, paths_by_driver = [], {}
+        preparers: list[Preparer] = []
+        paths_by_driver: dict[DriverName, SocketPaths] = {}
+        status = PreparedStatusWriter(reader, source, preparers)
         for driver in source.drivers:
-            preparer = _open_preparer(settings, driver, node, source, reader)
+            preparer = _open_preparer(settings, driver, source, reader, status)
             paths = find_paths(settings.folder, driver, settings.instance)
             plugin = Plugin(preparer, str(paths.plugin), verdicts.list_of)
             try:
@@ -100,6 +106,8 @@ async def open_kubelet_side(
             "sweep-claims": sweeper.run,
             # Compares what containers hold with claims and records.
             "tell-drift": drifts.run,
+            # Writes into claims what is known of their devices.
+            "write-device-status": status.run,
         }
         yield KubeletSide(tuple(preparers), tasks)
 
@@ -107,15 +115,21 @@ async def open_kubelet_side(
 def _open_preparer(
     settings: KubeletSettings,
     driver: DriverName,
-    node: NodeName,
     source: DeviceSource,
     reader: ClaimReader,
+    status: PreparedStatusWriter,
 ) -> Preparer:
     cdi = CdiFiles(settings.cdi_folder, driver)
     folder = settings.folder / "plugins" / driver / "claims"
     checkpoint = Checkpoint(folder, driver, cdi)
     preparer = Preparer(
-        driver, node, source, reader.read, checkpoint=checkpoint, cdi=cdi
+        driver,
+        source.nodes[0],
+        source,
+        reader.read,
+        checkpoint=checkpoint,
+        cdi=cdi,
+        on_prepared=status.note,
     )
     try:
         preparer.open()

@@ -13,7 +13,7 @@ from nodeagent.errors import SourceError
 from nodeagent.health import Reading
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.part import SourcePart
-from nodeagent.sources.source import PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
 from runtime.log import get_logger
 from runtime.waits import together
 
@@ -120,6 +120,18 @@ class CombinedSource:
             edits = await part.edits(device)
             if edits is not None:
                 return edits
+        raise SourceError("sources", f"{device} is not here")
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:
+        """Say what is known of a device, by the part that has it.
+
+        Raises:
+            SourceError: no part has it, or nothing can be read of it now.
+        """
+        for part in self._parts:
+            description = await part.describe(device)
+            if description is not None:
+                return description
         raise SourceError("sources", f"{device} is not here")
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:

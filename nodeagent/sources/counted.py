@@ -29,7 +29,7 @@ from nodeagent.inventory import NodeDevices
 from nodeagent.sources.attributes import AttributeValue, make_attribute
 from nodeagent.sources.container_edits import name_device
 from nodeagent.sources.settings import SettingsPart
-from nodeagent.sources.source import PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
 from nodeagent.sources.source_spec import BrokenRule, DeviceSourceSpec
 
 
@@ -176,6 +176,10 @@ class CountedSource:
         if device not in self._ids:
             raise SourceError("counted", f"{device} is not here")
         return name_device(device)
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:  # noqa: ARG002
+        """Return nothing: a name and a number are all that is known."""
+        return DeviceDescription()
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return None: there is nothing to set up."""

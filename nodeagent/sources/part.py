@@ -19,7 +19,12 @@ from nodeagent.health import Reading, Symptom
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.approve import approve
 from nodeagent.sources.container_edits import join_edits
-from nodeagent.sources.source import DeviceSource, PartitionHooks, Readings
+from nodeagent.sources.source import (
+    DeviceDescription,
+    DeviceSource,
+    PartitionHooks,
+    Readings,
+)
 from runtime.log import get_logger
 
 log = get_logger(__name__)
@@ -218,6 +223,14 @@ class SourcePart:
         if device not in self._ids:
             return None
         return join_edits(await self.source.edits(device), self._additions.edits)
+
+    async def describe(self, device: DeviceID) -> DeviceDescription | None:
+        """Return what is known of a device; None: it is not of this source.
+
+        Raises:
+            SourceError: nothing can be read of it now.
+        """
+        return await self.source.describe(device) if device in self._ids else None
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:
         """Return the programs of a device; None: none, or it is not of this source."""

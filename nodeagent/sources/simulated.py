@@ -21,7 +21,7 @@ from nodeagent.sources.expand import Nodes, expand
 from nodeagent.sources.faults import FaultSpan, find_faults, plan_faults
 from nodeagent.sources.fleet import read_faults, read_fleet
 from nodeagent.sources.settings import read_text
-from nodeagent.sources.source import PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
 from runtime.log import get_logger
 
 log = get_logger(__name__)
@@ -107,6 +107,10 @@ class SimulatedSource:
             ):
                 return name_device(device)
         raise SourceError("simulated", f"{device} is not here")
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:  # noqa: ARG002
+        """Return nothing: there is no hardware."""
+        return DeviceDescription()
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return None: there is nothing to set up."""

@@ -6,6 +6,7 @@ A source returns what it reads now; whether that makes a device unhealthy is dec
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -41,6 +42,24 @@ class PartitionHooks(Struct, frozen=True, kw_only=True):
     tear_down: tuple[str, ...] = ()
     limit_s: float = 10.0
     """Each call is ended after this; kubelet itself waits 45 s."""
+
+
+class NetworkDescription(Struct, frozen=True, kw_only=True):
+    """The network interface that a device is, as the node sees it."""
+
+    interface: str
+    hardware_address: str = ""
+    addresses: tuple[str, ...] = ()
+    """With the length of their prefixes, such as `10.0.0.5/24`."""
+
+
+class DeviceDescription(Struct, frozen=True, kw_only=True):
+    """What a source knows of a device that holders of a claim may want to read."""
+
+    data: Mapping[str, str | int | tuple[str, ...]] = {}
+    """Keys are in the form of fields of Kubernetes, such as `kernelDriver`."""
+    network: NetworkDescription | None = None
+    """None: it is no network interface, or none that the node sees."""
 
 
 class DeviceSource(Protocol):
@@ -81,6 +100,14 @@ class DeviceSource(Protocol):
 
         Raises:
             SourceError: the device is not here, or its state cannot be read now.
+        """
+        ...
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:
+        """Say what is known of a device that a claim holds.
+
+        Raises:
+            SourceError: the device is not here, or nothing can be read of it now.
         """
         ...
 

@@ -31,7 +31,7 @@ from nodeagent.inventory import NodeDevices
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.prepare.cdi_files import CdiFiles
 from nodeagent.prepare.checkpoint import Checkpoint
-from nodeagent.sources.source import PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
 
 DRIVER = DriverName("gpu.example.com")
 NODE = NodeName("n-0")
@@ -113,6 +113,12 @@ class Bench:
         if device.device.startswith("plain"):
             return ContainerEdits()
         return ContainerEdits(env=(f"DEVICE_{device.device[-1]}={device.device}",))
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:
+        """Say as much as a real device does."""
+        if device.device not in self.devices:
+            raise SourceError("bench", "no such device")
+        return DeviceDescription(data={"numaNode": 0})
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return the same for all."""

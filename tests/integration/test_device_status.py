@@ -1,12 +1,32 @@
-"""A device that fails shows in the claims that hold it, on the real API server."""
+"""What is known of devices shows in the claims that hold them, on a real API server."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from contracts.ids import (
+    ClaimRef,
+    ClaimUID,
+    DeviceID,
+    DriverName,
+    Namespace,
+    NodeName,
+)
+from nodeagent.kubelet.claims import ClaimReader
+from nodeagent.kubelet.preparer import Preparer
+from nodeagent.kubelet.status_writer import PreparedStatusWriter
+from nodeagent.kubelet.wiring import FIELD_MANAGER
+from nodeagent.prepare.cdi_files import CdiFiles
+from nodeagent.prepare.checkpoint import Checkpoint
+from nodeagent.sources.source import DeviceDescription, NetworkDescription
+from runtime.kube.api import KubernetesApi
+from tests.builders.prepared import Bench
 from tests.lab.agent_objects import Agents, said, taints
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import APPLY, Json, Kube, named, path_of
@@ -97,6 +117,133 @@ async def test_missing_permission_is_named_once_and_slices_go_on(
     assert output.count("outage.began") == 1
     assert "verb arbitrary-node:patch on resourceclaims/driver" in output
     assert ready(await agents.kube.get(claim)) == {}
+
+
+class Nics(Bench):
+    """A source of NICs."""
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:
+        """Say what a NIC does."""
+        network = NetworkDescription(
+            interface="eth0",
+            hardware_address="02:00:00:00:00:05",
+            addresses=("10.0.0.5/24", "fd00::5/64"),
+        )
+        return DeviceDescription(data={"numaNode": len(device.device)}, network=network)
+
+
+@asynccontextmanager
+async def preparing(
+    agents: Agents, folder: Path, kubeconfig: Path
+) -> AsyncIterator[Preparer]:
+    """Prepare claims as an agent does that writes what it knows of their devices."""
+    driver, node = DriverName(agents.driver), NodeName(agents.node)
+    source = Nics("gpu-0", "gpu-1")
+    stop = asyncio.Event()
+    async with KubernetesApi.open(str(kubeconfig), manager=FIELD_MANAGER) as api:
+        reader = ClaimReader(api)
+        preparers: list[Preparer] = []
+        status = PreparedStatusWriter(reader, source, preparers)
+        cdi = CdiFiles(folder / "cdi", driver)
+        checkpoint = Checkpoint(folder / "claims", driver, cdi)
+        preparer = Preparer(
+            driver,
+            node,
+            source,
+            reader.read,
+            checkpoint=checkpoint,
+            cdi=cdi,
+            on_prepared=status.note,
+        )
+        preparer.open()
+        preparers.append(preparer)
+        writing = asyncio.create_task(status.run(stop))
+        try:
+            yield preparer
+        finally:
+            stop.set()
+            await writing
+
+
+def ref_of(claim: Json) -> ClaimRef:
+    metadata = claim["metadata"]
+    uid = ClaimUID(metadata["uid"])
+    return ClaimRef(Namespace(metadata["namespace"]), metadata["name"], uid)
+
+
+def has_network(claim: Json) -> bool:
+    return any("networkData" in entry for entry in claim["status"].get("devices", ()))
+
+
+async def test_what_the_node_knows_and_health_are_in_one_entry(
+    agents: Agents, namespace: str, tmp_path: Path
+) -> None:
+    """Neither writer takes back what the other said."""
+    claim = await held(agents, namespace, "gpu-0")
+    uid = claim["metadata"]["uid"]
+    data = {
+        "numaNode": 5,
+        "cdiDevices": [f"k8s.{agents.driver}/claim={uid}-0-gpu-0"],
+    }
+    network = {
+        "interfaceName": "eth0",
+        "hardwareAddress": "02:00:00:00:00:05",
+        "ips": ["10.0.0.5/24", "fd00::5/64"],
+    }
+    async with agents.running():
+        await agents.announce(agents.pool(2))
+        await agents.judge("gpu-0")
+        sick = {"gpu-0": ("False", "Unhealthy")}
+        await agents.kube.until(claim, lambda item: ready(item) == sick)
+        async with preparing(agents, tmp_path, agents.kubeconfig) as preparer:
+            await preparer.prepare(ref_of(claim))
+            found = await agents.kube.until(claim, has_network)
+            (entry,) = found["status"]["devices"]
+            assert (entry["data"], entry["networkData"]) == (data, network)
+            assert ready(found) == sick
+        await agents.judge()
+        well = {"gpu-0": ("True", "Healthy")}
+        found = await agents.kube.until(claim, lambda item: ready(item) == well)
+        (entry,) = found["status"]["devices"]
+        assert (entry["data"], entry["networkData"]) == (data, network)
+
+
+async def test_what_was_prepared_before_a_start_is_written_after_it(
+    agents: Agents, namespace: str, tmp_path: Path
+) -> None:
+    """The agent before may have been killed between the two."""
+    claim = await held(agents, namespace, "gpu-0")
+    async with preparing(agents, tmp_path, agents.kubeconfig) as preparer:
+        await preparer.prepare(ref_of(claim))
+        found = await agents.kube.until(claim, has_network)
+    cleared = {**found, "status": {**found["status"], "devices": []}}
+    await agents.kube.update(cleared, "status")
+    async with preparing(agents, tmp_path, agents.kubeconfig):
+        await agents.kube.until(claim, has_network)
+
+
+async def test_claims_are_prepared_without_the_right_to_write_of_them(
+    agents: Agents,
+    namespace: str,
+    control_plane: ControlPlane,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The missing right is named once."""
+    kubeconfig = tmp_path / "kubeconfig"
+    token = await token_without_driver_rule(agents.kube, namespace)
+    control_plane.write_kubeconfig(kubeconfig, token)
+    claim = await held(agents, namespace, "gpu-0", "gpu-1")
+    async with preparing(agents, tmp_path, kubeconfig) as preparer:
+        for _ in range(3):
+            await preparer.prepare(ref_of(claim))
+        output = await said(capsys, "outage.began")
+        await preparer.prepare(ref_of(claim))
+        assert preparer.checkpoint.claims.keys() == {claim["metadata"]["uid"]}
+    output += capsys.readouterr().out
+    assert output.count("outage.began") == 1
+    assert "patch on resourceclaims/driver" in output
+    assert not has_network(await agents.kube.get(claim))
 
 
 async def token_without_driver_rule(kube: Kube, namespace: str) -> str:

@@ -229,6 +229,13 @@ async def test_a_pod_runs_on_what_moorings_decided_and_its_runtime_sees_the_devi
         assert [entry.partition("=")[2] for entry in seen["env"]] == [whole]
         assert site.records() == [claim["metadata"]["uid"]]
         assert len(site.cdi_files()) == 1
+        claim = await site.kube.until(
+            claim, lambda found: bool(found["status"].get("devices"))
+        )
+        (entry,) = claim["status"]["devices"]
+        uid = claim["metadata"]["uid"]
+        name = f"k8s.{site.driver}/claim={uid}-0-{device['device']}"
+        assert entry["data"] == {"cdiDevices": [name]}
         await site.end(pod)
         assert site.cdi_files() == []
         # kubelet deletes what the runtime says is the log: never a file of the machine.

@@ -20,7 +20,7 @@ from nodeagent.sources.command.process import run_command
 from nodeagent.sources.command.settings import CommandSpec
 from nodeagent.sources.container_edits import join_edits, name_device
 from nodeagent.sources.part import REFUSED
-from nodeagent.sources.source import PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
 from runtime.log import get_logger
 
 log = get_logger(__name__)
@@ -118,6 +118,10 @@ class CommandSource:
         if found is None or device != self._id_of(found.name):
             raise SourceError(self._spec.name, f"{device} is not here")
         return join_edits(name_device(device), found.edits)
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:  # noqa: ARG002
+        """Return nothing: the command says all in attributes."""
+        return DeviceDescription()
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return None: there is nothing to set up."""

@@ -50,7 +50,7 @@ from nodeagent.sources.nvml.offers import (
 from nodeagent.sources.nvml.recording import Player, read_recording
 from nodeagent.sources.nvml.spec import NvmlSpec
 from nodeagent.sources.settings import read_text
-from nodeagent.sources.source import PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
 from nodeagent.sources.sysfs.folder import TreeError
 from nodeagent.sources.sysfs.pci import open_device, read_pci_device
 from nodeagent.sources.sysfs.tree import Tree
@@ -174,6 +174,14 @@ class NvmlSource:
             SourceError: the device is not here, or the driver does not show its nodes.
         """
         return await self._run(lambda: self._make_edits(device))
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:
+        """Give the UUID and the place of a GPU or partition.
+
+        Raises:
+            SourceError: the device is not here.
+        """
+        return await self._run(lambda: self._describe(device))
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return None: partitions are made by the administrator."""
@@ -337,13 +345,7 @@ class NvmlSource:
                     yield Reading(device, Symptom.BAD, fault.message, fault.reason)
 
     def _make_edits(self, device: DeviceID) -> ContainerEdits:
-        look = self._look_again()
-        for offered in look.offered:
-            if device == DeviceID(self._spec.driver, self._pool, offered.name):
-                return self._make_edits_of(device, offered)
-        raise SourceError(_SOURCE, f"{device} is not here")
-
-    def _make_edits_of(self, device: DeviceID, offered: _Offered) -> ContainerEdits:
+        offered = self._find(device, self._look_again())
         gpu, partition = offered.gpu, offered.partition
         if partition is None:
             return make_edits(device, gpu.uuid, list_nodes(gpu))
@@ -352,6 +354,22 @@ class NvmlSource:
         except TreeError as error:
             raise SourceError(_SOURCE, f"{device}: {error}") from error
         return make_edits(device, partition.uuid, nodes)
+
+    def _describe(self, device: DeviceID) -> DeviceDescription:
+        offered = self._find(device, self._look or self._look_again())
+        gpu, partition = offered.gpu, offered.partition
+        data: dict[str, str] = {"uuid": (partition or gpu).uuid}
+        if partition is not None:
+            data["parentUUID"] = gpu.uuid
+        if gpu.bus_id:
+            data["pciAddress"] = gpu.bus_id
+        return DeviceDescription(data=data)
+
+    def _find(self, device: DeviceID, look: _Look) -> _Offered:
+        for offered in look.offered:
+            if device == DeviceID(self._spec.driver, self._pool, offered.name):
+                return offered
+        raise SourceError(_SOURCE, f"{device} is not here")
 
 
 def _list_offered(gpus: tuple[Gpu, ...]) -> Iterator[_Offered]:

@@ -23,11 +23,13 @@ from nodeagent.errors import SourceError
 from nodeagent.health import Reading, Symptom
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.rises import Rise
-from nodeagent.sources.source import PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
+from nodeagent.sources.sysfs.addresses import read_addresses
 from nodeagent.sources.sysfs.container import find_refusal, make_edits
+from nodeagent.sources.sysfs.description import make_description
 from nodeagent.sources.sysfs.folder import ReadableFolder, TreeError
 from nodeagent.sources.sysfs.hotplug import HotPlug, open_hotplug
-from nodeagent.sources.sysfs.offers import make_device
+from nodeagent.sources.sysfs.offers import FoundDevice, make_device
 from nodeagent.sources.sysfs.pci import list_addresses
 from nodeagent.sources.sysfs.probes import (
     CounterProbe,
@@ -138,6 +140,14 @@ class SysfsSource:
                 nodes are another source's.
         """
         return await self._run(lambda: self._make_edits(device))
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:
+        """Give its place, its kernel driver, and its network interface if it is one.
+
+        Raises:
+            SourceError: the device is not here.
+        """
+        return await self._run(lambda: self._describe(device))
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return None: nothing is partitioned."""
@@ -278,6 +288,21 @@ class SysfsSource:
                 yield Reading(device, Symptom.BAD, fault.message, fault.reason)
 
     def _make_edits(self, device: DeviceID) -> ContainerEdits:
+        now = self._find_now(device)
+        refusal = find_refusal(now) or read_use(self._spec, now)
+        if refusal:
+            raise SourceError("sysfs", f"{device}: {refusal}")
+        return make_edits(device, now)
+
+    def _describe(self, device: DeviceID) -> DeviceDescription:
+        now = self._find_now(device)
+        interfaces = now.functions.interfaces
+        addresses = (
+            read_addresses(interfaces[0].name, interfaces[0].mac) if interfaces else ()
+        )
+        return make_description(now, addresses)
+
+    def _find_now(self, device: DeviceID) -> FoundDevice:
         found = self._scan or self._rescan()
         known = found.devices.get(device.device)
         if known is None or device != self._identify(device.device):
@@ -288,7 +313,4 @@ class SysfsSource:
             raise SourceError("sysfs", f"{device}: {error}") from error
         if now is None:
             raise SourceError("sysfs", f"{device} is not what it was")
-        refusal = find_refusal(now) or read_use(self._spec, now)
-        if refusal:
-            raise SourceError("sysfs", f"{device}: {refusal}")
-        return make_edits(device, now)
+        return now

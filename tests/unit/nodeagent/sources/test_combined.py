@@ -24,7 +24,7 @@ from nodeagent.health import Reading, Symptom
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.combined import CombinedSource
 from nodeagent.sources.part import Additions, SourcePart
-from nodeagent.sources.source import PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
 
 NODE, POOL = NodeName("n"), PoolName("n")
 
@@ -64,6 +64,9 @@ class _Scripted:
 
     async def edits(self, device: DeviceID) -> ContainerEdits:
         return ContainerEdits(env=(f"DEVICE={device.device}",))
+
+    async def describe(self, device: DeviceID) -> DeviceDescription:
+        return DeviceDescription(data={"name": device.device})
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:
         return PartitionHooks(set_up=(f"/make/{device.device}",))
@@ -217,6 +220,9 @@ async def test_containers_get_what_source_and_file_say() -> None:
         await combined.edits(b.id_of("y"))
     await combined.discover(NODE)
     assert (await combined.edits(b.id_of("y"))).env == ("DEVICE=y", "FROM=file")
+    assert (await combined.describe(a.id_of("x"))).data == {"name": "x"}
+    with pytest.raises(SourceError, match=r"a.io/n/z is not here"):
+        await combined.describe(a.id_of("z"))
     hooks = combined.find_hooks(a.id_of("x"))
     assert hooks is not None
     assert hooks.set_up == ("/make/x",)

@@ -190,6 +190,10 @@ async def test_a_container_gets_the_driver_s_nodes(tmp_path: Path) -> None:
     )
     with pytest.raises(SourceError, match="is not here"):
         await source.edits(device_id("gpu-8"))
+    described = await source.describe(device_id("gpu-3"))
+    assert described.data["uuid"] == "GPU-00000000-0000-4000-8000-000000000003"
+    with pytest.raises(SourceError, match="is not here"):
+        await source.describe(device_id("gpu-8"))
     source.close()
 
 
@@ -209,6 +213,9 @@ async def test_a_partition_needs_the_nodes_of_its_instances(tmp_path: Path) -> N
         "/dev/nvidia-caps/nvidia-cap30",
         "/dev/nvidia-caps/nvidia-cap31",
     ]
+    data = (await source.describe(partition)).data
+    assert str(data["uuid"]).startswith("MIG-")
+    assert str(data["parentUUID"]).startswith("GPU-")
     source.close()
 
 

@@ -14,6 +14,7 @@ from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from nodeagent.cdi import find_violations
 from nodeagent.errors import SourceError
 from nodeagent.health import Reading, Symptom
+from nodeagent.sources.source import NetworkDescription
 from nodeagent.sources.sysfs.hotplug import HotPlug
 from nodeagent.sources.sysfs.source import SysfsSource, open_sysfs
 from nodeagent.sources.sysfs.tree import Tree
@@ -189,3 +190,26 @@ async def check_live(source: SysfsSource) -> None:
             assert list(find_violations(await source.edits(found))) == []
     named = {reading.device for reading in readings.symptoms.get(NODE, ())}
     assert named <= set(devices.device_ids)
+
+
+async def test_a_claim_s_status_gets_place_driver_and_interface(root: Path) -> None:
+    """Without addresses: no interface of this machine is the captured one."""
+    source = opened(root, {"kind": "nic"})
+    await source.discover(NODE)
+    ib = await source.describe(device_id(NIC))
+    assert ib.data == {
+        "pciAddress": NIC,
+        "kernelDriver": "mlx4_core",
+        "numaNode": 1,
+        "interfaces": ("ib0",),
+        "rdmaDevices": ("mlx4_0",),
+    }
+    assert ib.network == NetworkDescription(
+        interface="ib0",
+        hardware_address="80:00:00:48:fe:80:00:00:00:00:00:00:00:02:c9:03:00:f9:bf:a1",
+    )
+    disk = opened(root, {"kind": "nvme"}, offerUsedDisks=True)
+    (found, *_) = (await disk.discover(NODE)).device_ids
+    assert (await disk.describe(found)).network is None
+    with pytest.raises(SourceError, match="is not here"):
+        await source.describe(device_id("0000:99:00.0"))

@@ -1,0 +1,31 @@
+"""What is known of a PCI device that the holder of a claim may want to read. Pure."""
+
+from __future__ import annotations
+
+from nodeagent.sources.source import DeviceDescription, NetworkDescription
+from nodeagent.sources.sysfs.offers import FoundDevice
+
+
+def make_description(
+    found: FoundDevice, addresses: tuple[str, ...]
+) -> DeviceDescription:
+    """Say it; `addresses` are those of its first network interface."""
+    pci, functions = found.pci, found.functions
+    data: dict[str, str | int | tuple[str, ...]] = {"pciAddress": pci.address}
+    if pci.kernel_driver:
+        data["kernelDriver"] = pci.kernel_driver
+    if pci.numa_node is not None:
+        data["numaNode"] = pci.numa_node
+    lists = {
+        "interfaces": tuple(found.name for found in functions.interfaces),
+        "rdmaDevices": tuple(found.name for found in functions.rdma),
+        "disks": tuple(found.name for found in functions.disks),
+    }
+    data |= {key: names for key, names in lists.items() if names}
+    if not functions.interfaces:
+        return DeviceDescription(data=data)
+    first = functions.interfaces[0]
+    network = NetworkDescription(
+        interface=first.name, hardware_address=first.mac, addresses=addresses
+    )
+    return DeviceDescription(data=data, network=network)

@@ -28,15 +28,19 @@ class NodeDevices(Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     resources: dict[str, Quantity] = {}
     """What pods may use of it in all, such as cpu and memory."""
+    watched: tuple[DeviceID, ...] = ()
+    """Devices that other drivers publish: their health is told, they are not announced.
+    """
 
     @property
     def device_ids(self) -> tuple[DeviceID, ...]:
-        """All devices, in the order of the pools."""
-        return tuple(
+        """All devices, in the order of the pools; those of other drivers last."""
+        announced = tuple(
             DeviceID(pool.driver, pool.name, device.name)
             for pool in self.pools
             for device in pool.devices
         )
+        return (*announced, *self.watched)
 
 
 class AnnouncedPool(Struct, frozen=True):

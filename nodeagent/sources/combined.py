@@ -45,8 +45,9 @@ class CombinedSource:
 
     @property
     def drivers(self) -> tuple[DriverName, ...]:
-        """The drivers of all parts."""
-        drivers = {driver for part in self._parts for driver in part.source.drivers}
+        """The drivers of all parts whose devices are ours to announce and prepare."""
+        ours = (part.source for part in self._parts if not part.health_only)
+        drivers = {driver for source in ours for driver in source.drivers}
         return tuple(sorted(drivers))
 
     def recall(self, announced: DevicesAnnounced) -> None:
@@ -82,6 +83,7 @@ class CombinedSource:
             pools=tuple(pool for devices in parts for pool in devices.pools),
             labels=_merge(devices.labels for devices in parts),
             resources=_merge(devices.resources for devices in parts),
+            watched=tuple(device for devices in parts for device in devices.watched),
         )
 
     async def read(self, now_s: float) -> Readings:

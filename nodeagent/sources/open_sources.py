@@ -75,4 +75,5 @@ def _make_part(spec: AnySourceSpec, source: DeviceSource, node: NodeName) -> Sou
             attributes={key: make_attribute(v) for key, v in spec.attributes.items()},
             edits=spec.edits,
         ),
+        health_only=spec.health_only,
     )

@@ -59,9 +59,12 @@ class SourcePart:
         read_s: float,
         pool: PoolID | None = None,
         additions: Additions | None = None,
+        health_only: bool = False,
     ) -> None:
         self.name = name
         self.source = source
+        self.health_only = health_only
+        """Whether another driver publishes the devices."""
         self._node = node
         self._read_s = read_s
         self._pool = pool
@@ -82,7 +85,9 @@ class SourcePart:
     @property
     def devices(self) -> NodeDevices | None:
         """What was taken of the last listing; None: nothing is known."""
-        return self._devices
+        if self._devices is None or not self.health_only:
+            return self._devices
+        return NodeDevices(node=self._node, watched=self._devices.device_ids)
 
     def recall(self, pools: tuple[ResourcePool, ...]) -> None:
         """Take what was announced before this process began, until it is listed."""

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from contracts import names
-from contracts.ids import NodeName, PoolID
+from contracts.ids import DriverName, NodeName, PoolID
 from contracts.quantity import Quantity
 from nodeagent.errors import SettingsError
 from nodeagent.sources.command.settings import CommandSpec
@@ -50,6 +50,7 @@ def read_sources(text: str, file: str, node: NodeName) -> tuple[AnySourceSpec, .
         raise SettingsError(file, "kind", "must be Sources")
     fields_by_name: dict[str, str] = {}
     fields_by_pool: dict[PoolID, str] = {}
+    fields_by_driver: dict[DriverName, tuple[str, bool]] = {}
     for index, spec in enumerate(found.sources):
         at = f"sources[{index}]"
         for field, rule in check_source(spec, node):
@@ -63,6 +64,10 @@ def read_sources(text: str, file: str, node: NodeName) -> tuple[AnySourceSpec, .
             if other != at:
                 rule = f"{other} has the pool {pool.pool!r} of {pool.driver!r} too"
                 raise SettingsError(file, f"{at}.pool", rule)
+            said = fields_by_driver.setdefault(spec.driver, (at, spec.health_only))
+            if said[1] != spec.health_only:
+                rule = f"{said[0]} says otherwise of the driver {spec.driver!r}"
+                raise SettingsError(file, f"{at}.healthOnly", rule)
     return found.sources
 
 

@@ -50,6 +50,8 @@ class DeviceSourceSpec(SourceSpec, frozen=True, kw_only=True):
     """Added to each device; they win over what the source says."""
     edits: ContainerEdits = ContainerEdits()
     """Added to what a container gets with each device (CDI)."""
+    health_only: bool = False
+    """Another driver publishes and prepares the devices; only their health is told."""
 
     def pool_of(self, node: NodeName) -> PoolName:
         """Return the name of the pool on a node."""
@@ -74,6 +76,8 @@ def check_source(spec: SourceSpec, node: NodeName) -> Iterator[BrokenRule]:
     yield from _to_rules(check_device(added, "", selects_nodes=False))
     for violation in find_violations(spec.edits):
         yield "edits", violation
+    if spec.health_only and (spec.attributes or spec.edits != ContainerEdits()):
+        yield "healthOnly", "attributes and edits are for devices that are announced"
 
 
 def _to_rules(violations: Violations) -> Iterator[BrokenRule]:

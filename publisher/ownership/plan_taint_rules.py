@@ -45,12 +45,11 @@ def plan_taint_rules(
     """Plan what makes our rules those that ownership asks for.
 
     `announced` are the pools whose slices we write. Rules that are not ours are never
-    touched; ours come before any is removed, so that nothing is untainted in between.
+    touched.
     """
     rules_by_name = {rule.metadata.name: rule for rule in observed}
     ours = [rule for rule in rules_by_name.values() if is_ownership_rule(rule)]
-    # First the rules that should be there. What we write ourselves needs none: our
-    # slices carry the taint.
+    # What we write ourselves needs no rule: our slices carry the taint.
     written = set(announced) - {other.pool for other in foreign}
     if ownership.node_labels:
         due = _rules_of_pools(ownership, foreign, written, nodes, ours)
@@ -58,8 +57,19 @@ def plan_taint_rules(
         of_others = {other.pool.driver for other in foreign}
         of_us = {pool.driver for pool in written} - of_others
         due = map(_rule_of_driver, ownership.drivers - of_us)
+    return plan_rules(due, ours, rules_by_name)
+
+
+def plan_rules(
+    due: Iterable[DeviceTaintRule],
+    ours: Iterable[DeviceTaintRule],
+    rules_by_name: Mapping[str, DeviceTaintRule],
+) -> tuple[Step[DeviceTaintRule], ...]:
+    """Plan what makes those of `ours` the rules that are due.
+
+    They come before any is removed, so that nothing is untainted in between.
+    """
     due_by_name = {rule.metadata.name: rule for rule in due}
-    # Then the steps from what is there: ours come before any is removed.
     steps = (
         _step(due_by_name[name], rules_by_name.get(name))
         for name in sorted(due_by_name)
@@ -90,7 +100,7 @@ def _rules_of_pools(
 ) -> Iterator[DeviceTaintRule]:
     """Yield a rule for each pool of an owned node; it goes with the node."""
     local = {other.pool: other.node for other in foreign if other.node is not None}
-    for pool, name in (dict(_ruled_pools(ours)) | local).items():
+    for pool, name in (dict(ruled_pools(ours)) | local).items():
         node = nodes.get(name)
         if node is None or pool in written or not ownership.taints_driver(pool.driver):
             continue
@@ -98,9 +108,10 @@ def _rules_of_pools(
             yield _rule_of_pool(pool, node)
 
 
-def _ruled_pools(
+def ruled_pools(
     ours: Iterable[DeviceTaintRule],
 ) -> Iterator[tuple[PoolID, NodeName]]:
+    """Go through the pools that rules name, each with the Node of the rule."""
     for rule in ours:
         selector = _selector(rule)
         if selector.driver and selector.pool:

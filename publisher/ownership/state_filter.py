@@ -1,9 +1,9 @@
 """Which observed objects the solver is told of: only devices that are ours to give.
 
 Slices that we write ourselves stay out, because the solver has them from the agents;
-so do slices that ownership leaves to kube-scheduler, and rules that only add the taint
-that the solver ignores. Pure; remembers slices only where owned nodes are selected by
-labels, which change.
+so do slices that ownership leaves to kube-scheduler, and rules of ours: they add the
+taint that the solver ignores, or health that it has from the agents. Pure; remembers
+slices only where owned nodes are selected by labels, which change.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from contracts.names import OWNED
+from contracts.names import OWNED, UNHEALTHY
 from publisher.kube.changes import Change, ChangePage
 from publisher.ownership.ownership import Ownership
+from publisher.ownership.plan_health_rules import HEALTH_RULE
 from publisher.slices.layout import is_our_name, read_outline
 
 _Raw = Mapping[str, Any]
@@ -41,7 +42,7 @@ class StateFilter:
             case "ResourceSlice":
                 self._remember(change)
                 yield self._filter_slice(change)
-            case "DeviceTaintRule" if _adds_our_taint(change.object):
+            case "DeviceTaintRule" if _is_our_rule(change):
                 yield Change(change.kind, change.key, None)
             case "Node":
                 yield change
@@ -84,8 +85,11 @@ class StateFilter:
         return old != self._labels.get(change.key)
 
 
-def _adds_our_taint(raw: _Raw | None) -> bool:
+def _is_our_rule(change: Change) -> bool:
+    raw = change.object
     if raw is None:
         return False
+    if change.key.startswith(HEALTH_RULE):
+        return UNHEALTHY in (raw["metadata"].get("labels") or {})
     taint = raw.get("spec", {}).get("taint") or {}
     return bool(taint.get("key") == OWNED)

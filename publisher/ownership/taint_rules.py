@@ -1,6 +1,8 @@
-"""The DeviceTaintRules of ownership on the API server: made, repaired, removed.
+"""Our DeviceTaintRules on the API server: made, repaired, removed.
 
-Carries out the plan whenever rules, nodes or the drivers that have slices change. Where
+They keep kube-scheduler from owned devices of other drivers, and from devices of other
+drivers that node agents judge. Carries out the plans whenever rules, nodes, health or
+the drivers that have slices change. Where
 the kind is not served it says once what is left to keep kube-scheduler away. Decides
 nothing.
 """
@@ -16,6 +18,7 @@ from contracts.ids import DriverName
 from publisher.kube.carry_out import carry_out
 from publisher.kube.object_cache import ObjectCache
 from publisher.ownership.ownership import Ownership
+from publisher.ownership.plan_health_rules import plan_health_rules
 from publisher.ownership.plan_taint_rules import plan_taint_rules
 from publisher.pauses import UNDONE, Pauses
 from publisher.slices.announced_pools import AnnouncedPools
@@ -92,12 +95,12 @@ class TaintRuleWriter:
         if self._kind is None:
             self._log_unserved({other.pool.driver for other in foreign})
             return None
-        steps = plan_taint_rules(
-            self._ownership,
-            foreign,
-            self._announced.pools(),
-            self._slices.nodes,
-            self._rules,
+        announced, nodes = self._announced.pools(), self._slices.nodes
+        steps = (
+            *plan_taint_rules(self._ownership, foreign, announced, nodes, self._rules),
+            *plan_health_rules(
+                self._announced.judged(), foreign, announced, nodes, self._rules
+            ),
         )
         now_s, refused = monotonic(), None
         for step in steps:

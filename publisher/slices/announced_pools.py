@@ -6,7 +6,7 @@ changed by whole messages; knows neither the bus nor what is published.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -107,6 +107,15 @@ class AnnouncedPools:
             for judged in (health.devices if health is not None else ())
             if judged.device.pool_id == pool
         }
+
+    def judged(self) -> Iterator[tuple[NodeName, DeviceHealth]]:
+        """Go through all devices that are not healthy, each with the node that says so.
+
+        Also those that nobody announces, which are other drivers' (or nobody's).
+        """
+        for node, health in self._health.items():
+            for judged in health.devices:
+                yield node, judged
 
     def layout_of(self, pool: PoolID) -> PoolLayout | str | None:
         """Return what to publish: slices, nothing (None), or why all stays as it is."""

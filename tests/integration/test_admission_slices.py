@@ -7,11 +7,12 @@ end-to-end tests, whose publisher is bound by the same policies.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from contracts.names import OWNED
+from contracts.names import OWNED, UNHEALTHY
 from tests.lab.controlplane.client import Json, Kube, RefusedError, named
 from tests.lab.controlplane.objects import RESOURCE
 from tests.lab.personas import BY_NAME
@@ -24,6 +25,9 @@ AGENTS_ONLY = "writes slices of node agents' drivers only"
 LOCAL = "writes only slices that are local to a node, under names of its own"
 WITH_NODE = "writes only slices that go with their node"
 ITS_TAINT = "writes only the taint moorings.dev/owned with effect NoSchedule"
+HEALTH_TAINT = "writes only the taint moorings.dev/unhealthy with effect NoSchedule"
+ONE_DEVICE = "a rule about health names one device, and goes with a Node"
+A_DEVICE = {"pool": "n", "device": "gpu-0"}
 ITS_NAMES = "writes only rules whose names begin with moorings-owned-"
 NAMED_DRIVER = "writes only rules about the driver that their name says"
 
@@ -34,6 +38,26 @@ def _slice(name: str, driver: str = DRIVER, **fields: Any) -> Json:
     metadata = {"name": name, "ownerReferences": [NODE_OWNER]}
     made = named(RESOURCE, "ResourceSlice", name)
     return made | {"metadata": metadata, "spec": spec} | fields
+
+
+def _health_rule(
+    selector: Mapping[str, str], owners: Sequence[Json] = (NODE_OWNER,)
+) -> Json:
+    name = f"moorings-health-{FOREIGN}-0123456789abcdef"
+    metadata = {
+        "name": name,
+        "labels": {UNHEALTHY: "true"},
+        "ownerReferences": [*owners],
+    }
+    taint = {"key": UNHEALTHY, "value": "Unhealthy", "effect": "NoSchedule"}
+    spec = {"deviceSelector": {"driver": FOREIGN, **selector}, "taint": taint}
+    made = named(RESOURCE, "DeviceTaintRule", name)
+    return made | {"metadata": metadata, "spec": spec}
+
+
+def _with_taint(rule: Json, **taint: str) -> Json:
+    spec = {**rule["spec"], "taint": {**rule["spec"]["taint"], **taint}}
+    return rule | {"spec": spec}
 
 
 def _rule(name: str, driver: str | None = DRIVER, **taint: str) -> Json:
@@ -77,6 +101,24 @@ MADE = {
     "rule-for-all-drivers": (_rule("moorings-owned-all", None), NAMED_DRIVER),
     "rule-for-another-driver": (
         _rule(f"moorings-owned-{DRIVER}", FOREIGN),
+        NAMED_DRIVER,
+    ),
+    "verdict-on-a-pool": (_health_rule({"pool": "n"}), ONE_DEVICE),
+    "verdict-on-no-pool": (_health_rule({"device": "gpu-0"}), ONE_DEVICE),
+    "verdict-that-outlives-its-node": (
+        _health_rule(A_DEVICE, ()),
+        ONE_DEVICE,
+    ),
+    "verdict-that-evicts": (
+        _with_taint(_health_rule(A_DEVICE), effect="NoExecute"),
+        HEALTH_TAINT,
+    ),
+    "verdict-of-another-key": (
+        _with_taint(_health_rule(A_DEVICE), key=OWNED),
+        HEALTH_TAINT,
+    ),
+    "verdict-on-another-driver": (
+        _health_rule({**A_DEVICE, "driver": DRIVER}),
         NAMED_DRIVER,
     ),
 }
@@ -129,4 +171,6 @@ async def test_publisher_writes_its_slices_and_rules(admin: Kube) -> None:
             mended = {"metadata": {"labels": {OWNED: "true"}}}
             made = await publisher.patch(made, mended)
             await publisher.delete(made)
+        verdict = _health_rule(A_DEVICE, (owner,))
+        await publisher.delete(await publisher.create(verdict))
     await admin.delete(node)

@@ -111,6 +111,21 @@ async def test_all_pools_are_announced_as_one_node() -> None:
     assert combined.drivers == ("a.io", "b.io")
 
 
+async def test_devices_of_other_drivers_are_watched_and_not_announced() -> None:
+    """Nothing of them is ours: neither slices nor a kubelet plugin nor labels."""
+    ours, theirs = _Scripted("a.io", "x"), _Scripted("gpu.nvidia.com", "gpu-0")
+    bad = Reading(theirs.id_of("gpu-0"), Symptom.BAD, "XID 79", "Xid79")
+    theirs.symptoms = (bad,)
+    watching = SourcePart("theirs", theirs, NODE, read_s=1.0, health_only=True)
+    combined = CombinedSource(NODE, (part(ours), watching))
+    found = await combined.discover(NODE)
+    assert combined.drivers == ("a.io",)
+    assert drivers_of(found) == ["a.io"]
+    assert found.watched == (theirs.id_of("gpu-0"),)
+    assert found.device_ids == (ours.id_of("x"), theirs.id_of("gpu-0"))
+    assert (await combined.read(1.0)).symptoms == {NODE: (bad,)}
+
+
 @pytest.mark.parametrize("problem", [fail, crash])
 async def test_a_source_that_fails_is_silent_alone(problem: Callable[[], None]) -> None:
     """Also by a mistake of ours; its devices stay announced."""

@@ -53,6 +53,30 @@ def test_names_are_there_once() -> None:
         read(SIMULATED, SIMULATED)
 
 
+NVML = "{kind: nvml, name: gpus, driver: gpu.nvidia.com, healthOnly: true}"
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        (
+            [NVML.replace("}", ", attributes: {rack: a}}")],
+            "sources[0].healthOnly: attributes and edits are for devices",
+        ),
+        (
+            [NVML, NVML.replace("gpus", "b").replace("true", "false, pool: p")],
+            "sources[1].healthOnly: sources[0] says otherwise of the driver",
+        ),
+    ],
+)
+def test_a_driver_is_ours_or_another_s(sources: list[str], said: str) -> None:
+    """Never both on one node."""
+    assert read(NVML) == ["gpus"]
+    with pytest.raises(SettingsError) as caught:
+        read(*sources)
+    assert said in str(caught.value)
+
+
 def test_a_file_has_so_many_sources_and_no_more() -> None:
     """What has more is a mistake."""
     with pytest.raises(SettingsError, match=f"<= {MAX_SOURCES}"):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from contracts.device import DeviceTaintRule, DeviceTaintRuleSpec, ResourceSlice
 from contracts.ids import NodeName
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.meta import ObjectMeta
+from contracts.names import UNHEALTHY
 from publisher.kube.changes import Change, ChangePage
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
@@ -48,13 +51,18 @@ def test_our_slices_and_rules_are_not_told() -> None:
     hot = DeviceTaintRule(
         metadata=ObjectMeta(name="h"), spec=DeviceTaintRuleSpec(taint=builders.taint())
     )
+    labels = {UNHEALTHY: "true"}
+    sick = replace(hot, metadata=ObjectMeta(name="moorings-health-x", labels=labels))
+    alike = replace(hot, metadata=ObjectMeta(name="moorings-health-y"))
     mine, theirs = change(step.object), change(THEIRS)
-    told = offered(known, mine, theirs, change(rule), change(hot))
+    told = offered(known, mine, theirs, *map(change, (rule, hot, sick, alike)))
     assert told == [
         (name, False),
         (THEIRS.metadata.name, True),
         ("r", False),
         ("h", True),
+        ("moorings-health-x", False),
+        ("moorings-health-y", True),
     ]
 
 

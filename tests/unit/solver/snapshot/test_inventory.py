@@ -9,9 +9,19 @@ import pytest
 
 from contracts import names
 from contracts.gang import Gang
-from contracts.ids import GangUID, NodeName, object_key
+from contracts.ids import (
+    DeviceID,
+    DeviceName,
+    DriverName,
+    GangUID,
+    NodeName,
+    PoolName,
+    object_key,
+)
 from contracts.messages import (
+    DeviceHealth,
     DevicesAnnounced,
+    HealthJudged,
     ObjectGone,
     ObjectObserved,
     SubmitGang,
@@ -134,6 +144,19 @@ def test_what_others_hold_of_a_foreign_driver_is_taken() -> None:
         ),
     )
     assert len(placed(freed, asking(3))) == 3
+
+
+def test_a_node_s_agent_judges_foreign_devices_of_its_own_node() -> None:
+    """Nobody announces them; what another node says of them counts for nothing."""
+    world = seen(CLASS, node("a"), node("b"), slice_of("a"))
+    device = DeviceID(DriverName(DRIVER), PoolName("a"), DeviceName("gpu-0"))
+    sick = DeviceHealth(device=device, verdict="Unhealthy", taints=(builders.taint(),))
+    said = {
+        name: HealthJudged(cluster=CLUSTER, node=NodeName(name), devices=(sick,))
+        for name in "ab"
+    }
+    assert placed(apply(world, said["b"]), asking()) == [("a", ["gpu-0"])]
+    assert placed(apply(world, said["a"]), asking()) == [("a", ["gpu-1"])]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from contracts.ids import NodeName
+from nodeagent.sources.nvml.spec import NvmlSpec
+from nodeagent.sources.source_file import read_sources
 from tests.lab.controlplane.client import Kube, RefusedError, named
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.manifests import (
@@ -115,6 +118,35 @@ def test_answering_kueue_is_one_component(
     )
     (container,) = publisher["spec"]["template"]["spec"]["containers"]
     assert {"name": "PUBLISHER_KUEUE_CHECKS", "value": "true"} in container["env"]
+
+
+def test_agents_beside_nvidia_s_driver_tell_health_alone(
+    control_plane_programs: Path, tmp_path: Path
+) -> None:
+    """The component's file is one that the agent takes, and has nothing to serve."""
+    site = write_site(tmp_path / "site", BASE, {"drivers": "", "classes": ""})
+    written = yaml.safe_load((site / "kustomization.yaml").read_text())
+    component = os.path.relpath(K8S / "components" / "beside-nvidia", site)
+    written["components"].append(component)
+    (site / "kustomization.yaml").write_text(yaml.safe_dump(written))
+    built = _build(control_plane_programs, site)
+    (sources,) = (
+        thing["data"]["sources.yaml"]
+        for thing in built
+        if thing["kind"] == "ConfigMap"
+        and thing["metadata"]["name"].startswith("sources-")
+    )
+    (spec,) = read_sources(sources, "sources.yaml", NodeName("node-1"))
+    assert isinstance(spec, NvmlSpec)
+    assert (spec.health_only, spec.driver) == (True, "gpu.nvidia.com")
+    assert spec.pool_of(NodeName("node-1")) == "node-1"
+    (agent,) = (thing for thing in built if thing["kind"] == "DaemonSet")
+    pod = agent["spec"]["template"]["spec"]
+    assert pod["runtimeClassName"] == "nvidia"
+    (container,) = pod["containers"]
+    assert {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"} in container["env"]
+    given = {entry["name"] for entry in container["env"]}
+    assert {"NODEAGENT_NODE", "NODEAGENT_SOURCES"} <= given
 
 
 def test_site_of_the_repository_is_whole(

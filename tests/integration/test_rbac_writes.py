@@ -22,18 +22,21 @@ def _result(driver: str = OURS, device: str = "gpu-0") -> Json:
     return {"request": "r", "driver": driver, "pool": "pool", "device": device}
 
 
-def _allocation(node: str, driver: str = OURS) -> Json:
+def _allocation(node: str, *drivers: str) -> Json:
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     return {
-        "devices": {"results": [_result(driver)]},
+        "devices": {"results": [_result(driver) for driver in drivers or (OURS,)]},
         "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
         "allocationTimestamp": "2026-01-01T00:00:00Z",
     }
 
 
-def _device_status(driver: str = OURS) -> Json:
-    named_device = {k: v for k, v in _result(driver).items() if k != "request"}
-    return {"devices": [{**named_device, "data": {"seen": True}}]}
+def _device_status(*drivers: str) -> Json:
+    devices = []
+    for driver in drivers or (OURS,):
+        device = {k: v for k, v in _result(driver).items() if k != "request"}
+        devices.append({**device, "data": {"seen": True}})
+    return {"devices": devices}
 
 
 async def _claim(admin: Kube, name: str, allocation: Json | None) -> Json:
@@ -128,6 +131,15 @@ async def test_agent_writes_device_status_of_its_node(admin: Kube) -> None:
     assert written["status"]["devices"][0]["data"] == {"seen": True}
 
 
+async def test_agent_writes_beside_another_driver_s_status(admin: Kube) -> None:
+    claim = await _claim(admin, "beside", _allocation("node-1", OURS, FOREIGN))
+    await admin.patch(claim, {"status": _device_status(FOREIGN)}, "status")
+    both = _device_status(OURS, FOREIGN)
+    written = await _as_agent(admin, claim, both, "node-1")
+
+    assert len(written["status"]["devices"]) == 2
+
+
 class Attempt(NamedTuple):
     """What an agent with the token of a pod on `node` tries, and how it is refused."""
 
@@ -137,6 +149,8 @@ class Attempt(NamedTuple):
     """Of the API server, from 1.36."""
     policy: str
     node: str = "node-1"
+    before: Json = {}  # never changed
+    """What the status has of another driver's making."""
 
 
 NO_OTHER_NODE = "arbitrary-node:patch"
@@ -166,6 +180,25 @@ ATTEMPTS = {
         "associated-node:patch",
         "a node agent writes only for the drivers of node agents",
     ),
+    "of-a-foreign-driver-too": Attempt(
+        _allocation("node-1", OURS, FOREIGN),
+        _device_status(OURS, FOREIGN),
+        "associated-node:patch",
+        "a node agent writes only for the drivers of node agents",
+    ),
+    "without-what-a-foreign-driver-wrote": Attempt(
+        _allocation("node-1", OURS, FOREIGN),
+        _device_status(OURS),
+        "associated-node:patch",
+        "a node agent writes only for the drivers of node agents",
+        before=_device_status(FOREIGN),
+    ),
+    "without-the-allocation": Attempt(
+        _allocation("node-1"),
+        {"allocation": None},
+        "resourceclaims/binding",
+        "a node agent changes neither the allocation of a claim nor its reservations",
+    ),
     "with-a-reservation": Attempt(
         _allocation("node-1"),
         {"reservedFor": [SOMEBODY]},
@@ -175,10 +208,17 @@ ATTEMPTS = {
 }
 
 
+async def _attempted(admin: Kube, name: str) -> Json:
+    claim = await _claim(admin, name, ATTEMPTS[name].allocation)
+    if ATTEMPTS[name].before:
+        await admin.patch(claim, {"status": ATTEMPTS[name].before}, "status")
+    return claim
+
+
 @pytest.mark.parametrize("name", ATTEMPTS)
 async def test_agent_is_refused(admin: Kube, name: str) -> None:
     """By the API server's own words, which look at claims before policies do."""
-    claim = await _claim(admin, name, ATTEMPTS[name].allocation)
+    claim = await _attempted(admin, name)
     with pytest.raises(RefusedError) as refused:
         await _as_agent(admin, claim, ATTEMPTS[name].status, ATTEMPTS[name].node)
     assert ATTEMPTS[name].words in refused.value.message
@@ -191,7 +231,7 @@ async def test_policy_refuses_the_agent_where_nothing_else_does(
     async with installed_on_1_35.control_plane.client() as admin:
         await admin.create(named("v1", "Namespace", TEAM))
         for name, attempt in ATTEMPTS.items():
-            claim = await _claim(admin, name, attempt.allocation)
+            claim = await _attempted(admin, name)
             with pytest.raises(RefusedError) as refused:
                 await _as_agent(admin, claim, attempt.status, attempt.node)
             assert f"denied request: {attempt.policy}" in refused.value.message

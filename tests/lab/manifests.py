@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -29,9 +30,13 @@ WITHOUT_KUBELET = {
 Manifest = dict[str, Any]
 
 
-@cache
 def base() -> tuple[Manifest, ...]:
-    """Read every object of k8s/base, one a file."""
+    """Give every object of k8s/base, one a file; yours to change."""
+    return copy.deepcopy(_read_base())
+
+
+@cache
+def _read_base() -> tuple[Manifest, ...]:
     paths = sorted(BASE.glob("*-*.yaml"))
     return tuple(yaml.safe_load(path.read_text()) for path in paths)
 

@@ -154,7 +154,8 @@ def get(
         held=held,
     )
     if wanted and kind not in ("nodes", "devices"):
-        raise UsageError(f"get: options of nodes and devices are not for {kind}")
+        given = ", ".join(wanted.options)
+        raise UsageError(f"get: {given}: of nodes and devices, not of {kind}")
     if (kubeconfig is not None or context) and kind != "devices":
         raise UsageError(f"get: --kubeconfig is for devices, not for {kind}")
     if context and kubeconfig is None:

@@ -83,6 +83,12 @@ class DeviceFilter(Struct, frozen=True, kw_only=True):
     def __bool__(self) -> bool:
         return self != DeviceFilter()
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that were given."""
+        fields = self.__struct_fields__
+        return tuple(f"--{field}" for field in fields if getattr(self, field))
+
     def lets_through(self, row: Mapping[str, Any]) -> bool:
         """Whether a device is to be seen."""
         return (

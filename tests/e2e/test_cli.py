@@ -328,7 +328,8 @@ def test_nodes_and_devices_are_shown(stack: tuple[Path, str]) -> None:
     assert len(rows) == int(devices)
     assert {row["node"] for row in rows} == {name}
     wide = moorings("get", "devices", "--state", "free", "-o", "wide", home=home)
-    assert wide.stdout.splitlines()[0].split()[-2:] == ["TAINTS", "WHY"]
+    columns = wide.stdout.splitlines()[0].split()[-4:]
+    assert columns == ["TAINTS", "WHY", "HEALTHSINCE", "HEALTHMESSAGE"]
 
 
 MISTAKES = {
@@ -336,7 +337,7 @@ MISTAKES = {
     ("get", "pod", "nothing-here"): (3, "no pod named 'nothing-here'"),
     ("get", "deployments", "web"): (2, "no 'deployments' here; there are devices, ga"),
     ("get", "devices", "--state", "broken"): (2, "--state 'broken' is none of free"),
-    ("get", "pods", "--node", "a"): (2, "--node, --driver, --pool, --state are not"),
+    ("get", "pods", "--node", "a"): (2, "get: --node: of nodes and devices, not"),
     ("explain", "node/a"): (2, "'node/a' is no gang and no pod/NAME"),
     ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; pods that"),
     ("explain", "nothing-here"): (3, "`kubectl describe pod` says why they do"),

@@ -112,7 +112,7 @@ async def test_a_device_is_free_once_its_own_claim_is(
 ) -> None:
     """Its gang runs on; and it was not free before STATE had the gang's claims."""
     first = wanted(1, pods=2)
-    namespace, uid = Namespace("default"), GangUID(first.metadata.uid)
+    namespace, uid = Namespace(first.metadata.namespace), GangUID(first.metadata.uid)
     process = solver(nats_server.url, tmp_path)
     async with running(process):
         await submit(world, first)

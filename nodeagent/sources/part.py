@@ -36,6 +36,8 @@ _SILENT_AFTER_S = 10.0
 _RETRY_S = 5.0
 REFUSED = "DeviceRefused"
 """Reason of a device whose description cannot be taken."""
+NOT_LISTED = "NotListed"
+"""Reason of another driver's device that the source had and has no more."""
 SOURCE_FAILED = "SourceFailed"
 """Reason of all devices of a source that fails."""
 
@@ -72,6 +74,8 @@ class SourcePart:
         self._additions = additions or Additions()
         self._devices: NodeDevices | None = None
         self._ids: frozenset[DeviceID] = frozenset()
+        self._missing: frozenset[DeviceID] = frozenset()
+        """Devices of another driver that were listed once: it may offer them still."""
         self._refusals: Mapping[DeviceID, str] = {}
         self._reading: asyncio.Future[Readings] | None = None
         self._listing: asyncio.Future[NodeDevices] | None = None
@@ -87,7 +91,8 @@ class SourcePart:
         """What was taken of the last listing; None: nothing is known."""
         if self._devices is None or not self.health_only:
             return self._devices
-        return NodeDevices(node=self._node, watched=self._devices.device_ids)
+        watched = (*self._devices.device_ids, *sorted(self._missing))
+        return NodeDevices(node=self._node, watched=watched)
 
     def recall(self, pools: tuple[ResourcePool, ...]) -> None:
         """Take what was announced before this process began, until it is listed."""
@@ -100,8 +105,10 @@ class SourcePart:
             self._keep(NodeDevices(node=self._node, pools=ours))
 
     def _keep(self, devices: NodeDevices) -> None:
-        self._devices = devices
-        self._ids = frozenset(devices.device_ids)
+        listed = frozenset(devices.device_ids)
+        if self.health_only:
+            self._missing = (self._missing | self._ids) - listed
+        self._devices, self._ids = devices, listed
 
     async def discover(self) -> None:
         """List the devices again, unless that fails or takes long."""
@@ -154,11 +161,17 @@ class SourcePart:
         refused = self._read_all(
             self._ids & self._refusals.keys(), REFUSED, self._refusals
         )
+        gone = dict.fromkeys(self._missing, "the source lists it no more")
+        missing = self._read_all(self._missing, NOT_LISTED, gone)
         changed = self._node in readings.changed or self._must_list(now_s)
         return structs.replace(
             readings,
             symptoms={
-                self._node: (*readings.symptoms.get(self._node, ()), *refused),
+                self._node: (
+                    *readings.symptoms.get(self._node, ()),
+                    *refused,
+                    *missing,
+                ),
             },
             changed=frozenset({self._node} if changed else ()),
         )

@@ -126,6 +126,26 @@ async def test_devices_of_other_drivers_are_watched_and_not_announced() -> None:
     assert (await combined.read(1.0)).symptoms == {NODE: (bad,)}
 
 
+async def test_a_device_of_another_driver_that_is_gone_is_silent() -> None:
+    """That driver may offer it still, so its verdict must not go with it."""
+    theirs = _Scripted("gpu.nvidia.com", "gpu-0", "gpu-1")
+    watching = SourcePart("theirs", theirs, NODE, read_s=1.0, health_only=True)
+    combined = CombinedSource(NODE, (watching,))
+    await combined.discover(NODE)
+    lost = theirs.devices.pop(0)
+    found = await combined.discover(NODE)
+    assert set(found.watched) == {theirs.id_of("gpu-0"), theirs.id_of("gpu-1")}
+    (silent,) = (await combined.read(1.0)).symptoms[NODE]
+    assert (silent.device, silent.symptom, silent.reason) == (
+        theirs.id_of("gpu-0"),
+        Symptom.SILENT,
+        "NotListed",
+    )
+    theirs.devices.append(lost)
+    await combined.discover(NODE)
+    assert (await combined.read(2.0)).symptoms == {NODE: ()}
+
+
 @pytest.mark.parametrize("problem", [fail, crash])
 async def test_a_source_that_fails_is_silent_alone(problem: Callable[[], None]) -> None:
     """Also by a mistake of ours; its devices stay announced."""

@@ -30,7 +30,9 @@ from tests.lab.waits import pods_of
 OPERATIONS = "docs/operations.md"
 SYSTEM = "moorings-system"
 PATIENCE_S = 90.0
-WITHOUT_NODES = re.compile(r"rollout status|podman|label node NODE")
+WITHOUT_NODES = re.compile(
+    r"rollout status|podman|scripts/image\.py|^ctr |label node NODE"
+)
 """Commands that need an image, or nodes that run one."""
 POLICIES = [
     f"{kind}admission{what}"
@@ -41,7 +43,7 @@ POLICIES = [
 
 def commands(heading: str) -> str:
     """Read the commands of a section, but for what needs an image that runs."""
-    lines = "\n".join(shell.blocks(OPERATIONS, heading)[:2]).splitlines()
+    lines = "\n".join(shell.blocks(OPERATIONS, heading)[:3]).splitlines()
     return "\n".join(line for line in lines if not WITHOUT_NODES.search(line))
 
 

@@ -33,3 +33,8 @@ def phase_of(name: str) -> float:
 
 def _position_at(count: int, interval_s: float, phase: float, at_s: float) -> int:
     return floor((at_s / interval_s - phase) * count)
+
+
+def is_due(last_s: float | None, every_s: float, now_s: float) -> bool:
+    """Whether what was done last at `last_s` (None: never) is to be done again."""
+    return last_s is None or now_s - last_s >= every_s

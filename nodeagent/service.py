@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from contracts.names import AGENT_MANAGER
 from nodeagent.advertise.advertiser import Advertiser
-from nodeagent.advertise.plan import AGENT_MANAGER
 from nodeagent.advertise.resources import read_resources
 from nodeagent.agent_state import AgentState
 from nodeagent.announcer import Announcer, AnnouncerSettings

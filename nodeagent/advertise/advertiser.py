@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Mapping
 
 from contracts.ids import NodeName
+from contracts.names import AGENT_MANAGER
 from nodeagent.advertise.plan import (
-    AGENT_MANAGER,
     AdvertisementPlan,
     list_written,
     plan_advertisement,

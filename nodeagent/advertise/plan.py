@@ -15,11 +15,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from contracts.names import AGENT_MANAGER
 from contracts.quantity import Quantity, QuantityError
 from nodeagent.errors import AdvertisementError
 
-AGENT_MANAGER = "moorings-nodeagent"
-"""As whom node agents write, by their configuration."""
 PERSON_MANAGER = "moorings-advertise"
 """As whom people write by hand."""
 _FIELDS = ("capacity", "allocatable")

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from contracts.ids import DeviceID, DriverName, NodeName
+from contracts.names import AGENT_MANAGER
 from nodeagent.agent_state import AgentState
 from nodeagent.errors import SourceError
 from nodeagent.health import HealthStatus
@@ -28,9 +29,6 @@ from runtime.errors import ConfigError
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ClusterError
 from runtime.run import Task
-
-FIELD_MANAGER = "moorings-nodeagent"
-"""Who the agent is in `metadata.managedFields` of claims."""
 
 
 class KubeletSettings(Struct, frozen=True, kw_only=True):
@@ -72,7 +70,7 @@ async def open_kubelet_side(
     async with contextlib.AsyncExitStack() as stack:
         try:
             api = await stack.enter_async_context(
-                KubernetesApi.open(settings.kubeconfig, manager=FIELD_MANAGER)
+                KubernetesApi.open(settings.kubeconfig, manager=AGENT_MANAGER)
             )
         except ClusterError as error:
             raise ConfigError("NODEAGENT_KUBECONFIG", str(error)) from error

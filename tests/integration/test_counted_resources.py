@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from contracts.ids import NodeName
+from contracts.names import AGENT_MANAGER
 from nodeagent.advertise.advertiser import Advertiser
-from nodeagent.advertise.plan import AGENT_MANAGER
 from runtime.kube.api import KubernetesApi
 from tests.lab.cluster import is_running
 from tests.lab.command_line import moorings

@@ -18,10 +18,10 @@ from contracts.ids import (
     Namespace,
     NodeName,
 )
+from contracts.names import AGENT_MANAGER
 from nodeagent.kubelet.claims import ClaimReader
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.kubelet.status_writer import PreparedStatusWriter
-from nodeagent.kubelet.wiring import FIELD_MANAGER
 from nodeagent.prepare.cdi_files import CdiFiles
 from nodeagent.prepare.checkpoint import Checkpoint
 from nodeagent.sources.source import DeviceDescription, NetworkDescription
@@ -140,7 +140,7 @@ async def preparing(
     driver, node = DriverName(agents.driver), NodeName(agents.node)
     source = Nics("gpu-0", "gpu-1")
     stop = asyncio.Event()
-    async with KubernetesApi.open(str(kubeconfig), manager=FIELD_MANAGER) as api:
+    async with KubernetesApi.open(str(kubeconfig), manager=AGENT_MANAGER) as api:
         reader = ClaimReader(api)
         preparers: list[Preparer] = []
         status = PreparedStatusWriter(reader, source, preparers)

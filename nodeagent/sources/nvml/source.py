@@ -22,6 +22,7 @@ from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import SettingsError, SourceError
 from nodeagent.health import Reading, Symptom
 from nodeagent.inventory import NodeDevices
+from nodeagent.schedule import is_due
 from nodeagent.sources.nvml.calls import LIBRARY_GONE, Nvml, NvmlError
 from nodeagent.sources.nvml.container import (
     list_nodes,
@@ -276,13 +277,13 @@ class NvmlSource:
     def _read(self, now_s: float) -> Readings:
         changed = False
         is_gone = self._nvml is None and self._look is not None and self._look.gpus
-        if is_gone or self._is_due(self._looked_s, self._spec.rescan_seconds, now_s):
+        if is_gone or is_due(self._looked_s, self._spec.rescan_seconds, now_s):
             before = self._look
             changed = self._look_again() != before
             self._looked_s = now_s
         if self._events is not None:
             self._hear(self._events, now_s)
-        if self._is_due(self._judged_s, self._spec.health_seconds, now_s):
+        if is_due(self._judged_s, self._spec.health_seconds, now_s):
             self._read_health(now_s)
             self._judged_s = now_s
         readings = tuple(self._judge(now_s))
@@ -290,10 +291,6 @@ class NvmlSource:
             symptoms={self._node: readings} if readings else {},
             changed=frozenset({self._node} if changed else ()),
         )
-
-    @staticmethod
-    def _is_due(last_s: float | None, every_s: float, now_s: float) -> bool:
-        return last_s is None or now_s - last_s >= every_s
 
     def _hear(self, events: Events, now_s: float) -> None:
         gpus = {gpu.token: gpu for gpu in self._look.gpus} if self._look else {}

@@ -22,6 +22,7 @@ from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import SourceError
 from nodeagent.health import Reading, Symptom
 from nodeagent.inventory import NodeDevices
+from nodeagent.schedule import is_due
 from nodeagent.sources.rises import Rise
 from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
 from nodeagent.sources.sysfs.addresses import read_addresses
@@ -183,7 +184,7 @@ class SysfsSource:
             found = self._rescan()
             changed = before is None or found.devices != before.devices
             self._scanned_s, self._is_suspect = now_s, False
-        if self._is_due(self._counted_s, self._spec.counters_seconds, now_s):
+        if is_due(self._counted_s, self._spec.counters_seconds, now_s):
             self._count(now_s)
             self._counted_s = now_s
         readings = tuple(
@@ -203,12 +204,9 @@ class SysfsSource:
         except TreeError as error:
             raise SourceError("sysfs", str(error)) from error
         every_s = _MIN_RESCAN_S if self._is_suspect else self._spec.rescan_seconds
-        is_due = self._is_due(self._scanned_s, every_s, now_s)
-        return is_due or addresses != self._addresses
-
-    @staticmethod
-    def _is_due(last_s: float | None, every_s: float, now_s: float) -> bool:
-        return last_s is None or now_s - last_s >= every_s
+        if addresses != self._addresses:
+            return True
+        return is_due(self._scanned_s, every_s, now_s)
 
     def _rescan(self) -> Scan:
         before = self._scan or Scan()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeagent.schedule import list_due, phase_of
+from nodeagent.schedule import is_due, list_due, phase_of
 
 
 def test_a_whole_interval_brings_everybody_once() -> None:
@@ -33,3 +33,10 @@ def test_phases_differ_by_name_and_repeat() -> None:
     """An agent keeps its phase over restarts."""
     assert phase_of("a") == phase_of("a") != phase_of("b")
     assert 0.0 <= phase_of("a") < 1.0
+
+
+def test_what_was_never_done_is_due_and_else_after_its_interval() -> None:
+    """To the moment."""
+    assert is_due(None, 5.0, 0.0)
+    assert not is_due(1.0, 5.0, 5.9)
+    assert is_due(1.0, 5.0, 6.0)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from contracts.names import AGENT_MANAGER
 from nodeagent.advertise.plan import (
-    AGENT_MANAGER,
     PERSON_MANAGER,
     AdvertisementPlan,
     list_written,

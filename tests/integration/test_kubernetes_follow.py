@@ -309,6 +309,7 @@ def test_what_is_left_leaves_no_connection(own_control_plane: OwnControlPlane) -
             await until(lambda: seen.changes == 1, "the watch stands")
             api_server.pause()
 
+    gc.collect()  # what earlier tests of this process left is not ours
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         asyncio.run(follow_and_leave())

@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from contracts.claim import ResourceClaimSpec
-from contracts.ids import FullyQualifiedName, GangUID, NodeName
+from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.ids import GangUID, NodeName
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION
 from contracts.pod_terms import HostPort, TopologySpreadConstraint
@@ -66,27 +67,10 @@ class Member(KubernetesStruct, frozen=True, kw_only=True):
 
     name: str
     count: Int32 = 1
+    min_count: Int32 | None = None
+    """The gang is in when so many have a place; absent: all."""
     claims: tuple[MemberClaim, ...] = ()
     node: MemberNode = MemberNode()
-
-
-class GangConstraint(KubernetesStruct, frozen=True, kw_only=True):
-    """What devices of several claims and pods must have in common, or not."""
-
-    match_attribute: FullyQualifiedName | None = None
-    distinct_attribute: FullyQualifiedName | None = None
-    requests: tuple[str, ...] = ()
-    """`member/claim/request`."""
-    scope: str = "Gang"
-    """`Gang` or `Pod`."""
-
-
-class TopologyLevel(KubernetesStruct, frozen=True, kw_only=True):
-    """A node label whose value all members should share."""
-
-    key: str
-    mode: str = "Required"
-    """`Required` or `Preferred`."""
 
 
 class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
@@ -98,7 +82,7 @@ class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
     """Its worth among equals of its priority; absent: devices asked for."""
     members: tuple[Member, ...] = ()
     constraints: tuple[GangConstraint, ...] = ()
-    topology: tuple[TopologyLevel, ...] = ()
+    topology: tuple[GangTopology, ...] = ()
     recovery: str = "Report"
     """`Report` or `Recreate`."""
     hold: bool = False

@@ -12,11 +12,9 @@ from contracts.errors import DecodeError
 from contracts.gang import (
     MAX_MEMBERS,
     Gang,
-    GangConstraint,
     Member,
     MemberClaim,
     MemberNode,
-    TopologyLevel,
 )
 from contracts.pod_terms import MAX_PORT, PROTOCOLS, HostPort
 from contracts.pods.node_affinity import (
@@ -28,9 +26,9 @@ from contracts.pods.node_affinity import (
 )
 from contracts.pods.pod_rules import rules_of_node
 from contracts.validate import names
-from contracts.validate.claims import check_attributes, check_claim_spec
+from contracts.validate.claims import check_claim_spec
+from contracts.validate.gang_rules import check_constraints, check_topology
 from contracts.validate.nodes import check_node_selector
-from contracts.validate.requests import check_reference, list_request_names
 from contracts.validate.taints import check_node_toleration
 from contracts.validate.violation import (
     Violations,
@@ -41,8 +39,6 @@ from contracts.validate.violation import (
     required,
 )
 
-SCOPES = ("Gang", "Pod")
-MODES = ("Required", "Preferred")
 RECOVERIES = ("Report", "Recreate")
 PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 """Resources of nodes whose names have no domain; huge pages besides."""
@@ -62,26 +58,31 @@ def check_gang(value: Gang) -> Violations:
     pods = sum(member.count for member in spec.members)
     if pods > MAX_MEMBERS:
         yield invalid("spec.members", pods, f"must be at most {MAX_MEMBERS} pods")
-    members = {member.name: member for member in spec.members}
-    yield from check_each(
-        spec.constraints,
-        None,
-        "spec.constraints",
-        lambda constraint, path: _check_constraint(constraint, members, path),
-    )
-    yield from check_each_unique(
-        spec.topology, None, "spec.topology", _check_level, lambda level: level.key
-    )
+    if pods and not sum(map(_read_min_count, spec.members)):
+        message = "must be greater than zero for at least one member"
+        yield invalid("spec.members", 0, f"minCount {message}")
+    yield from check_constraints(spec.constraints, spec.members, "spec.constraints")
+    yield from check_topology(spec.topology, spec.members, "spec.topology")
     if spec.weight is not None and spec.weight < 0:
         message = "must be greater than or equal to zero"
         yield invalid("spec.weight", spec.weight, message)
     yield from check_one_of("spec.recovery", spec.recovery, RECOVERIES)
 
 
+def _read_min_count(value: Member) -> int:
+    return value.count if value.min_count is None else value.min_count
+
+
 def _check_member(value: Member, path: str) -> Violations:
     yield from names.check_dns_label(value.name, f"{path}.name")
     if value.count < 1:
         yield invalid(f"{path}.count", value.count, "must be greater than zero")
+    if value.min_count is not None and value.min_count < 0:
+        message = "must be greater than or equal to zero"
+        yield invalid(f"{path}.minCount", value.min_count, message)
+    if value.min_count is not None and value.min_count > value.count:
+        message = f"must be at most count, which is {value.count}"
+        yield invalid(f"{path}.minCount", value.min_count, message)
     yield from check_each_unique(
         value.claims, None, f"{path}.claims", _check_claim, lambda claim: claim.name
     )
@@ -161,49 +162,3 @@ def _check_affinity(value: dict[str, Any], path: str) -> Violations:
         yield from check_node_selector(selector, place)
         for field in find_unreadable_numbers(selector):
             yield invalid(f"{place}.{field}", None, "is compared as a number")
-
-
-def _check_constraint(
-    value: GangConstraint, members: dict[str, Member], path: str
-) -> Violations:
-    yield from check_attributes(value.match_attribute, value.distinct_attribute, path)
-    yield from check_one_of(f"{path}.scope", value.scope, SCOPES)
-    yield from check_each_unique(
-        value.requests,
-        None,
-        f"{path}.requests",
-        lambda entry, place: _check_reference(entry, members, place),
-        str,
-    )
-
-
-def _check_reference(entry: str, members: dict[str, Member], path: str) -> Violations:
-    """Require `member/claim/request`, or `.../subrequest`, that exists.
-
-    Requests are known only where the claim is written out.
-    """
-    member_name, _, rest = entry.partition("/")
-    claim_name, _, request_name = rest.partition("/")
-    if not (member_name and claim_name and request_name):
-        yield invalid(path, entry, "must be member/claim/request")
-        return
-    member = members.get(member_name)
-    if member is None:
-        yield invalid(path, entry, f"there is no member {member_name}")
-        return
-    claim = next(
-        (candidate for candidate in member.claims if candidate.name == claim_name), None
-    )
-    if claim is None:
-        message = f"member {member_name} has no claim {claim_name}"
-        yield invalid(path, entry, message)
-    elif claim.spec is not None:
-        request_names = list_request_names(claim.spec.devices.requests)
-        if any(check_reference(request_name, request_names, path)):
-            message = f"claim {claim_name} has no request {request_name}"
-            yield invalid(path, entry, message)
-
-
-def _check_level(value: TopologyLevel, path: str) -> Violations:
-    yield from names.check_label_key(value.key, f"{path}.key")
-    yield from check_one_of(f"{path}.mode", value.mode, MODES)

@@ -15,13 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.allocation import Reason
-from contracts.gang import (
-    MAX_MEMBERS,
-    AvoidedNode,
-    Gang,
-    GangConstraint,
-    GangSpec,
-)
+from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang, GangSpec
+from contracts.gang_rules import GangConstraint
 from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta

@@ -127,6 +127,9 @@ def _refuse_unmodelled(gang: Gang) -> None:
         raise not_modelled("", "spec.constraints")
     if spec.topology:
         raise not_modelled("", "spec.topology")
+    for member in spec.members:
+        if member.min_count not in (None, member.count):
+            raise not_modelled(member.name, "spec.members[].minCount")
 
 
 def _resolve_member(gang: Gang, member: Member, how: ResolveOptions) -> MemberPart:

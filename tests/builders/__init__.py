@@ -35,7 +35,7 @@ from tests.builders.gangs import (
     member_claim,
     node,
     pod,
-    topology_level,
+    topology_rule,
 )
 from tests.builders.values import (
     DEVICE_CLASS,
@@ -89,5 +89,5 @@ __all__ = [
     "taint",
     "taint_rule",
     "toleration",
-    "topology_level",
+    "topology_rule",
 ]

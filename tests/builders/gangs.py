@@ -11,13 +11,12 @@ from contracts.claim import (
 )
 from contracts.gang import (
     Gang,
-    GangConstraint,
     GangSpec,
     Member,
     MemberClaim,
     MemberNode,
-    TopologyLevel,
 )
+from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import (
     FullyQualifiedName,
 )
@@ -128,6 +127,7 @@ def member(
     *claims: MemberClaim,
     name: str = "worker",
     count: int = 1,
+    min_count: int | None = None,
     resources: Mapping[str, Amount] | None = None,
     **node: Any,
 ) -> Member:
@@ -135,6 +135,7 @@ def member(
     return Member(
         name=name,
         count=count,
+        min_count=min_count,
         claims=claims or (member_claim(),),
         node=MemberNode(resources=quantities(resources or {}), **node),
     )
@@ -152,16 +153,26 @@ def gang_constraint(
     return GangConstraint(
         match_attribute=None if match is None else FullyQualifiedName(match),
         distinct_attribute=None if distinct is None else FullyQualifiedName(distinct),
-        requests=requests or ("worker/gpus/gpu",),
+        requests=requests,
         scope=scope,
     )
 
 
-def topology_level(
-    key: str = "topology.kubernetes.io/rack", mode: str = "Required"
-) -> TopologyLevel:
-    """Make a node label that all members should share."""
-    return TopologyLevel(key=key, mode=mode)
+def topology_rule(
+    key: str = "topology.kubernetes.io/rack",
+    *members: str,
+    mode: str = "Required",
+    group_size: int | None = None,
+    max_per_domain: int | None = None,
+) -> GangTopology:
+    """Make a rule that all pods, or those of some members, share a domain."""
+    return GangTopology(
+        key=key,
+        members=members,
+        mode=mode,
+        group_size=group_size,
+        max_per_domain=max_per_domain,
+    )
 
 
 def gang(

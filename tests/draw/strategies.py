@@ -322,5 +322,5 @@ def gangs() -> SearchStrategy[Gang]:
         LABELS,
         st.integers(-5, 5),
         st.sampled_from([(), (constraint,)]),
-        st.sampled_from([(), (builders.topology_level(),)]),
+        st.sampled_from([(), (builders.topology_rule(),)]),
     )

@@ -19,7 +19,7 @@ from tests.builders import (
     member,
     member_claim,
     request,
-    topology_level,
+    topology_rule,
 )
 from tests.integration.conftest import Installed
 from tests.lab.controlplane.client import Json, Kube, RefusedError
@@ -42,7 +42,7 @@ FULL = gang(
         gang_constraint("net.example.com/rail", "worker/devices/nic"),
         gang_constraint(distinct="example.com/rack", scope="Pod"),
     ),
-    topology=(topology_level(), topology_level("zone", "Preferred")),
+    topology=(topology_rule(), topology_rule("zone", mode="Preferred")),
     recovery="Recreate",
     hold=True,
     priority=-7,
@@ -132,12 +132,20 @@ BROKEN: dict[str, tuple[Gang, str]] = {
         "spec.members[0].node.resources.cpu: Invalid value",
     ),
     "no such mode": (
-        gang(topology=(topology_level(mode="Maybe"),)),
+        gang(topology=(topology_rule(mode="Maybe"),)),
         'spec.topology[0].mode: Unsupported value: "Maybe"',
     ),
-    "a level twice": (
-        gang(topology=(topology_level(),) * 2),
-        "spec.topology[1]: Duplicate value",
+    "a group of nobody": (
+        gang(topology=(topology_rule(group_size=0),)),
+        "spec.topology[0].groupSize: Invalid value: 0",
+    ),
+    "a domain of nobody": (
+        gang(topology=(topology_rule(max_per_domain=0),)),
+        "spec.topology[0].maxPerDomain: Invalid value: 0",
+    ),
+    "fewer than none": (
+        gang(member(min_count=-1)),
+        "spec.members[0].minCount: Invalid value: -1",
     ),
     "no such recovery": (
         gang(recovery="Pray"),
@@ -159,9 +167,9 @@ BROKEN: dict[str, tuple[Gang, str]] = {
         gang(constraints=(gang_constraint("a/b", distinct="a/b"),)),
         "exactly one of matchAttribute or distinctAttribute is required",
     ),
-    "a request that names no claim": (
-        gang(constraints=(gang_constraint(None, "worker"),)),
-        'spec.constraints[0].requests[0]: Invalid value: "worker"',
+    "a path of too many parts": (
+        gang(constraints=(gang_constraint(None, "worker/a/b/c/d"),)),
+        'spec.constraints[0].requests[0]: Invalid value: "worker/a/b/c/d"',
     ),
     "a request of an unknown member": (
         gang(constraints=(gang_constraint(None, "driver/gpus/gpu"),)),

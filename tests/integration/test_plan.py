@@ -28,7 +28,7 @@ from tests.builders import (
     member_claim,
     request,
     resource_slice,
-    topology_level,
+    topology_rule,
 )
 
 ROOT = "resource.kubernetes.io/pcieRoot"
@@ -247,7 +247,7 @@ def test_admin_access_needs_a_namespace_that_admits_it(planner: Planner) -> None
 def test_a_gang_that_this_version_cannot_decide_is_refused_by_field(
     planner: Planner,
 ) -> None:
-    wanted = gang(topology=(topology_level(),))
+    wanted = gang(topology=(topology_rule(),))
     found = planned(planner, objects=[*WORLD, *raw(wanted)])
     (answer,) = found["gangs"]
     assert answer["verdict"] == "error"

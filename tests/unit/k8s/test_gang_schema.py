@@ -20,7 +20,8 @@ from contracts.claim import DeviceClaim, ResourceClaimSpec
 from contracts.gang import GangSpec
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION
-from contracts.validate.gangs import MODES, RECOVERIES, SCOPES
+from contracts.validate.gang_rules import MODES, SCOPES
+from contracts.validate.gangs import RECOVERIES
 from tests.lab.manifests import CRD
 
 OPAQUE = (ResourceClaimSpec, DeviceClaim, ObjectMeta)

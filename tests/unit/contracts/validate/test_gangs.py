@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.gang import Gang, MemberClaim
+from contracts.gang_rules import DevicePath
 from contracts.meta import ObjectMeta
 from contracts.pod_terms import HostPort
 from tests.builders import (
@@ -14,7 +15,8 @@ from tests.builders import (
     member,
     member_claim,
     request,
-    topology_level,
+    sub_request,
+    topology_rule,
 )
 from tests.builders.neighbours import spread
 from tests.builders.violations import assert_broken
@@ -59,11 +61,36 @@ from tests.builders.violations import assert_broken
             "spec.members[0].node.nodeSelector[a]: Invalid value",
         ),
         (
-            gang(topology=(topology_level(mode="Maybe"),)),
+            gang(topology=(topology_rule(mode="Maybe"),)),
             "spec.topology[0].mode: Unsup",
         ),
-        (gang(topology=(topology_level(),) * 2), "spec.topology[1]: Duplicate value"),
-        (gang(topology=(topology_level(""),)), "spec.topology[0].key: Invalid value"),
+        *(
+            (
+                gang(member(count=2, min_count=count)),
+                f"spec.members[0].minCount: {rule}",
+            )
+            for count, rule in {
+                -1: "Invalid value: -1: must be greater than or equal to zero",
+                3: "Invalid value: 3: must be at most count, which is 2",
+            }.items()
+        ),
+        (
+            gang(member(min_count=0), member(name="other", min_count=0)),
+            "spec.members: Invalid value: 0: minCount must be greater than zero",
+        ),
+        *(
+            (gang(topology=(rule,)), f"spec.topology[0].{message}")
+            for message, rule in {
+                'key: Invalid value: "rail"': topology_rule("attribute:rail"),
+                'members[0]: Invalid value: "driver": there is no member driver': (
+                    topology_rule("rack", "driver")
+                ),
+                "members[1]: Duplicate value": topology_rule("a", "worker", "worker"),
+                "groupSize: Invalid value: 0": topology_rule(group_size=0),
+                "maxPerDomain: Invalid value: -1": topology_rule(max_per_domain=-1),
+            }.items()
+        ),
+        (gang(topology=(topology_rule(""),)), "spec.topology[0].key: Invalid value"),
         (
             gang(member(topology_spread_constraints=(spread(skew=2**63 - 1),))),
             "spec.members[0].node.topologySpreadConstraints[0].maxSkew: Invalid value",
@@ -99,7 +126,10 @@ from tests.builders.violations import assert_broken
                 f'spec.constraints[0].requests[0]: Invalid value: "{entry}": {reason}',
             )
             for entry, reason in {
-                "worker": "must be member/claim/request",
+                "": "must be member[/claim[/request[/subrequest]]]",
+                "worker/": "must be member[/claim[/request[/subrequest]]]",
+                "worker/gpus/gpu/a/b": "must be member[/claim[/request[/subrequest]]]",
+                "worker/gpus/gpu/big": "claim gpus has no request gpu/big",
                 "driver/gpus/gpu": "there is no member driver",
                 "worker/nics/gpu": "member worker has no claim nics",
                 "worker/gpus/nic": "claim gpus has no request nic",
@@ -121,3 +151,33 @@ def test_a_claim_of_a_member_is_written_out_or_named() -> None:
     assert_broken(gang(member(named)))
     assert_broken(gang(member(member_claim(claim="gpus-1"))))
     assert_broken(gang(member(template), constraints=(unknown,)))
+
+
+def test_rules_across_claims_may_name_members_claims_and_alternatives() -> None:
+    """Each path that names something; several rules about one key."""
+    alternatives = request(first_available=[sub_request(name="big")])
+    wanted = member(member_claim(alternatives), count=4, min_count=2)
+    paths = ("worker", "worker/gpus", "worker/gpus/gpu", "worker/gpus/gpu/big")
+    scopes = ("Gang", "Member", "Pod")
+
+    assert_broken(
+        gang(
+            wanted,
+            member(name="spare", min_count=0),
+            constraints=[gang_constraint(None, *paths, scope=one) for one in scopes],
+            topology=(
+                topology_rule(),
+                topology_rule(group_size=2, max_per_domain=4),
+                topology_rule("attribute:net.example.com/rail", "worker"),
+            ),
+        )
+    )
+
+
+def test_a_path_reads_as_it_is_written() -> None:
+    """Part by part."""
+    path = DevicePath.parse("worker/gpus/gpu/big")
+
+    assert path == DevicePath("worker", "gpus", "gpu", "big")
+    assert str(path) == "worker/gpus/gpu/big"
+    assert DevicePath.parse("worker") == DevicePath("worker")

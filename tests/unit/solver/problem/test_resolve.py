@@ -20,7 +20,7 @@ from tests.builders import (
     member,
     member_claim,
     request,
-    topology_level,
+    topology_rule,
 )
 from tests.builders.problems import observe, snapshot_of
 
@@ -40,7 +40,8 @@ def resolved(asking: Gang, *objects: Any) -> GangPart:
     ("asking", "rule", "rejected"),
     [
         (gang(constraints=(gang_constraint(),)), Rule.NOT_MODELLED, True),
-        (gang(topology=(topology_level(),)), Rule.NOT_MODELLED, True),
+        (gang(topology=(topology_rule(),)), Rule.NOT_MODELLED, True),
+        (gang(member(count=2, min_count=1)), Rule.NOT_MODELLED, True),
         (gang(member(name="Worker")), Rule.INVALID, True),
         (gang(member(member_claim(template="t"))), Rule.UNKNOWN_TEMPLATE, False),
         (gang(member(member_claim(claim="c"))), Rule.UNKNOWN_CLAIM, False),

@@ -1,0 +1,80 @@
+"""What a gang asks across its claims, pods and nodes, and how it names its devices.
+
+Part of the Gang's document; what each rule means is in docs/semantics.md.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from contracts.errors import DecodeError
+from contracts.ids import FullyQualifiedName
+from contracts.structs import Int32, KubernetesStruct
+
+ATTRIBUTE_KEY = "attribute:"
+"""Begins a topology key that is an attribute of devices, not a label of nodes."""
+
+_PATH_RULE = "must be member[/claim[/request[/subrequest]]]"
+
+
+class GangConstraint(KubernetesStruct, frozen=True, kw_only=True):
+    """What devices of several claims and pods must have in common, or not."""
+
+    match_attribute: FullyQualifiedName | None = None
+    distinct_attribute: FullyQualifiedName | None = None
+    requests: tuple[str, ...] = ()
+    """Paths of devices, see `DevicePath`; none: all devices of the gang."""
+    scope: str = "Gang"
+    """`Gang`: one set of devices; `Member`, `Pod`: one for each of these."""
+
+
+class GangTopology(KubernetesStruct, frozen=True, kw_only=True):
+    """How pods are spread over the domains of one key."""
+
+    key: str
+    """A node label, or `attribute:` and the full name of an attribute of devices."""
+    members: tuple[str, ...] = ()
+    """Whose pods are meant; none: those of all members."""
+    mode: str = "Required"
+    """`Required` or `Preferred`."""
+    group_size: Int32 | None = None
+    """So many pods of each member, by index, are in one domain; absent: all are, unless
+    `max_per_domain` is given."""
+    max_per_domain: Int32 | None = None
+    """Most pods in one domain; absent: any number."""
+
+    @property
+    def attribute(self) -> FullyQualifiedName | None:
+        """The attribute of devices that the key names; None: it is a node label."""
+        if not self.key.startswith(ATTRIBUTE_KEY):
+            return None
+        return FullyQualifiedName(self.key.removeprefix(ATTRIBUTE_KEY))
+
+
+class DevicePath(Struct, frozen=True):
+    """`member[/claim[/request[/subrequest]]]`: devices that pods of a member got.
+
+    A shorter path names all below it; a subrequest only where it was chosen.
+    """
+
+    member: str
+    claim: str = ""
+    """Empty: all claims, and so on."""
+    request: str = ""
+    subrequest: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> DevicePath:
+        """Read a path as it is written.
+
+        Raises:
+            DecodeError: it has an empty part, or more than four.
+        """
+        parts = text.split("/")
+        if not 1 <= len(parts) <= 4 or not all(parts):
+            raise DecodeError("path", "$", _PATH_RULE)
+        return cls(*parts)
+
+    def __str__(self) -> str:
+        parts = (self.member, self.claim, self.request, self.subrequest)
+        return "/".join(part for part in parts if part)

@@ -13,10 +13,11 @@ from moorings.cli.get import parse_target
 from moorings.cli.known import NOT_YET, KnownGangs, fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
 from moorings.cli.output import ExitCode, Format, show
-from moorings.cli.views import explain_story, print_explanation
+from moorings.cli.views import print_explanation
 from moorings.client import Client
 from moorings.errors import UnknownNameError, UsageError
 from moorings.stories import GangQuery, GangStory, WrittenGangs
+from moorings.views.gangs import explain_story
 
 
 def register(app: typer.Typer) -> None:

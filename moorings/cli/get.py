@@ -12,17 +12,18 @@ import typer
 
 from contracts.lifecycle import GangRecord
 from moorings.cli.get_devices import DeviceFilter, show_devices, show_nodes
-from moorings.cli.inventory_views import HEALTHS, STATES
 from moorings.cli.known import fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Server, StateDir, connect
 from moorings.cli.output import ExitCode, Format, ListFormat, notify, show
 from moorings.cli.solves import print_solves
-from moorings.cli.views import NONE, is_recent, view_gang, view_pods, view_story
+from moorings.cli.views import NONE
 from moorings.client import Client
 from moorings.errors import UnknownNameError, UsageError
 from moorings.local.cluster import read_access
 from moorings.recorded import find_solve, list_solves
 from moorings.stories import GangQuery
+from moorings.views.gangs import is_recent, view_gang, view_pods, view_story
+from moorings.views.inventory import HEALTHS, STATES
 
 GANG_COLUMNS = (
     "namespace",

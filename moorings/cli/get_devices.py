@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
 
-from contracts.ids import DeviceID, GangKey, GangUID, Namespace, NodeName, PoolID
-from contracts.messages import (
-    DeviceHealth,
-    DevicesAnnounced,
-    HealthJudged,
-    ObjectObserved,
-)
-from contracts.names import GANG_UID
+from contracts.messages import ObjectObserved
 from contracts.topics import GANG_TOPICS, HEALTH, HEARTBEATS, INVENTORIES, STATE, Topic
-from moorings.cli.inventory_views import (
+from moorings.cli.output import Format, notify, show
+from moorings.client import Client
+from moorings.errors import CannotReadError, UnknownNameError, UsageError
+from moorings.local.cluster import ClusterAccess, list_all, open_api
+from moorings.views.ages import format_age
+from moorings.views.fold import DevicesFold
+from moorings.views.inventory import (
     FREE,
     HEALTHS,
     STATES,
@@ -27,12 +25,7 @@ from moorings.cli.inventory_views import (
     view_devices,
     view_nodes,
 )
-from moorings.cli.output import Format, format_age, notify, show
-from moorings.client import Client
-from moorings.errors import CannotReadError, UnknownNameError, UsageError
-from moorings.local.cluster import ClusterAccess, list_all, open_api
 from publisher.slices.layout import is_our_name, read_outline
-from solver.snapshot.snapshot import Snapshot, SnapshotMessage, apply
 
 NODE_COLUMNS = ("name", "status", "devices", "free", "held", "sick", "pools")
 DEVICE_COLUMNS = (
@@ -232,39 +225,25 @@ async def _fetch_devices(
     for topic in GANG_TOPICS:
         if (error := await reader.read(topic)) is not None:
             raise error
-    gangs = [g for g in reader.snapshot.gangs.values() if g.placed is not None]
-    claim_pods: defaultdict[str, list[str]] = defaultdict(list)
+    gangs = [g for g in reader.fold.snapshot.gangs.values() if g.placed is not None]
     for written in (await client.fetch_written(gangs)).values():
-        for pod in written.pods:
-            for claim in pod.claims.values():
-                claim_pods[f"{written.namespace}/{claim}"].append(pod.pod)
-    return KnownDevices(
-        snapshot=reader.snapshot,
-        pod_gangs=reader.pod_gangs,
-        claim_pods={key: tuple(pods) for key, pods in claim_pods.items()},
-        judged=reader.judged,
-        announced=frozenset(reader.announced),
-        heard=None if silence is not None else frozenset(reader.heard),
-    )
+        reader.fold.note_written(written)
+    return reader.fold.known(hears=silence is None)
 
 
 class _SnapshotReader:
-    """Reads topics into a Snapshot, as the solver does."""
+    """Reads what topics hold now."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self.snapshot = Snapshot()
-        self.pod_gangs: dict[str, GangKey] = {}
-        self.heard: set[NodeName] = set()
-        self.judged: dict[DeviceID, DeviceHealth] = {}
-        self.announced: set[PoolID] = set()
+        self.fold = DevicesFold()
 
     async def read(self, topic: Topic[Any]) -> CannotReadError | None:
         """Read all of a topic; returns why it cannot be read."""
         try:
             async for message, sequence in self._client.read(topic):
                 with self._client.guard(topic, message):
-                    self._apply(message, sequence)
+                    self.fold.apply(message, sequence)
         except CannotReadError as error:
             return error
         return None
@@ -273,7 +252,7 @@ class _SnapshotReader:
         """Read which node agents are heard; returns why it cannot be read."""
         try:
             async for message, _ in self._client.read(HEARTBEATS):
-                self.heard.add(message.node)
+                self.fold.heard.add(message.node)
         except CannotReadError as error:
             return error
         return None
@@ -295,16 +274,4 @@ class _SnapshotReader:
                 cluster=self._client.cluster, kind=kind.name, key=name, object=raw
             )
             with self._client.guard(STATE, message):
-                self._apply(message, 0)
-
-    def _apply(self, message: SnapshotMessage, sequence: int) -> None:
-        if isinstance(message, HealthJudged):
-            self.judged |= {health.device: health for health in message.devices}
-        if isinstance(message, DevicesAnnounced):
-            self.announced |= {PoolID(p.driver, p.name) for p in message.pools}
-        if isinstance(message, ObjectObserved) and message.kind == "Pod":
-            annotations = message.object["metadata"].get("annotations") or {}
-            uid = GangUID(str(annotations.get(GANG_UID, "")))
-            namespace = Namespace(message.key.partition("/")[0])
-            self.pod_gangs[message.key] = GangKey(namespace, uid)
-        self.snapshot = apply(self.snapshot, message, sequence=sequence)
+                self.fold.apply(message, 0)

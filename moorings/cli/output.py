@@ -127,17 +127,3 @@ def show_progress(text: str) -> Iterator[None]:
             yield
     else:
         yield
-
-
-def format_age(seconds: float) -> str:
-    """Write an age as kubectl does: the two largest units at most."""
-    whole = max(0, int(seconds))
-    if whole < 120:
-        return f"{whole}s"
-    minutes = whole // 60
-    if minutes < 120:
-        return f"{minutes}m"
-    hours = minutes // 60
-    if hours < 48:
-        return f"{hours}h{minutes % 60}m"
-    return f"{hours // 24}d{hours % 24}h"

@@ -22,8 +22,8 @@ from contracts.ids import (
 from contracts.messages import DeviceHealth, ObjectObserved
 from contracts.names import UNHEALTHY
 from moorings.cli.get_devices import DeviceFilter
-from moorings.cli.inventory_views import KnownDevices, view_devices, view_nodes
 from moorings.errors import UsageError
+from moorings.views.inventory import KnownDevices, view_devices, view_nodes
 from solver.snapshot.snapshot import Snapshot, apply
 from tests import builders
 from tests.builders.decisions import gang_allocated, submission

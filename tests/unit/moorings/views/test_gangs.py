@@ -18,19 +18,18 @@ from contracts.messages import (
     PodWritten,
 )
 from contracts.reports import WAITING, PodsReport
-from moorings.cli.views import (
-    MOST_LINES,
+from moorings.cli.views import MOST_LINES, print_explanation
+from moorings.stories import GangStory, HeldObjects
+from moorings.views.gangs import (
     UNDECIDED,
     explain_gang,
     explain_story,
     is_recent,
-    print_explanation,
     view_gang,
     view_members,
     view_pods,
     view_story,
 )
-from moorings.stories import GangStory, HeldObjects
 from tests import builders
 from tests.builders.decisions import (
     gang_allocated,

@@ -63,7 +63,7 @@ def view_devices(known: KnownDevices) -> list[dict[str, Any]]:
     taints = _group_taints(part for part in parts if isinstance(part, UsePart))
     nodes = {part.name: part for part in parts if isinstance(part, NodePart)}
     rows = [
-        _view_device(known, pool, pool_slice, device, taints, nodes)
+        _view_device(known, pool, pool_slice, device, taints=taints, nodes=nodes)
         for pool in parts
         if isinstance(pool, PoolPart)
         for pool_slice in _newest_slices(pool)
@@ -124,6 +124,7 @@ def _view_device(
     pool: PoolPart,
     pool_slice: PoolSlice,
     device: Device,
+    *,
     taints: Mapping[str, Mapping[DeviceName, list[DeviceTaint]]],
     nodes: Mapping[NodeName, NodePart],
 ) -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""What messages say of devices and of who holds them, put together as the solver does.
+
+For whoever looks: beside the Snapshot it keeps what the solver has no use for, such as
+why an agent finds a device sick, and which pods a claim was written for. Pure.
+"""
+
+from __future__ import annotations
+
+from contracts.ids import DeviceID, GangKey, GangUID, Namespace, NodeName, PoolID
+from contracts.messages import (
+    AllocationWritten,
+    DeviceHealth,
+    DevicesAnnounced,
+    HealthJudged,
+    ObjectGone,
+    ObjectObserved,
+)
+from contracts.names import GANG_UID
+from moorings.views.inventory import KnownDevices
+from solver.snapshot.snapshot import Snapshot, SnapshotMessage, apply
+
+
+class DevicesFold:
+    """Everything that is known of devices so far; changed by one message at a time."""
+
+    def __init__(self) -> None:
+        self.snapshot = Snapshot()
+        self.heard: set[NodeName] = set()
+        """Nodes whose agents are heard."""
+        self._pod_gangs: dict[str, GangKey] = {}
+        self._claim_pods: dict[str, tuple[str, ...]] = {}
+        self._judged: dict[NodeName, dict[DeviceID, DeviceHealth]] = {}
+        self._announced: dict[NodeName, frozenset[PoolID]] = {}
+
+    def apply(self, message: SnapshotMessage, sequence: int) -> None:
+        """Take a message in; `sequence` is its place in its stream.
+
+        Raises:
+            DecodeError: an observed object is not what its kind demands.
+            UnknownKindError: an observed object is of a kind that nobody follows.
+        """
+        match message:
+            case HealthJudged(node=node, devices=devices):
+                self._judged[node] = {health.device: health for health in devices}
+            case DevicesAnnounced(node=node, pools=pools):
+                ids = frozenset(PoolID(pool.driver, pool.name) for pool in pools)
+                self._announced[node] = ids
+            case ObjectObserved(kind="Pod", key=key):
+                annotations = message.object["metadata"].get("annotations") or {}
+                uid = GangUID(str(annotations.get(GANG_UID, "")))
+                namespace = Namespace(key.partition("/")[0])
+                self._pod_gangs[key] = GangKey(namespace, uid)
+            case ObjectGone(kind="Pod", key=key):
+                self._pod_gangs.pop(key, None)
+            case AllocationWritten():
+                self.note_written(message)
+            case _:
+                pass
+        self.snapshot = apply(self.snapshot, message, sequence=sequence)
+
+    def note_written(self, written: AllocationWritten) -> None:
+        """Take note of the pods that claims were written for."""
+        pods: dict[str, list[str]] = {}
+        for pod in written.pods:
+            for claim in pod.claims.values():
+                pods.setdefault(f"{written.namespace}/{claim}", []).append(pod.pod)
+        self._claim_pods |= {claim: tuple(names) for claim, names in pods.items()}
+
+    def known(self, *, hears: bool = True) -> KnownDevices:
+        """Return what is known now; `hears`: heartbeats could be read."""
+        judged: dict[DeviceID, DeviceHealth] = {}
+        for of_node in self._judged.values():
+            judged |= of_node
+        return KnownDevices(
+            snapshot=self.snapshot,
+            pod_gangs=self._pod_gangs,
+            claim_pods=self._claim_pods,
+            judged=judged,
+            announced=frozenset().union(*self._announced.values()),
+            heard=frozenset(self.heard) if hears else None,
+        )

@@ -1,0 +1,80 @@
+"""What is known of devices follows what was said last."""
+
+from __future__ import annotations
+
+from contracts.device import ResourcePool
+from contracts.ids import (
+    ClusterName,
+    DeviceID,
+    DeviceName,
+    DriverName,
+    NodeName,
+    PoolName,
+)
+from contracts.messages import (
+    AllocationWritten,
+    DeviceHealth,
+    DevicesAnnounced,
+    HealthJudged,
+    ObjectGone,
+    ObjectObserved,
+    PodWritten,
+)
+from contracts.names import GANG_UID
+from moorings.views.fold import DevicesFold
+from tests.builders.decisions import gang_allocated
+
+CLUSTER, NODE = ClusterName("local"), NodeName("a")
+DEVICE = DeviceID(DriverName("gpu.example.com"), PoolName("a"), DeviceName("gpu-0"))
+SICK = DeviceHealth(device=DEVICE, verdict="Unhealthy", message="too hot")
+
+
+def test_a_device_that_is_well_again_is_not_judged() -> None:
+    fold = DevicesFold()
+    fold.apply(HealthJudged(cluster=CLUSTER, node=NODE, devices=(SICK,)), 1)
+    assert fold.known().judged == {DEVICE: SICK}
+    fold.apply(HealthJudged(cluster=CLUSTER, node=NODE), 2)
+    assert fold.known().judged == {}
+
+
+def test_a_pool_that_is_not_announced_any_more_is_not_vouched_for() -> None:
+    fold = DevicesFold()
+    pool = ResourcePool(driver=DEVICE.driver, name=DEVICE.pool)
+    fold.apply(DevicesAnnounced(cluster=CLUSTER, node=NODE, pools=(pool,)), 1)
+    assert len(fold.known().announced) == 1
+    fold.apply(DevicesAnnounced(cluster=CLUSTER, node=NODE), 2)
+    assert fold.known().announced == frozenset()
+
+
+def test_a_pod_that_is_gone_runs_for_nobody() -> None:
+    fold = DevicesFold()
+    metadata = {"namespace": "n", "name": "p", "annotations": {GANG_UID: "u"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}}
+    key = "n/p"
+    fold.apply(ObjectObserved(cluster=CLUSTER, kind="Pod", key=key, object=pod), 1)
+    assert fold.known().pod_gangs[key].uid == "u"
+    fold.apply(ObjectGone(cluster=CLUSTER, kind="Pod", key=key), 2)
+    assert fold.known().pod_gangs == {}
+
+
+def test_a_claim_is_of_the_pods_that_it_was_written_for() -> None:
+    decision = gang_allocated(pods=1)
+    pod = PodWritten(member="worker", index=0, pod="p-0", claims={"gpus": "c"})
+    fold = DevicesFold()
+    fold.apply(decision, 1)
+    written = AllocationWritten(
+        cluster=CLUSTER,
+        namespace=decision.namespace,
+        uid=decision.uid,
+        attempt=1,
+        pods=(pod,),
+    )
+    fold.apply(written, 1)
+    assert fold.known().claim_pods == {f"{decision.namespace}/c": ("p-0",)}
+
+
+def test_who_cannot_hear_agents_does_not_say_that_they_are_silent() -> None:
+    fold = DevicesFold()
+    fold.heard.add(NODE)
+    assert fold.known().heard == frozenset({NODE})
+    assert fold.known(hears=False).heard is None

@@ -46,11 +46,11 @@ print(result.same_bytes, result.replayed_decision)
 """
 
 
-def crowded(seed: int = 7) -> Problem:
+def crowded(seed: int = 7, nodes: int = 20, gangs: int = 40) -> Problem:
     """More gangs than fit, on nodes with PCIe roots, at three priorities."""
     draw = random.Random(seed)
-    nodes = {}
-    for index in range(20):
+    pools = {}
+    for index in range(nodes):
         name = f"node-{index:02}"
         content = [
             device(
@@ -62,15 +62,15 @@ def crowded(seed: int = 7) -> Problem:
             )
             for number in range(8)
         ]
-        nodes[name] = [pool(*content, name=name)]
-    gangs = []
-    for index in range(40):
+        pools[name] = [pool(*content, name=name)]
+    asked = []
+    for index in range(gangs):
         select = (f'device.attributes["{DRIVER}"].model == "big"',)
         claim = member_claim(
             request(count=draw.choice([1, 1, 2]), select=draw.choice([(), select])),
             constraints=draw.choice([(), (constraint(ROOT),)]),
         )
-        gangs.append(
+        asked.append(
             gang(
                 member(claim, count=draw.randint(1, 5)),
                 name=f"g{index}",
@@ -78,7 +78,7 @@ def crowded(seed: int = 7) -> Problem:
                 priority=draw.choice([0, 0, 10]),
             )
         )
-    return problem_of(snapshot_of(nodes, gangs))
+    return problem_of(snapshot_of(pools, asked))
 
 
 def small(seed: int) -> Problem:
@@ -119,7 +119,7 @@ def recorded(problem: Problem) -> Recorded:
 
 
 def test_200_repeats_in_one_process_give_the_same_bytes() -> None:
-    problem = crowded()
+    problem = crowded(nodes=4, gangs=12)
     cache = PartCache()
     pages = {page.sha: page.data for page in problem.pages}
     first = DECISION.encode(allocate(problem))

@@ -14,10 +14,11 @@ from contracts.allocation import Reason
 from contracts.codec import Codec
 from contracts.ids import GangKey, GangUID, Namespace
 from contracts.messages import MemberAllocated
+from solver.tiers import Tier
 
 
 class Status(StrEnum):
-    """How far an answer is proven in its first two tiers; later tiers say it each."""
+    """How far an answer is proven in gangs, alternatives and topology."""
 
     OPTIMAL = "Optimal"
     FEASIBLE = "Feasible"
@@ -27,7 +28,7 @@ class Status(StrEnum):
 class TierValue(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One tier of the objective: its value, and what no answer exceeds."""
 
-    tier: int
+    tier: Tier
     priority: int | None = None
     value: int
     bound: int | None

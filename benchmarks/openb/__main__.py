@@ -29,6 +29,7 @@ from benchmarks.openb.trace import Trace, read_trace
 from benchmarks.report import Row, parser, report
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.problem import Parameters
+from solver.tiers import Tier
 from solver.versions import VERSION
 
 MakePeer = Callable[[Trace, Fleet, int], Peer]
@@ -57,7 +58,7 @@ class Run(Struct, frozen=True, kw_only=True):
     wanted: str = ""
     """What a policy's name must contain."""
     batches: Sequence[int] = BATCHES
-    parameters: Parameters = Parameters(version=VERSION, tiers=3)
+    parameters: Parameters = Parameters(version=VERSION, last_tier=Tier.LEFTOVER)
     """Of our solves."""
 
 

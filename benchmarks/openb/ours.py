@@ -46,10 +46,11 @@ from contracts.quantity import Quantity
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import GangDecision
 from solver.problem.assemble import resolve_gangs
-from solver.problem.problem import LEFT_OVER, ExpectedPart, Parameters
+from solver.problem.problem import ExpectedPart, Parameters
 from solver.queueing.gang_queue import choose_batch
 from solver.service.messages import make_decision, make_release
 from solver.snapshot.snapshot import Snapshot, apply
+from solver.tiers import Tier
 
 EXPECTED = 32
 """Kinds of pod that are expected: fewer cost little, more bring little."""
@@ -118,7 +119,7 @@ def likely(
     snapshot: Snapshot, trace: Trace, parameters: Parameters
 ) -> tuple[ExpectedPart, ...]:
     """Expect the pods that are most frequent in the trace, by how often they occur."""
-    if parameters.tiers < LEFT_OVER:
+    if parameters.last_tier.place < Tier.LEFTOVER.place:
         return ()
     asking = sorted((pod for pod in trace.pods if pod.gpus), key=lambda pod: -pod.pods)
     chosen = asking[:EXPECTED]

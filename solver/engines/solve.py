@@ -67,7 +67,9 @@ def answer(problem: Problem, engine: str | None = None) -> Answer:
             for placement in result.placements
         ),
         hopeless=hopeless,
-        tiers=tier_values_of(demand, hopeful, kinds, result, problem.parameters.tiers),
+        tiers=tier_values_of(
+            demand, hopeful, kinds, result, problem.parameters.last_tier
+        ),
         statistics=_statistics_of(kinds, choice, result.effort),
     )
 

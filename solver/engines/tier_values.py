@@ -11,11 +11,12 @@ from msgspec import structs
 
 from contracts.ids import DeviceID, NodeName
 from solver.decision import TierValue
-from solver.engines.goals import IN, RANKS, SLACK, EngineResult, goals_of
+from solver.engines.goals import EngineResult, goals_of
 from solver.kinds.demand import Demand, MemberKind, RequestAlternative
 from solver.kinds.shapes import GroupShape, NodeKind, NodeShape, NodeView
 from solver.kinds.slack import value_of_shape
 from solver.placement import GangPlacement, PodPlacement
+from solver.tiers import Tier
 
 
 def tier_values_of(
@@ -23,7 +24,7 @@ def tier_values_of(
     hopeful: Demand,
     kinds: tuple[NodeKind, ...],
     result: EngineResult,
-    tiers: int,
+    last: Tier,
 ) -> tuple[TierValue, ...]:
     """Compute what was reached of each goal of the batch, and what was proven.
 
@@ -31,17 +32,17 @@ def tier_values_of(
     """
     values = []
     pods = _pods_of(result.placements)
-    for tier, priority in goals_of(demand, tiers):
-        if tier == IN and priority is not None:
+    for tier, priority in goals_of(demand, last):
+        if tier is Tier.GANGS and priority is not None:
             value = _weight_in(hopeful, result.placements, priority)
-        elif tier == RANKS:
+        elif tier is Tier.ALTERNATIVES:
             value = sum(sum(pod.alternatives) for pod in pods)
-        elif tier == SLACK:
+        elif tier is Tier.LEFTOVER:
             value = _value_lost(hopeful, kinds, result.placements)
         else:
             value = len({pod.node for pod in pods})
         # Nothing is lost where nothing is placed: that needs no proof.
-        default = value if tier <= RANKS or not value else None
+        default = value if tier.place <= Tier.ALTERNATIVES.place or not value else None
         bound = result.bounds.get((tier, priority), default)
         values.append(TierValue(tier=tier, priority=priority, value=value, bound=bound))
     return tuple(values)

@@ -35,10 +35,9 @@ from solver.problem.problem import (
     RequestPart,
     SubrequestPart,
 )
+from solver.tiers import Tier
 
 LIMIT = 32
-SLACK, TOUCHED = 3, 5
-"""Tiers."""
 
 
 class ServedRequest(Struct, frozen=True):
@@ -99,18 +98,19 @@ def _value_is_true(problem: Problem, decision: Decision, ranks: int) -> Violatio
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         if decided.members:
             weight_in[gang.priority] += gang.weight
-    valued = {tier.priority for tier in decision.objective if tier.tier == 1}
+    valued = {tier.priority for tier in decision.objective if tier.tier is Tier.GANGS}
     for priority in sorted({g.priority for g in problem.gangs if not g.refused}):
         if priority not in valued:
             yield f"valueIsTrue: priority {priority} has no value"
     for tier in decision.objective:
-        if tier.tier == 1 and tier.value != weight_in[tier.priority or 0]:
+        if tier.tier is Tier.GANGS and tier.value != weight_in[tier.priority or 0]:
             yield f"valueIsTrue: priority {tier.priority} has not value {tier.value}"
-        if tier.tier == 2 and tier.value != ranks:
+        if tier.tier is Tier.ALTERNATIVES and tier.value != ranks:
             yield f"valueIsTrue: alternatives have not value {tier.value}"
         if tier.bound is None:
             continue
-        if tier.bound < tier.value if tier.tier == 1 else tier.bound > tier.value:
+        is_more = tier.tier is Tier.GANGS
+        if tier.bound < tier.value if is_more else tier.bound > tier.value:
             yield f"valueIsTrue: bound {tier.bound} is past value {tier.value}"
 
 
@@ -125,14 +125,16 @@ def _later_values_are_true(
             if pod.member in members:
                 pods.append((pod.node, members[pod.member]))
     said = {tier.tier: tier.value for tier in decision.objective}
-    if problem.parameters.tiers >= SLACK and problem.expected:
+    last = problem.parameters.last_tier.place
+    if last >= Tier.LEFTOVER.place and problem.expected:
         lost = value_lost(facts, pods, uses)
-        if said.get(SLACK) != lost:
-            yield f"valueIsTrue: {lost} is lost of what is left, not {said.get(SLACK)}"
-    if problem.parameters.tiers >= TOUCHED:
+        if said.get(Tier.LEFTOVER) != lost:
+            found = said.get(Tier.LEFTOVER)
+            yield f"valueIsTrue: {lost} is lost of what is left, not {found}"
+    if last >= Tier.NODES.place:
         nodes = len({node for node, _ in pods})
-        if said.get(TOUCHED) != nodes:
-            yield f"valueIsTrue: {nodes} nodes are touched, not {said.get(TOUCHED)}"
+        if said.get(Tier.NODES) != nodes:
+            yield f"valueIsTrue: {nodes} nodes are touched, not {said.get(Tier.NODES)}"
 
 
 def _shares_differ(decision: Decision) -> Violations:

@@ -1,4 +1,4 @@
-"""What room on a node is worth for pods that are expected later (tier 3).
+"""What room on a node is worth for pods that are expected later.
 
 Room is how many more pods of a kind a node would take by counting: devices and their
 shared values, shares, and the node's own resources. Counters, compatibility groups and

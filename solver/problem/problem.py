@@ -37,6 +37,7 @@ from solver.problem.pod_rules import SettledRules
 from solver.selectors.table import SelectorRows, SelectorTable
 from solver.snapshot.pages import Page, Pages
 from solver.snapshot.running import RunningPod
+from solver.tiers import Tier
 
 
 class SubrequestPart(
@@ -234,8 +235,6 @@ MAX_EXPECTED = 64
 """Expected kinds of one Problem."""
 MAX_WEIGHT, MAX_SIZE = 10_000, 1_000_000
 """Of an expected kind; so values stay whole numbers of 64 bits."""
-LEFT_OVER, ALL_TIERS = 3, 5
-"""The tier that is about expected kinds, and the last one."""
 
 
 class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -246,8 +245,8 @@ class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
     work_limit: float = 8.0
     """CP-SAT deterministic time of one solve."""
     seed: int = 1
-    tiers: int = ALL_TIERS
-    """The last tier of the objective that is pursued and reported: 1 to 5."""
+    last_tier: Tier = Tier.NODES
+    """Of the objective, the last one that is pursued and reported."""
     features: Features = Features()
 
 
@@ -289,8 +288,8 @@ class Problem:
         self.selectors = selectors
         self.parameters = parameters
         self.expected = expected[:MAX_EXPECTED]
-        """Those listed first; none where tier 3 is not asked for."""
-        if parameters.tiers < LEFT_OVER:
+        """Those listed first; none where what is left over does not matter."""
+        if parameters.last_tier.place < Tier.LEFTOVER.place:
             self.expected = ()
 
     @cached_property

@@ -85,8 +85,8 @@ def test_claims_are_answered_in_the_order_of_the_input(planner: Planner) -> None
     assert found["status"] == "Optimal"
     assert found["problemHash"]
     devices, nodes = found["objective"]
-    assert devices == {"tier": 1, "priority": 0, "value": 2, "bound": 2}
-    assert (nodes["tier"], nodes["value"]) == (5, 1)
+    assert devices == {"tier": "gangs", "priority": 0, "value": 2, "bound": 2}
+    assert (nodes["tier"], nodes["value"]) == ("nodes", 1)
 
 
 def test_an_allocation_has_the_shape_of_kubernetes(planner: Planner) -> None:

@@ -20,6 +20,7 @@ from solver.problem.problem import (
     Problem,
     SubrequestPart,
 )
+from solver.tiers import Tier
 from tests.oracles.brute_between import Between
 from tests.oracles.brute_slack import Leftover
 from tests.oracles.brute_world import Place, Thing, World
@@ -30,6 +31,8 @@ of what is left over that is lost, and the nodes touched."""
 Cost = tuple[tuple[str, int], ...]
 """What a use consumes: (capacity, 1e-9 units), sorted."""
 MAX = 32
+LATER = (Tier.LEFTOVER, Tier.NODES)
+"""What need not be proven."""
 POD = -1
 """Stands for a pod itself among the things that are taken."""
 WAYS = 30_000
@@ -41,7 +44,7 @@ class TooManyWaysError(Exception):
 
 
 def disagreement(
-    said: tuple[TierValue, ...], tiers: list[int], best: tuple[int, ...]
+    said: tuple[TierValue, ...], tiers: list[Tier], best: tuple[int, ...]
 ) -> str:
     """Compare an objective with the best value, number by number, until one is open."""
     left = list(said)
@@ -51,12 +54,12 @@ def disagreement(
                 return f"tier {tier}: brute {value}, not reported"
             continue
         found = left.pop(0)
-        sign = 1 if tier == 1 else -1
+        sign = 1 if tier is Tier.GANGS else -1
         if sign * found.value > value:
             return f"tier {tier}: brute {value}, model {found.value}"
         if found.bound != found.value:
             is_valid = found.bound is None or sign * found.bound >= value
-            return "" if tier > 2 and is_valid else f"tier {tier} is not proven"
+            return "" if tier in LATER and is_valid else f"tier {tier} is not proven"
         if sign * found.value != value:
             return f"tier {tier}: brute {value}, model {found.value}, said proven"
     return ""
@@ -87,9 +90,9 @@ class Brute:
         self.gangs = [gang for gang in problem.gangs if not gang.refused]
         self.priorities = sorted({g.priority for g in self.gangs}, reverse=True)
 
-    def tiers(self) -> list[int]:
+    def tiers(self) -> list[Tier]:
         """Name the tier of each number of the value."""
-        return [1] * len(self.priorities) + [2, 3, 5]
+        return [Tier.GANGS] * len(self.priorities) + list(Tier)[1:]
 
     def value(self) -> Value:
         """Find the best value, one tier after the other.
@@ -106,7 +109,7 @@ class Brute:
             for item in state:
                 by_place.setdefault(item.place, []).append((item.thing, item.cost))
             lost = sum(leftover.lost(n, tuple(m)) for n, m in by_place.items())
-            return (-lost, -len(by_place))
+            return (-lost, 0, -len(by_place))
 
         @cache
         def best(index: int, state: tuple[Taken, ...]) -> Value | None:

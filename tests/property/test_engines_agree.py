@@ -18,7 +18,6 @@ from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Status, TierValue
 from solver.engines.choose import PATTERN, choose_engine
-from solver.engines.goals import RANKS
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.solve import answer
 from solver.engines.tier_values import tier_values_of
@@ -27,12 +26,14 @@ from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
 from solver.problem.problem import Problem
+from solver.tiers import Tier
 from tests.draw.crowds import crowd
 from tests.draw.drawn import drawn
 
 SOAK = bool(os.environ.get("MOORINGS_SOAK"))
 PROBLEMS, CROWDS = (20_000, 200) if SOAK else (1_000, 2)
 AT_ONCE = 250
+FIRST = (Tier.GANGS, Tier.ALTERNATIVES)
 SEEN: Counter[str] = Counter()
 Span = tuple[int, int]
 """What was reached and what was not ruled out; of ranks negative."""
@@ -62,14 +63,14 @@ def laid_out(problem: Problem) -> tuple[Demand, tuple[NodeKind, ...]]:
 
 def goals(tiers: tuple[TierValue, ...]) -> list[TierValue]:
     """Leave out what is only reported."""
-    return [tier for tier in tiers if tier.tier <= RANKS]
+    return [tier for tier in tiers if tier.tier in FIRST]
 
 
 def spans(tiers: tuple[TierValue, ...]) -> list[Span]:
     """Say between what the best value of the first goals lies, as far as proven."""
     listed = []
     for tier in goals(tiers):
-        sign = 1 if tier.tier < RANKS else -1
+        sign = 1 if tier.tier is Tier.GANGS else -1
         if tier.bound is None:
             break
         listed.append((sign * tier.value, sign * tier.bound))
@@ -153,7 +154,7 @@ def test_prices_never_contradict_lists(
             demand, kinds, parameters, list_limit=-1, coarseness=coarser
         ).run()
         both = [
-            tier_values_of(demand, demand, kinds, found, parameters.tiers)
+            tier_values_of(demand, demand, kinds, found, parameters.last_tier)
             for found in (priced, listed)
         ]
         for mine, other in zip(*map(spans, both), strict=False):

@@ -13,6 +13,7 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Status
 from solver.engines.choose import DIRECT
 from solver.engines.solve import answer
+from solver.tiers import Tier
 from tests.draw.drawn import drawn
 from tests.oracles.brute import Brute, TooManyWaysError, disagreement
 from tests.oracles.brute_world import MalformedError
@@ -80,7 +81,7 @@ def test_value_is_that_of_brute_force(first: int, evaluator: SelectorEvaluator) 
             wrong = disagreement(direct, brute.tiers(), best)
             assert not wrong, f"seed {seed}, direct: {wrong}"
             assert all(tier.bound == tier.value for tier in direct), f"seed {seed}"
-            SEEN["lost"] += any(t.value for t in direct if t.tier == 3)
+            SEEN["lost"] += any(t.value for t in direct if t.tier is Tier.LEFTOVER)
         placed = any(gang.members for gang in decision.gangs)
         SEEN.update([*tags, "placed" if placed else "none"])
 
@@ -91,7 +92,7 @@ def test_every_feature_was_met() -> None:
     assert SEEN["placed"] > met // 5, SEEN
     assert SEEN["not tried"] < met // 20, SEEN
     assert SEEN["lost"] > met // 50, SEEN
-    for tier in (1, 2):
+    for tier in (Tier.GANGS, Tier.ALTERNATIVES):
         assert SEEN[f"proven {tier}"] == SEEN[f"tier {tier}"], SEEN
     rare = {name for name, tag in FEATURES.items() if SEEN[tag] < met // 100}
     assert not rare, (rare, SEEN)

@@ -7,7 +7,8 @@ from ortools.sat.python import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.slack import value_kept
 from solver.engines.direct.variables import Placements
-from solver.engines.goals import IN, RANKS, SLACK, Goal
+from solver.engines.goals import Goal
+from solver.tiers import Tier
 
 
 def gain_of(placements: Placements, goal: Goal) -> cp_model.LinearExprT | None:
@@ -16,13 +17,13 @@ def gain_of(placements: Placements, goal: Goal) -> cp_model.LinearExprT | None:
     May add variables; those that the goal does not need stay as they are.
     """
     tier, priority = goal
-    if tier == IN and priority is not None:
+    if tier is Tier.GANGS and priority is not None:
         return weight_in(placements, priority)
-    if tier == RANKS:
+    if tier is Tier.ALTERNATIVES:
         return -total(count_ranks(placements))
-    return (
-        value_kept(placements) if tier == SLACK else -total(count_touched(placements))
-    )
+    if tier is Tier.LEFTOVER:
+        return value_kept(placements)
+    return -total(count_touched(placements))
 
 
 def weight_in(placements: Placements, priority: int) -> cp_model.LinearExprT:

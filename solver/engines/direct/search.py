@@ -19,25 +19,18 @@ from solver.engines.direct.restrict import (
     enough_nodes,
 )
 from solver.engines.direct.variables import Placements
-from solver.engines.goals import (
-    RANKS,
-    SLACK,
-    TOUCHED,
-    Effort,
-    EngineResult,
-    Goal,
-    goals_of,
-)
+from solver.engines.goals import Effort, EngineResult, Goal, goals_of
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind, NodeView
 from solver.problem.problem import Parameters
+from solver.tiers import Tier
 
 SPARES = (1, 4)
 """How many times the batch the small models can hold by count."""
 SMALL_WORK = 0.5
 """Deterministic time that a small model may take."""
-LATER_WORK = {SLACK: 0.5, TOUCHED: 0.1}
-"""Likewise the goals after the second tier."""
+LATER_WORK = {Tier.LEFTOVER: 0.5, Tier.NODES: 0.1}
+"""Likewise the goals after the alternatives."""
 LATER_NODES = 128
 """Over more nodes the complete model does not pursue them."""
 Best = tuple[Placements, cpsat.Solved]
@@ -53,9 +46,9 @@ class DirectSearch:
         self._demand = demand
         self._kinds = kinds
         self._parameters = parameters
-        goals = goals_of(demand, parameters.tiers)
-        self._first = [goal for goal in goals if goal[0] <= RANKS]
-        self._later = [goal for goal in goals if goal[0] > RANKS]
+        goals = goals_of(demand, parameters.last_tier)
+        self._first = [goal for goal in goals if goal[0] not in LATER_WORK]
+        self._later = [goal for goal in goals if goal[0] in LATER_WORK]
         self._bounds: dict[Goal, int | None] = {}
         self._work = 0.0
         self._models = self._variables = self._constraints = 0
@@ -128,9 +121,9 @@ class DirectSearch:
     def _pursue_later(self, best: Best, all_nodes: tuple[NodeView, ...]) -> Best:
         """Pursue the later goals from an answer that has everything."""
         fewest = count_fewest_nodes(self._kinds, self._demand)
-        only_touched = self._later == [(TOUCHED, None)]
+        only_touched = self._later == [(Tier.NODES, None)]
         if only_touched and _count_touched(best) == fewest:
-            self._bounds[TOUCHED, None] = fewest
+            self._bounds[Tier.NODES, None] = fewest
             return best
         # On all nodes, if they are few: else what is reached cannot be proven.
         placements, complete = best[0], len(all_nodes) <= LATER_NODES
@@ -140,7 +133,7 @@ class DirectSearch:
             placements = self._build_all_in((*placements.nodes, *others))
         better, _ = self._pursue(placements, self._later, best, proven=complete)
         if only_touched and better is not None and _count_touched(better) == fewest:
-            self._bounds[TOUCHED, None] = fewest
+            self._bounds[Tier.NODES, None] = fewest
         return better or best
 
     def _place_best_on(self, nodes: tuple[NodeView, ...]) -> EngineResult:

@@ -1,4 +1,4 @@
-"""The slack value (tier 3), as an expression over the direct model.
+"""The slack value, as an expression over the direct model.
 
 Room is the least of some linear terms and its value is concave in room, so a model
 that maximises it needs only upper bounds: room is a whole number that no term is below,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from solver.decision import Status
-from solver.engines.goals import SLACK, EngineResult, Goal, goals_of
+from solver.engines.goals import EngineResult, Goal, goals_of
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_pool import MODEL_PATTERNS
 from solver.engines.pattern.columns.enumeration import (
@@ -35,6 +35,7 @@ from solver.engines.pattern.extract import extract
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 from solver.problem.problem import Parameters
+from solver.tiers import Tier
 
 
 class PatternSearch:
@@ -53,8 +54,8 @@ class PatternSearch:
 
         `coarseness`: see `PatternModel`.
         """
-        self._goals = goals_of(demand, parameters.tiers)
-        values_slack = any(tier == SLACK for tier, _ in self._goals)
+        self._goals = goals_of(demand, parameters.last_tier)
+        values_slack = any(tier is Tier.LEFTOVER for tier, _ in self._goals)
         self._model = PatternModel(
             demand, kinds, values_slack=values_slack, coarseness=coarseness
         )
@@ -80,13 +81,13 @@ class PatternSearch:
                 solution, value, bound = self._generate(objective, floors, best)
                 # Bounds in coarse levels do not value what is left over: 0 is what no
                 # later goal exceeds.
-                if goal[0] >= SLACK and not self._model.is_exact:
+                if goal[0].place >= Tier.LEFTOVER.place and not self._model.is_exact:
                     bound = 0
             # A bound is one only where all earlier goals were proven: it holds for
             # answers that keep what they reached.
             bounds[goal] = abs(bound) if is_proven else None
             is_proven = is_proven and solution is not None and bound == value
-            if goal[0] < SLACK:
+            if goal[0].place < Tier.LEFTOVER.place:
                 is_optimal = is_proven
             if solution is not None:
                 best = solution

@@ -22,6 +22,7 @@ from contracts.quantity import Quantity
 from solver.allocate import allocate
 from solver.decision import Decision, Status
 from solver.snapshot.snapshot import apply
+from solver.tiers import Tier
 from tests.builders import (
     DEVICE_CLASS,
     DRIVER,
@@ -118,7 +119,11 @@ def test_two_pods_share_a_gpu_that_each_would_rather_have_whole() -> None:
     found = decided(partitions(), asked(ANY_SIZE, pods=2))
     assert verdicts(found) == ["allocated"]
     assert sorted(item.device for item in results(found)) == ["half-a", "half-b"]
-    assert [(t.tier, t.value) for t in found.objective] == [(1, 2), (2, 2), (5, 1)]
+    assert [(t.tier, t.value) for t in found.objective] == [
+        (Tier.GANGS, 2),
+        (Tier.ALTERNATIVES, 2),
+        (Tier.NODES, 1),
+    ]
     assert [t.bound for t in found.objective[:2]] == [2, 2]
 
 
@@ -126,7 +131,11 @@ def test_the_first_alternative_is_taken_where_nothing_is_lost_by_it() -> None:
     """Alternatives are in the user's order."""
     found = decided(partitions(), asked(ANY_SIZE))
     assert [(r.request, r.device) for r in results(found)] == [("gpu/whole", "whole")]
-    assert [(t.tier, t.value) for t in found.objective] == [(1, 1), (2, 0), (5, 1)]
+    assert [(t.tier, t.value) for t in found.objective] == [
+        (Tier.GANGS, 1),
+        (Tier.ALTERNATIVES, 0),
+        (Tier.NODES, 1),
+    ]
 
 
 def test_counters_bound_partitions() -> None:

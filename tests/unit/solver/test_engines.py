@@ -9,6 +9,7 @@ from contracts.gang import Gang
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
 from solver.allocate import allocate
 from solver.decision import Decision, Status
+from solver.tiers import Tier
 from tests.builders import (
     DRIVER,
     constraint,
@@ -186,7 +187,7 @@ def test_higher_priority_is_strictly_first() -> None:
         "g1": "none",
         "g2": "allocated",
     }
-    first = [tier for tier in found.objective if tier.tier == 1]
+    first = [tier for tier in found.objective if tier.tier is Tier.GANGS]
     assert [(t.priority, t.value, t.bound) for t in first] == [
         (1, 1, 1),
         (0, 0, 0),

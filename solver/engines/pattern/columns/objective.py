@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from solver.engines.goals import IN, RANKS, SLACK, TOUCHED, Goal
+from solver.engines.goals import Goal
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.kinds.demand import Demand
+from solver.tiers import Tier
 
 
 class Objective(Struct, frozen=True):
@@ -66,7 +67,7 @@ def add_up(
 def objective_of(demand: Demand, goal: Goal) -> Objective:
     """Write a goal of the batch as an objective, to be maximised."""
     tier, priority = goal
-    if tier == IN:
+    if tier is Tier.GANGS:
         return Objective(
             tuple(
                 kind.weight if kind.priority == priority else 0
@@ -75,7 +76,7 @@ def objective_of(demand: Demand, goal: Goal) -> Objective:
         )
     return Objective(
         (0,) * len(demand.gang_kinds),
-        rank=int(tier == RANKS),
-        slack=int(tier == SLACK),
-        touched=int(tier == TOUCHED),
+        rank=int(tier is Tier.ALTERNATIVES),
+        slack=int(tier is Tier.LEFTOVER),
+        touched=int(tier is Tier.NODES),
     )

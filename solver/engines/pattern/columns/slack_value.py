@@ -1,4 +1,4 @@
-"""What is left over at every point of a batch is worth (tier 3)."""
+"""What is left over at every point of a batch is worth."""
 
 from __future__ import annotations
 

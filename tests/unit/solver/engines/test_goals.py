@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from solver.engines.goals import IN, RANKS, SLACK, TOUCHED, goals_of
+from solver.engines.goals import goals_of
 from solver.kinds.demand import Demand
+from solver.tiers import Tier
 from tests.builders import gang, member, member_claim, pool, request, sub_request
 from tests.builders.problems import (
     PARAMETERS,
@@ -36,13 +37,23 @@ def demand_of(*, expects: bool = False, either: bool = False) -> Demand:
 
 def test_higher_priorities_come_first_and_nodes_touched_last() -> None:
     """What the batch has nothing of is no goal."""
-    assert goals_of(demand_of(), 5) == [(IN, 7), (IN, 1), (TOUCHED, None)]
-    everything = goals_of(demand_of(expects=True, either=True), 5)
-    assert [tier for tier, _ in everything] == [IN, IN, RANKS, SLACK, TOUCHED]
+    assert goals_of(demand_of(), Tier.NODES) == [
+        (Tier.GANGS, 7),
+        (Tier.GANGS, 1),
+        (Tier.NODES, None),
+    ]
+    everything = goals_of(demand_of(expects=True, either=True), Tier.NODES)
+    assert [tier for tier, _ in everything] == [
+        Tier.GANGS,
+        Tier.GANGS,
+        Tier.ALTERNATIVES,
+        Tier.LEFTOVER,
+        Tier.NODES,
+    ]
 
 
 def test_goals_past_the_last_tier_are_not_pursued() -> None:
     """The tiers of a Problem say how far an answer goes."""
     asked = demand_of(expects=True, either=True)
-    assert goals_of(asked, RANKS)[-1] == (RANKS, None)
-    assert goals_of(asked, IN) == [(IN, 7), (IN, 1)]
+    assert goals_of(asked, Tier.ALTERNATIVES)[-1] == (Tier.ALTERNATIVES, None)
+    assert goals_of(asked, Tier.GANGS) == [(Tier.GANGS, 7), (Tier.GANGS, 1)]

@@ -7,10 +7,11 @@ from typing import Any
 from contracts.gang import Member
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from solver.decision import Status, TierValue
-from solver.engines.goals import IN, RANKS, SLACK, TOUCHED, EngineResult
+from solver.engines.goals import EngineResult
 from solver.engines.tier_values import tier_values_of
 from solver.kinds.slack import value_of_shape
 from solver.placement import GangPlacement, PodPlacement
+from solver.tiers import Tier
 from tests.builders import DRIVER, gang, member, member_claim, request, sub_request
 from tests.builders.patterns import demand_and_kinds, nodes_of_sizes
 
@@ -45,7 +46,7 @@ def worth(
     *,
     expected: tuple[Member, ...] = (),
     priority: int = 0,
-) -> dict[int, TierValue]:
+) -> dict[Tier, TierValue]:
     """Compute the values of one gang's placement on nodes of 4 and 3 devices."""
     demand, kinds = demand_and_kinds(
         nodes_of_sizes(4, 3), gang(pods, priority=priority), expected=expected
@@ -54,7 +55,7 @@ def worth(
     result = EngineResult(
         status=Status.OPTIMAL, placements=placements, bounds=bounds or {}
     )
-    values = tier_values_of(demand, demand, kinds, result, TOUCHED)
+    values = tier_values_of(demand, demand, kinds, result, Tier.NODES)
     return {value.tier: value for value in values}
 
 
@@ -63,7 +64,9 @@ def test_a_gang_that_is_in_counts_its_weight_at_its_priority() -> None:
     pods = member(count=3)
     placed = tuple(pod_on("n0", index) for index in range(3))
     values = worth(pods, placed, priority=7)
-    assert values[IN] == TierValue(tier=IN, priority=7, value=3, bound=3)
+    assert values[Tier.GANGS] == TierValue(
+        tier=Tier.GANGS, priority=7, value=3, bound=3
+    )
 
 
 def test_each_priority_counts_its_own_gangs() -> None:
@@ -76,24 +79,28 @@ def test_each_priority_counts_its_own_gangs() -> None:
     low = next(i for i, each in enumerate(demand.gangs) if each.priority == 1)
     placements = (GangPlacement(low, ((pod_on("n0", 0),),)),)
     result = EngineResult(status=Status.FEASIBLE, placements=placements)
-    values = tier_values_of(demand, demand, kinds, result, IN)
+    values = tier_values_of(demand, demand, kinds, result, Tier.GANGS)
     assert [(value.priority, value.value) for value in values] == [(7, 0), (1, 1)]
 
 
 def test_ranks_are_those_of_the_alternatives_taken() -> None:
     """Over all pods."""
     placed = (pod_on("n0", 0, 1), pod_on("n0", 2, alternative=1))
-    values = worth(EITHER, placed, {(RANKS, None): 1})
-    assert values[RANKS] == TierValue(tier=RANKS, value=1, bound=1)
+    values = worth(EITHER, placed, {(Tier.ALTERNATIVES, None): 1})
+    assert values[Tier.ALTERNATIVES] == TierValue(
+        tier=Tier.ALTERNATIVES, value=1, bound=1
+    )
 
 
 def test_nodes_are_counted_once_and_a_bound_only_if_it_was_proven() -> None:
     """Two pods on one node touch one."""
     pods = member(count=3)
     placed = (pod_on("n0", 0), pod_on("n0", 1), pod_on("n1", 0))
-    assert worth(pods, placed)[TOUCHED] == TierValue(tier=TOUCHED, value=2, bound=None)
-    proven = worth(pods, placed, {(TOUCHED, None): 1})
-    assert proven[TOUCHED].bound == 1
+    assert worth(pods, placed)[Tier.NODES] == TierValue(
+        tier=Tier.NODES, value=2, bound=None
+    )
+    proven = worth(pods, placed, {(Tier.NODES, None): 1})
+    assert proven[Tier.NODES].bound == 1
 
 
 def test_slack_is_what_the_touched_nodes_are_worth_less() -> None:
@@ -105,12 +112,12 @@ def test_slack_is_what_the_touched_nodes_are_worth_less() -> None:
     )
     odd = worth(member(), (pod_on("n1", 0),), expected=(PAIR,))
     even = worth(member(), (pod_on("n0", 0),), expected=(PAIR,))
-    assert odd[SLACK].value == 0
-    assert even[SLACK].value == pair_lost > 0
+    assert odd[Tier.LEFTOVER].value == 0
+    assert even[Tier.LEFTOVER].value == pair_lost > 0
 
 
 def test_nothing_is_lost_where_nothing_is_placed() -> None:
     """That needs no proof."""
     values = worth(member(), (), expected=(PAIR,))
-    assert (values[SLACK].value, values[SLACK].bound) == (0, 0)
-    assert (values[TOUCHED].value, values[TOUCHED].bound) == (0, 0)
+    assert (values[Tier.LEFTOVER].value, values[Tier.LEFTOVER].bound) == (0, 0)
+    assert (values[Tier.NODES].value, values[Tier.NODES].bound) == (0, 0)

@@ -9,6 +9,7 @@ from solver.allocate import allocate
 from solver.decision import Decision, TierValue
 from solver.judge.rules import judge
 from solver.problem.problem import Problem
+from solver.tiers import Tier
 from tests.builders import (
     device,
     devices,
@@ -20,7 +21,7 @@ from tests.builders import (
 )
 from tests.builders.problems import expected_of, problem_of, snapshot_of
 
-LEFT, TOUCHED = 3, 5
+LEFT, TOUCHED = Tier.LEFTOVER, Tier.NODES
 
 
 def problem(*, shared: bool = False) -> Problem:
@@ -48,7 +49,7 @@ def problem(*, shared: bool = False) -> Problem:
     return problem_of(snapshot, expected=expected_of(snapshot, coming, size=2000))
 
 
-def changed(decision: Decision, tier: int, **fields: int) -> Decision:
+def changed(decision: Decision, tier: Tier, **fields: int) -> Decision:
     return structs.replace(
         decision,
         objective=tuple(
@@ -58,7 +59,7 @@ def changed(decision: Decision, tier: int, **fields: int) -> Decision:
     )
 
 
-def tier(decision: Decision, number: int) -> TierValue:
+def tier(decision: Decision, number: Tier) -> TierValue:
     (found,) = (item for item in decision.objective if item.tier == number)
     return found
 
@@ -85,7 +86,7 @@ def test_shares_cost_room_for_as_many_as_they_consume() -> None:
 
 @pytest.mark.parametrize("number", [LEFT, TOUCHED])
 @pytest.mark.parametrize("change", [-1, 1])
-def test_a_later_value_that_is_not_true_is_named(number: int, change: int) -> None:
+def test_a_later_value_that_is_not_true_is_named(number: Tier, change: int) -> None:
     """Slack value and nodes touched are counted anew."""
     asked = problem()
     decision = allocate(asked)
@@ -94,7 +95,7 @@ def test_a_later_value_that_is_not_true_is_named(number: int, change: int) -> No
 
 
 @pytest.mark.parametrize("number", [LEFT, TOUCHED])
-def test_a_later_tier_that_is_missing_is_named(number: int) -> None:
+def test_a_later_tier_that_is_missing_is_named(number: Tier) -> None:
     """Every tier that the Problem asks for is answered."""
     asked = problem()
     decision = allocate(asked)
@@ -104,7 +105,7 @@ def test_a_later_tier_that_is_missing_is_named(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [LEFT, TOUCHED])
-def test_a_bound_above_what_was_lost_is_named(number: int) -> None:
+def test_a_bound_above_what_was_lost_is_named(number: Tier) -> None:
     """Nobody can prove that more is lost than was."""
     asked = problem()
     decision = allocate(asked)

@@ -17,6 +17,7 @@ from solver.kinds.nodes import find_node_kinds
 from solver.kinds.slack import count_room, value_of_shape
 from solver.problem.problem import ExpectedPart, MemberPart, Problem
 from solver.record import PartCache
+from solver.tiers import Tier
 from tests.builders import (
     DRIVER,
     constraint,
@@ -69,7 +70,11 @@ def rooms(made: Problem) -> list[int]:
 
 
 def later(made: Problem) -> list[TierValue]:
-    return [tier for tier in allocate(made).objective if tier.tier > 2]
+    return [
+        tier
+        for tier in allocate(made).objective
+        if tier.tier in (Tier.LEFTOVER, Tier.NODES)
+    ]
 
 
 def on_numa(*sizes: int) -> dict[str, Any]:
@@ -165,8 +170,8 @@ def test_lost_is_what_room_was_worth_before() -> None:
     pair = member(member_claim(request(count=2)))
     made = problem(EIGHT, asked(ONE), coming=pair, size=2000, weight=3)
     lost, nodes = later(made)
-    assert (lost.tier, lost.value) == (3, 3 * 2000)
-    assert (nodes.tier, nodes.value) == (5, 1)
+    assert (lost.tier, lost.value) == (Tier.LEFTOVER, 3 * 2000)
+    assert (nodes.tier, nodes.value) == (Tier.NODES, 1)
 
 
 def test_lost_includes_what_the_pods_need_of_the_node() -> None:
@@ -181,16 +186,22 @@ def test_lost_includes_what_the_pods_need_of_the_node() -> None:
 def test_nothing_is_lost_where_nothing_fits() -> None:
     """And that is proven without a model."""
     made = problem(EIGHT, asked(member(member_claim(request(count=9)))), coming=ONE)
-    assert [(t.tier, t.value, t.bound) for t in later(made)] == [(3, 0, 0), (5, 0, 0)]
+    assert [(t.tier, t.value, t.bound) for t in later(made)] == [
+        (Tier.LEFTOVER, 0, 0),
+        (Tier.NODES, 0, 0),
+    ]
 
 
 def test_tiers_past_the_last_one_are_not_reported() -> None:
     """The Problem says how far an answer goes."""
     made = problem(EIGHT, asked(ONE), coming=ONE)
-    for last, tiers in {1: [1], 2: [1], 3: [1, 3], 4: [1, 3], 5: [1, 3, 5]}.items():
-        limited = structs.replace(made.parameters, tiers=last)
+    reported = [Tier.GANGS, Tier.LEFTOVER, Tier.NODES]
+    for last in Tier:
+        limited = structs.replace(made.parameters, last_tier=last)
         again = Problem(made.pages, made.gangs, made.selectors, limited, made.expected)
-        assert [tier.tier for tier in allocate(again).objective] == tiers
+        assert [tier.tier for tier in allocate(again).objective] == [
+            tier for tier in reported if tier.place <= last.place
+        ]
 
 
 def test_what_is_expected_is_recorded_only_where_there_is_some() -> None:

@@ -11,8 +11,9 @@ from solver.engines.direct.objective import (
     gain_of,
     weight_in,
 )
-from solver.engines.goals import IN, RANKS, TOUCHED, Goal
+from solver.engines.goals import Goal
 from solver.problem.problem import Problem
+from solver.tiers import Tier
 from tests.builders import devices as plain_devices
 from tests.builders import gang, member, member_claim, pool, request, sub_request
 from tests.builders.models import (
@@ -68,7 +69,7 @@ def test_weight_counts_within_one_priority() -> None:
         assert maximise(placements, weight_in(placements, priority)).value_reached == (
             weight
         )
-        assert best(problem, (IN, priority)) == weight
+        assert best(problem, (Tier.GANGS, priority)) == weight
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,9 @@ def test_weight_counts_within_one_priority() -> None:
 )
 def test_ranks_add_up_over_pods(devices: int, ranks: int) -> None:
     """A pod with its third choice costs 2, one with its second 1, with its first 0."""
-    assert best(waiting_on({"n": devices}, [CHOICE]), (RANKS, None)) == -ranks
+    assert (
+        best(waiting_on({"n": devices}, [CHOICE]), (Tier.ALTERNATIVES, None)) == -ranks
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,4 +99,4 @@ def test_without_second_choices_all_pods_have_their_first(
 def test_a_node_counts_once_however_many_pods_touch_it(pods: int, nodes: int) -> None:
     """Nodes of 3, 2 and 1 devices are touched from the largest on."""
     problem = waiting_on({"a": 1, "b": 3, "c": 2}, [member(count=pods)])
-    assert best(problem, (TOUCHED, None)) == -nodes
+    assert best(problem, (Tier.NODES, None)) == -nodes

@@ -9,6 +9,7 @@ from solver.decision import TierValue
 from solver.engines.choose import DIRECT
 from solver.engines.solve import Answer, answer
 from solver.problem.problem import MAX_SIZE, MAX_WEIGHT
+from solver.tiers import Tier
 from tests.builders import device, devices, gang, member, member_claim, pool, request
 from tests.builders.problems import PARAMETERS, expected_of, problem_of, snapshot_of
 
@@ -23,7 +24,7 @@ def decided(sizes: dict[str, int], pods: Member, **expected: Any) -> Answer:
 
 
 def later(found: Answer) -> list[TierValue]:
-    return [tier for tier in found.tiers if tier.tier > 2]
+    return [tier for tier in found.tiers if tier.tier in (Tier.LEFTOVER, Tier.NODES)]
 
 
 def nodes_of(found: Answer) -> set[str]:
@@ -36,7 +37,10 @@ def test_a_pod_goes_where_no_room_is_lost() -> None:
     """Of 4 and 3 devices, one of the 3 is of no use to a pair."""
     found = decided({"a": 4, "b": 3}, member(member_claim(request())), size=2000)
     assert nodes_of(found) == {"b"}
-    assert [(t.tier, t.value, t.bound) for t in later(found)] == [(3, 0, 0), (5, 1, 1)]
+    assert [(t.tier, t.value, t.bound) for t in later(found)] == [
+        (Tier.LEFTOVER, 0, 0),
+        (Tier.NODES, 1, 1),
+    ]
 
 
 def test_what_is_left_over_comes_before_nodes_touched() -> None:
@@ -45,7 +49,10 @@ def test_what_is_left_over_comes_before_nodes_touched() -> None:
         {"a": 3, "b": 3}, member(member_claim(request()), count=2), size=2000
     )
     assert nodes_of(found) == {"a", "b"}
-    assert [(t.tier, t.value, t.bound) for t in later(found)] == [(3, 0, 0), (5, 2, 2)]
+    assert [(t.tier, t.value, t.bound) for t in later(found)] == [
+        (Tier.LEFTOVER, 0, 0),
+        (Tier.NODES, 2, 2),
+    ]
 
 
 def test_pods_stay_together_where_nothing_is_expected() -> None:
@@ -54,14 +61,14 @@ def test_pods_stay_together_where_nothing_is_expected() -> None:
         {"a": 1, "b": 1, "c": 2, "d": 1}, member(member_claim(request()), count=2)
     )
     assert nodes_of(found) == {"c"}
-    assert later(found) == [TierValue(tier=5, value=1, bound=1)]
+    assert later(found) == [TierValue(tier=Tier.NODES, value=1, bound=1)]
 
 
 def test_as_few_nodes_as_counting_allows_are_proven_without_a_complete_model() -> None:
     """The first small model is enough."""
     sizes = {f"n{number:03}": 8 - number % 3 for number in range(200)}
     found = decided(sizes, member(member_claim(request(count=4)), count=1))
-    assert later(found) == [TierValue(tier=5, value=1, bound=1)]
+    assert later(found) == [TierValue(tier=Tier.NODES, value=1, bound=1)]
     assert found.statistics.models == 1
 
 
@@ -76,5 +83,5 @@ def test_values_past_what_the_model_can_count_are_true_but_not_proven() -> None:
     expected = expected_of(snapshot, coming, weight=MAX_WEIGHT, size=MAX_SIZE)
     found = answer(problem_of(snapshot, PARAMETERS, expected), DIRECT)
     left, touched = later(found)
-    assert (left.tier, left.bound) == (3, None)
+    assert (left.tier, left.bound) == (Tier.LEFTOVER, None)
     assert (touched.value, touched.bound) == (1, None)

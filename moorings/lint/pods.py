@@ -18,12 +18,14 @@ from publisher.gangs.view import is_over
 
 _ENDLESS = (
     "ClaimsDiffer",
+    "ConstraintsInvalid",
     "GangNameInvalid",
     "GangSizeInvalid",
     "GangSizeMissing",
     "PodsMissing",
     "PodsTooMany",
     "TooManyUsers",
+    "TopologyInvalid",
 )
 """Reasons to wait that an author can mend."""
 

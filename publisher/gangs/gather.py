@@ -16,19 +16,20 @@ from msgspec.structs import replace
 
 from contracts.allocation import Reason
 from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang, GangSpec
-from contracts.gang_rules import GangConstraint
 from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
 from contracts.names import GANG, RECOVERY, WORKLOAD
+from contracts.pods.declared_rules import DeclaredRules
 from contracts.validate.gangs import RECOVERIES
 from contracts.validate.names import check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gang_names import shorten_gang_name
 from publisher.gangs.compare import default_member_of, find_difference
 from publisher.gangs.completeness import find_shortage
+from publisher.gangs.gang_rules import find_rules
 from publisher.gangs.gang_size import ALONE, Company
-from publisher.gangs.members import GroupedPods, Owns, group_pods, leave_out
+from publisher.gangs.members import ONLY, GroupedPods, Owns, group_pods, leave_out
 from publisher.gangs.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.view import View
 
@@ -66,6 +67,42 @@ def assemble(
 ) -> ReadyGang | NotReady:
     """Make these pods a gang to submit, or say why not yet."""
     pods, gang = unsubmitted.pods, unsubmitted.gang
+    obstacle = _find_obstacle(unsubmitted, view, owns)
+    if obstacle is not None:
+        return obstacle
+    grouped = group_pods(pods, view, owns, default_member_of(gang))
+    if isinstance(grouped, Reason):
+        return NotReady(reason=str(grouped.rule), message=str(grouped), cause=grouped)
+    rules = find_rules(pods, gang, grouped.members)
+    if isinstance(rules, NotReady):
+        return rules
+    unequal = _find_unequal(unsubmitted, grouped, rules, view)
+    if unequal:
+        return NotReady(reason="ClaimsDiffer", message=unequal)
+    recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
+    if isinstance(recovery, NotReady):
+        return recovery
+    avoided = unsubmitted.avoided
+    spec = replace(
+        GangSpec(recovery=recovery) if gang is None else gang.spec,
+        priority=_find_priority(unsubmitted, view),
+        members=tuple(
+            replace(member, node=leave_out(member.node, avoided))
+            for member in grouped.members
+        ),
+        constraints=rules.constraints,
+        topology=rules.topology,
+        hold=False,
+    )
+    made = Gang(metadata=_name_gang(unsubmitted, view), spec=spec)
+    return ReadyGang(gang=made, places=grouped.places, avoided=avoided)
+
+
+def _find_obstacle(
+    unsubmitted: UnsubmittedPods, view: View, owns: Owns
+) -> NotReady | None:
+    """Say what keeps pods from being asked for yet; None: nothing."""
+    pods, gang = unsubmitted.pods, unsubmitted.gang
     name = pods[0].metadata.labels.get(GANG)
     for violation in () if name is None else check_dns_subdomain(name, f"label {GANG}"):
         return NotReady(reason="GangNameInvalid", message=str(violation))
@@ -79,31 +116,11 @@ def assemble(
         message = f"{len(pods)} pods wait; a gang has at most {MAX_MEMBERS}"
         return NotReady(reason="PodsTooMany", message=message)
     busy = find_missing(pods, view) or find_contention(pods, view, owns)
-    if busy is not None:
+    if busy is not None or gang is None:
         return busy
-    if gang is not None:
-        differs = find_difference(
-            gang, pods, view, owns, whole=not unsubmitted.company.count
-        )
-        if differs:
-            return NotReady(reason="ClaimsDiffer", message=differs)
-    grouped = group_pods(pods, view, owns, default_member_of(gang))
-    if isinstance(grouped, Reason):
-        return NotReady(reason=str(grouped.rule), message=str(grouped), cause=grouped)
-    unequal = _find_unequal(gang, grouped)
-    if unequal:
-        return NotReady(reason="ClaimsDiffer", message=unequal)
-    recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
-    if isinstance(recovery, NotReady):
-        return recovery
-    avoided = unsubmitted.avoided
-    members = tuple(
-        replace(member, node=leave_out(member.node, avoided))
-        for member in grouped.members
-    )
-    grouped = replace(grouped, members=members)
-    made = _make_gang(unsubmitted, grouped, view, recovery)
-    return ReadyGang(gang=made, places=grouped.places, avoided=avoided)
+    whole = not unsubmitted.company.count
+    differs = find_difference(gang, pods, view, owns, whole=whole)
+    return NotReady(reason="ClaimsDiffer", message=differs) if differs else None
 
 
 def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
@@ -115,38 +132,30 @@ def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
     return GangUID(str(uuid5(_UUIDS, text)))
 
 
-def _make_gang(
-    unsubmitted: UnsubmittedPods, grouped: GroupedPods, view: View, recovery: str
-) -> Gang:
+def _name_gang(unsubmitted: UnsubmittedPods, view: View) -> ObjectMeta:
     membership = view.membership(unsubmitted.pods[0])
-    owner = view.owners.owner_of(membership)
     api, group = membership.api, membership.group
     name = shorten_gang_name(group)
-    meta = ObjectMeta(
+    return ObjectMeta(
         name=name,
         namespace=membership.namespace,
         labels={} if membership.is_lone else {GANG: name},
         annotations={WORKLOAD: f"{api}/{group}"} if api else {},
         generation=unsubmitted.generation,
     )
-    if unsubmitted.gang is None:
-        priority = _own_priority(unsubmitted)
-        if owner is not None and owner.priority is not None:
-            priority = owner.priority
-        members = grouped.members
-        spec = GangSpec(priority=priority, members=members, recovery=recovery)
-        return Gang(metadata=meta, spec=spec)
-    spec = unsubmitted.gang.spec
-    if _is_beyond(unsubmitted, unsubmitted.gang):
+
+
+def _find_priority(unsubmitted: UnsubmittedPods, view: View) -> int:
+    """Return what the Gang object says, else what made the pods, else they do."""
+    gang = unsubmitted.gang
+    if gang is None:
+        owner = view.owners.owner_of(view.membership(unsubmitted.pods[0]))
+        said = None if owner is None else owner.priority
+        return _own_priority(unsubmitted) if said is None else said
+    if _is_beyond(unsubmitted, gang):
         # Who made the Gang said who may outrank others: so many pods, and no more.
-        spec = replace(spec, priority=_own_priority(unsubmitted))
-    spec = replace(
-        spec,
-        members=grouped.members,
-        constraints=_constraints(unsubmitted.gang, grouped),
-        hold=False,
-    )
-    return Gang(metadata=meta, spec=spec)
+        return _own_priority(unsubmitted)
+    return gang.spec.priority
 
 
 def _is_beyond(unsubmitted: UnsubmittedPods, gang: Gang) -> bool:
@@ -158,17 +167,6 @@ def _is_beyond(unsubmitted: UnsubmittedPods, gang: Gang) -> bool:
 def _own_priority(unsubmitted: UnsubmittedPods) -> int:
     """Return what the pods' own priority classes say."""
     return max(pod.spec.priority or 0 for pod in unsubmitted.pods)
-
-
-def _constraints(gang: Gang, grouped: GroupedPods) -> tuple[GangConstraint, ...]:
-    """Keep what is about these pods: those that replace others may be of one member."""
-    names = {member.name for member in grouped.members}
-    kept = []
-    for constraint in gang.spec.constraints:
-        requests = tuple(r for r in constraint.requests if r.partition("/")[0] in names)
-        if requests or not constraint.requests:
-            kept.append(replace(constraint, requests=requests))
-    return tuple(kept)
 
 
 def _find_shortage(unsubmitted: UnsubmittedPods, view: View) -> NotReady | None:
@@ -192,10 +190,18 @@ def _read_recovery(pods: Sequence[Pod]) -> str | NotReady:
     return NotReady(reason="RecoveryInvalid", message=f"annotation {RECOVERY}: {text}")
 
 
-def _find_unequal(gang: Gang | None, grouped: GroupedPods) -> str:
-    """Name a member of a Gang object whose pods are not equal; empty: all are."""
-    of_gang = () if gang is None else gang.spec.members
-    names = {member.name for member in of_gang}
+def _find_unequal(
+    unsubmitted: UnsubmittedPods, grouped: GroupedPods, rules: DeclaredRules, view: View
+) -> str:
+    """Name a member whose pods are not equal; empty: all are, or nobody minds.
+
+    A Gang object says what each of its members is, and rules name members.
+    """
+    names: set[str] = set()
+    if unsubmitted.gang is not None:
+        names = {member.name for member in unsubmitted.gang.spec.members}
+    elif rules.constraints or rules.topology:
+        names = {view.membership(pod).member or ONLY for pod in unsubmitted.pods}
     for member in grouped.members:
         if names and member.name not in names:
             return f"pods of one member ask for different things: {member.name}"

@@ -24,13 +24,14 @@ from tests.builders import (
 from tests.integration.conftest import Installed
 from tests.lab.controlplane.client import Json, Kube, RefusedError
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+DOCS = Path(__file__).parents[2] / "docs"
 FULL = gang(
     member(
         member_claim(request("gpu"), request("nic"), name="devices"),
         member_claim(name="shared", claim="one-for-all"),
         member_claim(name="scratch", template="disks"),
         count=16,
+        min_count=8,
         resources={"cpu": "500m", "memory": "256Gi", "example.com/port": 1},
         node_selector={"pool": "a"},
         affinity={
@@ -40,9 +41,15 @@ FULL = gang(
     member(name="driver", node_name="node-1"),
     constraints=(
         gang_constraint("net.example.com/rail", "worker/devices/nic"),
+        gang_constraint("net.example.com/rail", "worker", "driver/gpus"),
         gang_constraint(distinct="example.com/rack", scope="Pod"),
     ),
-    topology=(topology_rule(), topology_rule("zone", mode="Preferred")),
+    topology=(
+        topology_rule(),
+        topology_rule("zone", mode="Preferred"),
+        topology_rule("rack", "worker", group_size=8, max_per_domain=16),
+        topology_rule("attribute:gpu.example.com/cliqueID"),
+    ),
     recovery="Recreate",
     hold=True,
     priority=-7,
@@ -74,7 +81,7 @@ async def test_every_field_comes_back(admin: Kube) -> None:
 async def test_gangs_of_the_documentation_come_back(admin: Kube) -> None:
     documents = [
         document
-        for path in sorted(EXAMPLES.glob("*.yaml"))
+        for path in (*DOCS.glob("examples/*.yaml"), *DOCS.glob("gangs/*.yaml"))
         for document in yaml.safe_load_all(path.read_text())
         if document["kind"] == "Gang"
     ]
@@ -146,6 +153,18 @@ BROKEN: dict[str, tuple[Gang, str]] = {
     "fewer than none": (
         gang(member(min_count=-1)),
         "spec.members[0].minCount: Invalid value: -1",
+    ),
+    "more that are enough than there are": (
+        gang(member(min_count=2)),
+        "spec.members[0].minCount: Invalid value: must be at most count",
+    ),
+    "enough without anybody": (
+        gang(member(min_count=0), member(name="driver", min_count=0)),
+        "spec.members: Invalid value: minCount must be greater than zero",
+    ),
+    "a domain of an unknown member": (
+        gang(topology=(topology_rule("rack", "driver"),)),
+        "spec.topology: Invalid value: members name one that is not there",
     ),
     "no such recovery": (
         gang(recovery="Pray"),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from contracts.gang import AvoidedNode
 from contracts.ids import GangUID, NodeName
 from contracts.messages import SubmitGang
-from contracts.names import RECOVERY
+from contracts.names import RECOVERY, TOPOLOGY
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import WorkloadAPI
 from contracts.pods.node_affinity import read_required_nodes
@@ -118,6 +118,27 @@ def test_a_gang_without_our_label_is_found_again_by_what_put_it_together() -> No
     assert record_of(message).group == group
     assert str(group) == f"{NAMESPACE}/train"
     assert group != GroupKey(NAMESPACE, "train")
+
+
+def in_rack(name: str, cpu: int = 1) -> Pod:
+    said = {TOPOLOGY: '[{"key": "rack", "members": ["pod"]}]'}
+    return waiting_pod(
+        name, gang="train", size=2, annotations=said, requests={"cpu": cpu}
+    )
+
+
+def test_what_pods_ask_together_is_submitted() -> None:
+    made = assembled(in_rack("a"), in_rack("b"))
+    assert isinstance(made, ReadyGang)
+    assert made.gang.spec.topology == (builders.topology_rule("rack", "pod"),)
+
+
+def test_pods_of_a_member_that_a_rule_may_name_are_equal() -> None:
+    """Else a rule about the member would leave out those that got another name."""
+    told = assembled(in_rack("a"), in_rack("b", cpu=2))
+    assert isinstance(told, NotReady)
+    assert told.reason == "ClaimsDiffer"
+    assert told.message == "pods of one member ask for different things: pod-2"
 
 
 def with_recovery(name: str, value: str) -> Pod:

@@ -1,0 +1,79 @@
+"""What a gang asks across its pods: as its Gang object says, else their annotations.
+
+Pods that replace others are decided beside those that run; of rules that are about
+members which are not asked for now, nothing is submitted. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from contracts.gang import Gang, Member
+from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.names import CONSTRAINTS, TOPOLOGY
+from contracts.pods.declared_rules import (
+    MOST_SHOWN,
+    DeclaredRules,
+    InvalidRules,
+    read_declared_rules,
+)
+from contracts.validate.gang_rules import check_constraints, check_topology
+from contracts.workload import Pod
+from publisher.gangs.readiness import NotReady
+
+
+def find_rules(
+    pods: Sequence[Pod], gang: Gang | None, members: Sequence[Member]
+) -> DeclaredRules | NotReady:
+    """Say what pods ask together as these members, or what is wrong with it.
+
+    Of a Gang object only what is about these members; its own faults the solver names.
+    """
+    if gang is not None:
+        return keep_rules(gang.spec.constraints, gang.spec.topology, members)
+    declared = read_declared_rules(pods)
+    if isinstance(declared, DeclaredRules):
+        declared = _find_fault(declared, members) or declared
+    if isinstance(declared, InvalidRules):
+        return NotReady(reason=declared.reason, message=declared.message)
+    return declared
+
+
+def keep_rules(
+    constraints: Sequence[GangConstraint],
+    topology: Sequence[GangTopology],
+    members: Sequence[Member],
+) -> DeclaredRules:
+    """Keep what is about these members; they may be but some of a gang's."""
+    names = {member.name for member in members}
+    kept_constraints = []
+    for constraint in constraints:
+        requests = tuple(r for r in constraint.requests if r.partition("/")[0] in names)
+        if requests or not constraint.requests:
+            kept_constraints.append(replace(constraint, requests=requests))
+    kept_topology = []
+    for rule in topology:
+        of_rule = tuple(name for name in rule.members if name in names)
+        if of_rule or not rule.members:
+            kept_topology.append(replace(rule, members=of_rule))
+    return DeclaredRules(
+        constraints=tuple(kept_constraints), topology=tuple(kept_topology)
+    )
+
+
+def _find_fault(
+    declared: DeclaredRules, members: Sequence[Member]
+) -> InvalidRules | None:
+    """Name the first rule that the pods cannot be held to; None: there is none."""
+    constraints = check_constraints(declared.constraints, members, CONSTRAINTS)
+    topology = check_topology(declared.topology, members, TOPOLOGY)
+    for reason, violations in (
+        ("ConstraintsInvalid", constraints),
+        ("TopologyInvalid", topology),
+    ):
+        for violation in violations:
+            message = f"annotation {violation}"[:MOST_SHOWN]
+            return InvalidRules(reason=reason, message=message)
+    return None

@@ -99,15 +99,19 @@ def features_of(
         listed = ", ".join(_VERSIONS)
         raise FeatureError(f"Kubernetes {version!r} is not known; known are {listed}")
     check_gates(gates or {})
-    column = _VERSIONS.index(release)
-    is_on = {name: bool(defaults[column]) for name, defaults in GATES.items()}
-    is_on |= gates or {}
+    is_on = default_gates(release) | dict(gates or {})
     return Features(
         **{
             switch: all(is_on[name] for name in names)
             for switch, names in _SWITCHES.items()
         }
     )
+
+
+def default_gates(release: str) -> dict[str, bool]:
+    """Return which gates a release that we know has on unless told otherwise."""
+    column = _VERSIONS.index(release)
+    return {name: bool(defaults[column]) for name, defaults in GATES.items()}
 
 
 def nearest_release(release: str) -> str:

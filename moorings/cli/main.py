@@ -22,6 +22,7 @@ from moorings.cli import (
     bus,
     components,
     demo,
+    doctor,
     explain,
     gangs,
     gates,
@@ -62,6 +63,7 @@ for module in (
     components,
     agent,
     bus,
+    doctor,
 ):
     module.register(app)
 

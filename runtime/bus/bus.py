@@ -16,7 +16,7 @@ from contracts.topics import M, Topic
 from runtime.bus import blobs, jetstream, publishing, reader
 from runtime.bus.connection import Connection, Delivery
 from runtime.bus.follower import Skips, Start, follow
-from runtime.bus.streams import StreamUsage, stream_usage
+from runtime.bus.streams import StreamHealth, StreamUsage, stream_health, stream_usage
 from runtime.bus.streams import ensure_streams as create_streams
 from runtime.errors import BusError
 from runtime.log import get_logger
@@ -68,6 +68,11 @@ class Bus:
     def connection(self) -> int:
         """How many connections there were: it grows with each reconnect."""
         return self._connection.count
+
+    @property
+    def server_version(self) -> str:
+        """The version of the server that we speak to; empty while we do not."""
+        return self._connection.server_version
 
     async def wait_connected(self, timeout_s: float | None = None) -> None:
         """Return once connected.
@@ -136,6 +141,14 @@ class Bus:
     async def usage(self, stream: str) -> StreamUsage:
         """Ask how full a stream is, and what time it is there."""
         return await stream_usage(self._connection, stream)
+
+    async def stream_health(self, stream: Stream) -> StreamHealth:
+        """Ask once how a stream is set up, and how its copies are.
+
+        Raises:
+            BusError: it is not there, or may not be looked at; nobody answers.
+        """
+        return await stream_health(self._connection, stream)
 
     def read(
         self,

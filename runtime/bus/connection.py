@@ -151,6 +151,14 @@ class Connection:
         limit = self._client.max_payload if self._client else _DEFAULT_PAYLOAD_BYTES
         return int(limit) - _HEADROOM_BYTES
 
+    @property
+    def server_version(self) -> str:
+        """Of nats-server; empty while there is no connection."""
+        if self._client is None:
+            return ""
+        version = self._client.connected_server_version
+        return f"{version.major}.{version.minor}.{version.patch}"
+
     def new_inbox(self) -> str:
         """Make a subject that only this process listens to."""
         return f"{self.settings.inbox_prefix}.{uuid.uuid4().hex[:22]}"

@@ -50,11 +50,27 @@ class StreamState(Struct, frozen=True):
     bytes: int = 0
 
 
+class PeerInfo(Struct, frozen=True):
+    """A server that has a copy of a stream, beside the one that leads it."""
+
+    name: str = ""
+    current: bool = False
+    offline: bool = False
+
+
+class ClusterInfo(Struct, frozen=True):
+    """The servers that have copies of a stream."""
+
+    leader: str = ""
+    replicas: tuple[PeerInfo, ...] = ()
+
+
 class StreamInfo(Struct, frozen=True):
     """A stream as the server describes it."""
 
     config: dict[str, Any]
     state: StreamState
+    cluster: ClusterInfo = ClusterInfo()
     created: str = ""
     ts: str = ""
     """The server's time."""

@@ -17,6 +17,7 @@ from runtime.bus.jetstream import (
     NO_STREAM,
     Nothing,
     StreamInfo,
+    call,
     call_retried,
 )
 from runtime.errors import BusRefusedError, StreamDiffersError
@@ -43,14 +44,59 @@ class StreamUsage(Struct, frozen=True, kw_only=True):
     last_sequence: int
 
 
+class StreamHealth(Struct, frozen=True, kw_only=True):
+    """How a stream is set up, and how its copies are."""
+
+    replicas: int
+    """Copies that there should be."""
+    lagging: tuple[str, ...]
+    """Servers whose copy is away or behind."""
+    led: bool
+    """Whether its copies agree who leads; always where there is one."""
+    version: int
+    """Of its settings; 0: nobody said."""
+    different: tuple[str, ...]
+    """The settings that are not as this version wants them, `num_replicas` aside."""
+    share: float
+    """Of the room that it may take; 0: it has no bound."""
+    time_s: float
+    """By the stream's leader; since the epoch."""
+
+
+async def stream_health(connection: Connection, stream: Stream) -> StreamHealth:
+    """Ask once how a stream is.
+
+    Raises:
+        BusError: it is not there, or may not be looked at; nobody answers.
+    """
+    info = await call(connection, f"STREAM.INFO.{stream.name}", None, StreamInfo)
+    replicas = int(info.config.get("num_replicas") or 1)
+    cluster = info.cluster
+    return StreamHealth(
+        replicas=replicas,
+        lagging=tuple(
+            peer.name for peer in cluster.replicas if peer.offline or not peer.current
+        ),
+        led=replicas == 1 or bool(cluster.leader),
+        version=_version_of(info.config),
+        different=differences(configuration(stream, replicas), info.config),
+        share=_share(info),
+        time_s=seconds(info.ts),
+    )
+
+
+def _share(info: StreamInfo) -> float:
+    """Say how much of its room a stream takes."""
+    most = max(0, int(info.config.get("max_bytes") or 0))
+    return info.state.bytes / most if most else 0.0
+
+
 async def stream_usage(connection: Connection, name: str) -> StreamUsage:
     """Ask how full a stream is."""
     info = await call_retried(connection, f"STREAM.INFO.{name}", None, StreamInfo)
-    most = max(0, int(info.config.get("max_bytes") or 0))
-    share = info.state.bytes / most if most else 0.0
     return StreamUsage(
         time_s=seconds(info.ts),
-        share=share,
+        share=_share(info),
         subjects=info.state.num_subjects,
         first_sequence=info.state.first_seq,
         last_sequence=info.state.last_seq,

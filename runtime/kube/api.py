@@ -17,7 +17,7 @@ from runtime.kube.answers import ApiStatus, decode, error_of_status
 from runtime.kube.errors import UnavailableError
 from runtime.kube.kinds import VERSIONS, Kind, ServedKinds
 from runtime.kube.protobuf import MEDIA_TYPE, extend
-from runtime.kube.served import fetch_served_kinds
+from runtime.kube.served import fetch_plurals, fetch_served_kinds
 from runtime.kube.transport import Transport
 
 IN_FLIGHT = 32
@@ -103,6 +103,31 @@ class KubernetesApi:
             ApiError: the API server does not say.
         """
         return await fetch_served_kinds(self._transport, versions)
+
+    async def fetch_served(self, group: str) -> dict[str, frozenset[str]]:
+        """Ask what a group serves: plurals by version; nothing if it is not there.
+
+        Raises:
+            ApiError: the API server does not say.
+        """
+        return await fetch_plurals(self._transport, group)
+
+    async def read_text(self, path: str) -> str:
+        """Read what is no object, such as `/metrics` or `/version`.
+
+        Raises:
+            ApiError: as its tree says.
+        """
+        body = await self._transport.call(f"read {path}", "GET", path, accept="*/*")
+        return body.decode("utf-8", "replace")
+
+    async def read_date(self) -> float:
+        """Return the API server's time, in whole seconds since the epoch.
+
+        Raises:
+            ApiError: as its tree says.
+        """
+        return await self._transport.read_date("read the time", "/version")
 
     async def list_page(
         self,

@@ -47,8 +47,8 @@ async def fetch_served_kinds(
         ClusterError: none that we know.
         ApiError: the API server does not say.
     """
-    plurals = await _fetch_plurals(transport, RESOURCE_GROUP)
-    scheduling = await _fetch_plurals(transport, SCHEDULING_GROUP)
+    plurals = await fetch_plurals(transport, RESOURCE_GROUP)
+    scheduling = await fetch_plurals(transport, SCHEDULING_GROUP)
     release = await _fetch_release(transport)
     kinds = choose_kinds(plurals, versions, scheduling, release)
     if kinds is None:
@@ -58,8 +58,12 @@ async def fetch_served_kinds(
     return kinds
 
 
-async def _fetch_plurals(transport: Transport, group: str) -> dict[str, frozenset[str]]:
-    """Ask what a group serves, by version; nothing where there is no such group."""
+async def fetch_plurals(transport: Transport, group: str) -> dict[str, frozenset[str]]:
+    """Ask what a group serves, by version; nothing where there is no such group.
+
+    Raises:
+        ApiError: the API server does not say.
+    """
     what, path = f"discover {group}", f"/apis/{group}"
     plurals: dict[str, frozenset[str]] = {}
     try:

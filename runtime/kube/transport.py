@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 
 import aiohttp
@@ -86,6 +87,41 @@ class Transport:
         Raises:
             ApiError: as its tree says.
         """
+        answer, _ = await self._send(
+            what,
+            method,
+            path,
+            parameters=parameters,
+            body=body,
+            form=form,
+            accept=accept,
+        )
+        return answer
+
+    async def read_date(self, what: str, path: str) -> float:
+        """Return the server's time in seconds since the epoch, cut to whole ones.
+
+        Raises:
+            ApiError: as its tree says.
+        """
+        _, headers = await self._send(what, "GET", path)
+        try:
+            return parsedate_to_datetime(headers.get("Date", "")).timestamp()
+        except ValueError as error:
+            raise UnavailableError(what, "the answer has no Date") from error
+
+    async def _send(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        form: str = "",
+        accept: str = "application/json",
+    ) -> tuple[bytes, Mapping[str, str]]:
+        """Send one request and return body and headers of a good answer."""
         headers = await self._signature(what) | {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = form
@@ -107,7 +143,7 @@ class Transport:
             raise UnavailableError(what, _words(error)) from error
         if not 200 <= response.status < 300:
             raise self._error(what, response, answer)
-        return answer
+        return answer, response.headers
 
     async def stream(
         self, what: str, path: str, *, parameters: Mapping[str, str]

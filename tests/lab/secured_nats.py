@@ -63,6 +63,11 @@ class SecuredNats:
         return tuple(f"nats://127.0.0.1:{port}" for port in self._client_ports)
 
     @property
+    def monitor_port(self) -> int:
+        """Where the first of them says how it is."""
+        return self._monitor_ports[0]
+
+    @property
     def authority(self) -> Path:
         """Who vouches for them."""
         return self.folder / "nats-tls" / "ca.crt"

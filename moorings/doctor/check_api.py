@@ -1,0 +1,146 @@
+"""What the API server serves, and which of its features are on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from contracts.features import default_gates, nearest_release
+from contracts.kubernetes.decode import RESOURCE_GROUP
+from moorings.doctor.facts import ClusterFacts, Unread
+from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from runtime.kube.kinds import DEVICE_TAINT_RULE, choose_kinds
+
+OLDEST = "1.34"
+"""The first release that serves resource.k8s.io/v1."""
+_MAIN = "DynamicResourceAllocation"
+_USED = (
+    "DRAAdminAccess",
+    "DRAConsumableCapacity",
+    "DRADeviceBindingConditions",
+    "DRADeviceTaintRules",
+    "DRADeviceTaints",
+    "DRAPartitionableDevices",
+    "DRAPrioritizedList",
+    "DRAResourceClaimDeviceStatus",
+)
+"""Gates without which something that Moorings offers cannot be had."""
+
+
+def check_api(facts: ClusterFacts) -> Iterator[CheckLine]:
+    """Check release, served versions, the Gang kind and the feature gates."""
+    yield _check_release(facts)
+    yield from _check_served(facts)
+    yield _check_gang(facts)
+    yield from _check_gates(facts)
+
+
+def _check_release(facts: ClusterFacts) -> CheckLine:
+    name = "kubernetes.release"
+    if not facts.release:
+        return warn(name, f"{facts.server} does not say which it is", "ask its admin")
+    if _number(facts.release) < _number(OLDEST):
+        return fail(
+            name,
+            f"Kubernetes {facts.release} has no {RESOURCE_GROUP}/v1 by default",
+            f"upgrade to {OLDEST} or newer",
+        )
+    known = nearest_release(facts.release)
+    if known != facts.release:
+        return warn(
+            name,
+            f"Kubernetes {facts.release} is newer than this Moorings ({known})",
+            "upgrade Moorings: gates are taken as those of the release before",
+        )
+    return ok(name, f"Kubernetes {facts.version} at {facts.server}")
+
+
+def _check_served(facts: ClusterFacts) -> Iterator[CheckLine]:
+    name = "kubernetes.served"
+    if isinstance(facts.served, Unread):
+        yield unread(name, facts.served)
+        return
+    versions = ", ".join(sorted(facts.served))
+    kinds = choose_kinds(facts.served)
+    if kinds is None:
+        found = f"only {versions}" if versions else "nothing"
+        yield fail(
+            name,
+            f"of {RESOURCE_GROUP} {found} is served: no claim can be allocated",
+            f"start kube-apiserver with --runtime-config={RESOURCE_GROUP}/v1=true",
+        )
+        return
+    yield ok(name, f"{RESOURCE_GROUP}: {versions}; {kinds.resource_claim.version} used")
+    if kinds.device_taint_rule is None:
+        yield warn(
+            "kubernetes.taint-rules",
+            f"no {DEVICE_TAINT_RULE.name} is served: neither devices of other drivers "
+            "can be kept for Moorings nor a node be drained",
+            "1.36 and newer serve them, with the gates DRADeviceTaints and "
+            "DRADeviceTaintRules",
+        )
+
+
+def _check_gang(facts: ClusterFacts) -> CheckLine:
+    name = "kubernetes.gang-kind"
+    if isinstance(facts.gang_served, Unread):
+        return unread(name, facts.gang_served)
+    if not facts.gang_served:
+        return warn(
+            name,
+            "Gang objects are not served; gangs by label are all that there is",
+            "kubectl apply -f k8s/crd",
+        )
+    return ok(name, "gangs.moorings.dev is served")
+
+
+def _check_gates(facts: ClusterFacts) -> Iterator[CheckLine]:
+    name = "kubernetes.gates"
+    if isinstance(facts.gates, Unread):
+        yield unread(name, facts.gates)
+        return
+    if not facts.gates.get(_MAIN, True):
+        yield fail(
+            name,
+            f"{_MAIN} is off: kube-scheduler and kubelet know no claims",
+            "take it out of --feature-gates of all components",
+        )
+        return
+    changed = _list_changed(facts.release, facts.gates)
+    lost = [gate for gate in _USED if changed.get(gate) is False]
+    if lost:
+        yield warn(
+            name,
+            f"off, though this release has them on: {name_some(lost)}; what needs "
+            "them is not allocated",
+            "take them out of --feature-gates, or tell the solver: "
+            f"SOLVER_FEATURE_GATES={_assign(changed)}",
+        )
+    elif changed:
+        yield warn(
+            name,
+            f"changed from their defaults: {_assign(changed)}",
+            f"the solver goes by defaults: SOLVER_FEATURE_GATES={_assign(changed)}, "
+            "unless it has that already",
+        )
+    else:
+        yield ok(name, "all that concern devices are as the release has them")
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
+def _list_changed(release: str, gates: Mapping[str, bool]) -> dict[str, bool]:
+    """List the gates of DRA that are not as a release has them by default."""
+    if not release:
+        return {}
+    defaults = default_gates(nearest_release(release))
+    return {
+        name: gates[name]
+        for name, on in sorted(defaults.items())
+        if gates.get(name, on) != on
+    }
+
+
+def _assign(gates: Mapping[str, bool]) -> str:
+    return ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())

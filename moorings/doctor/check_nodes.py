@@ -1,0 +1,204 @@
+"""Nodes whose devices nobody can prepare, and pools that collide. Pure.
+
+Kubernetes has no object that says which driver plugins a kubelet knows. What shows is
+what a driver publishes for a node, and what its agent says on the bus.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from contracts.messages import DevicesAnnounced
+from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Reading, Unread
+from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+
+AGENT_LABEL = "moorings.dev/agent"
+"""Of the nodes on which the DaemonSet runs an agent (k8s/base)."""
+_Pool = tuple[str, str]
+
+
+def check_nodes(facts: ClusterFacts, bus: BusFacts | None) -> Iterator[CheckLine]:
+    """Check that whoever publishes devices is there to prepare them."""
+    if isinstance(facts.nodes, Unread):
+        yield unread("nodes.driver", facts.nodes)
+        return
+    nodes = {str(node["metadata"]["name"]): node for node in facts.nodes}
+    yield _check_drivers(nodes, facts)
+    labelled = {
+        name
+        for name, node in nodes.items()
+        if (node["metadata"].get("labels") or {}).get(AGENT_LABEL) == "true"
+    }
+    if bus is not None:
+        yield from _check_agents(nodes, labelled, bus)
+
+
+def _check_drivers(nodes: Mapping[str, Json], facts: ClusterFacts) -> CheckLine:
+    """Find nodes where a claim is allocated and its driver publishes nothing."""
+    name = "nodes.driver"
+    for reading in (facts.slices, facts.claims):
+        if isinstance(reading, Unread):
+            return unread(name, reading)
+    published = _list_publishers(facts.slices)
+    missing = sorted(
+        f"{driver} on {node}"
+        for driver, node in _list_holders(facts.claims)
+        if node in nodes
+        and node not in published[driver]
+        and "" not in published[driver]
+    )
+    if missing:
+        return fail(
+            name,
+            f"claims are allocated where their driver publishes nothing: "
+            f"{name_some(missing)}; their pods do not start",
+            "look at the driver's pod on that node, or delete the pods of these claims",
+        )
+    count = len({node for where in published.values() for node in where} - {""})
+    return ok(
+        name,
+        f"{count} of {len(nodes)} nodes have devices of {len(published)} "
+        "drivers; no claim is held elsewhere",
+    )
+
+
+def _list_publishers(slices: Reading[tuple[Json, ...]]) -> dict[str, set[str]]:
+    """Return by driver the nodes for which it publishes; "": for several at once."""
+    published: defaultdict[str, set[str]] = defaultdict(set)
+    for item in () if isinstance(slices, Unread) else slices:
+        spec = item["spec"]
+        published[spec["driver"]].add(str(spec.get("nodeName") or ""))
+    return published
+
+
+def _list_holders(claims: Reading[tuple[Json, ...]]) -> Iterator[tuple[str, str]]:
+    """List drivers and the nodes on which claims hold devices of them."""
+    for claim in () if isinstance(claims, Unread) else claims:
+        allocation = (claim.get("status") or {}).get("allocation") or {}
+        results = (allocation.get("devices") or {}).get("results") or ()
+        for node in _read_nodes(allocation.get("nodeSelector") or {}):
+            for result in results:
+                yield str(result["driver"]), node
+
+
+def _read_nodes(selector: Json) -> Iterator[str]:
+    """Read the nodes that a selector names, as allocations of local devices do."""
+    for term in selector.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            if field.get("key") == "metadata.name" and field.get("operator") == "In":
+                yield from field.get("values") or ()
+
+
+def _check_agents(
+    nodes: Mapping[str, Json], labelled: set[str], bus: BusFacts
+) -> Iterator[CheckLine]:
+    """Check that agents are heard of where they should run, and nowhere else."""
+    name = "nodes.agent"
+    for reading in (bus.heard, bus.inventories):
+        if isinstance(reading, Unread):
+            yield unread(name, reading)
+            return
+    heard = bus.heard if not isinstance(bus.heard, Unread) else frozenset()
+    known = bus.inventories if not isinstance(bus.inventories, Unread) else {}
+    agents = heard | known.keys()
+    problems = (
+        (
+            labelled - heard,
+            "have the label of an agent, and none is heard of",
+            f"look at the agent's pod and log, or take the label {AGENT_LABEL} off",
+        ),
+        (
+            known.keys() - heard - labelled,
+            "announced devices, and their agents are silent: no gang begins there",
+            "start the agent; after a day of silence the devices are forgotten",
+        ),
+        (
+            agents - nodes.keys(),
+            "have an agent and no Node: nothing is published for them",
+            "give the agent the name of its Node (NODEAGENT_NODE)",
+        ),
+    )
+    found = False
+    for names, what, remedy in problems:
+        if names:
+            found = True
+            yield warn(name, f"{len(names)} nodes {what}: {name_some(names)}", remedy)
+    if not found:
+        yield ok(name, f"{len(heard)} agents are heard of, all where they should be")
+
+
+def check_pools(facts: ClusterFacts) -> Iterator[CheckLine]:
+    """Check that no two publish one pool, and that pools are whole."""
+    name = "pools.cluster"
+    if isinstance(facts.slices, Unread):
+        yield unread(name, facts.slices)
+        return
+    pools: defaultdict[_Pool, list[Json]] = defaultdict(list)
+    for item in facts.slices:
+        spec = item["spec"]
+        pools[spec["driver"], spec["pool"]["name"]].append(item)
+    problems = [_describe_pool(pool, slices) for pool, slices in pools.items()]
+    broken = sorted(filter(None, problems))
+    if broken:
+        yield fail(
+            name,
+            f"{len(broken)} pools cannot be used: {name_some(broken)}",
+            "a pool is one publisher's: give each its own name (of its node); then "
+            "kubectl delete the slices that nobody keeps up",
+        )
+    else:
+        yield ok(name, f"{len(pools)} pools, each whole and of one publisher")
+
+
+def _describe_pool(pool: _Pool, slices: list[Json]) -> str:
+    """Say what is wrong with a pool; empty: nothing that its slices show."""
+    title = "/".join(pool)
+    specs = [item["spec"] for item in slices]
+    # Of any generation: two who publish one pool outdo each other's.
+    nodes = {str(spec["nodeName"]) for spec in specs if spec.get("nodeName")}
+    if len(nodes) > 1:
+        return f"{title} (of nodes {', '.join(sorted(nodes))})"
+    newest = max(spec["pool"]["generation"] for spec in specs)
+    current = [spec for spec in specs if spec["pool"]["generation"] == newest]
+    names = Counter(str(d["name"]) for s in current for d in s.get("devices") or ())
+    twice = sorted(name for name, count in names.items() if count > 1)
+    if twice:
+        return f"{title} (has {', '.join(twice)} twice)"
+    wanted = current[0]["pool"]["resourceSliceCount"]
+    if len(current) != wanted:
+        return f"{title} ({len(current)} of {wanted} slices)"
+    return ""
+
+
+def check_announced_pools(facts: BusFacts) -> Iterator[CheckLine]:
+    """Check that no two agents announce one pool."""
+    name = "pools.bus"
+    if isinstance(facts.inventories, Unread):
+        yield unread(name, facts.inventories)
+        return
+    owners = _list_owners(facts.inventories.values())
+    shared = [
+        f"{'/'.join(pool)} (by {', '.join(sorted(nodes))})"
+        for pool, nodes in owners.items()
+        if len(nodes) > 1
+    ]
+    if shared:
+        yield fail(
+            name,
+            f"announced by more than one node: {name_some(shared)}; the publisher "
+            "keeps the slices as they were",
+            "give each node's pool a name of its own",
+        )
+    else:
+        yield ok(name, f"{len(owners)} pools are announced, each by one node")
+
+
+def _list_owners(
+    inventories: Iterable[DevicesAnnounced],
+) -> dict[_Pool, set[str]]:
+    owners: defaultdict[_Pool, set[str]] = defaultdict(set)
+    for inventory in inventories:
+        for pool in inventory.pools:
+            owners[pool.driver, pool.name].add(inventory.node)
+    return owners

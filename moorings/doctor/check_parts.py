@@ -1,0 +1,195 @@
+"""Which parts run, in which version, and who leads. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from contracts.liveness import SILENT_S
+from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Unread
+from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from moorings.gates import find_leader
+
+PARTS = ("authcallout", "nats", "nodeagent", "publisher", "solver")
+_OPTIONAL = ("authcallout", "nodeagent")
+"""A site may do without the callout, and without agents of ours."""
+_MOST_SKEW = 3
+"""Minor releases by which a kubelet may be behind its API server."""
+_MINOR = re.compile(r"v?(\d+)\.(\d+)")
+_RUNTIME = re.compile(r"containerd://(\d+)\.(\d+)")
+_FIRST_CDI = (1, 7)
+
+
+def check_parts(facts: ClusterFacts, own_version: str) -> Iterator[CheckLine]:
+    """Check the workloads of an installation, kubelets and container runtimes."""
+    if isinstance(facts.workloads, Unread):
+        yield unread("parts.workloads", facts.workloads)
+    else:
+        yield from _check_workloads(facts.workloads, own_version)
+    if isinstance(facts.nodes, Unread):
+        yield unread("parts.kubelets", facts.nodes)
+    else:
+        yield _check_kubelets(facts)
+        yield from _check_runtimes(facts.nodes)
+
+
+def _check_workloads(
+    workloads: tuple[Json, ...], own_version: str
+) -> Iterator[CheckLine]:
+    found = {str(item["metadata"]["name"]): item for item in workloads}
+    missing = [name for name in PARTS if name not in found and name not in _OPTIONAL]
+    if len(missing) == len(PARTS) - len(_OPTIONAL):
+        yield warn(
+            "parts.workloads",
+            "none of Moorings' parts is installed in this namespace",
+            "kubectl apply --server-side -k k8s/site, unless it runs elsewhere",
+        )
+        return
+    if missing:
+        yield fail(
+            "parts.workloads",
+            f"not installed: {name_some(missing)}",
+            "kubectl apply --server-side -k k8s/site",
+        )
+    ours = {name: item for name, item in found.items() if name in PARTS}
+    yield from _check_ready(ours)
+    yield _check_images(ours, own_version)
+
+
+def _check_ready(workloads: dict[str, Json]) -> Iterator[CheckLine]:
+    """Check that what should run does."""
+    lacking = []
+    for name, item in sorted(workloads.items()):
+        status = item.get("status") or {}
+        daemons = status.get("desiredNumberScheduled")
+        # Left out, it is one; zero is what an admin asked for.
+        wanted = item["spec"].get("replicas", 1) if daemons is None else daemons
+        ready = status.get("numberReady" if daemons is not None else "readyReplicas", 0)
+        if ready < wanted:
+            lacking.append(f"{name} ({ready} of {wanted})")
+    if lacking:
+        yield fail(
+            "parts.ready",
+            f"not ready: {', '.join(lacking)}",
+            "kubectl -n moorings-system describe the pods, and read their logs",
+        )
+    else:
+        yield ok("parts.ready", f"all pods of {', '.join(sorted(workloads))} are ready")
+
+
+def _check_images(workloads: dict[str, Json], own_version: str) -> CheckLine:
+    """Check that all services run one version, and this command the same."""
+    name = "parts.versions"
+    images: defaultdict[str, list[str]] = defaultdict(list)
+    for part, item in workloads.items():
+        if part != "nats":
+            for container in item["spec"]["template"]["spec"]["containers"]:
+                images[str(container["image"])].append(part)
+    listed = [f"{image} ({', '.join(sorted(p))})" for image, p in images.items()]
+    if len(images) > 1:
+        return warn(
+            name,
+            f"services run different images: {name_some(listed)}",
+            "let the upgrade end (kubectl rollout status), or apply k8s/site again",
+        )
+    if not images:
+        return warn(name, "no service is installed", "kubectl apply -k k8s/site")
+    (image,) = images
+    tag = image.rpartition("/")[2].partition("@")[0].partition(":")[2]
+    if tag and not tag.startswith(own_version):
+        return warn(
+            name,
+            f"services run {image}, this command is {own_version}",
+            "use the command of that version, or upgrade",
+        )
+    return ok(name, f"services run {image}, this command is {own_version}")
+
+
+def _check_kubelets(facts: ClusterFacts) -> CheckLine:
+    name = "parts.kubelets"
+    server = _MINOR.match(facts.version)
+    behind: dict[str, str] = {}
+    versions = set()
+    for node in () if isinstance(facts.nodes, Unread) else facts.nodes:
+        said = _node_info(node).get("kubeletVersion") or ""
+        kubelet = _MINOR.match(said)
+        if kubelet is None or server is None:
+            continue
+        versions.add(said)
+        skew = int(server[2]) - int(kubelet[2])
+        if not 0 <= skew <= _MOST_SKEW or int(kubelet[2]) < _OLDEST_KUBELET:
+            behind[str(node["metadata"]["name"])] = said
+    if behind:
+        return fail(
+            name,
+            f"kubelets that do not go with the API server ({facts.version}), or have "
+            f"no resource.k8s.io/v1: "
+            f"{name_some([f'{node} {said}' for node, said in behind.items()])}",
+            "upgrade these nodes to 1.34 or newer",
+        )
+    return ok(name, f"kubelets: {', '.join(sorted(versions)) or 'none says'}")
+
+
+_OLDEST_KUBELET = 34
+
+
+def _check_runtimes(nodes: tuple[Json, ...]) -> Iterator[CheckLine]:
+    """Check that containers can be given devices by CDI."""
+    old = []
+    for node in nodes:
+        said = _node_info(node).get("containerRuntimeVersion") or ""
+        found = _RUNTIME.match(said)
+        if found and (int(found[1]), int(found[2])) < _FIRST_CDI:
+            old.append(f"{node['metadata']['name']} {said}")
+    if old:
+        yield fail(
+            "parts.runtimes",
+            f"no CDI, so no device reaches a container: {name_some(old)}",
+            "containerd 2, or 1.7 with enable_cdi = true",
+        )
+
+
+def _node_info(node: Json) -> Json:
+    return (node.get("status") or {}).get("nodeInfo") or {}
+
+
+def check_lease(facts: ClusterFacts, now: datetime) -> CheckLine:
+    """Check that a publisher leads, by its Lease; `now` is the API server's."""
+    name, lease = "parts.publisher", facts.publisher_lease
+    if isinstance(lease, Unread):
+        return unread(name, lease)
+    holder, since = find_leader(() if lease is None else (lease,), now)
+    if holder:
+        return ok(name, f"{holder} leads")
+    return fail(
+        name,
+        f"no publisher leads (Lease last renewed: {since or 'never'}): pods at the "
+        "gate wait",
+        "kubectl -n moorings-system rollout status deployment/publisher, and its log",
+    )
+
+
+def check_leader(facts: BusFacts, now: datetime) -> Iterator[CheckLine]:
+    """Check that a publisher says on the bus that it leads; without a cluster none."""
+    name, leader = "parts.publisher-on-bus", facts.leader
+    if isinstance(leader, Unread):
+        yield unread(name, leader)
+    elif leader is not None:
+        silent_s = (now - _time(leader.at)).total_seconds()
+        if silent_s < SILENT_S:
+            yield ok(name, f"{leader.holder} leads")
+        else:
+            yield fail(
+                name,
+                f"{leader.holder} was last heard of at {leader.at}",
+                "start a publisher that speaks to this bus",
+            )
+
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)

@@ -1,0 +1,70 @@
+"""Whether our service accounts may do what they must, and no more. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from moorings.doctor.facts import ClusterFacts, Review, Right, Unread
+from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from moorings.doctor.rights import ACCOUNTS, FORBIDDEN, PEOPLE
+
+
+def check_rights(facts: ClusterFacts) -> Iterator[CheckLine]:
+    """Check each service account, then say which roles of people we have."""
+    if isinstance(facts.reviews, Unread):
+        yield unread("rights", facts.reviews)
+    else:
+        for account in ACCOUNTS:
+            own = [review for review in facts.reviews if review.persona == account]
+            yield _check_account(account, own)
+    if isinstance(facts.own_reviews, Unread):
+        yield unread("rights.you", facts.own_reviews)
+    else:
+        yield _describe_own(facts.own_reviews)
+
+
+def _check_account(account: str, reviews: Iterable[Review]) -> CheckLine:
+    """Check what an account lacks, and what it has that nobody of ours may have."""
+    name = f"rights.{account}"
+    lacking, excess = [], []
+    count = 0
+    for review in reviews:
+        forbidden = _is_forbidden(review.right)
+        count += not forbidden
+        if forbidden and review.allowed:
+            excess.append(str(review.right))
+        elif not forbidden and not review.allowed:
+            lacking.append(str(review.right))
+    if lacking:
+        return fail(
+            name,
+            f"the service account lacks {len(lacking)} of {count} rights: "
+            f"{name_some(lacking)}",
+            "apply the ClusterRoles and bindings of k8s/base again",
+        )
+    if excess:
+        return warn(
+            name,
+            f"the service account may {name_some(excess)}, which it has no use for",
+            "find the binding that grants it, and remove it",
+        )
+    return ok(name, f"has the {count} rights that it needs, and none that ends bounds")
+
+
+def _is_forbidden(right: Right) -> bool:
+    return right in FORBIDDEN
+
+
+def _describe_own(reviews: Iterable[Review]) -> CheckLine:
+    lacking: dict[str, list[str]] = {persona.name: [] for persona in PEOPLE}
+    for review in reviews:
+        if not review.allowed:
+            lacking[review.persona].append(str(review.right))
+    have = [name for name, rights in lacking.items() if not rights]
+    lack = [
+        f"{name} ({len(rights)} rights, such as {rights[0]})"
+        for name, rights in lacking.items()
+        if rights
+    ]
+    said = f"you have the rights of {', '.join(have) or 'none of our roles'}"
+    return ok("rights.you", f"{said}; not those of {'; '.join(lack)}" if lack else said)

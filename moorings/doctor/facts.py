@@ -1,0 +1,131 @@
+"""What the doctor observed of a cluster and a bus, before anybody judges it.
+
+Objects of Kubernetes are as the API server serves them. What could not be read is
+`Unread`: a check says so, and never takes it for an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from contracts.ids import NodeName
+from contracts.liveness import PublisherLeads
+from contracts.messages import DevicesAnnounced
+from runtime.bus.streams import StreamHealth
+
+T = TypeVar("T")
+Json = Mapping[str, Any]
+
+
+class Unread(Struct, frozen=True):
+    """Something that could not be read, and why."""
+
+    why: str
+    remedy: str = ""
+    """How it could be; empty: by a right to read it."""
+
+
+Reading: TypeAlias = T | Unread
+
+
+class Clock(Struct, frozen=True):
+    """How far our clock is ahead of another, in seconds, and how exactly that is."""
+
+    ahead_s: float
+    within_s: float
+
+    @property
+    def least_s(self) -> float:
+        """By how much the clocks differ at the least."""
+        return max(0.0, abs(self.ahead_s) - self.within_s)
+
+
+class Right(Struct, frozen=True, order=True):
+    """A rule of RBAC, as a SubjectAccessReview asks for it."""
+
+    verb: str
+    group: str
+    """Empty: the core group."""
+    resource: str
+    """With its subresource: `pods/log`."""
+    namespace: str = ""
+    """Empty: everywhere."""
+    name: str = ""
+    """Empty: any."""
+
+    def __str__(self) -> str:
+        what = f"{self.resource}.{self.group}".rstrip(".")
+        named = f" {self.name}" if self.name else ""
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {what}{named}{where}"
+
+
+class Review(Struct, frozen=True, kw_only=True):
+    """What the API server answered: whether a persona has a right."""
+
+    persona: str
+    right: Right
+    allowed: bool
+
+
+class ClusterFacts(Struct, frozen=True, kw_only=True):
+    """A cluster as its API server shows it."""
+
+    server: str
+    version: str
+    """Of the API server, such as `v1.37.1`."""
+    release: str
+    """Such as `1.37`, the emulated one where there is one; empty: it does not say."""
+    served: Reading[Mapping[str, frozenset[str]]]
+    """What resource.k8s.io serves, by version: the plurals."""
+    gang_served: Reading[bool]
+    gates: Reading[Mapping[str, bool]]
+    """The feature gates of the API server."""
+    clock: Clock
+    reviews: Reading[tuple[Review, ...]]
+    """Of the services' personas."""
+    own_reviews: Reading[tuple[Review, ...]]
+    """Of the user of the kubeconfig, for the roles of people."""
+    nodes: Reading[tuple[Json, ...]]
+    slices: Reading[tuple[Json, ...]]
+    claims: Reading[tuple[Json, ...]]
+    control_plane: Reading[tuple[Json, ...]]
+    """The Pods of kube-system."""
+    scheduler_config: Json | None
+    """A KubeSchedulerConfiguration; None: nobody gave one."""
+    workloads: Reading[tuple[Json, ...]]
+    """Deployments, StatefulSets and DaemonSets where Moorings is installed."""
+    publisher_lease: Reading[Json] | None
+    """None: there is none."""
+    node_leases: Reading[tuple[Json, ...]]
+    """By which kubelets say that they are there, with their own clocks."""
+
+
+class ServerMonitor(Struct, frozen=True, kw_only=True):
+    """What a nats-server says of itself on its monitoring port."""
+
+    sync: str
+    """How often it syncs to disk, such as `always` or `2m0s`."""
+    max_payload: int
+    """Bytes."""
+    room_bytes: int
+    """Of its disk, for all streams."""
+
+
+class BusFacts(Struct, frozen=True, kw_only=True):
+    """A bus as one of its users sees it."""
+
+    server: str
+    version: str
+    """Of nats-server."""
+    streams: Mapping[str, Reading[StreamHealth]]
+    """By name, for each that Moorings needs."""
+    clock: Reading[Clock]
+    monitor: Reading[ServerMonitor]
+    inventories: Reading[Mapping[NodeName, DevicesAnnounced]]
+    heard: Reading[frozenset[str]]
+    """Nodes whose agents were heard of in the last seconds."""
+    leader: Reading[PublisherLeads | None]

@@ -1,0 +1,1 @@
+"""Reads what the doctor judges: a cluster through its API server, a bus as a user."""

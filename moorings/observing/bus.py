@@ -1,0 +1,113 @@
+"""Reads of a bus what the doctor judges; sends nothing there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from contracts.streams import STREAMS, Stream
+from contracts.topics import HEARTBEATS
+from moorings.client import Client
+from moorings.doctor.facts import BusFacts, Clock, Reading, ServerMonitor, Unread
+from moorings.errors import CannotReadError
+from runtime.bus.jetstream import NO_STREAM
+from runtime.bus.streams import StreamHealth
+from runtime.errors import BusError, BusRefusedError, NotAllowedError
+
+T = TypeVar("T")
+_MONITOR_S = 5.0
+_NOBODY_MADE_IT = "start a solver or a publisher: they make it"
+
+
+async def observe_bus(
+    client: Client, server: str, monitor: str, ca_file: str
+) -> BusFacts:
+    """Read a bus that answers; `monitor` is the URL of a server's monitoring port."""
+    streams: dict[str, Reading[StreamHealth]] = {}
+    clock: Reading[Clock] = Unread("no stream could be looked at")
+    for stream in STREAMS:
+        asked_s = time.time()
+        health = streams[stream.name] = await _read_stream(client, stream)
+        if isinstance(health, StreamHealth):
+            clock = _compare(asked_s, health.time_s, time.time())
+    return BusFacts(
+        server=server,
+        version=client.bus.server_version,
+        streams=streams,
+        clock=clock,
+        monitor=await asyncio.to_thread(_read_monitor, monitor, ca_file),
+        inventories=await _read(client.fetch_inventories()),
+        heard=await _read(_fetch_heard(client)),
+        leader=await _read(client.fetch_leader()),
+    )
+
+
+async def _read(reading: Awaitable[T]) -> Reading[T]:
+    try:
+        return await reading
+    except CannotReadError as error:
+        return Unread(str(error), "ask as `viewer`")
+
+
+async def _fetch_heard(client: Client) -> frozenset[str]:
+    return frozenset([str(seen.node) async for seen, _ in client.read(HEARTBEATS)])
+
+
+async def _read_stream(client: Client, stream: Stream) -> Reading[StreamHealth]:
+    try:
+        return await client.bus.stream_health(stream)
+    except NotAllowedError as error:
+        return Unread(f"not allowed for user {error.user!r} of the bus")
+    except BusRefusedError as error:
+        if error.code == NO_STREAM:
+            return Unread("there is no such stream", _NOBODY_MADE_IT)
+        return Unread(error.reason, "ask who runs NATS")
+    except BusError as error:
+        return Unread(str(error), "bring back a majority of the servers")
+
+
+def _compare(asked_s: float, theirs_s: float, answered_s: float) -> Clock:
+    """Compare our clock to one that was read between two looks at ours."""
+    return Clock(
+        ahead_s=(asked_s + answered_s) / 2 - theirs_s,
+        within_s=(answered_s - asked_s) / 2,
+    )
+
+
+def _read_monitor(url: str, ca_file: str) -> Reading[ServerMonitor]:
+    """Ask a server how it keeps what it stores."""
+    if not url:
+        return Unread(
+            "how often it syncs to disk stands on its monitoring port alone",
+            "give its address: --monitor https://HOST:8222",
+        )
+    if not url.startswith(("http://", "https://")):
+        return Unread(f"{url} is no http:// or https:// address", "correct --monitor")
+    try:
+        trusted = ssl.create_default_context(cafile=ca_file or None)
+        asked = f"{url.rstrip('/')}/varz"
+        # The scheme is checked above: no file is opened.
+        with urllib.request.urlopen(  # noqa: S310
+            asked, timeout=_MONITOR_S, context=trusted
+        ) as answer:
+            said = json.load(answer)
+        config = said["jetstream"]["config"]
+        always = config.get("sync_always", False)
+        return ServerMonitor(
+            sync="always" if always else _format_nanoseconds(config["sync_interval"]),
+            max_payload=int(said["max_payload"]),
+            room_bytes=int(config["max_storage"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        words = f"{type(error).__name__}: {error}"
+        return Unread(f"{url}: {words}", "check --monitor, and MOORINGS_BUS_CA_FILE")
+
+
+def _format_nanoseconds(interval: object) -> str:
+    return f"{int(str(interval)) / 1e9:g} s"

@@ -14,9 +14,10 @@ from typing import Any, get_args
 
 import msgspec
 
+from contracts.cloud_events import describe_headers
 from contracts.quantity import Quantity
 from contracts.streams import STREAMS, Stream
-from contracts.topics import BLOBS, TOPICS, VERSION, SubjectFamily, Topic
+from contracts.topics import BLOBS, GANG_TOPICS, TOPICS, VERSION, SubjectFamily, Topic
 
 ASYNCAPI = "3.0.0"
 _SCHEMA = "#/components/schemas/{name}"
@@ -194,6 +195,8 @@ def _describe_messages() -> Iterator[tuple[str, dict[str, Any]]]:
                 "summary": inspect.getdoc(kind),
                 "payload": {"$ref": _SCHEMA.format(name=kind.__name__)},
             }
+            if topic in GANG_TOPICS:
+                message["headers"] = describe_headers()
             if topic.zstd:
                 message["headers"] = _ZSTD
                 message["description"] = "The payload is compressed by zstd."

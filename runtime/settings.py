@@ -25,5 +25,7 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     """As whom we speak on the bus; empty: as nobody."""
     bus_password_file: str = ""
     """Holds that user's password, or `login:password`."""
+    cloud_events: bool = False
+    """Whether what we say of gangs has the attributes of CloudEvents in its headers."""
     health_address: str = ""
     """`host:port` that answers /livez and /readyz; empty: nobody asks."""

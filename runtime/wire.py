@@ -42,6 +42,8 @@ class BusSettings(Struct, frozen=True, kw_only=True):
     """Empty: nobody in particular."""
     password_file: str = ""
     """Holds the user's password, or `login:password`; read for each connection."""
+    cloud_events: bool = False
+    """Whether what we say of gangs has the attributes of CloudEvents in its headers."""
     request_timeout_s: float = 5.0
     """One attempt; attempts are repeated (retry.py)."""
 
@@ -55,6 +57,7 @@ class BusSettings(Struct, frozen=True, kw_only=True):
             ca_file=config.bus_ca_file,
             user=config.bus_user,
             password_file=config.bus_password_file,
+            cloud_events=config.cloud_events,
         )
 
     @property
@@ -80,6 +83,8 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     data: bytes
     """Plain bytes, also with `zstd`."""
     zstd: bool = False
+    message_type: str = ""
+    """Such as `GangAllocated`; empty: nobody needs it beside the bytes."""
     headers: dict[str, str] = {}
     message_id: str = ""
     """The stream drops a second message with this id inside its duplicate window."""
@@ -99,6 +104,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
             subject=topic.subject_of(message),
             data=topic.codec.encode(message),
             zstd=topic.zstd,
+            message_type=type(message).__name__,
             expected_last_subject_sequence=expected_last_subject_sequence,
         )
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
+from msgspec import Struct
 
-from contracts.ids import GangKey
+from contracts.asyncapi import messages_of
+from contracts.ids import GangKey, GangUID
 from contracts.messages import (
     AllocationLost,
     AllocationRefused,
@@ -27,11 +31,16 @@ from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
 from moorings.cli.output import ExitCode, Format, notify, say
 from moorings.client import Client
+from moorings.errors import UsageError
+from moorings.stories import GangQuery
 from runtime.waits import together
 from runtime.wire import Incoming
 
 MOST_PODS = 3
 """Pods that are named on a line."""
+WATCHED: tuple[Topic[Any], ...] = (DECISIONS, CONFIRMATIONS)
+KINDS = frozenset(kind.__name__ for topic in WATCHED for kind in messages_of(topic))
+"""Of events, as in docs/bus.md."""
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +49,23 @@ def register(app: typer.Typer) -> None:
 
 
 def watch(
+    gang: Annotated[
+        str,
+        typer.Option(
+            help="Only of this gang: its name, namespace/name or uid.",
+            show_default=False,
+        ),
+    ] = "",
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            help=f"Only events of this kind: {', '.join(sorted(KINDS))}; may be "
+            "repeated.",
+            autocompletion=lambda: sorted(KINDS),
+            show_default=False,
+        ),
+    ] = None,
     namespace: Namespace = None,
     server: Server = "",
     state_dir: StateDir = None,
@@ -49,11 +75,15 @@ def watch(
         int, typer.Option(help="End after so many events; 0: never.", min=0)
     ] = 0,
 ) -> None:
-    """Follow what is decided and written as it happens, until Ctrl-C."""
+    """Follow what is decided and written as it happens, until Ctrl-C.
+
+    moorings watch --gang team-a/train --kind GangAllocated --kind GatesOpened
+    """
+    wanted = EventFilter.of(gang, namespace, kinds or ())
 
     async def run() -> int:
         async with connect(server, state_dir, cluster) as client:
-            await Watch(client, namespace, output, count).run()
+            await Watch(client, wanted, output, count).run()
         return ExitCode.YES
 
     try:
@@ -62,27 +92,80 @@ def watch(
         raise typer.Exit(ExitCode.YES) from None
 
 
+class EventFilter(Struct, frozen=True, kw_only=True):
+    """Which events somebody wants to see; empty: all."""
+
+    namespace: str | None = None
+    """None: any."""
+    gang: str = ""
+    """Its name or uid."""
+    kinds: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, gang: str, namespace: str | None, kinds: Sequence[str]) -> EventFilter:
+        """Read what was typed; kinds in any case.
+
+        Raises:
+            UsageError: there is no such kind, or two namespaces are named.
+        """
+        by_lower = {kind.lower(): kind for kind in KINDS}
+        for kind in kinds:
+            if kind.lower() not in by_lower:
+                near = difflib.get_close_matches(kind, KINDS)
+                meant = f"; is it {near[0]}?" if near else ""
+                raise UsageError(f"watch: --kind {kind}: no such kind{meant}")
+        query = GangQuery.of(gang, None)
+        if None not in (namespace, query.namespace) and namespace != query.namespace:
+            raise UsageError(f"watch: --gang {gang} is not in namespace {namespace}")
+        return cls(
+            namespace=namespace or query.namespace,
+            gang=query.name,
+            kinds=frozenset(by_lower[kind.lower()] for kind in kinds),
+        )
+
+    @property
+    def topics(self) -> tuple[Topic[Any], ...]:
+        """Those on which anything that is wanted travels."""
+        return tuple(
+            topic
+            for topic in WATCHED
+            if not self.kinds or self.kinds & {k.__name__ for k in messages_of(topic)}
+        )
+
+    def takes(self, message: DecisionMessage | ConfirmationMessage) -> bool:
+        """Whether a message may be wanted, as far as it shows without a name."""
+        return self.namespace in (None, message.namespace) and (
+            not self.kinds or type(message).__name__ in self.kinds
+        )
+
+    def takes_gang(self, name: str, uid: GangUID) -> bool:
+        """Whether a gang of this name and uid is wanted."""
+        return self.gang in ("", name, uid)
+
+
 class Watch:
     """One watch: a line for each decision and each confirmation, from now on."""
 
     def __init__(
-        self, client: Client, namespace: str | None, output: Format, count: int
+        self, client: Client, wanted: EventFilter, output: Format, count: int
     ) -> None:
         self._client = client
-        self._namespace = namespace
+        self._wanted = wanted
         self._output = output
         self._remaining = count or -1
         self._stop = asyncio.Event()
         self._names: dict[GangKey, str] = {}
 
     async def run(self) -> None:
-        """Print events until there were enough, from two streams side by side."""
-        await together((self._follow(DECISIONS), self._follow(CONFIRMATIONS)))
+        """Print events until there were enough, from the streams side by side."""
+        await together(tuple(map(self._follow, self._wanted.topics)))
 
     async def _follow(self, topic: Topic[Any]) -> None:
+        namespace = self._wanted.namespace
+        names = (self._client.cluster, *([namespace] if namespace else ()))
         batches = self._client.bus.read(
             topic,
-            self._client.cluster,
+            *names,
             stop=self._stop,
             start="new",
             survives_restart=True,
@@ -100,28 +183,33 @@ class Watch:
         self, incoming: Incoming[DecisionMessage | ConfirmationMessage]
     ) -> None:
         message = incoming.message
-        if message is None:
+        if message is None or not self._wanted.takes(message):
             return
-        if self._namespace not in (None, message.namespace):
+        name = ""
+        if self._output is Format.TABLE or self._wanted.gang:
+            name = await self._find_name(message)
+        if not self._wanted.takes_gang(name, message.uid):
             return
         if self._output is Format.TABLE:
-            name = await self._find_name(message)
-            line = f"{type(message).__name__:<17} {name:<30} {describe(message)}"
+            place = f"{message.namespace}/{name}"
+            line = f"{type(message).__name__:<17} {place:<30} {describe(message)}"
             say(line.rstrip())
         else:
             say(json.dumps(json.loads(incoming.data)))
         self._remaining -= 1
 
     async def _find_name(self, message: DecisionMessage | ConfirmationMessage) -> str:
-        """Return the gang's name, which is in decisions and not in confirmations."""
+        """Return the gang's name, which is in decisions and not in confirmations.
+
+        Its uid where no decision says it any more.
+        """
         if isinstance(message, DecisionMessage):
             self._names[message.key] = message.name
         elif message.key not in self._names:
             last = await self._client.bus.read_last(DECISIONS, *message.address)
             if last is not None and last.message is not None:
                 self._names[message.key] = last.message.name
-        name = self._names.get(message.key) or message.uid
-        return f"{message.namespace}/{name}"
+        return self._names.get(message.key) or message.uid
 
 
 def describe(message: DecisionMessage | ConfirmationMessage) -> str:

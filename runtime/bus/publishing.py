@@ -11,10 +11,12 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 from msgspec import Struct
 
+from contracts.cloud_events import make_attributes
 from runtime.bus.connection import Connection, Delivery
 from runtime.bus.jetstream import JetStreamError, read_last_message
 from runtime.errors import (
@@ -59,7 +61,7 @@ async def publish(
 
     `unsure`: it was sent before, and nobody knows what became of it.
     """
-    body, headers = pack(message)
+    body, headers = _pack(connection, message)
     attempts = 0
 
     async def attempt() -> int:
@@ -82,6 +84,17 @@ async def publish(
         return await retry(message.subject, attempt, on=BusUnavailableError)
     except BusRefusedError as error:
         raise PublishRefusedError(message.subject, "other", error.reason) from error
+
+
+def _pack(connection: Connection, message: Outgoing) -> tuple[bytes, dict[str, str]]:
+    """Give body and headers, with those of CloudEvents where they are wanted."""
+    body, headers = pack(message)
+    if connection.settings.cloud_events:
+        now = datetime.now(UTC).isoformat()
+        headers |= make_attributes(
+            message.subject, message.data, message.message_type, now
+        )
+    return body, headers
 
 
 async def _find_stored(
@@ -120,7 +133,7 @@ async def publish_many(
         # First send the whole window, then wait: one round trip for all of it.
         futures: list[asyncio.Future[Delivery] | None] = []
         for message in window:
-            body, headers = pack(message)
+            body, headers = _pack(connection, message)
             try:
                 future = await connection.send(message.subject, body, headers)
             except (BusUnavailableError, BusRefusedError):
@@ -164,7 +177,7 @@ async def _send_batch(
     first: asyncio.Future[Delivery] | None = None
     final: asyncio.Future[Delivery] | None = None
     for number, message in enumerate(messages, start=1):
-        body, headers = pack(message)
+        body, headers = _pack(connection, message)
         headers[_BATCH_ID] = batch
         headers[_BATCH_SEQUENCE] = str(number)
         if number == len(messages):

@@ -84,6 +84,12 @@ class Document:
         schema = {"$ref": f"#/components/schemas/{payload['type']}", **self._document}
         Draft202012Validator(schema).validate(payload)
 
+    def check_headers(self, message: str, headers: dict[str, str]) -> None:
+        """Require that headers are those of a message, all that it may have."""
+        schema = self._document["components"]["messages"][message]["headers"]
+        Draft202012Validator(schema).validate(headers)
+        assert schema["properties"].keys() <= headers.keys()
+
 
 @pytest.fixture
 def document() -> Document:
@@ -159,15 +165,19 @@ def test_the_parser_of_asyncapi_takes_the_document(parser: Path) -> None:
 async def test_a_gang_is_submitted_and_decided_by_the_document_alone(
     document: Document, application: NatsClient, nats_server: LabServer, tmp_path: Path
 ) -> None:
-    """Subjects, payloads and answers are those that it names."""
+    """Subjects, payloads, headers and answers are those that it names."""
     decisions = await application.subscribe(
         document.subject("evt.dec", cluster=CLUSTER)
     )
-    async with running(solver(nats_server.url, tmp_path)):
+    events = {"SOLVER_CLOUD_EVENTS": "true"}
+    async with running(solver(nats_server.url, tmp_path, **events)):
         await submit(document, application)
         message = await decisions.next_msg(timeout=60)
     decision = json.loads(message.data)
     document.check("evt.dec", decision)
+    headers = message.headers or {}
+    document.check_headers("GangAllocated", headers)
+    assert headers["ce-subject"] == f"team-a/{UID}"
     assert decision["type"] == "GangAllocated"
     assert [member["index"] for member in decision["members"]] == [0, 1]
 

@@ -16,8 +16,9 @@ from contracts.messages import (
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
 from moorings.cli.output import Format
-from moorings.cli.watch import MOST_PODS, Watch, describe
+from moorings.cli.watch import MOST_PODS, EventFilter, Watch, describe
 from moorings.client import Client
+from moorings.errors import UsageError
 from runtime.bus.bus import Bus
 from runtime.wire import Incoming
 from tests import builders
@@ -63,10 +64,16 @@ def incoming(
 
 
 def watch(
-    bus: DecisionBus, namespace: str | None = None, output: Format = Format.TABLE
+    bus: DecisionBus,
+    namespace: str | None = None,
+    output: Format = Format.TABLE,
+    *,
+    gang: str = "",
+    kinds: tuple[str, ...] = (),
 ) -> Watch:
     """Watch a bus."""
-    return Watch(Client(cast("Bus", bus), CLUSTER), namespace, output, 0)
+    wanted = EventFilter.of(gang, namespace, kinds)
+    return Watch(Client(cast("Bus", bus), CLUSTER), wanted, output, 0)
 
 
 def test_a_decision_is_told_in_numbers_and_a_refusal_by_its_first_reason() -> None:
@@ -115,3 +122,43 @@ async def test_other_namespaces_and_what_was_removed_are_no_events(
     machine = watch(DecisionBus(), builders.NAMESPACE, Format.JSON)
     await machine._print_event(incoming(DECISION))
     assert capsys.readouterr().out == "{}\n"
+
+
+@pytest.mark.parametrize(
+    ("gang", "kinds", "shown"),
+    [
+        ("train", (), ["GangAllocated", "AllocationWritten"]),
+        (f"{builders.NAMESPACE}/train", ("gangallocated",), ["GangAllocated"]),
+        (DECISION.uid, ("AllocationWritten",), ["AllocationWritten"]),
+        ("other", (), []),
+        ("team-b/train", (), []),
+        ("", ("GangPending",), []),
+    ],
+)
+async def test_only_events_of_the_gang_and_kinds_are_shown(
+    capsys: pytest.CaptureFixture[str],
+    gang: str,
+    kinds: tuple[str, ...],
+    shown: list[str],
+) -> None:
+    """A confirmation does not say its gang's name: its decision does."""
+    for form in Format.TABLE, Format.JSON:
+        watching = watch(DecisionBus(), None, form, gang=gang, kinds=kinds)
+        await watching._print_event(incoming(DECISION))
+        await watching._print_event(incoming(WRITTEN, CONFIRMATIONS))
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == len(shown)
+        if form is Format.TABLE:
+            assert [line.split()[0] for line in lines] == shown
+
+
+def test_only_streams_with_what_is_wanted_are_read() -> None:
+    assert EventFilter().topics == (DECISIONS, CONFIRMATIONS)
+    assert EventFilter.of("", None, ["GatesOpened"]).topics == (CONFIRMATIONS,)
+
+
+def test_what_cannot_be_meant_is_refused() -> None:
+    with pytest.raises(UsageError, match="is it GangAllocated"):
+        EventFilter.of("", None, ["GangAlocated"])
+    with pytest.raises(UsageError, match="not in namespace team-b"):
+        EventFilter.of("team-a/train", "team-b", ())

@@ -26,6 +26,7 @@ from authcallout.jwt import (
     refuse,
 )
 from authcallout.login import AgentLogin, read_login, read_review, read_token
+from authcallout.metrics import CONNECTIONS
 from authcallout.nkeys import AccountKey, CurveKey
 from authcallout.remembered import Remembered
 from authcallout.reviews import Reviews
@@ -120,6 +121,7 @@ class Callout:
             answer = refuse(request, reason, self._issuer, int(self._clock()))
         else:
             self.counts["granted"] += 1
+            CONNECTIONS.labels("granted").inc()
             answer = grant(request, user, self._issuer, int(self._clock()))
             log.info("connection.granted", until=user.expires_s, **about)
         await self._bus.reply(delivery, self._curve.seal(answer, server))
@@ -173,6 +175,7 @@ class Callout:
     def _note(self, outcome: str, **facts: str) -> None:
         """Count and log a request that gets no user."""
         self.counts[outcome] += 1
+        CONNECTIONS.labels(outcome).inc()
         log.warning(
             "connection.refused",
             outcome=outcome,

@@ -7,6 +7,7 @@ bytes: hashes of what was sent, and what is not healthy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Generic, TypeVar
@@ -14,13 +15,14 @@ from typing import Generic, TypeVar
 from msgspec import Struct, structs
 
 from contracts import topics
-from contracts.ids import ClusterName, DeviceID, NodeName
+from contracts.ids import ClusterName, DeviceID, DriverName, NodeName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from nodeagent import health, inventory
 from nodeagent.health import (
     HealthChange,
     HealthPolicy,
     HealthState,
+    HealthStatus,
     Moment,
     Reading,
     Symptom,
@@ -144,6 +146,16 @@ class AgentState:
             },
             now,
         )
+
+    def count_devices(self) -> Counter[tuple[DriverName, HealthStatus]]:
+        """Count the devices of all nodes by driver and health."""
+        counts: Counter[tuple[DriverName, HealthStatus]] = Counter()
+        for record in self._records.values():
+            for device in record.devices:
+                known = record.health.get(device)
+                status = HealthStatus.HEALTHY if known is None else known.status
+                counts[device.driver, status] += 1
+        return counts
 
     def list_devices(self, node: NodeName) -> tuple[DeviceID, ...]:
         """List the devices of a node, as last discovered."""

@@ -20,7 +20,9 @@ from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES
 from nodeagent.agent_state import DEVICES, RESEND, AgentState, Dirty
 from nodeagent.errors import SourceError
 from nodeagent.fence import is_newer
-from nodeagent.health import HealthChange, Moment
+from nodeagent.health import HealthChange, HealthStatus, Moment
+from nodeagent.metrics import ANNOUNCED
+from nodeagent.metrics import DEVICES as DEVICES_BY_HEALTH
 from nodeagent.restore import Restorer
 from nodeagent.schedule import list_due, phase_of
 from nodeagent.sources.source import DeviceSource
@@ -39,6 +41,7 @@ _OWN_STREAMS = tuple(
 _CHUNK_NODES = 128
 _HEARTBEAT_SLOTS = 20
 _RETRY_S = 1.0
+_COUNT_S = 5.0
 
 
 class AnnouncerSettings(Struct, frozen=True, kw_only=True):
@@ -116,6 +119,16 @@ class Announcer:
                 after=change.after.value,
                 message=change.message,
             )
+
+    async def count_devices(self, stop: asyncio.Event) -> None:
+        """Keep the metrics of devices, now and then: there may be a whole fleet."""
+        while not stop.is_set():
+            counts = self._state.count_devices()
+            for driver in {driver for driver, _ in counts}:
+                for status in HealthStatus:
+                    gauge = DEVICES_BY_HEALTH.labels(driver, status.value)
+                    gauge.set(counts[driver, status])
+            await first_of(stop, within_s=_COUNT_S)
 
     async def publish_changes(self, stop: asyncio.Event) -> None:
         """Send what is dirty; everything again after each reconnect and now and then.
@@ -200,6 +213,7 @@ class Announcer:
             self._state.mark_dirty(node, RESEND)
         self._undiscovered &= undiscovered
         self.has_announced = self.has_announced or not stop.is_set()
+        ANNOUNCED.inc(changed_count)
         if changed_count:
             log.info(
                 "nodes.announced", node_count=node_count, changed_count=changed_count

@@ -70,6 +70,8 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             "publish-changes": announcer.publish_changes,
             # Apart from the changes, so that much to send makes no node look dead.
             "publish-heartbeats": announcer.publish_heartbeats,
+            # Counts them by health, for /metrics.
+            "count-devices": announcer.count_devices,
             # Keeps counted resources in the Node's status.
             **advertising,
             # Lets go of claims that kubelet forgot, and tells what drifted.

@@ -15,15 +15,19 @@ the workers return; what still waits is found again at the next start.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-K = TypeVar("K")
+from runtime.metrics import QueueMetrics
+
+K = TypeVar("K", bound=Hashable)
 
 
 class KeyQueue(Generic[K]):
-    """Keys, oldest first."""
+    """Keys, oldest first; counted under a name as workqueues are."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._metrics: QueueMetrics[K] = QueueMetrics(name)
         self._waiting: dict[K, None] = {}
         self._busy: set[K] = set()
         self._changed = asyncio.Condition()
@@ -33,6 +37,7 @@ class KeyQueue(Generic[K]):
         """Let a key wait, unless it does."""
         async with self._changed:
             self._waiting.setdefault(key)
+            self._metrics.added(key)
             self._changed.notify()
 
     async def take(self) -> K | None:
@@ -46,6 +51,7 @@ class KeyQueue(Generic[K]):
                     if key not in self._busy:
                         del self._waiting[key]
                         self._busy.add(key)
+                        self._metrics.taken(key)
                         return key
                 await self._changed.wait()
             return None
@@ -54,7 +60,12 @@ class KeyQueue(Generic[K]):
         """Free a key."""
         async with self._changed:
             self._busy.discard(key)
+            self._metrics.done(key)
             self._changed.notify()
+
+    def note_retry(self) -> None:
+        """Count a key whose work could not be done, and that comes again later."""
+        self._metrics.retried()
 
     async def close(self) -> None:
         """Let every `take` return None."""

@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 from contracts.errors import ContractsError, DecodeError
 from contracts.messages import MAX_REASON
+from runtime import metrics
 from runtime.errors import MessageError, ServiceError
 from runtime.log import get_logger
 from runtime.wire import Refused
@@ -74,7 +75,7 @@ class Guarded:
         self.refused = _refuse(self._source, error)
         if not expected:
             self._refusals.show_mistake(self.refused.subject, error)
-        self._refusals.note(self.refused)
+        self._refusals.note(self.refused, ours=not expected)
         return True
 
 
@@ -87,10 +88,11 @@ class Refusals:
         self._shown: set[tuple[str, str, int]] = set()
         """Mistakes of ours whose traceback is in the log: type, file and line."""
 
-    def note(self, refused: Refused) -> None:
-        """Count and log what is refused: the one form for all of it."""
+    def note(self, refused: Refused, *, ours: bool = False) -> None:
+        """Count and log what is refused (by a mistake of `ours`): the one form."""
         entity = _entity_of(refused.subject)
         self.counts[entity] += 1
+        metrics.count_refused(entity, ours=ours)
         log.warning(
             "message.refused",
             subject=refused.subject[:_MOST_CHARACTERS],

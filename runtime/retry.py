@@ -16,6 +16,7 @@ from typing import TypeVar
 import stamina
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
+from runtime import metrics
 from runtime.log import get_logger
 from runtime.waits import first_of
 
@@ -106,6 +107,7 @@ class Outage:
 
 
 def _log_retry(details: RetryDetails) -> None:
+    metrics.RETRIES.inc()
     log.warning(
         "retry.scheduled",
         what=details.name,

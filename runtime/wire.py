@@ -141,6 +141,8 @@ class Fetched(Struct, frozen=True, kw_only=True):
     """Everything that existed when the follower began has been delivered."""
     restarted: bool = False
     """The stream is another one, or lost messages: what came before may be gone."""
+    pending: int = 0
+    """Messages that were stored and still to come behind these."""
 
 
 class Incoming(Struct, Generic[M], frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from solver.kinds.pod_rules import settle_rules
 from solver.problem.problem import GangPart, Problem
 from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
+from solver.stages import stage
 
 
 def allocate(problem: Problem) -> Decision:
@@ -32,17 +33,21 @@ def allocate(problem: Problem) -> Decision:
         VerdictMissingError: the Problem is incomplete.
     """
     # First refuse by name what no engine states; the rest goes to an engine.
-    answerable = settle_rules(problem.with_gangs(tuple(_refuse_unmodelled(problem))))
-    best = answer(answerable)
+    with stage("model"):
+        asked = problem.with_gangs(tuple(_refuse_unmodelled(problem)))
+        answerable = settle_rules(asked)
+        best = answer(answerable)
     # Then write the answer down, with reasons for whoever is not in.
-    decision = Decision(
-        problem=problem.hash,
-        status=best.status,
-        objective=best.tiers,
-        gangs=tuple(_decisions(answerable, best)),
-        statistics=best.statistics,
-    )
-    violations = judge(answerable, decision)
+    with stage("results"):
+        decision = Decision(
+            problem=problem.hash,
+            status=best.status,
+            objective=best.tiers,
+            gangs=tuple(_decisions(answerable, best)),
+            statistics=best.statistics,
+        )
+    with stage("judge"):
+        violations = judge(answerable, decision)
     if violations:
         raise JudgedWrongError(violations)
     return decision

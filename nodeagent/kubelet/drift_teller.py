@@ -7,8 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from prometheus_client import Gauge
-
 from contracts.claim import ResourceClaim
 from contracts.ids import ClaimRef, ClaimUID, DeviceID
 from nodeagent.drift import ClaimOnRecord, Drift, DriftKind, DriftWatch, NodeSight
@@ -16,6 +14,7 @@ from nodeagent.errors import PodResourcesError, PrepareError
 from nodeagent.kubelet.claims import ClaimReader
 from nodeagent.kubelet.pod_resources import PodResources
 from nodeagent.kubelet.preparer import Preparer
+from nodeagent.metrics import DRIFT
 from runtime.kube.errors import KubernetesError, NotFoundError
 from runtime.log import get_logger
 from runtime.retry import Outage
@@ -24,12 +23,6 @@ from runtime.waits import first_of
 LOOK_S = 15.0
 
 log = get_logger(__name__)
-
-DRIFT = Gauge(
-    "moorings_drift_devices",
-    "Devices that run otherwise than was decided, by how.",
-    ("kind",),
-)
 
 
 class DriftTeller:

@@ -1,7 +1,7 @@
 """What is counted of kubelet's calls, under the names that dashboards know.
 
-`grpc_server_*` as go-grpc-prometheus has them; our own operations as kubelet counts
-its (`dra_operations_duration_seconds`), with buckets for what takes milliseconds.
+`grpc_server_*` as go-grpc-prometheus has them. What comes of the calls is counted in
+nodeagent/metrics.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Histogram
 
 _METHOD = ("grpc_type", "grpc_service", "grpc_method")
 STARTED = Counter("grpc_server_started_total", "RPCs started on the server.", _METHOD)
@@ -24,18 +24,6 @@ HANDLING = Histogram(
     "grpc_server_handling_seconds",
     "Seconds until the server had handled an RPC.",
     _METHOD,
-)
-OPERATIONS = Histogram(
-    "moorings_dra_operations_duration_seconds",
-    "Seconds that preparing or unpreparing one claim took.",
-    ("driver", "operation_name", "is_error"),
-    buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 45),
-)
-PREPARED = Gauge(
-    "moorings_dra_prepared_claims", "Claims that are prepared.", ("driver",)
-)
-DEVICES = Gauge(
-    "moorings_devices", "Devices of this node by health.", ("driver", "health")
 )
 
 Handler = Callable[[Any, Any], Awaitable[Any]]

@@ -29,6 +29,7 @@ from nodeagent.kubelet.stubs import (
     dra_v1beta1_pb2,
     pluginregistration_v1_pb2,
 )
+from nodeagent.metrics import OPERATIONS, PREPARED
 from nodeagent.prepare.prepared import PreparedClaim
 from runtime.kube.errors import KubernetesError
 from runtime.log import get_logger
@@ -163,7 +164,7 @@ class Plugin:
             finally:
                 took_s = time.perf_counter() - started_s
                 labels = (self.driver, operation, str(bool(reason)).lower())
-                metrics.OPERATIONS.labels(*labels).observe(took_s)
+                OPERATIONS.labels(*labels).observe(took_s)
             log.warning(
                 "claim.refused", operation=operation, uid=claim.uid[:64], reason=reason
             )
@@ -177,7 +178,7 @@ class Plugin:
         }
         answers = await asyncio.gather(*map(answer, claims.values()))
         prepared = len(self._preparer.checkpoint.claims)
-        metrics.PREPARED.labels(self.driver).set(prepared)
+        PREPARED.labels(self.driver).set(prepared)
         return dict(zip(claims, answers, strict=True))
 
     def _handle_health(
@@ -209,7 +210,6 @@ class Plugin:
             now_s = time.monotonic()
             if verdicts != last or now_s - said_s >= _REPEAT_S:
                 last, said_s = verdicts, now_s
-                _count_devices(self.driver, verdicts)
                 yield verdicts
             await asyncio.sleep(_LOOK_S)
 
@@ -258,9 +258,3 @@ def _make_health(verdict: DeviceVerdict, now: int, messages: Any) -> Any:
         health_check_timeout_seconds=_TIMEOUT_S,
         message=verdict.message,
     )
-
-
-def _count_devices(driver: DriverName, verdicts: tuple[DeviceVerdict, ...]) -> None:
-    for status in HealthStatus:
-        count = sum(verdict.status is status for verdict in verdicts)
-        metrics.DEVICES.labels(driver, status.value).set(count)

@@ -21,6 +21,7 @@ from contracts.ids import ClusterName
 from contracts.messages import MAX_REASON, GatesOpened
 from contracts.reports import WAITING
 from contracts.workload import Pod
+from publisher.cluster.bindings import Bindings
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
@@ -44,6 +45,7 @@ from publisher.pauses import Pause, Pauses
 from runtime.errors import BusError, BusFullError
 from runtime.kube.errors import ApiError
 from runtime.log import get_logger
+from runtime.metrics import observe_gang
 from runtime.refusals import Refusals
 from runtime.waits import first_of
 
@@ -105,6 +107,7 @@ class GangController:
         self._grace_s = grace_s
         self._refusals = Refusals()
         self._failed: Pauses[GroupKey] = Pauses(_FAILED)
+        self._bindings = Bindings()
         self._refused_groups: set[GroupKey] = set()
         """Who waits for writes that the API server does not take."""
         self._rounds = 0
@@ -206,6 +209,7 @@ class GangController:
             # First plan, from what is known by now.
             began_s = time.thread_time()
             situation = self._situation_of(group)
+            self._look_bound(group)
             plan = plan_gang(situation)
             took_s = time.thread_time() - began_s
             self._gangs.forget(group.namespace, plan.forget)
@@ -233,6 +237,12 @@ class GangController:
             await self._take_step(situation, plan.reports, *step)
             self._report(group, plan.reports)
         return False
+
+    def _look_bound(self, group: GroupKey) -> None:
+        pods = self._observer.view.pods(group)
+        bound = self._bindings.look(group, pods, time.monotonic())
+        if bound is not None:
+            observe_gang("bound", *bound)
 
     async def _take_step(
         self,
@@ -342,6 +352,12 @@ class GangController:
             # The bus holds the gang's claims and pods as we wrote them.
             message = replace(message, state=await self._state.wait_published())
         await self._gangs.say(message, situation.records)
+        if isinstance(message, GatesOpened):
+            record = self._gangs.find(message.key)
+            submission = None if record is None else record.submission
+            priority = 0 if submission is None else submission.gang.spec.priority
+            group, now_s = situation.group, time.monotonic()
+            self._bindings.note_opened(group, priority, now_s)
         log.info(
             "gang.told",
             message=type(message).__name__,

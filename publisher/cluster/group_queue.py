@@ -21,7 +21,7 @@ class GroupQueue:
     def __init__(self, leads: asyncio.Event) -> None:
         """`leads` is set while this publisher leads; nothing is added otherwise."""
         self._leads = leads
-        self._waiting: KeyQueue[GroupKey] = KeyQueue()
+        self._waiting: KeyQueue[GroupKey] = KeyQueue("groups")
         self._resting: dict[GroupKey, asyncio.Task[None]] = {}
         """Groups that are left alone for a while."""
         self._missed: set[GroupKey] = set()
@@ -64,6 +64,8 @@ class GroupQueue:
 
         Not `again`: only if something happens to it meanwhile.
         """
+        if again:
+            self._waiting.note_retry()
 
         async def rest() -> None:
             await first_of(self._closed, within_s=pause_s)

@@ -22,6 +22,7 @@ from publisher.cluster.observer import Observer
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.gangs.patches import Patch, Purpose
 from publisher.kube.changes import Change, ChangePage
+from publisher.metrics import WRITES
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import (
     ConflictError,
@@ -141,18 +142,25 @@ class PatchWriter:
             return
         kind = self._observer.kind(patch.kind)
         raw: dict[str, Any] | None = None
+        result = "failed"
         try:
             raw = await self._send(kind, patch)
+            result = "written"
         except ConflictError:
+            result = "conflict"
             raw = await self._fetch(kind, patch.key)
         except NotFoundError:
-            pass
+            result = "gone"
         except PermissionDeniedError:
+            result = "denied"
             denied.set()
             raise
         except InvalidError as error:
+            result = "refused"
             self._refuse(patch, error)
             raw = await self._fetch(kind, patch.key)
+        finally:
+            WRITES.labels(patch.purpose, result).inc()
         await self._apply(patch.kind, patch.key, raw, patch.uid)
 
     async def _send(self, kind: Kind, patch: Patch) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from publisher.kube.discovery import watch_served
 from publisher.kube.informer import Informer
 from publisher.kube.lease import LeaderLease
 from publisher.kueue.admission_checks import AdmissionChecks
+from publisher.metrics import FOREIGN_DEVICES, MOST_DRIVERS
 from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
 from publisher.slices.announcement_limits import AnnouncementLimits
@@ -53,6 +54,7 @@ from runtime.kube.kinds import (
     ServedKinds,
 )
 from runtime.log import get_logger
+from runtime.metrics import BoundedLabels
 from runtime.retry import retry
 from runtime.run import ServiceTasks, Task
 from runtime.waits import first_of
@@ -185,10 +187,13 @@ def _build(
         api, observer.gang_of, patience_s=config.kueue_patience_s, now=now
     )
     # Last who reads the cluster: every kind once, for all who must know it.
-    offered = StateFilter(ownership)
+    offered, drivers = StateFilter(ownership), BoundedLabels(MOST_DRIVERS)
 
     async def take_state(page: ChangePage) -> None:
         await state.take(offered.of(page))
+        for driver, devices in offered.foreign_devices.items():
+            if driver:
+                FOREIGN_DEVICES.labels(*drivers.of(driver)).set(devices)
 
     follows = follow_kinds(api, kinds, config)
     informer = Informer(

@@ -66,7 +66,7 @@ class ClaimWriter:
         self._refusals = Refusals()
         self._records: dict[GangKey, GangRecord] = {}
         """What was decided for gangs, and what was confirmed of it."""
-        self._queue: KeyQueue[GangKey] = KeyQueue()
+        self._queue: KeyQueue[GangKey] = KeyQueue("gangs-written")
         """Gangs of which something was decided."""
         self.has_read = False
         """Whether all that was decided and confirmed before is known."""

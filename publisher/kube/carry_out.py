@@ -14,9 +14,10 @@ from contracts.codec import to_builtins
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.errors import ContractsError
 from contracts.kubernetes.decode import decode_object, to_kubernetes
+from publisher.metrics import WRITES
 from publisher.steps import Create, Delete, Step, Update
 from runtime.kube.api import Json, KubernetesApi
-from runtime.kube.errors import UnavailableError
+from runtime.kube.errors import ConflictError, InvalidError, UnavailableError
 from runtime.kube.kinds import Kind
 
 T = TypeVar("T", ResourceSlice, DeviceTaintRule)
@@ -29,6 +30,22 @@ async def carry_out(api: KubernetesApi, kind: Kind, step: Step[T]) -> T | None:
         ConflictError: the object is not any more what was observed.
         ApiError: as its tree says.
     """
+    result = "failed"
+    try:
+        kept = await _carry_out(api, kind, step)
+        result = "written"
+    except ConflictError:
+        result = "conflict"
+        raise
+    except InvalidError:
+        result = "refused"
+        raise
+    finally:
+        WRITES.labels(kind.name, result).inc()
+    return kept
+
+
+async def _carry_out(api: KubernetesApi, kind: Kind, step: Step[T]) -> T | None:
     planned = step.object
     metadata = planned.metadata
     body = to_kubernetes(planned, kind.api_version)

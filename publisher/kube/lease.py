@@ -15,6 +15,7 @@ from functools import partial
 
 from publisher.kube import leadership
 from publisher.kube.leadership import DURATION_S, LeaseCandidate, lease_of, spec_of
+from runtime import metrics
 from runtime.kube.api import Json, KubernetesApi
 from runtime.kube.errors import ApiError, ConflictError, NotFoundError
 from runtime.kube.kinds import LEASE
@@ -41,6 +42,8 @@ class LeaderLease:
         """`namespace/name` of the Lease."""
         self._candidate = LeaseCandidate(identity=identity, duration_s=duration_s)
         self._outage = Outage(f"lease {self.key}")
+        leader = metrics.LEADER.labels(key.rpartition("/")[2])
+        leader.set_function(lambda: self.leads)
 
     @property
     def uid(self) -> str:

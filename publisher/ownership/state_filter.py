@@ -8,6 +8,7 @@ slices only where owned nodes are selected by labels, which change.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -31,6 +32,10 @@ class StateFilter:
         """The last change of each slice that is local to a node, by node and name."""
         self._places: dict[str, str] = {}
         """The node of each such slice."""
+        self._foreign: dict[str, tuple[str, int]] = {}
+        """Driver and devices of each slice that the solver is not told of."""
+        self.foreign_devices: Counter[str] = Counter()
+        """Devices that are not ours to give, by driver."""
 
     def of(self, page: ChangePage) -> ChangePage:
         """Return the page with everything gone that the solver is not told of."""
@@ -54,16 +59,21 @@ class StateFilter:
                 yield change
 
     def _filter_slice(self, change: Change) -> Change:
+        driver, devices = self._foreign.pop(change.key, ("", 0))
+        self.foreign_devices[driver] -= devices
         raw = change.object
         if raw is None:
             return change
         spec = read_outline(raw)
-        labels = self._labels.get(spec.node_name) if spec.node_name else None
-        if is_our_name(change.key, spec) or not self._ownership.owns_slice(
-            spec, labels
-        ):
+        if is_our_name(change.key, spec):
             return Change(change.kind, change.key, None)
-        return change
+        labels = self._labels.get(spec.node_name) if spec.node_name else None
+        if self._ownership.owns_slice(spec, labels):
+            return change
+        devices = len(raw["spec"].get("devices") or ())
+        self._foreign[change.key] = spec.driver, devices
+        self.foreign_devices[spec.driver] += devices
+        return Change(change.kind, change.key, None)
 
     def _remember(self, change: Change) -> None:
         if not self._ownership.node_labels:

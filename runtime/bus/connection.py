@@ -21,6 +21,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription as ClientSubscription
 
+from runtime import metrics
 from runtime.bus.credentials import read_credentials
 from runtime.bus.pending import PendingRequests
 from runtime.errors import BusRefusedError, BusUnavailableError
@@ -354,6 +355,8 @@ class Connection:
         self._client = client
         self._failure = ""
         self.count += 1
+        metrics.BUS_CONNECTIONS.inc()
+        metrics.BUS_CONNECTED.set(1)
         self._up.set()
         self._notify()
         log.info("bus.connected", connection=self.count)
@@ -372,6 +375,7 @@ class Connection:
     async def _drop(self, client: Client) -> None:
         """Fail what waits for this client, tell the listeners, close it."""
         self._client = None
+        metrics.BUS_CONNECTED.set(0)
         self._up.clear()
         self._pending.fail_all()
         self._notify()

@@ -44,14 +44,16 @@ class Position(NamedTuple):
     number: int
     """Counts the consumer's deliveries from 1, without gaps."""
     time_s: float
+    pending: int = 0
+    """Messages that the consumer was still to be sent."""
 
 
 def read_position(reply: str) -> Position:
     """Read a message's position from its reply subject, in the old or new form."""
     tokens = reply.split(".")
     first = 5 if len(tokens) == _ACK_TOKENS else 7
-    sequence, number, time_ns = map(int, tokens[first : first + 3])
-    return Position(sequence, number, time_ns / _NS)
+    sequence, number, time_ns, pending = map(int, tokens[first : first + 4])
+    return Position(sequence, number, time_ns / _NS, pending)
 
 
 def _is_filled(status: Delivery) -> bool:

@@ -92,6 +92,8 @@ class _Reader:
         """When the stream was made: another one has other sequences."""
         self._sequence = 0
         """The last message handed over."""
+        self._pending = 0
+        """Messages that were stored and still to come when it was sent."""
         self._taken: deque[Position] = deque(maxlen=_REMEMBERED)
         """The last messages handed over."""
         self._end_sequence = 0
@@ -128,6 +130,7 @@ class _Reader:
                 refused=refused,
                 synced=self._synced,
                 restarted=restarted,
+                pending=self._pending,
             )
         usable = self._consumer is not None and self._consumer.usable
         pause_s = due_s if self._synced or not usable else min(due_s, _SETTLE_S)
@@ -145,7 +148,7 @@ class _Reader:
             return ()
         messages = []
         for place, delivery in self._consumer.take():
-            self._sequence = place.sequence
+            self._sequence, self._pending = place.sequence, place.pending
             self._taken.append(place)
             self._note(delivery)
             if self._skips is not None and self._skips(delivery.subject):
@@ -248,7 +251,7 @@ class _Reader:
         if self._created and self._start != "last_per_subject":
             first = 1
         self._created = info.created
-        self._sequence = first - 1
+        self._sequence, self._pending = first - 1, 0
         self._taken.clear()
         self._end_sequence, self._missing = end, end - self._sequence
         self._live = info.state.num_subjects

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from contracts.cloud_events import make_attributes
+from runtime import metrics
 from runtime.bus.connection import Connection, Delivery
 from runtime.bus.jetstream import JetStreamError, read_last_message
 from runtime.errors import (
@@ -228,10 +229,12 @@ def _read_sequence(subject: str, reply: Delivery) -> int:
     code, words = ack.error.err_code, ack.error.description
     is_taken = code == _STORE_FAILED and _TAKEN in words
     if code in _FULL and not is_taken:
+        metrics.BUS_PUBLISH_REFUSED.labels("full").inc()
         raise BusFullError(subject, words)
     kind: RefusalKind = "exists" if is_taken else "stale" if code in _STALE else "other"
     if kind == "other" and (ack.error.passing or code in _PASSING):
         raise BusUnavailableError(subject, ack.error.description)
+    metrics.BUS_PUBLISH_REFUSED.labels(kind).inc()
     raise PublishRefusedError(subject, kind, ack.error.description, code, ack.stream)
 
 

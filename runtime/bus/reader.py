@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import structs
 
 from contracts.topics import M, Topic
+from runtime import metrics
 from runtime.bus import jetstream
 from runtime.bus.connection import Connection
 from runtime.bus.follower import Skips, Start, follow
@@ -66,6 +67,8 @@ async def read(
             batch = _read_fetched(fetched, topics_by_entity, refusals)
             if silences and not once:
                 batch = _with_ended(batch, topics_by_entity, silences, connection)
+            if not once:
+                metrics.STREAM_LAG.labels(stream).set(fetched.pending)
             count += len(batch.messages)
             if batch.caught_up and not (caught_up or once):
                 log.info("stream.synced", stream=stream, messages=count)

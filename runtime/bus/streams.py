@@ -36,6 +36,9 @@ class StreamUsage(Struct, frozen=True, kw_only=True):
 
     time_s: float
     """By the stream's leader, which stamps its messages; since the epoch."""
+    bytes: int
+    limit_bytes: int
+    """What it may take; 0: it has no bound."""
     share: float
     """Of the room that it may take; 0: it has no bound."""
     subjects: int
@@ -87,8 +90,13 @@ async def stream_health(connection: Connection, stream: Stream) -> StreamHealth:
 
 def _share(info: StreamInfo) -> float:
     """Say how much of its room a stream takes."""
-    most = max(0, int(info.config.get("max_bytes") or 0))
+    most = _limit(info)
     return info.state.bytes / most if most else 0.0
+
+
+def _limit(info: StreamInfo) -> int:
+    """Say how many bytes a stream may take; 0: it has no bound."""
+    return max(0, int(info.config.get("max_bytes") or 0))
 
 
 async def stream_usage(connection: Connection, name: str) -> StreamUsage:
@@ -96,6 +104,8 @@ async def stream_usage(connection: Connection, name: str) -> StreamUsage:
     info = await call_retried(connection, f"STREAM.INFO.{name}", None, StreamInfo)
     return StreamUsage(
         time_s=seconds(info.ts),
+        bytes=info.state.bytes,
+        limit_bytes=_limit(info),
         share=_share(info),
         subjects=info.state.num_subjects,
         first_sequence=info.state.first_seq,

@@ -7,6 +7,7 @@ and objects.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
@@ -14,6 +15,7 @@ from importlib.metadata import version
 
 import aiohttp
 
+from runtime import metrics
 from runtime.kube.answers import error_of
 from runtime.kube.credentials import read_credentials
 from runtime.kube.errors import ApiError, ClusterError, UnavailableError
@@ -125,6 +127,7 @@ class Transport:
         headers = await self._signature(what) | {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = form
+        began_s, code = time.monotonic(), "<error>"
         try:
             async with (
                 self._slots,
@@ -139,8 +142,12 @@ class Transport:
                 ) as response,
             ):
                 answer = await response.read()
+                code = str(response.status)
         except _FAILURES as error:
             raise UnavailableError(what, _words(error)) from error
+        finally:
+            metrics.API_REQUESTS.labels(code, method).inc()
+            metrics.API_SECONDS.labels(method).observe(time.monotonic() - began_s)
         if not 200 <= response.status < 300:
             raise self._error(what, response, answer)
         return answer, response.headers

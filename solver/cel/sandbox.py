@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import send_handle
 
@@ -49,8 +49,15 @@ class Sandbox:
     `evaluate` the waiting.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        on_loss: Callable[[], None] | None = None,
+    ) -> None:
+        """`on_loss` is called for each process that did not answer."""
         self.limits = limits or Limits()
+        self._on_loss = on_loss
         self._served = 0
         self._confinement: Confinement | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -224,6 +231,8 @@ class Sandbox:
 
     def _bury(self) -> Verdict:
         """End a process that did not answer, and say what became of it."""
+        if self._on_loss is not None:
+            self._on_loss()
         # Its exit code says which limit it passed.
         is_ready = self._confinement is not None
         code = self._end() if self._connection is None else self._end_expression()

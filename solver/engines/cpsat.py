@@ -14,6 +14,7 @@ from msgspec import Struct
 from ortools.sat.python import cp_model
 
 from solver.errors import ModelInvalidError
+from solver.stages import stage
 
 Term = tuple[cp_model.IntVar, int]
 """A variable and its coefficient."""
@@ -84,7 +85,8 @@ def solve(
     parameters.cp_model_probing_level = 0
     parameters.symmetry_level = 0
     parameters.linearization_level = 1 if feasibility else 2
-    status = solver.solve(model)
+    with stage("solve"):
+        status = solver.solve(model)
     response = solver.response_proto
     work = response.deterministic_time
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]  # none
 
+from solver.stages import stage
+
 
 class Program:
     """max cost * x, lower <= rows * x <= upper, 0 <= x <= most.
@@ -56,7 +58,9 @@ class Program:
 
         None: GLOP gave up for numerical reasons.
         """
-        if self._solver.Solve() != pywraplp.Solver.OPTIMAL:
+        with stage("solve"):
+            status = self._solver.Solve()
+        if status != pywraplp.Solver.OPTIMAL:
             return None
         # Read all at once: after any change the duals would be zeros without an error.
         prices = [row.dual_value() for row in self._rows]

@@ -104,8 +104,7 @@ class GangQueue:
         """When a rest ends: a heap."""
 
     def __len__(self) -> int:
-        lined_up = len(self._due) + len(self._again)
-        return lined_up + len(self._aside) + len(self._resting)
+        return self.lined_up + len(self._aside) + len(self._resting)
 
     # --- who waits -------------------------------------------------------------------
 
@@ -130,6 +129,11 @@ class GangQueue:
         for ticket in moved.entered:
             self.displaced.pop(ticket.gang, None)
             self._due.put(ticket)
+
+    @property
+    def lined_up(self) -> int:
+        """How many gangs wait for their turn."""
+        return len(self._due) + len(self._again)
 
     def is_lined_up(self, gang: GangKey) -> bool:
         """Whether a gang waits for its turn, rather than for something to grow."""

@@ -23,6 +23,7 @@ from runtime.errors import PublishRefusedError, ServiceError
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from solver.errors import SolverError, UndecidedError
+from solver.service import metrics
 from solver.service.decide import Changes, Decider
 from solver.service.suspects import Sign, Suspects
 from solver.snapshot.snapshot import Snapshot
@@ -97,6 +98,7 @@ class Attempts:
             self._believe(changes)
             self._clear(batch)
             return
+        metrics.FAILED.inc()
         log.warning("batch.failed", gangs=len(batch), reason=_reason_of(failure))
         if len(batch) == 1:
             await self._put_aside(batch[0], failure, monotonic() - began)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
+from contracts.ids import GangKey
+from runtime.metrics import QueueMetrics
 from solver.problem.quotas import is_held_up_by_others
 from solver.queueing.gang_queue import BatchLimits, GangQueue
 from solver.service.attempts import Attempts
@@ -23,12 +25,15 @@ class Batches:
         decider: Decider,
         attempts: Attempts,
         snapshot: Callable[[], Snapshot],
+        *,
+        work: QueueMetrics[GangKey],
     ) -> None:
         self._limits = BatchLimits(gangs=config.batch_gangs, pods=config.batch_pods)
         self._queue = queue
         self._decider = decider
         self._attempts = attempts
         self._snapshot = snapshot
+        self._work = work
 
     async def decide_next(self) -> bool:
         """Decide those whose turn it is; False: nobody's.
@@ -46,17 +51,23 @@ class Batches:
         )
         if not batch:
             return False
+        for record in batch:
+            self._work.added(record.key)
+            self._work.taken(record.key)
         try:
             await self._attempts.decide(batch)
         except Exception:
             self._queue.retry(record.key for record in batch)
             raise
+        finally:
+            for record in batch:
+                self._work.done(record.key)
         # What a namespace holds may have grown since they were chosen.
         waiting = self._snapshot().waiting
-        records = (waiting.get(record.key) for record in batch)
+        records = [waiting.get(record.key) for record in batch]
+        left = [record for record in records if record is not None]
+        self._work.retried(len(left))
         self._queue.retry(
-            record.key
-            for record in records
-            if record is not None and is_held_up_by_others(record.reasons)
+            record.key for record in left if is_held_up_by_others(record.reasons)
         )
         return True

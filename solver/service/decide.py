@@ -37,6 +37,7 @@ from solver.problem.quotas import (
     refuse_over_quota,
 )
 from solver.selectors.table import SelectorTable
+from solver.service import metrics
 from solver.service.config import SolverConfig
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
@@ -44,6 +45,7 @@ from solver.service.messages import address_decision, make_batch_end, make_decis
 from solver.service.verdicts import Verdicts
 from solver.service.worker import SolveWorker
 from solver.snapshot.snapshot import Snapshot
+from solver.stages import stage, told_to
 from solver.versions import VERSION
 
 log = get_logger(__name__)
@@ -105,17 +107,25 @@ class Decider:
             PublishRefusedError: we do not lead any more; nothing was published.
             BusUnavailableError: the bus is away; try again.
         """
-        problem = await self._problem(snapshot, batch)
-        opened = await self._ledger.open(problem, self._leadership.epoch)
-        started = perf_counter()
-        try:
-            data = await self._worker.solve(problem, guard_s)
-        except WorkerError as error:
-            raise UndecidedError(opened.solve, error.reason) from error
-        seconds = perf_counter() - started
-        decision = DECISION.decode(data)
-        changes = await self._publish_answers(batch, decision.gangs, opened.solve)
+        clock = metrics.StageClock()
+        with told_to(clock):
+            problem = await self._problem(snapshot, batch)
+            with stage("record"):
+                opened = await self._ledger.open(problem, self._leadership.epoch)
+            started = perf_counter()
+            try:
+                data = await self._worker.solve(problem, guard_s)
+            except WorkerError as error:
+                raise UndecidedError(opened.solve, error.reason) from error
+            seconds = perf_counter() - started
+            decision = DECISION.decode(data)
+            with stage("publish"):
+                changes = await self._publish_answers(
+                    batch, decision.gangs, opened.solve
+                )
         await self._ledger.close(opened, decision, data, seconds)
+        metrics.observe_stages(clock.seconds)
+        metrics.observe_decision(decision)
         _log_decision(opened, decision, seconds)
         return changes
 
@@ -177,13 +187,16 @@ class Decider:
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
     ) -> Problem:
         parameters = self._follow_release(snapshot)
-        gangs = resolve_gangs(snapshot, batch, parameters.features)
-        namespaces = (gang.namespace for gang in gangs)
-        quotas = find_quotas(snapshot, self._quotas, namespaces)
-        gangs = refuse_over_quota(gangs, quotas)
-        gangs = await self._verdicts.judge(snapshot, gangs)
-        table = self._verdicts.table
-        problem = assemble(snapshot, gangs, table, parameters, quotas=quotas)
+        with stage("problem"):
+            gangs = resolve_gangs(snapshot, batch, parameters.features)
+            namespaces = (gang.namespace for gang in gangs)
+            quotas = find_quotas(snapshot, self._quotas, namespaces)
+            gangs = refuse_over_quota(gangs, quotas)
+        with stage("selectors"):
+            gangs = await self._verdicts.judge(snapshot, gangs)
+        with stage("problem"):
+            table = self._verdicts.table
+            problem = assemble(snapshot, gangs, table, parameters, quotas=quotas)
         if len(self._verdicts.table) > MOST_VERDICTS:
             self._verdicts.keep_only(problem.selectors)
         return problem

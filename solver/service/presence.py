@@ -33,3 +33,39 @@ def find_presence_changes(
             yield node, True
         elif was_away and is_alive:
             yield node, False
+
+
+class Presence:
+    """When each node was last heard of, and since when we could have heard it."""
+
+    def __init__(self, grace_s: float, now: float) -> None:
+        self._grace_s = grace_s
+        self._heartbeats: dict[NodeName, float] = {}
+        self._connection = (0, now)
+
+    def note_heartbeat(self, node: NodeName, now: float) -> None:
+        """Take note that a node was heard of."""
+        self._heartbeats[node] = now
+
+    def note_connection(self, count: int, now: float, *, stands: bool) -> None:
+        """Take note of our own connection, the `count`-th so far."""
+        if count != self._connection[0] or not stands:
+            self._connection = (count, now)
+
+    def judge(
+        self, away_by_node: Mapping[NodeName, bool], now: float
+    ) -> tuple[tuple[NodeName, bool], ...]:
+        """Return the nodes whose presence changed: (node, away)."""
+        self._heartbeats = {
+            node: at
+            for node, at in self._heartbeats.items()
+            if node in away_by_node or now - at <= self._grace_s
+        }
+        changes = find_presence_changes(
+            self._heartbeats,
+            away_by_node,
+            connected_since=self._connection[1],
+            now=now,
+            grace_s=self._grace_s,
+        )
+        return tuple(changes)

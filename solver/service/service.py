@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any
 
 from contracts import topics
@@ -38,8 +38,9 @@ from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.notices import Notices
 from solver.service.past import passes_over
-from solver.service.presence import find_presence_changes
+from solver.service.presence import Presence
 from solver.service.retention import Retention
+from solver.service.telemetry import Telemetry
 from solver.snapshot.snapshot import (
     GangForgotten,
     NodePresence,
@@ -73,17 +74,20 @@ class SolverService:
         decider: Decider,
         ledger: Ledger,
         leadership: Leadership,
+        *,
+        telemetry: Telemetry,
     ) -> None:
         self._config = config
         self._bus = bus
         self._decider = decider
         self._ledger = ledger
         self._leadership = leadership
+        self._telemetry = telemetry
         self._snapshot = Snapshot()
         self._queue = GangQueue(config.read_device_quotas(), config.read_gang_quotas())
         self._notices = Notices(config.cluster, self._queue)
-        self._heartbeats: dict[NodeName, float] = {}
-        self._connection = (0, monotonic())
+        telemetry.follow_queue(self._queue)
+        self._presence = Presence(config.heartbeat_grace_s, monotonic())
         self._caught_up = CaughtUp((*NODE_TOPICS, *topics.GANG_TOPICS))
         self._decisions_read = asyncio.Event()
         self._past = PastGangs()
@@ -105,7 +109,12 @@ class SolverService:
             rest=self._rest,
         )
         self._batches = Batches(
-            config, self._queue, decider, attempts, lambda: self._snapshot
+            config,
+            self._queue,
+            decider,
+            attempts,
+            lambda: self._snapshot,
+            work=telemetry.work,
         )
         self._unknown: frozenset[GangKey] = frozenset()
         """Gangs without a submission when this was last looked at."""
@@ -119,6 +128,7 @@ class SolverService:
 
     def tasks(self) -> dict[str, Task]:
         """Name every task of the service; all run until it stops."""
+        telemetry = self._telemetry
         retention = Retention(
             self._bus,
             self._config.cluster,
@@ -145,6 +155,8 @@ class SolverService:
             "decide": self.decide,
             # Selectors that take long, beside the decisions.
             "evaluate": self.evaluate,
+            # The cluster as metrics, while we lead.
+            "census": lambda stop: telemetry.run(stop, lambda: self._snapshot),
         }
 
     # --- messages in ---------------------------------------------------------------
@@ -179,6 +191,7 @@ class SolverService:
 
     def _take(self, topic: Topic[Any], batch: TopicBatch[Any]) -> None:
         """Apply a batch to the Snapshot, and remember what must be answered."""
+        began_s = perf_counter()
         refused = list(batch.refused)
         for incoming in batch.messages:
             with self._refusals.guard(incoming) as guarded:
@@ -195,25 +208,24 @@ class SolverService:
                 with self._refusals.guard(topics.CONFIRMATIONS.subject_of(opened)):
                     self._believe(opened, sequence)
         self._wake_gangs()
+        self._telemetry.note_taken_in(len(batch.messages), began_s)
         if batch.last_sequence:
             self._wake.set()
 
     def _take_one(self, incoming: Incoming[Any]) -> None:
         if incoming.topic is topics.HEARTBEATS:
-            self._take_heartbeat(incoming)
+            if incoming.message is not None:
+                self._presence.note_heartbeat(NodeName(incoming.names[1]), monotonic())
         elif incoming.topic is topics.FENCE:
             self._leadership.note_fence(incoming)
         else:
             self._apply_incoming(incoming)
 
-    def _take_heartbeat(self, incoming: Incoming[Any]) -> None:
-        if incoming.message is not None:
-            self._heartbeats[NodeName(incoming.names[1])] = monotonic()
-
     def _apply_incoming(self, incoming: Incoming[Any]) -> None:
         message = snapshot_message(incoming)
         if message is None or self._is_past(message):
             return
+        self._telemetry.note(incoming, is_news=self._ready)
         if not self._deferred.defer(message, incoming.sequence):
             self._believe(message, incoming.sequence)
         if isinstance(message, AllocationRefused | AllocationLost):
@@ -239,6 +251,8 @@ class SolverService:
             if record is not None:
                 self._queue.follow(record)
                 self._notices.follow(record, monotonic())
+                if not record.wants_decision:
+                    self._telemetry.note_gone(record.key)
 
     def _wake_gangs(self) -> None:
         """Let gangs be tried again that may profit from what grew."""
@@ -287,8 +301,9 @@ class SolverService:
         """Notice nodes that fall silent, and those that come back."""
         while not stop.is_set():
             now = monotonic()
-            if self._bus.connection != self._connection[0] or not self._bus.connected:
-                self._connection = (self._bus.connection, now)
+            self._presence.note_connection(
+                self._bus.connection, now, stands=self._bus.connected
+            )
             if self._ready:
                 self._judge_presence(now)
             await first_of(stop, within_s=1.0)
@@ -307,21 +322,7 @@ class SolverService:
         away_by_node = {
             name: state.away for name, state in nodes.items() if state.announced
         }
-        grace_s = self._config.heartbeat_grace_s
-        self._heartbeats = {
-            node: at
-            for node, at in self._heartbeats.items()
-            if node in away_by_node or now - at <= grace_s
-        }
-        changed = list(
-            find_presence_changes(
-                self._heartbeats,
-                away_by_node,
-                connected_since=self._connection[1],
-                now=now,
-                grace_s=grace_s,
-            )
-        )
+        changed = self._presence.judge(away_by_node, now)
         for node, away in changed:
             self._believe(NodePresence(node=node, away=away))
             log.warning("node.lost" if away else "node.returned", node=node)

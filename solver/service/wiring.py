@@ -13,11 +13,14 @@ from runtime.log import get_logger
 from runtime.run import ServiceTasks
 from runtime.wire import BusSettings
 from solver.cel.evaluator import SelectorEvaluator
+from solver.cel.sandbox import Sandbox
+from solver.service import metrics
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.service import SolverService
+from solver.service.telemetry import Telemetry
 from solver.service.worker import SolveWorker
 
 log = get_logger(__name__)
@@ -35,14 +38,18 @@ async def open_service(config: SolverConfig) -> AsyncIterator[ServiceTasks]:
         await bus.wait_connected()
         await bus.ensure_streams()
         worker.start()
-        with SelectorEvaluator() as evaluator:
+        sandbox = Sandbox(on_loss=metrics.SANDBOX_KILLS.inc)
+        with SelectorEvaluator(sandbox) as evaluator:
             bounds = await asyncio.to_thread(evaluator.wait_ready)
             tell = log.info if bounds.seccomp or bounds.landlock else log.warning
             tell("sandbox.ready", seccomp=bounds.seccomp, landlock=bounds.landlock)
             ledger = Ledger(bus, config.cluster)
             leadership = Leadership(bus, config.cluster, holder, config.lease_s)
             decider = Decider(config, ledger, leadership, evaluator, worker)
-            service = SolverService(config, bus, decider, ledger, leadership)
+            telemetry = Telemetry(bus, evaluator, leadership)
+            service = SolverService(
+                config, bus, decider, ledger, leadership, telemetry=telemetry
+            )
             try:
                 yield ServiceTasks(service.tasks(), service.is_ready)
             finally:

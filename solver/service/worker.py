@@ -19,7 +19,10 @@ from multiprocessing.process import BaseProcess
 
 from solver.errors import SolverError, WorkerFailedError, WorkerLostError
 from solver.problem.problem import Problem
+from solver.service import metrics
 from solver.service.garbage import after_batch, collect_between_batches
+from solver.service.metrics import StageClock
+from solver.stages import told_to
 
 
 class SolveWorker:
@@ -32,6 +35,7 @@ class SolveWorker:
         self._connection: Connection | None = None
         self._sent: set[str] = set()
         self._lock = asyncio.Lock()
+        self._starts = 0
 
     @property
     def pid(self) -> int | None:
@@ -49,6 +53,9 @@ class SolveWorker:
         )
         process.start()
         theirs.close()
+        if self._starts:
+            metrics.WORKER_RESTARTS.inc()
+        self._starts += 1
         self._process, self._connection, self._sent = process, ours, set()
 
     async def solve(self, problem: Problem, guard_s: float | None = None) -> bytes:
@@ -69,7 +76,7 @@ class SolveWorker:
         new = {sha: page.data for sha, page in pages.items() if sha not in self._sent}
         try:
             async with asyncio.timeout(guard_s):
-                kind, answer = await asyncio.to_thread(
+                kind, answer, stages = await asyncio.to_thread(
                     self._exchange, problem.data, new
                 )
         except TimeoutError:
@@ -85,14 +92,18 @@ class SolveWorker:
         if kind != "decision":
             self._sent = set()
             raise WorkerFailedError(answer.decode())
+        if problem.gangs:
+            metrics.observe_stages(stages)
         return answer
 
-    def _exchange(self, root: bytes, pages: dict[str, bytes]) -> tuple[str, bytes]:
+    def _exchange(
+        self, root: bytes, pages: dict[str, bytes]
+    ) -> tuple[str, bytes, dict[str, float]]:
         if self._connection is None:
             raise EOFError
         self._connection.send((root, pages))
-        kind, answer = self._connection.recv()
-        return kind, answer
+        kind, answer, stages = self._connection.recv()
+        return kind, answer, stages
 
     def stop(self) -> None:
         """End the process at once."""
@@ -121,8 +132,10 @@ def _work(connection: Connection, memory_bytes: int) -> None:
             root, pages = connection.recv()
         except (EOFError, OSError):
             return
+        clock = StageClock()
         try:
-            decision = allocate(cache.problem(root, pages))
+            with told_to(clock):
+                decision = allocate(cache.problem(root, pages))
             reply = ("decision", DECISION.encode(decision))
         except MemoryError:
             return  # an empty worker comes in its place
@@ -133,5 +146,5 @@ def _work(connection: Connection, memory_bytes: int) -> None:
             cache = PartCache()
             traceback.print_exc()
             reply = ("error", f"{type(error).__name__}: {error}".encode())
-        connection.send(reply)
+        connection.send((*reply, clock.seconds))
         after_batch()

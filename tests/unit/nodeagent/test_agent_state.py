@@ -12,7 +12,7 @@ from contracts.ids import (
     PoolName,
 )
 from nodeagent.agent_state import DEVICES, EVERYTHING, HEALTH, RESEND, AgentState
-from nodeagent.health import HealthPolicy, Moment, Reading, Symptom
+from nodeagent.health import HealthPolicy, HealthStatus, Moment, Reading, Symptom
 from nodeagent.inventory import NodeDevices
 from tests.builders import devices
 
@@ -160,3 +160,14 @@ def test_messages_about_others_are_not_restored() -> None:
     assert sent is not None
     agent.restore_inventory(sent.message)
     assert list(agent.take_dirty(9)) == [OTHER]
+
+
+def test_devices_are_counted_by_driver_and_health() -> None:
+    agent = announced_state()
+    driver = DEVICE.driver
+    assert agent.count_devices() == {(driver, HealthStatus.HEALTHY): 2}
+    agent.judge_readings(BAD, Moment(1.0, "now"))
+    assert agent.count_devices() == {
+        (driver, HealthStatus.HEALTHY): 1,
+        (driver, HealthStatus.UNHEALTHY): 1,
+    }

@@ -8,7 +8,7 @@ from publisher.key_queue import KeyQueue
 
 
 async def test_a_key_that_waits_keeps_its_turn_and_comes_once() -> None:
-    queue: KeyQueue[str] = KeyQueue()
+    queue: KeyQueue[str] = KeyQueue("tested")
     for key in ("a", "b", "a"):
         await queue.put(key)
     assert [await queue.take(), await queue.take()] == ["a", "b"]
@@ -20,7 +20,7 @@ async def test_a_key_that_waits_keeps_its_turn_and_comes_once() -> None:
 
 
 async def test_a_key_that_is_worked_on_waits() -> None:
-    queue: KeyQueue[str] = KeyQueue()
+    queue: KeyQueue[str] = KeyQueue("tested")
     await queue.put("a")
     assert await queue.take() == "a"
     await queue.put("a")
@@ -32,7 +32,7 @@ async def test_a_key_that_is_worked_on_waits() -> None:
 
 
 async def test_a_closed_queue_wakes_all_who_wait() -> None:
-    queue: KeyQueue[str] = KeyQueue()
+    queue: KeyQueue[str] = KeyQueue("tested")
     takers = [asyncio.create_task(queue.take()) for _ in range(3)]
     await asyncio.sleep(0)
     await queue.close()

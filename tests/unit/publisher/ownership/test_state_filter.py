@@ -93,3 +93,19 @@ def test_devices_of_no_one_node_are_owned_only_where_all_nodes_are() -> None:
     fabric = change(builders.resource_slice(all_nodes=True))
     assert offered(StateFilter(Ownership()), fabric)[0][1]
     assert not offered(StateFilter(Ownership.of((), (), TRAINING)), fabric)[0][1]
+
+
+def test_devices_of_others_are_counted_while_they_are_there() -> None:
+    """Our own slices are not others', and what is ours to give is not either."""
+    theirs = builders.resource_slice(*builders.devices(3), driver=OTHER)
+    known = StateFilter(Ownership.of((DRIVER,), (), ()))
+    offered(known, change(THEIRS), change(theirs))
+    assert +known.foreign_devices == {OTHER: 3}
+    offered(known, change(theirs))
+    assert +known.foreign_devices == {OTHER: 3}
+    offered(known, replace_object(change(theirs)))
+    assert not +known.foreign_devices
+
+
+def replace_object(gone: Change) -> Change:
+    return Change(gone.kind, gone.key, None)

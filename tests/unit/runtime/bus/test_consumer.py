@@ -17,4 +17,5 @@ from runtime.bus.consumer import Position, read_position
 )
 def test_both_forms_of_reply_subjects_are_read(reply: str) -> None:
     """With and without domain and account."""
-    assert read_position(reply) == Position(sequence=42, number=7, time_s=1.5)
+    place = Position(sequence=42, number=7, time_s=1.5, pending=3)
+    assert read_position(reply) == place

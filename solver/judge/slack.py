@@ -20,7 +20,13 @@ from solver.judge.devices import judge_device
 from solver.judge.facts import DeviceFacts, Facts
 from solver.judge.nodes import judge_node
 from solver.judge.shared import Use
-from solver.problem.problem import ClaimPart, MemberPart, RequestPart, SubrequestPart
+from solver.problem.problem import (
+    ClaimPart,
+    ExpectedPart,
+    MemberPart,
+    RequestPart,
+    SubrequestPart,
+)
 
 MOST_SHARES = 1 << 24
 """Of one device, for one request."""
@@ -84,13 +90,13 @@ def _value_lost_on(facts: Facts, node: NodeName, load: NodeLoad) -> int:
             continue
         before = kind.size * room.after(kind.member, NOTHING)
         after = kind.size * room.after(kind.member, load)
-        lost += kind.weight * (_worth(before) - _worth(after))
+        lost += kind.weight * (_worth(kind, before) - _worth(kind, after))
     return lost
 
 
-def _worth(size: int) -> int:
-    """Weigh room: its first thousand counts three times."""
-    return size + 2 * min(size, 1000)
+def _worth(kind: ExpectedPart, size: int) -> int:
+    """Weigh room: the first thousand counts three times for parts of devices."""
+    return size + 2 * min(size, 1000) if kind.size < 1000 else size
 
 
 class _Room:

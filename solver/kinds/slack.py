@@ -4,10 +4,12 @@ Room is how many more pods of a kind a node would take by counting: devices and 
 shared values, shares, and the node's own resources. Counters, compatibility groups and
 distinctAttribute are not looked at, and requests do not compete: an estimate.
 
-    value(node) = sum over kinds of weight * (size * room + 2 * min(size * room, 1000))
+    value(node) = sum over kinds of weight * (size * room + 2 * first)
+    first = min(size * room, 1000) for pods that take less than a device, else 0
 
-is concave in each room: the first device's worth of room on a node counts three times,
-so room on several nodes is worth more than the same room on one.
+is concave in each room. Room for whole devices is worth the same wherever it is, so
+nodes are used up before others are broken; a last part of a device is worth more than
+the same of a node that has several.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ from solver.kinds.counting import bound_pods_by_values, bound_uses
 from solver.kinds.demand import ExpectedKind, MemberKind
 from solver.kinds.shapes import NodeShape
 
-FIRST, MORE = 1000, 2
-"""The thousandths of devices that count more, and by how much."""
+DEVICE = 1000
+"""The thousandths of one device."""
+MORE = 2
+"""How much more the first device's worth counts for pods that take parts of one."""
 
 
 def value_of_shape(expected: Iterable[ExpectedKind], shape: NodeShape) -> int:
@@ -31,7 +35,8 @@ def value_of_shape(expected: Iterable[ExpectedKind], shape: NodeShape) -> int:
 def value_of_room(kind: ExpectedKind, room: int) -> int:
     """Return what room for so many pods of a kind is worth on one node."""
     thousandths = kind.size * room
-    return kind.weight * (thousandths + MORE * min(thousandths, FIRST))
+    more = MORE * min(thousandths, DEVICE) if kind.size < DEVICE else 0
+    return kind.weight * (thousandths + more)
 
 
 def count_room(member: MemberKind, shape: NodeShape) -> int:

@@ -34,7 +34,9 @@ class Leftover:
         total = 0
         for kind in self.expected:
             room = kind.size * self._room(place, kind.member, mine)
-            total += kind.weight * (room + 2 * min(room, 1000))
+            if kind.size < 1000:
+                room += 2 * min(room, 1000)
+            total += kind.weight * room
         return total
 
     def _room(self, place: Place, pod: MemberPart, mine: Mine) -> int:

@@ -18,7 +18,7 @@ from solver.engines.direct.variables import Placements
 from solver.kinds.counting import bound_uses
 from solver.kinds.demand import ExpectedKind, RequestAlternative
 from solver.kinds.slack import (
-    FIRST,
+    DEVICE,
     MORE,
     count_room,
     value_of_shape,
@@ -96,11 +96,14 @@ class _RoomModel:
             return []
         model, name = self._placements.model, f"{node},{number}"
         room = model.new_int_var(0, most, f"room[{name}]")
-        limit = min(FIRST, most * kind.size)
-        first = model.new_int_var(0, limit, f"first[{name}]")
-        model.add(first <= kind.size * room)
+        terms: list[Term] = [(room, kind.weight * kind.size)]
+        if kind.size < DEVICE:
+            limit = min(DEVICE, most * kind.size)
+            first = model.new_int_var(0, limit, f"first[{name}]")
+            model.add(first <= kind.size * room)
+            terms.append((first, kind.weight * MORE))
         self._bound_room(node, kind, room)
-        return [(room, kind.weight * kind.size), (first, kind.weight * MORE)]
+        return terms
 
     def _bound_room(self, node: int, kind: ExpectedKind, room: cp_model.IntVar) -> None:
         """Bound the room by all that the batch leaves of a node."""

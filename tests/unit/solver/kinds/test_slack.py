@@ -157,12 +157,16 @@ def test_what_nothing_bounds_has_no_room() -> None:
     assert rooms(problem(EIGHT, asked(ONE), coming=admin)) == [0]
 
 
-def test_the_first_device_of_room_on_a_node_counts_three_times() -> None:
-    """A node that keeps some room is worth more."""
-    made = problem(EIGHT, coming=member(member_claim(request(count=2))), weight=3)
+@pytest.mark.parametrize(("size", "worth"), [(2000, 8000), (300, 1200 + 2 * 1000)])
+def test_first_room_for_parts_of_a_device_counts_three_times(
+    size: int, worth: int
+) -> None:
+    """Room for whole devices is worth the same wherever it is."""
+    pair = member(member_claim(request(count=2)))
+    made = problem(EIGHT, coming=pair, weight=3, size=size)
     demand = Demand(made.gangs, expected=made.expected)
     (kind,) = find_node_kinds(made, demand.query)
-    assert value_of_shape(demand.expected, kind.shape) == 3 * (4 * 1000 + 2 * 1000)
+    assert value_of_shape(demand.expected, kind.shape) == 3 * worth
 
 
 def test_lost_is_what_room_was_worth_before() -> None:

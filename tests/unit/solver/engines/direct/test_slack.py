@@ -43,7 +43,7 @@ def kept(content: Sequence[Device], pods: int, coming: Member, **pod: Any) -> in
     ]
     snapshot = snapshot_of({"n": [pool(*content, name="n")]}, gangs)
     snapshot = observe_core(snapshot, node("n", allocatable={"cpu": 8, "pods": 100}))
-    expected = expected_of(snapshot, coming, weight=3, size=2000)
+    expected = expected_of(snapshot, coming, weight=3, size=500)
     placements = model_of(problem_of(snapshot, PARAMETERS, expected))
     (gangs_in,) = placements.gangs.values()
     fix(placements, gangs_in, pods)
@@ -53,8 +53,8 @@ def kept(content: Sequence[Device], pods: int, coming: Member, **pod: Any) -> in
 
 
 def worth(room: int) -> int:
-    """Weigh room: the first device's worth of it counts three times."""
-    return 3 * (2000 * room + 2 * min(2000 * room, 1000))
+    """Weigh room for parts of devices: the first thousand counts three times."""
+    return 3 * (500 * room + 2 * min(500 * room, 1000))
 
 
 @pytest.mark.parametrize("pods", range(5))
@@ -96,7 +96,7 @@ def test_shares_that_are_taken_are_room_lost(pods: int, room: int) -> None:
         for number in range(4)
     ]
     snapshot = snapshot_of({"n": [pool(whole, name="n")]}, gangs)
-    expected = expected_of(snapshot, coming, weight=3, size=2000)
+    expected = expected_of(snapshot, coming, weight=3, size=500)
     placements = model_of(problem_of(snapshot, PARAMETERS, expected))
     (gangs_in,) = placements.gangs.values()
     fix(placements, gangs_in, pods)

@@ -14,6 +14,7 @@ from solver.decision import Statistics, Status, TierValue
 from solver.engines.choose import DIRECT, PATTERN, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
 from solver.engines.goals import Effort, EngineResult
+from solver.engines.leftover import LeftoverSearch
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
@@ -58,7 +59,7 @@ def answer(problem: Problem, engine: str | None = None) -> Answer:
         kinds = find_node_kinds(problem, hopeful.query)
     choice, result = EngineChoice(), EngineResult(status=Status.OPTIMAL)
     if hopeful.gangs:
-        choice, result = _decide(hopeful, kinds, problem.parameters, engine)
+        choice, result = _decide_hopeful(problem, hopeful, kinds, engine)
     # Last go back to the numbers that the gangs have in the whole demand.
     return Answer(
         status=result.status,
@@ -72,6 +73,24 @@ def answer(problem: Problem, engine: str | None = None) -> Answer:
         ),
         statistics=_statistics_of(kinds, choice, result.effort),
     )
+
+
+def _decide_hopeful(
+    problem: Problem,
+    demand: Demand,
+    kinds: tuple[NodeKind, ...],
+    engine: str | None,
+) -> tuple[EngineChoice, EngineResult]:
+    """Let engines decide; together, where what is left over has a value."""
+
+    def decide(
+        demand: Demand, kinds: tuple[NodeKind, ...]
+    ) -> tuple[EngineChoice, EngineResult]:
+        return _decide(demand, kinds, problem.parameters, engine)
+
+    if demand.expected and engine is None:
+        return LeftoverSearch(problem, demand, kinds, decide).run()
+    return decide(demand, kinds)
 
 
 def _decide(

@@ -95,8 +95,8 @@ def _value_lost_on(facts: Facts, node: NodeName, load: NodeLoad) -> int:
 
 
 def _worth(kind: ExpectedPart, size: int) -> int:
-    """Weigh room: the first thousand counts three times for parts of devices."""
-    return size + 2 * min(size, 1000) if kind.size < 1000 else size
+    """Weigh room: the first thousand counts five times for parts of devices."""
+    return size + 4 * min(size, 1000) if kind.size < 1000 else size
 
 
 class _Room:

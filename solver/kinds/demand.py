@@ -269,7 +269,9 @@ def _make_query(
 
     `batch` are the members to be decided, `countable` what is counted of expected ones.
     """
-    members = [*batch, *countable]
+    # What is expected comes first: it stays the same from batch to batch, and with it
+    # what was read of nodes.
+    members = [*countable, *batch]
     claims = [claim for member in members for claim in member.claims]
     alternatives = (
         alternative

@@ -4,7 +4,7 @@ Room is how many more pods of a kind a node would take by counting: devices and 
 shared values, shares, and the node's own resources. Counters, compatibility groups and
 distinctAttribute are not looked at, and requests do not compete: an estimate.
 
-    value(node) = sum over kinds of weight * (size * room + 2 * first)
+    value(node) = sum over kinds of weight * (size * room + 4 * first)
     first = min(size * room, 1000) for pods that take less than a device, else 0
 
 is concave in each room. Room for whole devices is worth the same wherever it is, so
@@ -23,7 +23,7 @@ from solver.kinds.shapes import NodeShape
 
 DEVICE = 1000
 """The thousandths of one device."""
-MORE = 2
+MORE = 4
 """How much more the first device's worth counts for pods that take parts of one."""
 
 

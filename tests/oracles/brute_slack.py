@@ -35,7 +35,7 @@ class Leftover:
         for kind in self.expected:
             room = kind.size * self._room(place, kind.member, mine)
             if kind.size < 1000:
-                room += 2 * min(room, 1000)
+                room += 4 * min(room, 1000)
             total += kind.weight * room
         return total
 

@@ -7,7 +7,7 @@ allocation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from contracts.ids import DeviceID
 from solver.engines.pattern.columns.integer_master import Solution
@@ -83,6 +83,18 @@ def _place_pods(
     demand: Demand, graph: Graph, steps: Steps, ordered: OrderedNode, pattern: Pattern
 ) -> Iterator[tuple[int, PodPlacement]]:
     """Follow a pattern's steps on one node, handing out its devices."""
+    members = [int(steps.member[step]) for step in pattern.steps]
+    pods = [
+        (demand.member_kinds[member], graph.edges[int(steps.edge[step])].placement)
+        for member, step in zip(members, pattern.steps, strict=True)
+    ]
+    yield from zip(members, place_in_turn(ordered, pods), strict=True)
+
+
+def place_in_turn(
+    ordered: OrderedNode, pods: Iterable[tuple[MemberKind, Placement]]
+) -> Iterator[PodPlacement]:
+    """Name the devices of pods that came to a node one after the other."""
     node, order = ordered
     # By group of the current state: the devices that are left, and whether its one
     # device is shared and so stays.
@@ -91,12 +103,9 @@ def _place_pods(
         group = node.groups[index]
         devices_left.append(list(zip(group.positions, group.devices, strict=True)))
     is_shared = [node.shape.groups[index].is_shareable for index in order]
-    for step in pattern.steps:
-        member = int(steps.member[step])
-        placement = graph.edges[int(steps.edge[step])].placement
-        kind = demand.member_kinds[member]
+    for kind, placement in pods:
         devices = _take_devices(kind, placement, devices_left, is_shared)
-        yield member, PodPlacement(node.name, devices, placement.alternatives)
+        yield PodPlacement(node.name, devices, placement.alternatives)
         # The next state has its groups in an order of its own, and fewer perhaps.
         devices_left = [devices_left[former] for former in placement.origin]
         is_shared = [is_shared[former] for former in placement.origin]

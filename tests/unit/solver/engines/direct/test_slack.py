@@ -53,8 +53,8 @@ def kept(content: Sequence[Device], pods: int, coming: Member, **pod: Any) -> in
 
 
 def worth(room: int) -> int:
-    """Weigh room for parts of devices: the first thousand counts three times."""
-    return 3 * (500 * room + 2 * min(500 * room, 1000))
+    """Weigh room for parts of devices: the first thousand counts five times."""
+    return 3 * (500 * room + 4 * min(500 * room, 1000))
 
 
 @pytest.mark.parametrize("pods", range(5))

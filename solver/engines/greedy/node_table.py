@@ -1,0 +1,226 @@
+"""All nodes as rows of arrays: where a pod fits, and what it costs there.
+
+A row is the nodes of one kind that nobody of the batch is on, or one node that was
+used. A pod's loss on a row is what the room there is worth before, less that after.
+Losses are kept by member kind and counted again only for rows that changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from solver.engines.greedy.slack_value import UNLIMITED, SlackValue
+from solver.engines.greedy.states import DeviceStates, Integers
+from solver.engines.pattern.states.placing import Placement
+from solver.kinds.demand import Demand
+from solver.kinds.shapes import NodeKind, NodeView
+
+MOST_LEFT = 1 << 61
+"""More of a resource is counted as so much: sums stay in 64 bits."""
+IMPOSSIBLE = int(np.iinfo(np.int64).max)
+"""The loss where there is no room."""
+
+
+class PlacedPod(Struct, frozen=True):
+    """A pod on its node."""
+
+    member: int
+    """Its kind."""
+    placement: Placement
+    state_before: int
+    """Of the node's devices."""
+    free_before: Integers
+
+
+class UsedNode(Struct, eq=False):
+    """A node that was taken out of its kind, with the pods that are on it."""
+
+    row: int
+    view: NodeView
+    order: tuple[int, ...]
+    """Of each group of its first state the index in the view."""
+    pods: list[PlacedPod]
+
+
+class _Losses(Struct):
+    """What a pod of one member kind would lose, by row."""
+
+    loss: Integers
+    rank: Integers
+    """Of the alternatives that it would take there."""
+    seen: int = 0
+    """How many changes this follows."""
+
+
+class NodeTable:
+    """The nodes of one batch: `place` changes them, `undo` takes that back."""
+
+    def __init__(
+        self, demand: Demand, kinds: Sequence[NodeKind], states: DeviceStates
+    ) -> None:
+        """Make a table without pods.
+
+        Raises:
+            PriceOverflowError: values could leave 64 bits.
+        """
+        self._states = states
+        self._kinds = kinds
+        self._value_of = SlackValue(demand.expected)
+        # First a row for each kind, with room for a row for each pod's node.
+        count = len(kinds)
+        self._rows = count
+        most = count + sum(demand.pods)
+        starts = [states.start(kind.shape) for kind in kinds]
+        self._orders = [order for _, order in starts]
+        self._state: Integers = np.zeros(most, np.int64)
+        self._state[:count] = [state for state, _ in starts]
+        self._unused = [len(kind.nodes) for kind in kinds]
+        """Of each kind the nodes that were not used yet."""
+        self._used: dict[int, UsedNode] = {}
+        """By row."""
+        # Then what the nodes have left besides devices, where that is limited at all.
+        free = np.array([[*map(_limit, kind.shape.free)] for kind in kinds], np.int64)
+        self._limited = np.flatnonzero((free != UNLIMITED).any(axis=0))
+        self._free: Integers = np.zeros((most, len(self._limited)), np.int64)
+        self._free[:count] = free[:, self._limited]
+        needs = [[min(n, UNLIMITED) for n in m.needs] for m in demand.member_kinds]
+        self._needs: Integers = np.array(needs, np.int64)[:, self._limited]
+        # Last what the room on each row is worth.
+        self._value_of.limit_to(self._limited.tolist())
+        self._value_of.check(states.room[self._state[:count]], self._free[:count])
+        self._value: Integers = np.zeros(most, np.int64)
+        self._value[:count] = self._count_value(np.arange(count))
+        self._losses: dict[int, _Losses] = {}
+        self._changed: list[int] = list(range(count))
+        """Rows, in the order in which they came to be or changed."""
+
+    @property
+    def used(self) -> list[UsedNode]:
+        """The nodes with pods."""
+        return [node for node in self._used.values() if node.pods]
+
+    def place(self, member: int) -> UsedNode | None:
+        """Place a pod where it loses least; None: nowhere is room.
+
+        Of equal places one that has pods already is chosen, then the first by name.
+
+        Raises:
+            TooManyPlacementsError: on some node there are too many ways to place it.
+        """
+        row = self._find_row(member)
+        if row is None:
+            return None
+        placement, target = self._find_option(member, row)
+        node = self._used.get(row) or self._use_node(row)
+        row, free = node.row, self._free[node.row].copy()
+        before = int(self._state[row])
+        node.pods.append(PlacedPod(member, placement, before, free))
+        self._set(row, target, _without(free, self._needs[member]))
+        return node
+
+    def undo(self, node: UsedNode) -> None:
+        """Take the pod away that came to a node last."""
+        pod = node.pods.pop()
+        self._set(node.row, pod.state_before, pod.free_before)
+
+    def _use_node(self, kind: int) -> UsedNode:
+        """Take the next node out of a kind."""
+        nodes = self._kinds[kind].nodes
+        view = nodes[len(nodes) - self._unused[kind]]
+        self._unused[kind] -= 1
+        if not self._unused[kind]:
+            self._changed.append(kind)
+        row, self._rows = self._rows, self._rows + 1
+        self._state[row] = self._state[kind]
+        self._free[row] = self._free[kind]
+        node = self._used[row] = UsedNode(row, view, self._orders[kind], [])
+        return node
+
+    def _set(self, row: int, state: int, free: Integers) -> None:
+        self._state[row] = state
+        self._free[row] = free
+        self._value[row] = self._count_value(np.array([row]))[0]
+        self._changed.append(row)
+
+    # --- where a pod loses least -----------------------------------------------------
+
+    def _find_row(self, member: int) -> int | None:
+        losses = self._follow(member)
+        loss, rank = losses.loss[: self._rows], losses.rank[: self._rows]
+        if rank.any():
+            best_rank = rank[loss != IMPOSSIBLE].min(initial=IMPOSSIBLE)
+            loss = np.where(rank == best_rank, loss, IMPOSSIBLE)
+        least = loss.min()
+        if least == IMPOSSIBLE:
+            return None
+        equal: list[int] = np.flatnonzero(loss == least).tolist()
+        used = (row for row in equal if row in self._used and self._used[row].pods)
+        return next(used, equal[0])
+
+    def _find_option(self, member: int, row: int) -> tuple[Placement, int]:
+        """Choose among the ways to place a pod on a row."""
+        options = self._states.options(member, int(self._state[row]))
+        targets = np.array([target for _, target in options])
+        free = _without(self._free[row], self._needs[member])
+        free = np.broadcast_to(free, (len(options), len(free)))
+        worth = self._value_of(self._states.room[targets], free)
+        return options[int(worth.argmax())]
+
+    def _follow(self, member: int) -> _Losses:
+        """Count again what a pod would lose where something changed."""
+        losses = self._losses.get(member)
+        if losses is None:
+            most = len(self._state)
+            never = np.full(most, IMPOSSIBLE, np.int64)
+            losses = _Losses(never, np.zeros(most, np.int64))
+            self._losses[member] = losses
+        rows = np.unique(np.array(self._changed[losses.seen :], np.int64))
+        losses.seen = len(self._changed)
+        if len(rows):
+            losses.loss[rows] = IMPOSSIBLE
+            losses.rank[rows] = 0
+            self._count_losses(member, losses, rows)
+        return losses
+
+    def _count_losses(self, member: int, losses: _Losses, rows: Integers) -> None:
+        # First every way to place the pod on each row: pairs of row and next state.
+        rows = rows[[row >= len(self._unused) or self._unused[row] > 0 for row in rows]]
+        after = _without(self._free[rows], self._needs[member])
+        fits = (after >= 0).all(axis=1)
+        rows, after = rows[fits], after[fits]
+        if not len(rows):
+            return
+        states, which = np.unique(self._state[rows], return_inverse=True)
+        options = [self._states.options(member, int(state)) for state in states]
+        counts = np.array([len(listed) for listed in options])[which]
+        has_any = counts > 0
+        rows, after, which = rows[has_any], after[has_any], which[has_any]
+        counts = counts[has_any]
+        if not len(rows):
+            return
+        targets_of = [np.array([t for _, t in listed], np.int64) for listed in options]
+        targets = np.concatenate([targets_of[state] for state in which])
+        # Then what is left after each, and of each row the best.
+        worth = self._value_of(
+            self._states.room[targets], np.repeat(after, counts, axis=0)
+        )
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        losses.loss[rows] = self._value[rows] - np.maximum.reduceat(worth, starts)
+        ranks = [listed[0][0].rank if listed else 0 for listed in options]
+        losses.rank[rows] = np.array(ranks, np.int64)[which]
+
+    def _count_value(self, rows: Integers) -> Integers:
+        return self._value_of(self._states.room[self._state[rows]], self._free[rows])
+
+
+def _limit(left: int | None) -> int:
+    return UNLIMITED if left is None else min(left, MOST_LEFT)
+
+
+def _without(free: Integers, needs: Integers) -> Integers:
+    """Take what a pod needs away, where there is a limit."""
+    left: Integers = np.where(free == UNLIMITED, free, free - needs)
+    return left

@@ -1,0 +1,82 @@
+"""Gangs one after the other, each pod where least of what is left loses its value.
+
+For a single pod nothing can be better, so it is proven. For more pods it is an answer
+to begin with: see `combine.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from solver.engines.greedy.node_table import NodeTable, UsedNode
+from solver.engines.greedy.states import DeviceStates
+from solver.engines.pattern.extract import place_in_turn
+from solver.kinds.demand import Demand
+from solver.kinds.shapes import NodeKind
+from solver.placement import GangPlacement, PodPlacement
+
+Turn = tuple[int, UsedNode, int]
+"""(member of its gang, node, number on the node) of a pod."""
+
+
+class GreedySearch:
+    """Answers to one batch; each begins with the nodes as they are."""
+
+    def __init__(self, demand: Demand, kinds: Sequence[NodeKind]) -> None:
+        self._demand = demand
+        self._kinds = kinds
+        self._states = DeviceStates(demand)
+
+    def run(self, gangs: Iterable[int]) -> tuple[GangPlacement, ...]:
+        """Take gangs in, in this order, each if there is room for all of it.
+
+        Raises:
+            PatternLimitError: there is too much to count.
+        """
+        table = NodeTable(self._demand, self._kinds, self._states)
+        turns_by_gang: dict[int, list[Turn]] = {}
+        for gang in gangs:
+            turns = self._place_gang(table, gang)
+            if turns is not None:
+                turns_by_gang[gang] = turns
+        return self._extract(table, turns_by_gang)
+
+    def _place_gang(self, table: NodeTable, gang: int) -> list[Turn] | None:
+        """Place all pods of a gang, those that ask for most first; or none."""
+        demand = self._demand
+        kinds = demand.member_kinds_of[gang]
+        asked = [demand.member_kinds[kind].asked for kind in kinds]
+        turns: list[Turn] = []
+        for member in sorted(range(len(kinds)), key=lambda m: -asked[m]):
+            for _ in range(demand.gangs[gang].members[member].count):
+                node = table.place(kinds[member])
+                if node is None:
+                    for _, used, _ in reversed(turns):
+                        table.undo(used)
+                    return None
+                turns.append((member, node, len(node.pods) - 1))
+        return turns
+
+    def _extract(
+        self, table: NodeTable, turns_by_gang: dict[int, list[Turn]]
+    ) -> tuple[GangPlacement, ...]:
+        """Name the devices of every gang that is in, most urgent gang first."""
+        members = self._demand.member_kinds
+        placed: dict[int, list[PodPlacement]] = {
+            node.row: list(
+                place_in_turn(
+                    (node.view, node.order),
+                    [(members[pod.member], pod.placement) for pod in node.pods],
+                )
+            )
+            for node in table.used
+        }
+        placements = []
+        for gang, turns in sorted(turns_by_gang.items()):
+            pods: list[list[PodPlacement]] = [
+                [] for _ in self._demand.gangs[gang].members
+            ]
+            for member, node, number in turns:
+                pods[member].append(placed[node.row][number])
+            placements.append(GangPlacement(gang, tuple(map(tuple, pods))))
+        return tuple(placements)

@@ -1,0 +1,106 @@
+"""The states that the devices of nodes come to, numbered, with the room of each.
+
+What a node has besides devices is no part of a state: see `node_table.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from solver.cache import cached
+from solver.engines.pattern.states.canonical import CanonicalForm
+from solver.engines.pattern.states.graph import number_attributes
+from solver.engines.pattern.states.placing import (
+    Placement,
+    StateReduction,
+    list_placements,
+)
+from solver.kinds.demand import Demand, MemberKind
+from solver.kinds.shapes import NodeShape
+from solver.kinds.slack import bound_room_by_devices
+
+Integers = NDArray[np.int64]
+UNBOUNDED = 1 << 40
+"""Room where nothing bounds it."""
+FIRST_STATES = 64
+"""For so many there is room at first."""
+Option = tuple[Placement, int]
+"""(a way to place a pod, the state that it leads to)."""
+
+
+class DeviceStates:
+    """Numbers the states of one batch as they are met."""
+
+    def __init__(self, demand: Demand) -> None:
+        requests = demand.query.requests
+        self._reduction = StateReduction(
+            attributes=number_attributes(demand),
+            demands=(),
+            whole_kinds=sum(1 << k for k, r in enumerate(requests) if r.all_devices),
+            keeps_all=True,
+        )
+        self._fits = [member.fit for member in demand.member_kinds]
+        self._members = [
+            structs.replace(member, fit=0, needs=()) for member in demand.member_kinds
+        ]
+        self._expected = tuple(kind.member for kind in demand.expected)
+        self._numbers: dict[NodeShape, int] = {}
+        self._shapes: list[NodeShape] = []
+        self._options: dict[tuple[int, int], tuple[Option, ...]] = {}
+        self._room: Integers = np.zeros((FIRST_STATES, len(self._expected)), np.int64)
+
+    @property
+    def room(self) -> Integers:
+        """Room by state, then by expected kind, as far as devices bound it."""
+        return self._room
+
+    def start(self, shape: NodeShape) -> tuple[int, tuple[int, ...]]:
+        """Return the state of a node that looks so, and its groups in that order."""
+        form = _start_of(shape, self._reduction)
+        return self._number(form.shape), form.order
+
+    def options(self, member: int, state: int) -> tuple[Option, ...]:
+        """List the ways to place a pod of a member kind, of the best rank alone.
+
+        Raises:
+            TooManyPlacementsError: there are too many to list.
+        """
+        options = self._options.get((member, state))
+        if options is None:
+            options = self._options[member, state] = self._find(member, state)
+        return options
+
+    def _find(self, member: int, state: int) -> tuple[Option, ...]:
+        shape = self._shapes[state]
+        if not shape.fits >> self._fits[member] & 1:
+            return ()
+        listed = list_placements(self._members[member], shape, self._reduction)
+        best = [p for p in listed.placements if p.rank == listed.placements[0].rank]
+        return tuple((placement, self._number(placement.after)) for placement in best)
+
+    def _number(self, shape: NodeShape) -> int:
+        number = self._numbers.setdefault(shape, len(self._shapes))
+        if number == len(self._shapes):
+            self._shapes.append(shape)
+            if number == len(self._room):
+                self._room = np.concatenate([self._room, np.zeros_like(self._room)])
+            self._room[number] = _count_room(self._expected, shape)
+        return number
+
+
+@cached(bound=1 << 15)
+def _start_of(shape: NodeShape, reduction: StateReduction) -> CanonicalForm:
+    all_free = shape.all_free & reduction.whole_kinds
+    return reduction.apply(structs.replace(shape, free=(), all_free=all_free))
+
+
+@cached(bound=1 << 15)
+def _count_room(members: tuple[MemberKind, ...], shape: NodeShape) -> tuple[int, ...]:
+    """Count the pods of each kind that a state's devices have room for."""
+    rooms = (
+        bound_room_by_devices(member, shape) if shape.fits >> member.fit & 1 else 0
+        for member in members
+    )
+    return tuple(UNBOUNDED if room is None else room for room in rooms)

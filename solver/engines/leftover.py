@@ -1,0 +1,149 @@
+"""Batches for which pods are expected later: what is left over has a value.
+
+First all gangs one after the other, which costs little and leaves much. Where that is
+not the best answer for certain, the engine that is made for the batch says which gangs
+are in; they are placed one after the other again, and where that cannot be, as it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import structs
+
+from solver.decision import Status, TierValue
+from solver.engines.choose import DIRECT, EngineChoice, choose_engine
+from solver.engines.goals import EngineResult
+from solver.engines.greedy.search import GreedySearch
+from solver.engines.tier_values import tier_values_of
+from solver.errors import PatternLimitError
+from solver.kinds.demand import Demand, MemberKind
+from solver.kinds.nodes import find_node_kinds
+from solver.kinds.shapes import NodeKind
+from solver.problem.problem import Problem
+from solver.tiers import Tier
+
+GREEDY = "greedy"
+TINY = 64
+"""Pods times nodes of a batch whose leftover value is proven, too."""
+MOST_PODS = 4096
+"""Of a batch that is placed one after the other."""
+Decide = Callable[[Demand, tuple[NodeKind, ...]], tuple[EngineChoice, EngineResult]]
+"""Asks the engine that is made for a batch."""
+Decided = tuple[EngineChoice, EngineResult]
+
+
+class LeftoverSearch:
+    """One batch with expected pods; `run` it once."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        demand: Demand,
+        kinds: tuple[NodeKind, ...],
+        decide: Decide,
+    ) -> None:
+        self._problem = problem
+        self._demand = demand
+        self._kinds = kinds
+        self._decide = decide
+
+    def run(self) -> Decided:
+        """Decide the batch."""
+        demand, kinds = self._demand, self._kinds
+        pods = sum(demand.pods)
+        is_tiny = pods * sum(len(kind.nodes) for kind in kinds) <= TINY
+        if is_tiny and pods > 1:
+            return self._decide(demand, kinds)
+        if pods > MOST_PODS or choose_engine(demand, kinds).engine == DIRECT:
+            return self._decide_without_value()
+        try:
+            return self._place_in_turn()
+        except PatternLimitError:
+            return self._decide_without_value()
+
+    def _decide_without_value(self) -> Decided:
+        """Ask an engine as if nothing were expected."""
+        plain = Demand(self._demand.gangs)
+        return self._decide(plain, find_node_kinds(self._problem, plain.query))
+
+    def _place_in_turn(self) -> Decided:
+        """Place one gang after the other, then see what another engine takes in.
+
+        Raises:
+            PatternLimitError: there is too much to count.
+        """
+        search = GreedySearch(self._demand, self._kinds)
+        gangs = range(len(self._demand.gangs))
+        best = self._place_best(search, gangs)
+        if len(gangs) == 1 and sum(self._demand.pods) == 1:
+            return EngineChoice(GREEDY, "a single pod"), self._prove(best)
+        if self._is_everything(best):
+            return EngineChoice(GREEDY, "all gangs fit one after the other"), best
+        choice, result = self._decide_without_value()
+        if self._first_tiers(result) > self._first_tiers(best):
+            gangs_in = [placement.gang for placement in result.placements]
+            again = self._place_best(search, gangs_in)
+            is_as_good = self._first_tiers(again) >= self._first_tiers(result)
+            best = again if is_as_good else result
+        return choice, structs.replace(result, placements=best.placements)
+
+    def _place_best(self, search: GreedySearch, gangs: Iterable[int]) -> EngineResult:
+        """Place gangs in their order and largest first; return what is worth more."""
+        by_age = sorted(gangs)
+        by_size = sorted(by_age, key=self._size_of, reverse=True)
+        results = [
+            EngineResult(status=Status.OPTIMAL, placements=search.run(order))
+            for order in dict.fromkeys((tuple(by_age), tuple(by_size)))
+        ]
+        return max(results, key=lambda r: [_gain_of(tier) for tier in self._tiers(r)])
+
+    def _size_of(self, gang: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
+        """Say how large a gang is: by its priority, then by its largest pods."""
+        kinds = (
+            self._demand.member_kinds[k] for k in self._demand.member_kinds_of[gang]
+        )
+        sizes = sorted((self._size_of_pod(kind) for kind in kinds), reverse=True)
+        return self._demand.gangs[gang].priority, tuple(sizes)
+
+    def _size_of_pod(self, kind: MemberKind) -> tuple[int, ...]:
+        requests = self._demand.query.requests
+        shares = sum(
+            amount
+            for ask in kind.asks
+            if not ask.rank
+            for _, amount in requests[ask.kind].capacity
+        )
+        return (kind.asked, shares, *kind.needs)
+
+    def _prove(self, result: EngineResult) -> EngineResult:
+        """Say of a single pod's place that none is better: all were looked at."""
+        bounds = {
+            (tier.tier, tier.priority): tier.value for tier in self._tiers(result)
+        }
+        later = (Tier.LEFTOVER, Tier.NODES)
+        return structs.replace(
+            result, bounds={goal: v for goal, v in bounds.items() if goal[0] in later}
+        )
+
+    def _is_everything(self, result: EngineResult) -> bool:
+        """Whether all gangs are in, with their first choices."""
+        return len(result.placements) == len(self._demand.gangs) and not any(
+            any(pod.alternatives)
+            for gang in result.placements
+            for pods in gang.members
+            for pod in pods
+        )
+
+    def _first_tiers(self, result: EngineResult) -> list[int]:
+        tiers = self._tiers(result)
+        return [_gain_of(t) for t in tiers if t.tier in (Tier.GANGS, Tier.ALTERNATIVES)]
+
+    def _tiers(self, result: EngineResult) -> tuple[TierValue, ...]:
+        last = self._problem.parameters.last_tier
+        return tier_values_of(self._demand, self._demand, self._kinds, result, last)
+
+
+def _gain_of(tier: TierValue) -> int:
+    """Return what is better where it is more."""
+    return tier.value if tier.tier is Tier.GANGS else -tier.value

@@ -1,0 +1,73 @@
+"""Which engine has the last word where what is left over has a value."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from contracts.gang import Gang
+from solver.allocate import allocate
+from solver.decision import Decision, Status
+from solver.problem.problem import Problem
+from solver.tiers import Tier
+from tests.builders import gang, member, member_claim, request
+from tests.builders.models import DRAWN_UID
+from tests.builders.patterns import nodes_of_sizes
+from tests.builders.problems import PARAMETERS, expected_of, problem_of, snapshot_of
+
+EIGHT = member(member_claim(request(count=8)))
+
+
+def of_pods(number: int, *sizes: int) -> Gang:
+    """Ask for a pod of each size."""
+    members = [
+        member(member_claim(request(count=size)), name=f"m{i}")
+        for i, size in enumerate(sizes)
+    ]
+    return gang(*members, name=f"g{number}", uid=DRAWN_UID.format(number))
+
+
+def problem(sizes: tuple[int, ...], *gangs: Gang) -> Problem:
+    snapshot = snapshot_of(nodes_of_sizes(*sizes), gangs)
+    expected = expected_of(snapshot, EIGHT, size=8000)
+    return problem_of(snapshot, PARAMETERS, expected)
+
+
+def tier(decision: Decision, wanted: Tier) -> tuple[int, int | None]:
+    (found,) = (item for item in decision.objective if item.tier is wanted)
+    return found.value, found.bound
+
+
+def test_a_single_pod_s_place_is_proven() -> None:
+    """All places were looked at."""
+    decision = allocate(problem((8,) * 100, of_pods(0, 1)))
+    assert decision.status is Status.OPTIMAL
+    assert decision.statistics.engine == "greedy"
+    assert tier(decision, Tier.LEFTOVER) == (8000, 8000)
+    assert tier(decision, Tier.NODES) == (1, 1)
+
+
+def test_where_all_fit_no_model_is_made() -> None:
+    """All gangs with their first choices: that needs no other proof."""
+    gangs = [of_pods(number, 1, 2) for number in range(8)]
+    decision = allocate(problem((8,) * 20, *gangs))
+    assert decision.status is Status.OPTIMAL
+    assert decision.statistics.engine == "greedy"
+    assert tier(decision, Tier.GANGS) == (24, 24)
+    assert tier(decision, Tier.LEFTOVER) == (24_000, None)
+
+
+def test_what_does_not_fit_one_by_one_is_decided_together() -> None:
+    """Pairs first would leave no room for pods of three; a model finds it."""
+    gangs = [of_pods(number, 5, 3, 5, 3, 4, 4, 6, 2) for number in range(4)]
+    decision = allocate(problem((8,) * 16, *gangs))
+    assert tier(decision, Tier.GANGS) == (128, 128)
+    used = Counter(m.node for g in decision.gangs for m in g.members)
+    assert len(used) == 16
+
+
+def test_the_most_valuable_gangs_are_in() -> None:
+    """An old small gang is not worth a large one that needs its node."""
+    gangs = [of_pods(number, 1) for number in range(10)] + [of_pods(10, *(8,) * 10)]
+    decision = allocate(problem((8,) * 10, *gangs))
+    assert decision.status is Status.OPTIMAL
+    assert tier(decision, Tier.GANGS) == (80, 80)

@@ -45,9 +45,14 @@ DEBIAN = (
     " libc6 libgcc-s1 libstdc++6 libcrypt1 libssl3 zlib1g libexpat1 libbz2-1.0 liblzma5"
     " libffi8 libuuid1 libsqlite3-0 libnsl2 libtirpc3 libgssapi-krb5-2 libkrb5-3"
     " libk5crypto3 libkrb5support0 libcom-err2 libkeyutils1 libdb5.3"
+    " busybox-static"
 ).split()
-"""Python and what its modules and the wheels load; nothing that could be run beside it:
-no shell, no package manager."""
+"""Python, what its modules and the wheels load, and a shell; no package manager."""
+SHELL = (
+    *("sh", "awk", "basename", "cat", "cut", "env", "grep", "head", "ls", "printf"),
+    *("readlink", "sed", "sort", "tr", "wc"),
+)
+"""What scripts of sources call by name: all of them are busybox."""
 UNWANTED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/lintian")
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
@@ -154,6 +159,8 @@ def make_debian(layer: Path) -> None:
                     "-C", str(root), stdin=files.stdout)  # fmt: skip
         for folder in UNWANTED:
             shutil.rmtree(root / folder, ignore_errors=True)
+        for command in SHELL:
+            (root / "usr/bin" / command).symlink_to("busybox")
         finish_debian(root, debs)
         compile_all(root / "usr/lib" / f"python{PYTHON}", f"/usr/lib/python{PYTHON}")
         pack(root, layer)

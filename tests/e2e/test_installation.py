@@ -7,6 +7,9 @@ enforces NetworkPolicies here.
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import json
 import re
 import shutil
 import subprocess
@@ -19,17 +22,23 @@ import yaml
 
 from moorings.local.nats_server import find_server_program
 from tests.conftest import OwnControlPlane
+from tests.lab.cluster import is_running
+from tests.lab.command_line import moorings
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.options import CONTROLLERS, Options
 from tests.lab.manifests import K8S, KUSTOMIZATION, workloads
 from tests.lab.node import node as nodes
 from tests.lab.node.node import Node
+from tests.lab.services import eventually
 
 SYSTEM = "moorings-system"
 NODE = "node-0"
 """A name that the simulated fleet knows."""
 PATIENCE_S = 120.0
+QUICKSTART = K8S.parent / "docs" / "quickstart"
+NIC_DRIVER = "nic.moorings.dev"
+COMPONENTS = ("ownership", "tokens", "single-node")
 SERVICES = {
     "statefulset/nats": "StatefulSet",
     "deployment/authcallout": "Deployment",
@@ -51,11 +60,24 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     (container,) = workloads()["nats"]["spec"]["template"]["spec"]["containers"]
     program = find_server_program()
     nodes.make_image(container["image"], nats, str(program), "/nats-server")
-    return [ours, nats]
+    shell = folder / "shell.tar"
+    nodes.make_shell_image(image_of(QUICKSTART / "nic-pod.yaml"), shell)
+    return [ours, nats, shell]
+
+
+def image_of(manifest: Path) -> str:
+    """Read which image the pod of a manifest runs."""
+    documents = yaml.safe_load_all(manifest.read_text())
+    (pod,) = [document for document in documents if document["kind"] == "Pod"]
+    image: str = pod["spec"]["containers"][0]["image"]
+    return image
 
 
 def write_site(folder: Path) -> Path:
-    """Write the site of a cluster of one node, with the secrets that it needs."""
+    """Write the site of a cluster of one node, with the secrets that it needs.
+
+    Its devices are simulated.
+    """
     shutil.copytree(K8S, folder / "k8s")
     site = folder / "k8s" / "site"
     secrets = site / "secrets"
@@ -65,15 +87,32 @@ def write_site(folder: Path) -> Path:
         subprocess.run(
             ["bash", scripts / "callout-secrets.sh"], check=True, stdout=made
         )
-    kustomization = {
-        "resources": [
-            "../overlays/single-node",
-            "secrets/secrets.yaml",
-            "secrets/callout.yaml",
-        ],
-    }
-    (site / KUSTOMIZATION).write_text(yaml.safe_dump(kustomization))
+    write_kustomization(site, "../overlays/single-node")
     return site
+
+
+def write_kustomization(site: Path, installed: str, **more: object) -> None:
+    """Say what a site consists of, besides its secrets."""
+    resources = [installed, "secrets/secrets.yaml", "secrets/callout.yaml"]
+    text = yaml.safe_dump({"resources": resources, **more})
+    (site / KUSTOMIZATION).write_text(text)
+
+
+def offer_network_cards(site: Path) -> None:
+    """Change the site as docs/drivers.md has it: the agents list network cards."""
+    for name in ("nics.sh", "sources.yaml"):
+        shutil.copy(QUICKSTART / name, site)
+    own = {"namespace": SYSTEM, "behavior": "replace"}
+    owned = [f"{what}={NIC_DRIVER}" for what in ("drivers", "classes")]
+    write_kustomization(
+        site,
+        "../base",
+        components=[f"../components/{name}" for name in COMPONENTS],
+        configMapGenerator=[
+            {"name": "ownership", **own, "literals": owned},
+            {"name": "sources", **own, "files": ["sources.yaml", "nics.sh"]},
+        ],
+    )
 
 
 def volume(folder: Path) -> Json:
@@ -128,11 +167,14 @@ def devices_seen(log: str) -> set[str]:
 
 
 def is_rolled_out(found: Json) -> bool:
-    """Tell whether all pods of a workload are ready."""
+    """Tell whether all pods of a workload are as it says now, and ready."""
     status: dict[str, Any] = found.get("status", {})
+    if status.get("observedGeneration") != found["metadata"]["generation"]:
+        return False
     wanted = status.get("desiredNumberScheduled", found["spec"].get("replicas", 1))
+    updated = status.get("updatedNumberScheduled", status.get("updatedReplicas", 0))
     ready = status.get("numberReady", status.get("readyReplicas", 0))
-    return bool(wanted and ready == wanted)
+    return bool(wanted and ready == updated == wanted)
 
 
 async def test_the_manifests_run_on_a_node(
@@ -142,7 +184,10 @@ async def test_the_manifests_run_on_a_node(
     images: list[Path],
     tmp_path: Path,
 ) -> None:
-    """All services become Ready as containers, and a Job's gang runs to its end."""
+    """All services become Ready as containers; a Job's gang runs to its end.
+
+    Then the site offers what the machine really has, and a pod gets one of it.
+    """
     plane = own_control_plane(
         Options(users=(nodes.user_of(NODE),), controllers=CONTROLLERS)
     )
@@ -157,12 +202,81 @@ async def test_the_manifests_run_on_a_node(
         await kube.create(volume(node.folder / "volume"))
         kubectl("label", "node", NODE, "moorings.dev/agent=true")
         await wait_rolled_out(kube, node, kubectl)
-        job = named("batch/v1", "Job", "train", "default")
-        kubectl("apply", "-f", str(K8S / "examples" / "job"))
-        try:
-            await kube.until(job, is_complete, PATIENCE_S)
-        except AssertionError as late:
-            raise AssertionError(await say(kube, node, kubectl)) from late
-        seen = [devices_seen(log) for log in await logs_of(kube, node, "train")]
-        assert [len(names) for names in seen] == [2] * 4
-        assert len(set().union(*seen)) == 8
+        await run_job(kube, node, kubectl)
+        offer_network_cards(site)
+        kubectl("apply", "--server-side", "-k", str(site))
+        await wait_rolled_out(kube, node, kubectl)
+        await hold_network_card(kube, node, kubectl, site, tmp_path)
+
+
+async def run_job(kube: Kube, node: Node, kubectl: Kubectl) -> None:
+    """Run the gang of an example to its end: each pod has devices of its own."""
+    job = named("batch/v1", "Job", "train", "default")
+    kubectl("apply", "-f", str(K8S / "examples" / "job"))
+    try:
+        await kube.until(job, is_complete, PATIENCE_S)
+    except AssertionError as late:
+        raise AssertionError(await say(kube, node, kubectl)) from late
+    seen = [devices_seen(log) for log in await logs_of(kube, node, "train")]
+    assert [len(names) for names in seen] == [2] * 4
+    assert len(set().union(*seen)) == 8
+
+
+async def hold_network_card(
+    kube: Kube, node: Node, kubectl: Kubectl, site: Path, home: Path
+) -> None:
+    """Follow docs/drivers.md: a pod holds a card that this machine has."""
+    cards = list_cards()
+    if not cards:
+        pytest.skip("this machine has no network card in /sys/class/net")
+    kubectl("apply", "-f", str(QUICKSTART / "nic-pod.yaml"))
+    pod = named("v1", "Pod", "nic", "default")
+    try:
+        running = await kube.until(pod, is_running, PATIENCE_S)
+        log = await logged(node, running, "NIC=")
+        devices = await devices_shown(kube, node, site, home)
+    except AssertionError as late:
+        raise AssertionError(await say(kube, node, kubectl)) from late
+    (held,) = [row for row in devices if row["states"] == ["Held"]]
+    (holder,) = held["holders"]
+    assert held["name"] in cards
+    assert f"NIC={held['name']}" in log.split()
+    assert (held["node"], held["driver"]) == (NODE, NIC_DRIVER)
+    assert (holder["gang"], holder["pods"]) == ("default/nic", ["nic"])
+    assert {row["name"] for row in devices} == cards
+
+
+def list_cards() -> set[str]:
+    """Give the network cards of this machine, as the driver of the document does."""
+    command = ["sh", str(QUICKSTART / "nics.sh")]
+    listed = subprocess.run(command, check=True, capture_output=True)
+    return {device["name"] for device in json.loads(listed.stdout)["devices"]}
+
+
+async def logged(node: Node, pod: Json, text: str) -> str:
+    """Wait until a container has written something."""
+    await eventually(lambda: text in node.container_log(pod), f"{text} in the log")
+    return node.container_log(pod)
+
+
+async def devices_shown(
+    kube: Kube, node: Node, site: Path, home: Path
+) -> list[dict[str, Any]]:
+    """Ask `moorings get devices` as the user viewer, whose Secret the cluster has."""
+    secret = await kube.get(named("v1", "Secret", "nats-user-viewer", SYSTEM))
+    password = home / "password"
+    password.write_bytes(base64.b64decode(secret["data"]["password"]))
+    nats = await kube.get(named("v1", "Pod", "nats-0", SYSTEM))
+    access = {
+        "MOORINGS_BUS_CA_FILE": str(site / "secrets" / "authority.crt"),
+        "MOORINGS_BUS_USER": "viewer",
+        "MOORINGS_BUS_PASSWORD_FILE": str(password),
+    }
+    async with node.forward(nats["status"]["podIP"], 4222) as port:
+        answer = await asyncio.to_thread(
+            moorings, "get", "devices", "-o", "json",
+            home=home, server=f"nats://localhost:{port}", environment=access,
+        )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    rows: list[dict[str, Any]] = json.loads(answer.stdout)
+    return rows

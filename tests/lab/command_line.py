@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from moorings.client import Client, open_client
 from moorings.local.bus_users import LocalUsers
@@ -18,15 +19,19 @@ MAIN = [sys.executable, "-c", "from moorings.cli.main import main; main()"]
 
 
 def moorings(
-    *arguments: str, home: Path, server: str = "", stdin: str = ""
+    *arguments: str,
+    home: Path,
+    server: str = "",
+    stdin: str = "",
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
-    environment = {**os.environ, "XDG_STATE_HOME": str(home), "COLUMNS": "100"}
+    own = {"XDG_STATE_HOME": str(home), "COLUMNS": "100"}
     if server:
-        environment["MOORINGS_SERVER"] = server
+        own["MOORINGS_SERVER"] = server
     return subprocess.run(
         [*MAIN, *arguments],
-        env=environment,
+        env={**os.environ, **own, **environment},
         input=stdin,
         capture_output=True,
         text=True,

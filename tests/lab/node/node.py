@@ -59,6 +59,37 @@ class Node:
         logs = sorted((self.folder / "pods" / name).rglob("*.log"))
         return "\n".join(path.read_text() for path in logs)
 
+    @contextlib.asynccontextmanager
+    async def forward(self, address: str, port: int) -> AsyncIterator[int]:
+        """Reach a port of a pod at the yielded port of loopback.
+
+        Plays `kubectl port-forward`, for which the API server would have to reach the
+        node.
+        """
+        assert self._process is not None
+        inside = ("nsenter", "--target", str(self._process.pid), "--net")
+
+        async def pass_on(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            connection = await asyncio.create_subprocess_exec(
+                *inside, "busybox", "nc", address, str(port),
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            assert connection.stdout
+            assert connection.stdin
+            server = (connection.stdout, connection.stdin)
+            try:
+                await network.join((reader, writer), server)
+            finally:
+                if connection.returncode is None:
+                    connection.kill()
+                await connection.wait()
+
+        server = await asyncio.start_server(pass_on, "127.0.0.1")
+        async with server:
+            yield server.sockets[0].getsockname()[1]
+
     def start(self, programs: Path) -> None:
         """Start it; kubelet comes as soon as containerd has the images."""
         script = Path(__file__).with_name("start.sh")
@@ -165,11 +196,18 @@ def _own_images(folder: Path) -> list[Path]:
     pause, shell = folder / "pause.tar", folder / "busybox.tar"
     make_image(settings.PAUSE, pause, busybox, "/bin/busybox", "--entrypoint",
                "/bin/busybox", "sleep", "1000000")  # fmt: skip
+    make_shell_image(BUSYBOX, shell)
+    return [pause, shell]
+
+
+def make_shell_image(name: str, out: Path) -> None:
+    """Make an image with a shell and a few programs; needs busybox-static."""
+    busybox = shutil.which("busybox")
+    assert busybox
     names = ("sh", "env", "sleep", "cat", "ls", "grep", "sort")
     links = [f"/bin/{name}" for name in names]
-    make_image(BUSYBOX, shell, busybox, "/bin/busybox", *links,
+    make_image(name, out, busybox, "/bin/busybox", *links,
                "--entrypoint", "/bin/sh")  # fmt: skip
-    return [pause, shell]
 
 
 def make_image(name: str, out: Path, *arguments: str) -> None:

@@ -140,6 +140,8 @@ class Rule(StrEnum):
     """Devices fit, but only near pods that must be apart from it, or it from them."""
     POD_SPREAD = "TopologySpread"
     """Devices fit, but only where its pods would not be spread evenly enough."""
+    GANG_TOPOLOGY = "GangTopology"
+    """Pods fit, but not in as few, or as many, domains as their gang asks for."""
     WITHDRAWN = "WrittenElsewhere"
     """The publisher refused or lost the decision: somebody else was faster."""
 

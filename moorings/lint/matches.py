@@ -11,7 +11,7 @@ from solver.cache import Cache
 from solver.devices.candidates import indices_of, select_devices
 from solver.devices.gather import Cluster
 from solver.devices.pools import pool_of
-from solver.kinds.demand import request_kind_of
+from solver.kinds.query import request_kind_of
 from solver.kinds.traits import costs_of, find_targets
 from solver.problem.attributes import Element, elements_of, find_derived, find_published
 from solver.problem.problem import SubrequestPart

@@ -48,6 +48,7 @@ def goals_of(demand: Demand, last: Tier) -> list[Goal]:
     later = {
         Tier.ALTERNATIVES: demand.has_alternatives,
         Tier.LEFTOVER: bool(demand.expected),
+        Tier.TOPOLOGY: any(rules.has_preferences for rules in demand.gang_rules),
         Tier.NODES: True,
     }
     goals += [(tier, None) for tier, is_pursued in later.items() if is_pursued]

@@ -101,7 +101,8 @@ class LeftoverSearch:
     def _size_of(self, gang: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
         """Say how large a gang is: by its priority, then by its largest pods."""
         kinds = (
-            self._demand.member_kinds[k] for k in self._demand.member_kinds_of[gang]
+            self._demand.member_kinds[cells[0].kind]
+            for cells in self._demand.cells_of[gang]
         )
         sizes = sorted((self._size_of_pod(kind) for kind in kinds), reverse=True)
         return self._demand.gangs[gang].priority, tuple(sizes)

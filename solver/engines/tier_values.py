@@ -12,6 +12,7 @@ from msgspec import structs
 from contracts.ids import DeviceID, NodeName
 from solver.decision import TierValue
 from solver.engines.goals import EngineResult, goals_of
+from solver.engines.topology_cost import count_preference_cost
 from solver.kinds.demand import Demand, MemberKind, RequestAlternative
 from solver.kinds.shapes import GroupShape, NodeKind, NodeShape, NodeView
 from solver.kinds.slack import value_of_shape
@@ -39,11 +40,16 @@ def tier_values_of(
             value = sum(sum(pod.alternatives) for pod in pods)
         elif tier is Tier.LEFTOVER:
             value = _value_lost(hopeful, kinds, result.placements)
+        elif tier is Tier.TOPOLOGY:
+            value = count_preference_cost(hopeful, kinds, result.placements)
         else:
             value = len({pod.node for pod in pods})
         # Nothing is lost where nothing is placed: that needs no proof.
         default = value if tier.place <= Tier.ALTERNATIVES.place or not value else None
         bound = result.bounds.get((tier, priority), default)
+        # That nothing is lost needs no proof.
+        if bound is None and not value and tier is Tier.TOPOLOGY:
+            bound = 0
         values.append(TierValue(tier=tier, priority=priority, value=value, bound=bound))
     return tuple(values)
 
@@ -67,9 +73,9 @@ def _value_lost(
         list
     )
     for placement in placements:
-        kinds_of_gang = demand.member_kinds_of[placement.gang]
-        for kind, pods in zip(kinds_of_gang, placement.members, strict=True):
-            for pod in pods:
+        kinds_of_gang = demand.kinds_of_pods(placement.gang)
+        for member_kinds, pods in zip(kinds_of_gang, placement.members, strict=True):
+            for kind, pod in zip(member_kinds, pods, strict=True):
                 pods_by_node[pod.node].append((demand.member_kinds[kind], pod))
     views = (view for kind in kinds for view in kind.nodes if view.name in pods_by_node)
     return sum(

@@ -26,8 +26,8 @@ from solver.explain.node_checks import (
     format_taint,
     room_of,
 )
-from solver.kinds.demand import RequestKind
 from solver.kinds.node_cache import NodeCache
+from solver.kinds.query import RequestKind
 from solver.kinds.traits import find_targets, find_with_room
 from solver.problem.problem import Problem, SubrequestPart
 

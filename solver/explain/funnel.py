@@ -24,6 +24,7 @@ from solver.explain.counts import (
     describe_taints,
     is_selector_to_blame,
 )
+from solver.explain.gang_rules import explain_gang_rules, explain_together
 from solver.explain.node_checks import (
     BESIDE,
     MOST_NAMED,
@@ -39,7 +40,7 @@ from solver.explain.node_checks import (
     node_demand_of,
     room_of,
 )
-from solver.kinds.demand import RequestKind, request_kind_of
+from solver.kinds.query import RequestKind, request_kind_of
 from solver.problem.problem import GangPart, MemberPart, Problem, SubrequestPart
 
 MOST_COUNTED = 4096
@@ -71,9 +72,12 @@ class Funnel:
         ]
         if reasons:
             return tuple(reasons)
+        reason = explain_gang_rules(self._problem, gang)
+        if reason is not None:
+            return (reason,)
         if ahead := [other for other in placed if other.priority >= gang.priority]:
             return (_explain_outranked(gang, ahead),)
-        reason = explain_domains(gang)
+        reason = explain_domains(gang) or explain_together(gang)
         if reason is not None:
             return (reason,)
         message = "each pod fits on some node; all of them together do not"

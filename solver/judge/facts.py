@@ -207,6 +207,12 @@ class Facts:
                 projection = project(footprint_of(text), driver, device)
                 verdict = self.problem.selectors.get(text, projection)
                 return self._values_of(verdict.attribute if verdict else None)
+        return self.published_values(name, driver, device)
+
+    def published_values(
+        self, name: str, driver: str, device: Device
+    ) -> set[tuple[str, object]]:
+        """Read what a driver publishes of a device: (type, value); empty: nothing."""
         # A bare name is of the driver's own domain; a qualified one comes first.
         domain, slash, short = name.partition("/")
         published = device.attributes.get(name)

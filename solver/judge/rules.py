@@ -2,9 +2,9 @@
 
 Looks at the Problem and the Decision only; knows no engine, no kinds, no counts.
 A violation names the rule and what breaks it. Here: gangs, nodes, claims, requests and
-the value; what nodes ask of pods is in `nodes.py`, what pods ask of
-each other in `between.py`, single devices in `devices.py`, what
-pods share in `shared.py`, what namespaces hold in `quotas.py`, slack value in
+the value; what nodes ask of pods is in `nodes.py`, what pods ask of each other in
+`between.py`, gangs of their pods in `gang_rules.py`, single devices in `devices.py`,
+what pods share in `shared.py`, what namespaces hold in `quotas.py`, slack value in
 `slack.py`, what is written down in `results.py`.
 """
 
@@ -22,6 +22,7 @@ from solver.decision import Decision
 from solver.judge.between import pods_agree
 from solver.judge.devices import judge_device, judge_device_alone
 from solver.judge.facts import DeviceFacts, Facts, Violations
+from solver.judge.gang_rules import GangPod, judge_gang, preference_cost
 from solver.judge.nodes import judge_node, nodes_suffice
 from solver.judge.quotas import quotas_are_kept
 from solver.judge.results import results_are_written
@@ -54,21 +55,26 @@ class ServedRequest(Struct, frozen=True):
 
 def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
     """List what is wrong with a decision; empty: it is right."""
-    facts, uses, ranks = Facts(problem), list[Use](), 0
+    facts, uses, ranks, cost = Facts(problem), list[Use](), 0, 0
     violations = list(_gangs_answered(problem, decision))
     # First gang by gang and pod by pod ...
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         if not decided.members:
             continue
         violations.extend(_gang_is_whole(gang, decided.members))
+        placed = []
         for member in decided.members:
             pod = _Pod(facts, gang, member)
             violations.extend(pod.violations())
             uses.extend(pod.uses)
             ranks += pod.rank
+            placed.extend(pod.list_placed())
+        violations.extend(judge_gang(facts, gang, placed))
+        cost += preference_cost(facts, gang, placed)
     # ... then what pods have together, and what all of it is worth.
     violations.extend(_shares_differ(decision))
     violations.extend(_value_is_true(problem, decision, ranks))
+    violations.extend(_preferences_are_counted(problem, decision, cost))
     violations.extend(_later_values_are_true(facts, decision, uses))
     violations.extend(judge_sharing(facts, uses))
     violations.extend(quotas_are_kept(problem, decision))
@@ -112,6 +118,21 @@ def _value_is_true(problem: Problem, decision: Decision, ranks: int) -> Violatio
         is_more = tier.tier is Tier.GANGS
         if tier.bound < tier.value if is_more else tier.bound > tier.value:
             yield f"valueIsTrue: bound {tier.bound} is past value {tier.value}"
+
+
+def _preferences_are_counted(
+    problem: Problem, decision: Decision, cost: int
+) -> Violations:
+    """What preferences about topology cost is what the tier says, if there are any."""
+    said = [tier.value for tier in decision.objective if tier.tier is Tier.TOPOLOGY]
+    is_asked = problem.parameters.last_tier.place >= Tier.TOPOLOGY.place and any(
+        topology.mode == "Preferred"
+        for gang in problem.gangs
+        if not gang.refused
+        for topology in gang.topology
+    )
+    if said != ([cost] if is_asked else []):
+        yield f"valueIsTrue: preferences cost {cost}, not {said}"
 
 
 def _later_values_are_true(
@@ -193,6 +214,13 @@ class _Pod:
         self._part = parts.get(pod.member)
         self.uses: list[Use] = []
         self.rank = 0
+
+    def list_placed(self) -> list[GangPod]:
+        """Describe the pod for the rules of its gang; nothing where it is no member."""
+        if self._part is None:
+            return []
+        node = self._facts.find_node(self._pod.node)
+        return [GangPod(self._part, self._pod.index, node, tuple(self.uses))]
 
     def violations(self) -> Violations:
         """List what is wrong with the pod."""

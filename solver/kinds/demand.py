@@ -9,20 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from contracts.claim import DeviceToleration
-from contracts.pods.node_resources import PODS
-from solver.kinds.node_fit import (
-    Load,
-    NodeFit,
-    Step,
-    fit_of,
-    needs_of,
-    steps_of,
+from contracts.gang_rules import GangConstraint
+from solver.kinds.gang_rules import (
+    POD,
+    Cell,
+    attribute_of,
+    build_rules,
+    is_sorted_by_devices,
+    list_paths,
+    names_path,
+    spans_pods,
+    split_into_cells,
 )
-from solver.problem.pod_rules import CountedRule, DomainRule
+from solver.kinds.node_fit import fit_of, needs_of
+from solver.kinds.query import column_of, list_named, make_query, request_kind_of
+from solver.problem.pod_rules import DomainRule
 from solver.problem.problem import (
     ClaimPart,
     ExpectedPart,
@@ -31,50 +36,6 @@ from solver.problem.problem import (
     SubrequestPart,
     keep_countable,
 )
-
-
-class RequestKind(Struct, frozen=True, cache_hash=True):
-    """What decides whether a device may serve a (sub)request."""
-
-    selectors: tuple[str, ...]
-    tolerations: tuple[DeviceToleration, ...]
-    all_devices: bool
-    admin: bool = False
-    capacity: tuple[tuple[str, int], ...] = ()
-    """(name, 1e-9 units), sorted."""
-
-
-class Column(Struct, frozen=True, order=True):
-    """A value of devices that constraints compare."""
-
-    attribute: str
-    """Fully qualified name."""
-    expression: str = ""
-    """That derives it; empty: it is published."""
-
-
-class Query(Struct, frozen=True, cache_hash=True):
-    """What this batch wants to know of a node: all else is invisible to it."""
-
-    requests: tuple[RequestKind, ...]
-    columns: tuple[Column, ...]
-    fits: tuple[NodeFit, ...] = (NodeFit(),)
-    """What some pod asks of its node in kind."""
-    resources: tuple[str, ...] = ()
-    """Of its node's resources, those that some pod asks for; sorted."""
-    counted: tuple[CountedRule, ...] = ()
-    """What rules between pods make nodes have besides."""
-    steps: tuple[Step, ...] = ()
-    """Which amounts of them matter, by resource, then by what is counted."""
-    domains: tuple[DomainRule, ...] = ()
-    """Rules between pods on several nodes."""
-    is_exact: bool = False
-    """Whether every device is to be told apart, alike or not."""
-
-    @property
-    def is_by_device(self) -> bool:
-        """Whether groups are of one device each: counts cannot say who had it first."""
-        return self.is_exact or any(kind.admin for kind in self.requests)
 
 
 class RequestAlternative(Struct, frozen=True):
@@ -113,6 +74,12 @@ class MemberKind(Struct, frozen=True, cache_hash=True):
     """Amounts by `Query.resources`, then by `Query.counted`."""
     roles: tuple[int, ...] = ()
     """What it is to each of `Query.domains`, as bits."""
+    compared: tuple[tuple[int, int], ...] = ()
+    """(ask, column): what its gang compares between pods, so devices must have it."""
+    cell: tuple[int, int, int] | None = None
+    """(gang, member, cell) where rules of its gang set the pods apart from others."""
+    is_single: bool = False
+    """Whether it matters which of its pods has which devices."""
 
     def alternatives(self, request: int) -> list[int]:
         """List the asks of a request, best first."""
@@ -163,25 +130,33 @@ class Demand:
         is_exact: bool = False,
     ) -> None:
         self.gangs = tuple(gang for gang in gangs if not gang.refused)
-        batch = [member for gang in self.gangs for member in gang.members]
         expected = tuple(expected)
         countable = [keep_countable(part.member) for part in expected]
         # First all that some pod asks, so that kinds can be written as indices into it.
-        self.query = _make_query(batch, countable, is_exact=is_exact)
+        self.query = make_query(self.gangs, countable, is_exact=is_exact)
         self._request_index = {kind: i for i, kind in enumerate(self.query.requests)}
         self._fit_index = {fit: i for i, fit in enumerate(self.query.fits)}
         self._column_index = {column: i for i, column in enumerate(self.query.columns)}
         # Then the members: those that need the same are one kind, numbered as met.
         numbers: dict[MemberKind, int] = {}
-        self.member_kinds_of = tuple(
+        self.cells_of = tuple(
             tuple(
-                numbers.setdefault(self._member_kind(member), len(numbers))
-                for member in gang.members
+                tuple(
+                    Cell(numbers.setdefault(kind, len(numbers)), pods)
+                    for kind, pods in self._cells(index, number)
+                )
+                for number in range(len(gang.members))
             )
-            for gang in self.gangs
+            for index, gang in enumerate(self.gangs)
         )
-        """Member kind of each member of each gang."""
+        """By gang and member, its pods in the order of their index."""
         self.member_kinds = tuple(numbers)
+        self.gang_rules = tuple(
+            build_rules(index, gang, self.cells_of[index], self.query, self._scope_of)
+            for index, gang in enumerate(self.gangs)
+            if spans_pods(gang)
+        )
+        """Of the gangs whose rules span pods."""
         self.expected = tuple(
             ExpectedKind(self._member_kind(member), part.weight, part.size)
             for member, part in zip(countable, expected, strict=True)
@@ -198,9 +173,8 @@ class Demand:
         kinds: dict[GangKind, list[int]] = {}
         for index, gang in enumerate(self.gangs):
             pods: dict[int, int] = {}
-            kinds_of = self.member_kinds_of[index]
-            for member, kind in zip(gang.members, kinds_of, strict=True):
-                pods[kind] = pods.get(kind, 0) + member.count
+            for cell in chain.from_iterable(self.cells_of[index]):
+                pods[cell.kind] = pods.get(cell.kind, 0) + cell.pods
             key = GangKind(gang.priority, gang.weight, tuple(sorted(pods.items())))
             kinds.setdefault(key, []).append(index)
         return kinds
@@ -209,10 +183,56 @@ class Demand:
     def pods(self) -> tuple[int, ...]:
         """Pods of each member kind in the whole batch."""
         counts = [0] * len(self.member_kinds)
-        for gang, kinds in zip(self.gangs, self.member_kinds_of, strict=True):
-            for member, kind in zip(gang.members, kinds, strict=True):
-                counts[kind] += member.count
+        for cells in self.cells_of:
+            for cell in chain.from_iterable(cells):
+                counts[cell.kind] += cell.pods
         return tuple(counts)
+
+    def kinds_of_pods(self, gang: int) -> list[list[int]]:
+        """List the kinds of a gang's pods, by member, by index."""
+        return [
+            [cell.kind for cell in cells for _ in range(cell.pods)]
+            for cells in self.cells_of[gang]
+        ]
+
+    def _cells(self, index: int, number: int) -> Iterator[tuple[MemberKind, int]]:
+        """Go through the kinds of a member's pods, in the order of their index."""
+        gang = self.gangs[index]
+        member = gang.members[number]
+        kind = self._member_kind(member)
+        if not gang.constraints and not gang.topology:
+            yield kind, member.count
+            return
+        own, compared = list[LocalConstraint](), set[tuple[int, int]]()
+        for constraint in gang.constraints:
+            scope = self._scope_of(constraint, member)
+            if constraint.scope != POD:
+                compared.update(scope)
+            elif scope:
+                own.append(LocalConstraint(constraint.match_attribute is None, scope))
+        kind = structs.replace(
+            kind,
+            constraints=(*kind.constraints, *own),
+            compared=tuple(sorted(compared)),
+        )
+        if not spans_pods(gang):
+            yield kind, member.count
+            return
+        is_single = is_sorted_by_devices(gang, member)
+        for cell, pods in enumerate(split_into_cells(gang, member)):
+            place = (index, number, cell)
+            yield structs.replace(kind, cell=place, is_single=is_single), pods
+
+    def _scope_of(
+        self, constraint: GangConstraint, member: MemberPart
+    ) -> tuple[tuple[int, int], ...]:
+        """List (ask, column) of what a gang's constraint names of a member's pod."""
+        name = attribute_of(constraint)
+        return tuple(
+            (ask, self._column_index[column_of(sub, name)])
+            for ask, (path, sub) in enumerate(list_paths(member))
+            if names_path(constraint, path)
+        )
 
     def _member_kind(self, member: MemberPart) -> MemberKind:
         asks: list[RequestAlternative] = []
@@ -253,8 +273,8 @@ class Demand:
         for constraint in claim.constraints:
             name = constraint.match_attribute or constraint.distinct_attribute or ""
             scope = tuple(
-                (first + position, self._column_index[_column_of(sub, name)])
-                for position, (sub, names) in enumerate(_list_named(claim))
+                (first + position, self._column_index[column_of(sub, name)])
+                for position, (sub, names) in enumerate(list_named(claim))
                 if not constraint.requests or names & set(constraint.requests)
             )
             if scope:
@@ -262,105 +282,7 @@ class Demand:
                 yield LocalConstraint(distinct, scope)
 
 
-def _make_query(
-    batch: list[MemberPart], countable: list[MemberPart], *, is_exact: bool
-) -> Query:
-    """Collect what some pod asks of devices and nodes.
-
-    `batch` are the members to be decided, `countable` what is counted of expected ones.
-    """
-    # What is expected comes first: it stays the same from batch to batch, and with it
-    # what was read of nodes.
-    members = [*countable, *batch]
-    claims = [claim for member in members for claim in member.claims]
-    alternatives = (
-        alternative
-        for claim in claims
-        for request in claim.requests
-        for alternative in request.alternatives
-    )
-    names = {name for member in members for name in (PODS, *member.resources)}
-    resources = tuple(sorted(names))
-    settled = [member.settled for member in batch]
-    counted = tuple(dict.fromkeys(t.rule for each in settled for t in each.takes))
-    domains = tuple(dict.fromkeys(r.rule for each in settled for r in each.roles))
-    loads = {_load_of(member, resources, counted) for member in batch}
-    loads |= {_load_of_expected(member, resources, counted) for member in countable}
-    return Query(
-        requests=tuple(dict.fromkeys(map(request_kind_of, alternatives))),
-        columns=tuple(
-            sorted({column for claim in claims for column in _list_columns(claim)})
-        ),
-        fits=tuple(dict.fromkeys(map(fit_of, members))),
-        resources=resources,
-        counted=counted,
-        steps=steps_of(loads, len(resources) + len(counted)),
-        domains=domains,
-        is_exact=is_exact,
-    )
-
-
 def _roles_of(member: MemberPart, domains: tuple[DomainRule, ...]) -> tuple[int, ...]:
     """Return what a member is to each rule about domains."""
     bits = {role.rule: role.bits for role in member.settled.roles}
     return tuple(bits.get(rule, 0) for rule in domains)
-
-
-def request_kind_of(sub: SubrequestPart) -> RequestKind:
-    """Forget of a (sub)request what does not decide who may serve it."""
-    return RequestKind(
-        sub.selectors,
-        sub.tolerations,
-        sub.all_devices,
-        sub.admin_access,
-        tuple(sorted((name, amount.nano) for name, amount in sub.capacity.items())),
-    )
-
-
-def _load_of(
-    member: MemberPart, resources: tuple[str, ...], counted: tuple[CountedRule, ...]
-) -> Load:
-    """Return what a pod takes of its node: devices of its own, and amounts."""
-    requests = [request for claim in member.claims for request in claim.requests]
-    devices = sum(
-        min(map(_count_devices, request.alternatives)) for request in requests
-    )
-    return Load(devices, needs_of(member, resources, counted))
-
-
-def _load_of_expected(
-    member: MemberPart, resources: tuple[str, ...], counted: tuple[CountedRule, ...]
-) -> Load:
-    """Return what an expected pod counts as: its largest request alone."""
-    requests = [request for claim in member.claims for request in claim.requests]
-    devices = max(
-        (_count_devices(request.alternatives[0]) for request in requests), default=0
-    )
-    return Load(devices, needs_of(member, resources, counted))
-
-
-def _count_devices(sub: SubrequestPart) -> int:
-    if sub.admin_access:
-        return 0
-    return 1 if sub.all_devices else sub.count
-
-
-def _list_named(claim: ClaimPart) -> Iterator[tuple[SubrequestPart, set[str]]]:
-    """Go through the alternatives of a claim, with the names that may mean them."""
-    for request in claim.requests:
-        for rank, sub in enumerate(request.alternatives):
-            yield sub, {request.name, request.result_name(rank)}
-
-
-def _list_columns(claim: ClaimPart) -> Iterator[Column]:
-    for constraint in claim.constraints:
-        name = constraint.match_attribute or constraint.distinct_attribute or ""
-        for sub, _ in _list_named(claim):
-            yield _column_of(sub, name)
-
-
-def _column_of(sub: SubrequestPart, name: str) -> Column:
-    for attribute, expression in sub.derived_attributes:
-        if attribute == name:
-            return Column(name, expression)
-    return Column(name)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from contracts.ids import DeviceID
 from solver.cache import Cache
-from solver.kinds.demand import Query
+from solver.kinds.query import Query
 from solver.kinds.shapes import DeviceGroup, GroupShape, Identity
 from solver.kinds.traits import PLAIN, Traits
 from solver.problem.attributes import Element
@@ -91,12 +91,24 @@ class Grouper:
         )
         shapes = [
             GroupShape(
-                group[0].mask, numbers, len(group), group[0].traits, _identity_of(group)
+                group[0].mask,
+                numbers,
+                len(group),
+                group[0].traits,
+                _identity_of(group),
+                self._list_elements(group[0]),
             )
             for group, numbers in zip(alike, values, strict=True)
         ]
         groups = zip(shapes, map(tuple, members_by_key.values()), strict=True)
         return tuple(sorted(groups, key=lambda pair: _order_of(pair[0])))
+
+    def _list_elements(self, device: ServingDevice) -> tuple[tuple[Element, ...], ...]:
+        """List the values that are compared between nodes, in one fixed order."""
+        return tuple(
+            tuple(sorted(device.values[column], key=repr))
+            for column in self._query.named
+        )
 
 
 def _order_of(shape: GroupShape) -> tuple[object, ...]:
@@ -109,6 +121,7 @@ def _order_of(shape: GroupShape) -> tuple[object, ...]:
         traits.draws,
         traits.groups,
         tuple(map(str, shape.identity)),
+        tuple(map(repr, shape.elements)),
     )
 
 

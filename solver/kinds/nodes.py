@@ -24,11 +24,11 @@ from solver.devices.candidates import (
 from solver.devices.gather import Cluster, NodePools
 from solver.devices.pools import SeenPool, pool_of, slice_of
 from solver.errors import VerdictMissingError
-from solver.kinds.demand import Column, Query
 from solver.kinds.grouping import Grouper, ServingDevice
 from solver.kinds.node_cache import NodeCache, ViewCache
 from solver.kinds.node_fit import is_fit, left_of, round_to_step
 from solver.kinds.pod_places import place_of
+from solver.kinds.query import Column, Query
 from solver.kinds.shapes import (
     CounterShape,
     DeviceGroup,
@@ -108,7 +108,7 @@ class _NodeReader:
         self._query = query
         self._table = table
         self._features = features
-        question = (query.requests, query.columns, query.is_exact)
+        question = (query.requests, query.columns, query.named, query.is_exact)
         self._devices_by_node = _DEVICES.of(question)
         self._grouper = Grouper(query)
 
@@ -135,6 +135,7 @@ class _NodeReader:
                 for left, step in zip(self._list_left(node), query.steps, strict=True)
             ),
             places=tuple(place_of(rule, node.node) for rule in query.domains),
+            domains=tuple(node.node.labels.get(label) for label in query.labels),
         )
         return NodeView(node.name, shape, devices.groups)
 

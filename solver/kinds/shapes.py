@@ -9,8 +9,8 @@ equal groups are one node kind.
 Theorem. Two nodes with equal shapes are isomorphic for the batch: the groups' masks
 decide every selector, taint and use, the numbered values every comparison inside a
 node, the traits every counter and share, `fits` and `free` what is asked of the node
-itself; devices that several nodes see and domains of several nodes are named in the
-shape. So exchanging the nodes
+itself; devices that several nodes see, domains of several nodes and values that are
+compared between nodes are named in the shape. So exchanging the nodes
 in an answer leaves it valid and its value equal.
 (The converse is not needed: a missed isomorphism costs time, not truth.)
 """
@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from contracts.ids import DeviceID, NodeName
 from solver.kinds.traits import PLAIN, Traits
+from solver.problem.attributes import Element
 
 Identity = tuple[object, ...]
 """What names devices that several nodes see; empty: they are the node's own."""
@@ -44,6 +45,8 @@ class GroupShape(Struct, frozen=True, cache_hash=True):
     size: int
     traits: Traits = PLAIN
     identity: Identity = ()
+    elements: tuple[tuple[Element, ...], ...] = ()
+    """The values themselves, by `Query.named`: what gangs compare between nodes."""
 
     @property
     def is_shareable(self) -> bool:
@@ -85,6 +88,8 @@ class NodeShape(Struct, frozen=True, cache_hash=True):
     whatever fits otherwise."""
     places: tuple[DomainPlace | None, ...] = ()
     """Where the node is, by `Query.domains`; None: pods on it do not count."""
+    domains: tuple[str | None, ...] = ()
+    """Its labels, by `Query.labels`; None: it lacks the label."""
 
 
 class NodeView(Struct, frozen=True):

@@ -15,7 +15,7 @@ from solver.devices.candidates import indices_of, is_shareable, sum_shares
 from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.pools import PoolView, SeenPool, marks_of, pool_of
 from solver.errors import AmountError
-from solver.kinds.demand import Query, RequestKind
+from solver.kinds.query import Query, RequestKind
 
 CounterKey = tuple[str, str, str, str]
 """(driver, pool, counter set, counter)."""

@@ -21,6 +21,7 @@ from contracts.codec import Codec
 from contracts.device import NodeSelector
 from contracts.features import Features
 from contracts.gang import NodeToleration
+from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import (
     DeviceClassName,
     DriverName,
@@ -141,6 +142,9 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     weight: int = 0
     """Its worth when it is in: devices asked for, unless the gang says otherwise."""
     members: tuple[MemberPart, ...] = ()
+    constraints: tuple[GangConstraint, ...] = ()
+    """What devices of several claims have in common; each path names something."""
+    topology: tuple[GangTopology, ...] = ()
     rejected: bool = False
     """Whether `refused` can never change for the gang as written."""
     refused: tuple[Reason, ...] = ()

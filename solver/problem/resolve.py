@@ -29,6 +29,7 @@ from contracts.meta import ObjectMeta
 from contracts.quantity import NANO
 from contracts.validate import validate
 from solver.errors import RefusedError
+from solver.problem.gang_paths import check_paths
 from solver.problem.node_needs import (
     count_node_resources,
     read_required_affinity,
@@ -87,6 +88,7 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
         members = tuple(
             _resolve_member(gang, member, how) for member in gang.spec.members
         )
+        check_paths(gang.spec.constraints, members)
     except RefusedError as error:
         refused, rejected = (error.reason,), error.rejected
     return GangPart(
@@ -96,6 +98,8 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
         priority=gang.spec.priority,
         weight=_weigh(gang, members),
         members=members,
+        constraints=gang.spec.constraints,
+        topology=gang.spec.topology,
         rejected=rejected,
         refused=refused,
     )
@@ -122,12 +126,7 @@ def _validate(subject: str, value: Gang | ResourceClaim) -> None:
 
 
 def _refuse_unmodelled(gang: Gang) -> None:
-    spec = gang.spec
-    if spec.constraints:
-        raise not_modelled("", "spec.constraints")
-    if spec.topology:
-        raise not_modelled("", "spec.topology")
-    for member in spec.members:
+    for member in gang.spec.members:
         if member.min_count not in (None, member.count):
             raise not_modelled(member.name, "spec.members[].minCount")
 

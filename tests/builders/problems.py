@@ -43,16 +43,21 @@ from tests.builders import DEVICE_CLASS, claim, device_class, gang, result
 CLUSTER = ClusterName("test")
 PARAMETERS = Parameters(version="test")
 _EQUALS = re.compile(r'device\.attributes\["([^"]+)"\]\.(\w+) == "([^"]*)"')
+_DERIVED = re.compile(r'=device\.attributes\["([^"]+)"\]\.(\w+)')
 _DRIVER = re.compile(r'device\.driver == "([^"]*)"')
 
 
 def evaluate(expression: str, driver: str, device: Device) -> Verdict:
-    """Judge the two forms of selector that these tests use."""
+    """Judge the forms of selectors and derived attributes that these tests use."""
     if expression == "true":
         return Verdict(value=True)
     found = _DRIVER.fullmatch(expression)
     if found is not None:
         return Verdict(value=driver == found[1])
+    derived = _DERIVED.fullmatch(expression)
+    if derived is not None:
+        own = device.attributes.get(derived[2] if derived[1] == driver else "")
+        return Verdict(attribute=own) if own else Verdict(error="no such key")
     equals = _EQUALS.fullmatch(expression)
     if equals is None:
         return Verdict(error=f"CEL compile error: {expression}")

@@ -28,7 +28,6 @@ from tests.builders import (
     member_claim,
     request,
     resource_slice,
-    topology_rule,
 )
 
 ROOT = "resource.kubernetes.io/pcieRoot"
@@ -247,11 +246,11 @@ def test_admin_access_needs_a_namespace_that_admits_it(planner: Planner) -> None
 def test_a_gang_that_this_version_cannot_decide_is_refused_by_field(
     planner: Planner,
 ) -> None:
-    wanted = gang(topology=(topology_rule(),))
+    wanted = gang(member(count=2, min_count=1))
     found = planned(planner, objects=[*WORLD, *raw(wanted)])
     (answer,) = found["gangs"]
     assert answer["verdict"] == "error"
-    assert answer["reasons"][0]["field"] == "spec.topology"
+    assert answer["reasons"][0]["field"] == "spec.members[].minCount"
 
 
 def test_a_bad_line_is_answered_and_the_next_goes_on(planner: Planner) -> None:

@@ -22,12 +22,13 @@ from solver.problem.problem import (
 )
 from solver.tiers import Tier
 from tests.oracles.brute_between import Between
+from tests.oracles.brute_gangs import Had, Member, allowed, is_plain, preferences_cost
 from tests.oracles.brute_slack import Leftover
 from tests.oracles.brute_world import Place, Thing, World
 
 Value = tuple[int, ...]
 """Weight that is in, by priority, highest first; then, negative, the ranks, the value
-of what is left over that is lost, and the nodes touched."""
+of what is left over that is lost, what preferences cost, and the nodes touched."""
 Cost = tuple[tuple[str, int], ...]
 """What a use consumes: (capacity, 1e-9 units), sorted."""
 MAX = 32
@@ -80,6 +81,21 @@ def _pods_of(state: tuple[Taken, ...]) -> list[tuple[int, int]]:
     return [(item.place, item.sort) for item in state if item.thing == POD]
 
 
+def _list_had(
+    member: MemberPart,
+    asked: list[SubrequestPart],
+    chosen: tuple[tuple[int, ...], ...],
+    place: Place,
+) -> tuple[Had, ...]:
+    """List the devices of a pod, each with what it is for."""
+    wanted = [(claim, r) for claim in member.claims for r in claim.requests]
+    return tuple(
+        Had(claim, request.name, item, place.things[device])
+        for (claim, request), item, devices in zip(wanted, asked, chosen, strict=True)
+        for device in devices
+    )
+
+
 class Brute:
     """Everything there is to know of one tiny Problem."""
 
@@ -104,7 +120,7 @@ class Brute:
         leftover = Leftover(self.world)
 
         def later(state: tuple[Taken, ...]) -> Value:
-            """Weigh what a finished answer leaves."""
+            """Weigh what a finished answer leaves; preferences are added by gang."""
             by_place: dict[int, list[tuple[int, Cost]]] = {}
             for item in state:
                 by_place.setdefault(item.place, []).append((item.thing, item.cost))
@@ -119,13 +135,14 @@ class Brute:
                 return (0,) * width + later(state)
             gang = self.gangs[index]
             found = best(index + 1, state)
-            for more, ranks in self._gang(gang, state).items():
+            for more, (ranks, cost) in self._gang(gang, state).items():
                 after = best(index + 1, more)
                 if after is None:
                     continue
                 rest = list(after)
                 rest[self.priorities.index(gang.priority)] += gang.weight
                 rest[width - 1] -= ranks
+                rest[-2] -= cost
                 found = tuple(rest) if found is None else max(found, tuple(rest))
             return found
 
@@ -134,24 +151,35 @@ class Brute:
 
     def _gang(
         self, gang: GangPart, state: tuple[Taken, ...]
-    ) -> dict[tuple[Taken, ...], int]:
-        """Place all pods in every way: what is taken then, and the least ranks."""
-        states = {state: 0}
-        for member in gang.members:
-            for _ in range(member.count):
-                found: dict[tuple[Taken, ...], int] = {}
-                for known, ranks in states.items():
-                    sort = self.between.sort_of(gang, member)
-                    for more, rank in self._pod(member, sort, known):
-                        total = ranks + rank
-                        if total < found.get(more, 1 << 30):
-                            found[more] = total
-                states = found
-        return states
+    ) -> dict[tuple[Taken, ...], tuple[int, int]]:
+        """Place all pods in every way: what is taken then, the least ranks and cost."""
+        states: dict[tuple[tuple[Taken, ...], tuple[Member, ...]], int]
+        states = {(state, ()): 0}
+        for member, index in ((m, i) for m in gang.members for i in range(m.count)):
+            found: dict[tuple[tuple[Taken, ...], tuple[Member, ...]], int] = {}
+            sort = self.between.sort_of(gang, member)
+            for (known, pods), ranks in states.items():
+                for more, rank, (place, devices) in self._pod(member, sort, known):
+                    together = pods
+                    # Who is where matters to the rules of the gang alone.
+                    if not is_plain(gang):
+                        node, stands_for = place.node, member.resources.get("pods", 1)
+                        pod = Member(member.name, index, node, stands_for, devices)
+                        together = (*pods, pod)
+                        if not allowed(gang, together, self.world):
+                            continue
+                    key = (more, together)
+                    found[key] = min(ranks + rank, found.get(key, 1 << 30))
+            states = found
+        best: dict[tuple[Taken, ...], tuple[int, int]] = {}
+        for (more, pods), ranks in states.items():
+            worth = (ranks, preferences_cost(gang, pods, self.world))
+            best[more] = min(worth, best.get(more, worth))
+        return best
 
     def _pod(
         self, member: MemberPart, sort: int, state: tuple[Taken, ...]
-    ) -> Iterator[tuple[tuple[Taken, ...], int]]:
+    ) -> Iterator[tuple[tuple[Taken, ...], int, tuple[Place, tuple[Had, ...]]]]:
         for number, place in enumerate(self.world.places):
             if not self.world.admits(place.node, member):
                 continue
@@ -163,7 +191,7 @@ class Brute:
         number: int,
         place: Place,
         state: tuple[Taken, ...],
-    ) -> Iterator[tuple[tuple[Taken, ...], int]]:
+    ) -> Iterator[tuple[tuple[Taken, ...], int, tuple[Place, tuple[Had, ...]]]]:
         member, sort = pod
         requests = [r for claim in member.claims for r in claim.requests]
         for ranks in product(*(range(len(r.alternatives)) for r in requests)):
@@ -185,7 +213,8 @@ class Brute:
                 kept.append(Taken(number, POD, tuple(sorted(needs.items())), sort))
                 more = tuple(sorted([*state, *kept]))
                 if self._all_fit(more) and self.between.may_hold(_pods_of(more)):
-                    yield more, sum(ranks)
+                    devices = _list_had(member, asked, chosen, place)
+                    yield more, sum(ranks), (place, devices)
 
     def _options(
         self, asked: SubrequestPart, place: Place

@@ -16,8 +16,9 @@ from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from solver.allocate import allocate
 from solver.decision import DECISION
 from solver.devices.gather import Cluster
-from solver.kinds.demand import Demand, Query
+from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds, view_of
+from solver.kinds.query import Query
 from solver.kinds.shapes import NodeKind, NodeShape
 from solver.problem.problem import Problem
 from solver.record import PartCache

@@ -34,13 +34,11 @@ def _place_gang(
     demand: Demand, gang: int, queues: list[Iterator[PodPlacement]]
 ) -> GangPlacement:
     """Take a gang's pods from the queues of their kinds."""
-    members = demand.gangs[gang].members
-    kinds = demand.member_kinds_of[gang]
     return GangPlacement(
         gang,
         tuple(
-            tuple(next(queues[kind]) for _ in range(member.count))
-            for member, kind in zip(members, kinds, strict=True)
+            tuple(next(queues[kind]) for kind in kinds)
+            for kinds in demand.kinds_of_pods(gang)
         ),
     )
 

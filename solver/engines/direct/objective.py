@@ -5,6 +5,7 @@ from __future__ import annotations
 from ortools.sat.python import cp_model
 
 from solver.engines.cpsat import Term, total
+from solver.engines.direct.gangs import count_preferences
 from solver.engines.direct.slack import value_kept
 from solver.engines.direct.variables import Placements
 from solver.engines.goals import Goal
@@ -23,6 +24,8 @@ def gain_of(placements: Placements, goal: Goal) -> cp_model.LinearExprT | None:
         return -total(count_ranks(placements))
     if tier is Tier.LEFTOVER:
         return value_kept(placements)
+    if tier is Tier.TOPOLOGY:
+        return -total(count_preferences(placements))
     return -total(count_touched(placements))
 
 

@@ -4,7 +4,7 @@
 (selectors, taints, what is taken) is not a rule here: only groups that may are in the
 model. The judge states every rule again, on its own. Rules about counters, shares and
 compatibility groups, which may reach over several nodes, are in `shared.py`, those
-between pods in `between.py`.
+between pods in `between.py`, those of whole gangs in `gangs.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ from solver.engines.direct.between import (
     pods_are_apart,
     pods_are_near,
     pods_are_spread,
+)
+from solver.engines.direct.gangs import (
+    devices_agree,
+    domains_are_not_crowded,
+    pods_are_together,
+    pods_have_domains,
 )
 from solver.engines.direct.shared import (
     capacity_suffices,
@@ -278,5 +284,9 @@ RULES: tuple[Callable[[Placements], None], ...] = (
     pods_are_apart,
     pods_are_near,
     pods_are_spread,
+    devices_agree,
+    pods_have_domains,
+    pods_are_together,
+    domains_are_not_crowded,
     single_lots_fill_in_order,
 )

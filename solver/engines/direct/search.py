@@ -20,6 +20,7 @@ from solver.engines.direct.restrict import (
 )
 from solver.engines.direct.variables import Placements
 from solver.engines.goals import Effort, EngineResult, Goal, goals_of
+from solver.engines.topology_cost import count_preference_cost
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind, NodeView
 from solver.problem.problem import Parameters
@@ -47,8 +48,9 @@ class DirectSearch:
         self._kinds = kinds
         self._parameters = parameters
         goals = goals_of(demand, parameters.last_tier)
-        self._first = [goal for goal in goals if goal[0] not in LATER_WORK]
-        self._later = [goal for goal in goals if goal[0] in LATER_WORK]
+        self._first = [g for g in goals if g[0].place < Tier.LEFTOVER.place]
+        self._later = [g for g in goals if g[0].place >= Tier.LEFTOVER.place]
+        self._prefers = (Tier.TOPOLOGY, None) in goals
         self._bounds: dict[Goal, int | None] = {}
         self._work = 0.0
         self._models = self._variables = self._constraints = 0
@@ -78,9 +80,14 @@ class DirectSearch:
             return EngineResult(
                 status=Status.NOT_PROVEN, bounds=self._bounds, effort=effort
             )
+        placements = extract(*best)
+        if self._prefers:
+            cost = count_preference_cost(self._demand, self._kinds, placements)
+            least = self._bounds.get((Tier.TOPOLOGY, None)) or 0
+            proven = proven and cost == least
         return EngineResult(
             status=Status.OPTIMAL if proven else Status.FEASIBLE,
-            placements=extract(*best),
+            placements=placements,
             bounds=self._bounds,
             effort=effort,
         )
@@ -126,12 +133,13 @@ class DirectSearch:
             self._bounds[Tier.NODES, None] = fewest
             return best
         # On all nodes, if they are few: else what is reached cannot be proven.
-        placements, complete = best[0], len(all_nodes) <= LATER_NODES
+        placements, complete = best[0], self._pursues_on(all_nodes)
         if complete:
             names = {view.name for view in placements.nodes}
             others = (view for view in all_nodes if view.name not in names)
             placements = self._build_all_in((*placements.nodes, *others))
-        better, _ = self._pursue(placements, self._later, best, proven=complete)
+        goals = self._goals_on(all_nodes) if complete else self._later
+        better, _ = self._pursue(placements, goals, best, proven=complete)
         if only_touched and better is not None and _count_touched(better) == fewest:
             self._bounds[Tier.NODES, None] = fewest
         return better or best
@@ -140,9 +148,20 @@ class DirectSearch:
         """Pursue one goal after the other on all nodes."""
         placements = self._build(nodes)
         best, proven = self._pursue(placements, self._first, None, proven=True)
-        if best is not None and len(nodes) <= LATER_NODES:
-            best, _ = self._pursue(placements, self._later, best, proven=proven)
+        if best is not None and self._pursues_on(nodes):
+            goals = self._goals_on(nodes)
+            best, _ = self._pursue(placements, goals, best, proven=proven)
         return self._result(best, proven=proven)
+
+    def _pursues_on(self, nodes: tuple[NodeView, ...]) -> bool:
+        """Whether the complete model pursues any later goal."""
+        return self._prefers or len(nodes) <= LATER_NODES
+
+    def _goals_on(self, nodes: tuple[NodeView, ...]) -> list[Goal]:
+        """List the later goals that the complete model pursues: on many nodes one."""
+        if len(nodes) <= LATER_NODES:
+            return self._later
+        return [goal for goal in self._later if goal[0] is Tier.TOPOLOGY]
 
     def _pursue(
         self,

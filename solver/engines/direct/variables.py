@@ -23,6 +23,7 @@ from solver.engines.cpsat import Term
 from solver.kinds.counting import bound_pods, bound_uses
 from solver.kinds.demand import Demand, GangKind, LocalConstraint, MemberKind
 from solver.kinds.shapes import NodeShape, NodeView
+from solver.problem.attributes import Element
 
 
 class Lot:
@@ -43,6 +44,8 @@ class Lot:
         """(ask, group) -> devices of the group that serve it."""
         self.value_picks: dict[tuple[int, int], cp_model.IntVar] = {}
         """(constraint, value) -> pods whose devices share this value."""
+        self.domains: dict[int, dict[Element | None, cp_model.IntVar]] = {}
+        """Column -> value -> 1 where the one pod is in this domain; None: in none."""
 
     def serving(self, ask: int) -> list[tuple[int, Term]]:
         """List the groups that may serve an ask, with the devices they give."""
@@ -134,6 +137,11 @@ class Placements:
         """Look up what the pods of a lot need."""
         return self.demand.member_kinds[lot.kind]
 
+    def elements_of(self, lot: Lot, group: int, column: int) -> tuple[Element, ...]:
+        """Look up the values of a group that are compared between nodes."""
+        position = self.demand.query.named.index(column)
+        return self.shape_of(lot).groups[group].elements[position]
+
     def shape_of(self, lot: Lot) -> NodeShape:
         """Look up what the lot's node is like."""
         return self.nodes[lot.node].shape
@@ -160,7 +168,7 @@ def _is_possible(member: MemberKind, ask: int, view: NodeView) -> bool:
 @cached(bound=16384)
 def is_divisible(member: MemberKind, shape: NodeShape) -> bool:
     """Whether any split of a lot's devices among its pods is valid."""
-    if any(alternative.admin for alternative in member.asks):
+    if member.is_single or any(alternative.admin for alternative in member.asks):
         return False
     if may_exceed(member, shape):
         return False
@@ -211,6 +219,9 @@ def groups_for(member: MemberKind, ask: int, shape: NodeShape) -> Iterator[int]:
         for constraint in member.constraints
         for constrained, column in constraint.scope
         if constrained == ask
+    ]
+    compared += [
+        column for constrained, column in member.compared if constrained == ask
     ]
     for index, group in enumerate(shape.groups):
         if group.mask & mask and all(group.values[column] for column in compared):

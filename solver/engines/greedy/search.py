@@ -44,7 +44,8 @@ class GreedySearch:
     def _place_gang(self, table: NodeTable, gang: int) -> list[Turn] | None:
         """Place all pods of a gang, those that ask for most first; or none."""
         demand = self._demand
-        kinds = demand.member_kinds_of[gang]
+        # Gangs whose members are split into cells are never placed like this.
+        kinds = [cells[0].kind for cells in demand.cells_of[gang]]
         asked = [demand.member_kinds[kind].asked for kind in kinds]
         turns: list[Turn] = []
         for member in sorted(range(len(kinds)), key=lambda m: -asked[m]):

@@ -73,6 +73,10 @@ class _Scheduler:
             message = "rules between pods are not decided in this order"
             reason = Reason(rule=Rule.NOT_MODELLED, message=message)
             return structs.replace(undecided, reasons=(reason,), failed=True)
+        if gang.constraints or gang.topology:
+            message = "rules of whole gangs are not decided in this order"
+            reason = Reason(rule=Rule.NOT_MODELLED, message=message)
+            return structs.replace(undecided, reasons=(reason,), failed=True)
         try:
             members = self._place_gang(gang)
         except (FatalError, ResultError) as error:

@@ -20,7 +20,7 @@ from tests.builders import (
     member,
     member_claim,
     request,
-    topology_rule,
+    sub_request,
 )
 from tests.builders.problems import observe, snapshot_of
 
@@ -39,8 +39,6 @@ def resolved(asking: Gang, *objects: Any) -> GangPart:
 @pytest.mark.parametrize(
     ("asking", "rule", "rejected"),
     [
-        (gang(constraints=(gang_constraint(),)), Rule.NOT_MODELLED, True),
-        (gang(topology=(topology_rule(),)), Rule.NOT_MODELLED, True),
         (gang(member(count=2, min_count=1)), Rule.NOT_MODELLED, True),
         (gang(member(name="Worker")), Rule.INVALID, True),
         (gang(member(member_claim(template="t"))), Rule.UNKNOWN_TEMPLATE, False),
@@ -59,6 +57,22 @@ def test_what_cannot_be_decided_is_refused_by_rule(
     part = resolved(asking)
     assert [reason.rule for reason in part.refused] == [rule]
     assert part.rejected is rejected
+
+
+def test_a_path_into_a_template_names_what_the_template_asks_for() -> None:
+    """It is known only here; what it does not ask for is refused for good."""
+    template = claim_template(request(first_available=[sub_request("a")]), name="t")
+    pods = member(member_claim(template="t"))
+
+    for path in ("worker", "worker/gpus", "worker/gpus/gpu", "worker/gpus/gpu/a"):
+        asked = gang(pods, constraints=(gang_constraint(None, path),))
+        assert resolved(asked, template).constraints == asked.spec.constraints
+    for path in ("worker/gpus/nic", "worker/gpus/gpu/b"):
+        asked = gang(pods, constraints=(gang_constraint(None, path),))
+        part = resolved(asked, template)
+        assert part.refused[0].rule is Rule.INVALID
+        assert part.refused[0].field == "spec.constraints[0].requests[0]"
+        assert part.rejected
 
 
 def test_a_reference_leads_to_the_spec_that_it_names() -> None:

@@ -1,0 +1,278 @@
+"""The rules of whole gangs as constraints of the direct model.
+
+Constraints across claims and pods, and topology. Which pods and devices a rule is about
+is written over member kinds beforehand (`solver/kinds/gang_rules.py`); kinds of such a
+gang are its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+
+from ortools.sat.python import cp_model
+
+from contracts.pods.node_resources import PODS
+from solver.engines.cpsat import Term, total
+from solver.engines.direct.variables import Lot, Placements
+from solver.kinds.gang_rules import DomainKey, PodsSpread, PodsTogether, SetRule
+from solver.problem.attributes import Element
+
+Domains = dict[Hashable, list[tuple[Lot, cp_model.IntVar]]]
+"""By domain: lots, and how many of their pods are there. None: pods without one."""
+
+
+def devices_agree(placements: Placements) -> None:
+    """Devices of several pods have one value in common, or none has one twice.
+
+    A value is picked for the set: uses <= most * sum(pick[value]). For distinct ones:
+    sum(uses with the value) <= 1.
+    """
+    for rules in placements.demand.gang_rules:
+        for number, rule in enumerate(rules.sets):
+            uses = list(_list_uses(placements, rule))
+            if rule.distinct:
+                _forbid_repeats(placements, uses)
+            else:
+                _pick_value(placements, uses, f"common[{rules.gang},{number}]")
+
+
+def _list_uses(
+    placements: Placements, rule: SetRule
+) -> Iterator[tuple[Term, tuple[Element, ...]]]:
+    """Go through the devices that a rule is about, with the values they have."""
+    columns = {(kind, ask): column for kind, ask, column in rule.uses}
+    for kind in sorted({kind for kind, _, _ in rule.uses}):
+        for lot in placements.lots_of[kind]:
+            for (ask, group), term in lot.uses.items():
+                column = columns.get((kind, ask))
+                if column is not None:
+                    yield term, placements.elements_of(lot, group, column)
+
+
+def _pick_value(
+    placements: Placements, uses: list[tuple[Term, tuple[Element, ...]]], name: str
+) -> None:
+    values = dict.fromkeys(value for _, elements in uses for value in elements)
+    picks = {
+        value: placements.model.new_bool_var(f"{name}[{number}]")
+        for number, value in enumerate(values)
+    }
+    placements.model.add(total([(pick, 1) for pick in picks.values()]) <= 1)
+    for (variable, _), elements in uses:
+        having: list[Term] = [(picks[value], -_most(variable)) for value in elements]
+        placements.model.add(total([(variable, 1), *having]) <= 0)
+
+
+def _forbid_repeats(
+    placements: Placements, uses: list[tuple[Term, tuple[Element, ...]]]
+) -> None:
+    terms_by_value: dict[Element, list[Term]] = defaultdict(list)
+    for term, elements in uses:
+        for value in elements:
+            terms_by_value[value].append(term)
+    for terms in terms_by_value.values():
+        placements.model.add(total(terms) <= 1)
+
+
+def pods_have_domains(placements: Placements) -> None:
+    """No pod that a required rule names is without a domain."""
+    for rules in placements.demand.gang_rules:
+        for key, kinds in rules.placed:
+            for _, pods in _domains_of(placements, key, kinds).get(None, ()):
+                placements.model.add(pods == 0)
+
+
+def pods_are_together(placements: Placements) -> None:
+    """The pods of a required group are in one domain: pods[domain] <= most * used."""
+    for rule in _list_together(placements, required=True):
+        domains = _domains_of(placements, rule.key, rule.kinds)
+        domains.pop(None, None)
+        if len(domains) > 1:
+            used = [_mark_used(placements, pods) for pods in domains.values()]
+            placements.model.add(total([(mark, 1) for mark in used]) <= 1)
+
+
+def domains_are_not_crowded(placements: Placements) -> None:
+    """A domain has at most so many of the pods that a required rule names."""
+    for rule in _list_spread(placements, required=True):
+        domains = _domains_of(placements, rule.key, rule.kinds)
+        domains.pop(None, None)
+        for pods in domains.values():
+            placements.model.add(total(_weigh(placements, pods)) <= rule.most)
+
+
+def count_preferences(placements: Placements) -> list[Term]:
+    """Count what preferences cost: domains used less one, and pods above the most."""
+    terms = list[Term]()
+    for rules in placements.demand.gang_rules:
+        gang_in = next(
+            variable
+            for kind, variable in placements.gangs.items()
+            if rules.gang in placements.demand.gang_kinds[kind]
+        )
+        for rule in (rule for rule in rules.together if not rule.required):
+            domains = _domains_of(placements, rule.key, rule.kinds)
+            terms += [(pods, 1) for _, pods in domains.pop(None, ())]
+            terms += [(_mark_used(placements, d), 1) for d in domains.values()]
+            terms.append((gang_in, -1))
+    for spread in _list_spread(placements, required=False):
+        terms += _count_crowded(placements, spread)
+    return terms
+
+
+def _count_crowded(placements: Placements, rule: PodsSpread) -> list[Term]:
+    """Count the pods above the most, domain by domain; a pod without one is alone."""
+    domains = _domains_of(placements, rule.key, rule.kinds)
+    excess = list[Term]()
+    for lot, alone in domains.pop(None, ()):
+        above = _stands_for(placements, lot) - rule.most
+        if above > 0:
+            excess.append((alone, above))
+    for pods in domains.values():
+        weighed = _weigh(placements, pods)
+        most = sum(_most(variable) * weight for variable, weight in weighed)
+        if most > rule.most:
+            number = len(placements.model.proto.variables)
+            above_most = placements.model.new_int_var(
+                0, most - rule.most, f"crowded[{number}]"
+            )
+            placements.model.add(total([*weighed, (above_most, -1)]) <= rule.most)
+            excess.append((above_most, 1))
+    return excess
+
+
+def _list_together(placements: Placements, *, required: bool) -> Iterator[PodsTogether]:
+    for rules in placements.demand.gang_rules:
+        yield from (rule for rule in rules.together if rule.required is required)
+
+
+def _list_spread(placements: Placements, *, required: bool) -> Iterator[PodsSpread]:
+    for rules in placements.demand.gang_rules:
+        yield from (rule for rule in rules.spread if rule.required is required)
+
+
+def _mark_used(
+    placements: Placements, pods: list[tuple[Lot, cp_model.IntVar]]
+) -> cp_model.IntVar:
+    """Make a variable that is 1 where any of these pods is placed."""
+    used = placements.model.new_bool_var(
+        f"used[{len(placements.model.proto.variables)}]"
+    )
+    for _, count in pods:
+        placements.model.add(total([(count, 1), (used, -_most(count))]) <= 0)
+    return used
+
+
+def _weigh(
+    placements: Placements, pods: list[tuple[Lot, cp_model.IntVar]]
+) -> list[Term]:
+    return [(count, _stands_for(placements, lot)) for lot, count in pods]
+
+
+def _stands_for(placements: Placements, lot: Lot) -> int:
+    """Return how many pods each pod of a lot is: those that share a claim are one."""
+    column = placements.demand.query.resources.index(PODS)
+    return placements.member_of(lot).needs[column]
+
+
+def _most(variable: cp_model.IntVar) -> int:
+    most: int = variable.proto.domain[1]
+    return most
+
+
+# --- the domains of pods --------------------------------------------------------------
+
+
+def _domains_of(
+    placements: Placements, key: DomainKey, kinds: tuple[int, ...]
+) -> Domains:
+    """Sort the pods of some kinds by domain."""
+    domains: Domains = {}
+    for lot in (lot for kind in kinds for lot in placements.lots_of[kind]):
+        if key.label is not None:
+            domain = placements.shape_of(lot).domains[key.label]
+            domains.setdefault(domain, []).append((lot, lot.pods))
+            continue
+        for value, pods in _sort_by_devices(placements, lot, key.column or 0).items():
+            domains.setdefault(value, []).append((lot, pods))
+    return domains
+
+
+def _sort_by_devices(
+    placements: Placements, lot: Lot, column: int
+) -> dict[Element | None, cp_model.IntVar]:
+    """Say of a lot of one pod in which domain its devices are; made once.
+
+    That is the one value which all of its devices that have the attribute share:
+    exactly then its variable is 1.
+    """
+    if column not in lot.domains:
+        lot.domains[column] = _LotDomains(placements, lot, column).make()
+    return lot.domains[column]
+
+
+class _LotDomains:
+    """Makes the variables that say in which domain the pod of a lot is."""
+
+    def __init__(self, placements: Placements, lot: Lot, column: int) -> None:
+        self._model = placements.model
+        self._lot = lot
+        self._having: list[tuple[Term, tuple[Element, ...]]] = []
+        """Devices that have the attribute."""
+        for (_, group), term in lot.uses.items():
+            elements = placements.elements_of(lot, group, column)
+            if elements:
+                self._having.append((term, elements))
+
+    def make(self) -> dict[Element | None, cp_model.IntVar]:
+        """Make one variable a value, and one for no domain."""
+        has_any = self._mark([term for term, _ in self._having])
+        common: dict[Element, cp_model.IntVar] = {}
+        for value in dict.fromkeys(v for _, listed in self._having for v in listed):
+            lacking = self._mark(
+                [t for t, listed in self._having if value not in listed]
+            )
+            common[value] = self._both(has_any, lacking)
+        domains: dict[Element | None, cp_model.IntVar]
+        domains = {value: self._only(common, value) for value in common}
+        nowhere = self._model.new_bool_var("")
+        terms: list[Term] = [(pods, 1) for pods in domains.values()]
+        self._model.add(total([*terms, (nowhere, 1), (self._lot.pods, -1)]) == 0)
+        domains[None] = nowhere
+        return domains
+
+    def _mark(self, terms: list[Term]) -> cp_model.IntVar:
+        """Make a variable that is 1 exactly where some device is used."""
+        mark = self._model.new_bool_var("")
+        most = sum(_most(variable) for variable, _ in terms)
+        count: list[Term] = [(variable, 1) for variable, _ in terms]
+        self._model.add(total([*count, (mark, -most)]) <= 0)
+        self._model.add(total([*count, (mark, -1)]) >= 0)
+        return mark
+
+    def _both(
+        self, has_any: cp_model.IntVar, lacking: cp_model.IntVar
+    ) -> cp_model.IntVar:
+        """Make a variable that is 1 exactly where devices have it and none lacks it."""
+        both = self._model.new_bool_var("")
+        self._model.add(both <= has_any)
+        self._model.add(both + lacking <= 1)
+        self._model.add(both - has_any + lacking >= 0)
+        return both
+
+    def _only(
+        self, common: dict[Element, cp_model.IntVar], value: Element
+    ) -> cp_model.IntVar:
+        """Make a variable that is 1 exactly where this is the one value in common."""
+        several = any(len(listed) > 1 for _, listed in self._having)
+        if not several:
+            return common[value]
+        only = self._model.new_bool_var("")
+        others = [variable for other, variable in common.items() if other != value]
+        self._model.add(only <= common[value])
+        for other in others:
+            self._model.add(only + other <= 1)
+        terms: list[Term] = [(variable, 1) for variable in others]
+        self._model.add(total([(only, 1), (common[value], -1), *terms]) >= 0)
+        return only

@@ -1,0 +1,94 @@
+"""What an answer costs by preferences about topology, counted from where pods went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+
+from msgspec import Struct
+
+from contracts.ids import NodeName
+from contracts.pods.node_resources import PODS
+from solver.kinds.demand import Demand
+from solver.kinds.gang_rules import DomainKey, GangRules
+from solver.kinds.shapes import NodeKind, NodeView
+from solver.placement import GangPlacement, PodPlacement
+from solver.problem.attributes import Element
+
+
+class _Placed(Struct, frozen=True, eq=False):
+    """A pod, by what rules name it."""
+
+    kind: int
+    pods: int
+    """That it stands for."""
+    view: NodeView
+    placement: PodPlacement
+
+
+def count_preference_cost(
+    demand: Demand, kinds: tuple[NodeKind, ...], placements: tuple[GangPlacement, ...]
+) -> int:
+    """Add up what preferences cost over the gangs that are in."""
+    rules_by_gang = {
+        rules.gang: rules for rules in demand.gang_rules if rules.has_preferences
+    }
+    if not rules_by_gang:
+        return 0
+    views = {view.name: view for kind in kinds for view in kind.nodes}
+    return sum(
+        _cost_of(rules_by_gang[placement.gang], demand, views, placement)
+        for placement in placements
+        if placement.gang in rules_by_gang
+    )
+
+
+def _cost_of(
+    rules: GangRules,
+    demand: Demand,
+    views: dict[NodeName, NodeView],
+    placement: GangPlacement,
+) -> int:
+    column = demand.query.resources.index(PODS)
+    placed = [
+        _Placed(kind, demand.member_kinds[kind].needs[column], views[pod.node], pod)
+        for kinds, pods in zip(
+            demand.kinds_of_pods(placement.gang), placement.members, strict=True
+        )
+        for kind, pod in zip(kinds, pods, strict=True)
+    ]
+    cost = 0
+    for together in rules.together:
+        if not together.required:
+            domains = _count_pods(demand, together.key, together.kinds, placed)
+            cost += max(len(domains) - 1, 0)
+    for spread in rules.spread:
+        if not spread.required:
+            domains = _count_pods(demand, spread.key, spread.kinds, placed)
+            cost += sum(max(pods - spread.most, 0) for pods in domains.values())
+    return cost
+
+
+def _count_pods(
+    demand: Demand, key: DomainKey, kinds: tuple[int, ...], placed: list[_Placed]
+) -> Counter[Hashable]:
+    """Count pods by domain; one without a domain is one of its own."""
+    domains = Counter[Hashable]()
+    for pod in placed:
+        if pod.kind in kinds:
+            domain = _find_domain(demand, key, pod)
+            domains[(domain, None if domain is not None else id(pod))] += pod.pods
+    return domains
+
+
+def _find_domain(demand: Demand, key: DomainKey, pod: _Placed) -> Hashable:
+    if key.label is not None:
+        return pod.view.shape.domains[key.label]
+    devices = {device for listed in pod.placement.devices for device in listed}
+    position = demand.query.named.index(key.column or 0)
+    common: set[Element] | None = None
+    for group, shape in zip(pod.view.groups, pod.view.shape.groups, strict=True):
+        values = set(shape.elements[position])
+        if values and not devices.isdisjoint(group.devices):
+            common = values if common is None else common & values
+    return common.pop() if common is not None and len(common) == 1 else None

@@ -1,0 +1,193 @@
+"""Why the rules of a gang across its pods keep it out, counted domain by domain.
+
+By counting alone, as if the gang were alone in the cluster: which domain or value comes
+nearest, and how many pods it has room for. Where counting finds room nothing is said:
+then others, or several rules together, are in the way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from contracts.allocation import Reason, Rule
+from contracts.gang_rules import GangTopology
+from solver.kinds.counting import bound_pods, bound_uses
+from solver.kinds.demand import Demand, MemberKind
+from solver.kinds.gang_rules import PREFERRED, is_about
+from solver.kinds.nodes import find_node_kinds
+from solver.kinds.shapes import NodeKind, NodeShape
+from solver.problem.attributes import Element
+from solver.problem.problem import GangPart, Problem
+
+MOST_NAMED = 3
+"""Domains that a message names."""
+Rooms = dict[object, int]
+"""Pods that there is room for, by domain or value."""
+
+
+def explain_gang_rules(problem: Problem, gang: GangPart) -> Reason | None:
+    """Return the first rule of a gang that leaves too little room; None: none does."""
+    if not gang.topology and not gang.constraints:
+        return None
+    demand = Demand((gang,))
+    kinds = find_node_kinds(problem, demand.query)
+    for number, rule in enumerate(gang.topology):
+        if rule.mode != PREFERRED and rule.attribute is None:
+            reason = _explain_topology(demand, kinds, number, rule)
+            if reason is not None:
+                return reason
+    return _explain_match(demand, kinds)
+
+
+def explain_together(gang: GangPart) -> Reason | None:
+    """Say that all rules together are in the way; None: the gang has none."""
+    required = [rule.key for rule in gang.topology if rule.mode != PREFERRED]
+    compared = [c.match_attribute or c.distinct_attribute for c in gang.constraints]
+    names = dict.fromkeys(filter(None, [*required, *compared]))
+    if not names:
+        return None
+    message = f"each pod fits on some node, but not all with {', '.join(names)}"
+    rule = Rule.GANG_TOPOLOGY if required else Rule.CONSTRAINT
+    return Reason(rule=rule, message=message, facts={"pods": gang.pods})
+
+
+def _explain_topology(
+    demand: Demand, kinds: tuple[NodeKind, ...], number: int, rule: GangTopology
+) -> Reason | None:
+    """Compare the room in the domains of a label with what one rule asks for."""
+    label = demand.query.labels.index(rule.key)
+    rooms = [
+        (
+            member.count,
+            _count_by_domain(kinds, label, demand.member_kinds[cells[0].kind]),
+        )
+        for member, cells in zip(
+            demand.gangs[0].members, demand.cells_of[0], strict=True
+        )
+        if is_about(rule, member.name)
+    ]
+    pods = sum(count for count, _ in rooms)
+    size, most = rule.group_size, rule.max_per_domain
+    if size is not None:
+        asked = sum(-(-count // size) for count, _ in rooms)
+        by_domain = _add_up((count, room, size) for count, room in rooms)
+        found, unit = sum(by_domain.values()), f"groups of {size}"
+        wants = f"each of its {asked} {unit} must be in one domain"
+    elif most is not None:
+        asked, unit = pods, "pods"
+        everything = _add_up((count, room, 1) for count, room in rooms)
+        by_domain = {domain: min(room, most) for domain, room in everything.items()}
+        found = sum(by_domain.values())
+        wants = f"at most {most} of its {pods} pods may be in one domain"
+    else:
+        asked, unit = pods, "pods"
+        by_domain = _add_up((count, room, 1) for count, room in rooms)
+        found = max(by_domain.values(), default=0)
+        wants = f"its {pods} pods must be in one domain"
+    if found >= asked:
+        return None
+    return Reason(
+        rule=Rule.GANG_TOPOLOGY,
+        field=f"spec.topology[{number}]",
+        message=f"{wants} of {rule.key}; {_describe(by_domain, asked, unit)}",
+        facts={"asked": asked, "room": found, "domains": len(by_domain)},
+    )
+
+
+def _count_by_domain(
+    kinds: Iterable[NodeKind], label: int, member: MemberKind
+) -> Rooms:
+    """Count the pods that the nodes of each domain have room for."""
+    rooms: Rooms = Counter[object]()
+    for kind in kinds:
+        domain = kind.shape.domains[label]
+        room = bound_pods(member, kind.shape)
+        if domain is not None and room:
+            rooms[domain] = rooms.get(domain, 0) + room * len(kind.nodes)
+    return rooms
+
+
+def _add_up(rooms: Iterable[tuple[int, Rooms, int]]) -> Rooms:
+    """Add up groups over members: (pods, their room by domain, pods of a group)."""
+    total: Rooms = Counter[object]()
+    for count, by_domain, size in rooms:
+        for domain, room in by_domain.items():
+            # The last group may be smaller than the others.
+            groups = min(room, count) // size
+            groups += bool(min(room, count) % size >= (count % size or size))
+            total[domain] = total.get(domain, 0) + groups
+    return total
+
+
+def _explain_match(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
+    """Compare the pods that have room on devices of one value with those asked for."""
+    for rule in demand.gang_rules[0].sets if demand.gang_rules else ():
+        if rule.distinct:
+            continue
+        rooms: Rooms = Counter[object]()
+        asked = sum(demand.pods[kind] for kind in {kind for kind, _, _ in rule.uses})
+        for number in {kind for kind, _, _ in rule.uses}:
+            scope = [(ask, col) for kind, ask, col in rule.uses if kind == number]
+            by_value = _count_by_value(demand, kinds, number, scope)
+            for value, room in by_value.items():
+                rooms[value] = rooms.get(value, 0) + min(room, demand.pods[number])
+        found = max(rooms.values(), default=0)
+        if found < asked:
+            name = demand.query.columns[rule.uses[0][2]].attribute
+            return Reason(
+                rule=Rule.CONSTRAINT,
+                field="spec.constraints",
+                message=f"devices of its {asked} pods must have one value of {name}; "
+                f"{_describe(rooms, asked, 'pods')}",
+                facts={"asked": asked, "room": found, "values": len(rooms)},
+            )
+    return None
+
+
+def _count_by_value(
+    demand: Demand,
+    kinds: Iterable[NodeKind],
+    number: int,
+    scope: list[tuple[int, int]],
+) -> Rooms:
+    """Count the pods of a kind whose devices there are of each value, by counting."""
+    member, rooms = demand.member_kinds[number], Counter[object]()
+    sole = [
+        (ask, demand.query.named.index(column))
+        for ask, column in scope
+        if len(member.alternatives(member.asks[ask].request)) == 1
+        and member.asks[ask].count
+    ]
+    for kind in kinds:
+        most = bound_pods(member, kind.shape)
+        for value in _list_values(kind.shape) if most else ():
+            room = [
+                sum(
+                    bound_uses(group, member.asks[ask])
+                    for group in kind.shape.groups
+                    if value in group.elements[position]
+                )
+                // member.asks[ask].count
+                for ask, position in sole
+            ]
+            rooms[value[1]] += min([most, *room]) * len(kind.nodes)
+    return rooms
+
+
+def _list_values(shape: NodeShape) -> set[Element]:
+    return {
+        value for group in shape.groups for column in group.elements for value in column
+    }
+
+
+def _describe(rooms: Rooms, asked: int, unit: str) -> str:
+    """Name those that come nearest: `r3 has room for 14 of 16 pods, r1 for 9`."""
+    nearest = sorted(rooms.items(), key=lambda pair: (-pair[1], repr(pair[0])))
+    if not nearest:
+        return f"none has room for any of {asked} {unit}"
+    (first, room), *others = nearest
+    more = "".join(f", {name} for {count}" for name, count in others[: MOST_NAMED - 1])
+    hidden = len(nearest) - MOST_NAMED
+    rest = f", {hidden} more for as many or fewer" if hidden > 0 else ""
+    return f"{first} has room for {room} of {asked} {unit}{more}{rest}"

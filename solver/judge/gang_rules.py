@@ -1,0 +1,174 @@
+"""Whether whole gangs keep their own rules: constraints across claims, and topology.
+
+Looks at the devices that the pods of one gang got and at the labels of their nodes,
+pod by pod; shares nothing with how the models count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from contracts.gang_rules import GangConstraint, GangTopology
+from solver.judge.facts import Facts, Violations
+from solver.judge.shared import Use
+from solver.problem.problem import GangPart, MemberPart
+from solver.snapshot.parts import NodePart
+
+Value = tuple[str, object]
+"""(type, value) of an attribute."""
+Domain = tuple[object, ...]
+
+
+class GangPod(Struct, frozen=True, eq=False):
+    """One pod of a gang that is in."""
+
+    part: MemberPart
+    index: int
+    node: NodePart
+    uses: tuple[Use, ...]
+
+    @property
+    def count(self) -> int:
+        """How many pods it stands for."""
+        return self.part.resources.get("pods", 1)
+
+    def __str__(self) -> str:
+        return f"{self.part.name}/{self.index}"
+
+
+def judge_gang(facts: Facts, gang: GangPart, pods: Sequence[GangPod]) -> Violations:
+    """Judge one gang that is in by its own rules."""
+    for constraint in gang.constraints:
+        yield from _constraint_holds(facts, gang, constraint, pods)
+    for topology in gang.topology:
+        if topology.mode == "Required":
+            yield from _topology_holds(facts, gang, topology, pods)
+
+
+def preference_cost(facts: Facts, gang: GangPart, pods: Sequence[GangPod]) -> int:
+    """Count what the preferred topology of one gang that is in costs."""
+    cost = 0
+    for topology in gang.topology:
+        if topology.mode != "Preferred":
+            continue
+        named = _list_named(topology, pods)
+        domains = [
+            _find_domain(facts, topology, pod) or ("alone", pod) for pod in named
+        ]
+        places = dict(zip(named, domains, strict=True))
+        if topology.group_size is None and topology.max_per_domain is None:
+            cost += max(len(set(domains)) - 1, 0)
+        if topology.group_size is not None:
+            for group in _list_groups(topology.group_size, named):
+                cost += len({places[pod] for pod in group}) - 1
+        if topology.max_per_domain is not None:
+            for count in _count_pods(places).values():
+                cost += max(count - topology.max_per_domain, 0)
+    return cost
+
+
+# --- constraints across claims and pods ---------------------------------------------
+
+
+def _constraint_holds(
+    facts: Facts, gang: GangPart, rule: GangConstraint, pods: Sequence[GangPod]
+) -> Violations:
+    """In each set all devices have the attribute: one in common, or none twice."""
+    name = rule.match_attribute or rule.distinct_attribute or ""
+    values_by_set: dict[str, list[set[Value]]] = {}
+    for pod in pods:
+        key = {"Pod": str(pod), "Member": pod.part.name}.get(rule.scope, "")
+        for use in pod.uses:
+            if rule.requests and not any(
+                _names(path, pod.part, use) for path in rule.requests
+            ):
+                continue
+            values = facts.compared_values(
+                use.subrequest, name, use.device.driver, use.facts.device
+            )
+            values_by_set.setdefault(key, []).append(values)
+    for key, listed in values_by_set.items():
+        subject = f"{gang.name}/{key}".rstrip("/")
+        if not all(listed):
+            yield f"gangAttributePresent: {subject} has a device without {name}"
+        elif rule.match_attribute is not None:
+            if not set.intersection(*listed):
+                yield f"gangAttributesMatch: {subject} has no value of {name} in common"
+        elif len(set().union(*listed)) < sum(map(len, listed)):
+            yield f"gangAttributesDistinct: {subject} repeats a value of {name}"
+
+
+def _names(path: str, part: MemberPart, use: Use) -> bool:
+    """Whether a path names what a device was given for."""
+    claim = part.claims[use.claim]
+    request = claim.requests[use.request]
+    whole = [part.name, claim.name, request.name, use.subrequest.name]
+    said = path.split("/")
+    return whole[: len(said)] == said
+
+
+# --- topology -----------------------------------------------------------------------
+
+
+def _topology_holds(
+    facts: Facts, gang: GangPart, rule: GangTopology, pods: Sequence[GangPod]
+) -> Violations:
+    """Every named pod has a domain; those of a group have one, none has too many."""
+    named = _list_named(rule, pods)
+    domains = {pod: _find_domain(facts, rule, pod) for pod in named}
+    for pod, domain in domains.items():
+        if domain is None:
+            yield f"podHasDomain: {gang.name}/{pod} has no {rule.key}"
+    is_plain = rule.group_size is None and rule.max_per_domain is None
+    if is_plain and len(set(domains.values())) > 1:
+        yield f"podsTogether: {gang.name} is in several domains of {rule.key}"
+    if rule.group_size is not None:
+        for group in _list_groups(rule.group_size, named):
+            if len({domains[pod] for pod in group}) > 1:
+                first = f"{gang.name}/{group[0]}"
+                yield f"groupTogether: that of {first} is in several of {rule.key}"
+    if rule.max_per_domain is not None:
+        for domain, count in _count_pods(domains).items():
+            if count > rule.max_per_domain:
+                where = f"{rule.key}={domain[-1] if domain else None}"
+                yield f"domainNotCrowded: {gang.name} has {count} pods in {where}"
+
+
+def _list_named(rule: GangTopology, pods: Sequence[GangPod]) -> list[GangPod]:
+    return [pod for pod in pods if not rule.members or pod.part.name in rule.members]
+
+
+def _list_groups(size: int, pods: Sequence[GangPod]) -> Iterator[list[GangPod]]:
+    """Sort pods into the groups of their member, by index."""
+
+    def group_of(pod: GangPod) -> tuple[str, int]:
+        return pod.part.name, pod.index // size
+
+    for _, group in groupby(sorted(pods, key=group_of), group_of):
+        yield list(group)
+
+
+def _count_pods(domains: Mapping[GangPod, Domain | None]) -> Counter[Domain]:
+    counts = Counter[Domain]()
+    for pod, domain in domains.items():
+        counts[domain or ()] += pod.count
+    return counts
+
+
+def _find_domain(facts: Facts, rule: GangTopology, pod: GangPod) -> Domain | None:
+    """Find the domain of a pod; None: it has none."""
+    prefix, colon, attribute = rule.key.partition(":")
+    if prefix != "attribute" or not colon:
+        value = pod.node.labels.get(rule.key)
+        return None if value is None else ("label", value)
+    listed = [
+        facts.published_values(attribute, use.device.driver, use.facts.device)
+        for use in pod.uses
+    ]
+    listed = [values for values in listed if values]
+    common = set.intersection(*listed) if listed else set()
+    return ("attribute", *common) if len(common) == 1 else None

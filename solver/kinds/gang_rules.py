@@ -1,0 +1,252 @@
+"""What gangs ask across their pods and nodes, written over kinds.
+
+A gang whose rules span pods is a gang kind of its own. Its members are split into
+*cells*: pods by index that are in the same groups of every topology rule, so that pods
+of one cell are exchangeable and each rule is about whole cells. Constraints of one pod
+are constraints of its member kind, and not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Protocol
+
+from msgspec import Struct
+
+from contracts.gang_rules import DevicePath, GangConstraint, GangTopology
+from contracts.ids import FullyQualifiedName
+from solver.problem.problem import GangPart, MemberPart, SubrequestPart
+
+POD, MEMBER = "Pod", "Member"
+PREFERRED = "Preferred"
+
+
+class Cell(Struct, frozen=True):
+    """Pods of a member that follow each other by index and are exchangeable."""
+
+    kind: int
+    """Member kind."""
+    pods: int
+
+
+class SetRule(Struct, frozen=True):
+    """Devices of several pods that have a value in common, or none twice."""
+
+    distinct: bool
+    uses: tuple[tuple[int, int, int], ...]
+    """(member kind, ask, column)."""
+
+
+class DomainKey(Struct, frozen=True):
+    """What says in which domain a pod is."""
+
+    label: int | None = None
+    """Index into `Query.labels`."""
+    column: int | None = None
+    """Index into `Query.columns`, else."""
+
+
+class PodsTogether(Struct, frozen=True):
+    """Pods that are in one domain, or cost for each further one."""
+
+    key: DomainKey
+    kinds: tuple[int, ...]
+    """Member kinds."""
+    required: bool
+
+
+class PodsSpread(Struct, frozen=True):
+    """Pods of which a domain has few, or which cost for each further one."""
+
+    key: DomainKey
+    kinds: tuple[int, ...]
+    most: int
+    required: bool
+
+
+class GangRules(Struct, frozen=True):
+    """The rules of one gang that span pods."""
+
+    gang: int
+    sets: tuple[SetRule, ...] = ()
+    placed: tuple[tuple[DomainKey, tuple[int, ...]], ...] = ()
+    """Pods that must have a domain, by member kind."""
+    together: tuple[PodsTogether, ...] = ()
+    spread: tuple[PodsSpread, ...] = ()
+    has_preferences: bool = False
+    """Whether some topology is preferred, even if that can cost nothing."""
+
+
+class DomainQuery(Protocol):
+    """Where the keys of topology rules stand in the query of a batch."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of nodes."""
+        ...
+
+    def column_of_attribute(self, name: str) -> int:
+        """Find the column of what drivers publish under a name."""
+        ...
+
+
+Cells = Sequence[tuple[Cell, ...]]
+"""By member."""
+ScopeOf = Callable[[GangConstraint, MemberPart], tuple[tuple[int, int], ...]]
+"""(constraint, member) -> (ask, column) of what it names."""
+
+
+def build_rules(
+    index: int, gang: GangPart, cells: Cells, query: DomainQuery, scope_of: ScopeOf
+) -> GangRules:
+    """Write the rules of a gang that span pods over its cells."""
+    sets = list[SetRule]()
+    for constraint in gang.constraints:
+        if constraint.scope == POD:
+            continue
+        distinct = constraint.match_attribute is None
+        uses_by_member = [
+            tuple(
+                (cell.kind, ask, column)
+                for cell in cells_of_member
+                for ask, column in scope_of(constraint, member)
+            )
+            for member, cells_of_member in zip(gang.members, cells, strict=True)
+        ]
+        if constraint.scope != MEMBER:
+            uses_by_member = [tuple(chain.from_iterable(uses_by_member))]
+        sets.extend(SetRule(distinct, uses) for uses in uses_by_member if uses)
+    placed, together, spread = [], list[PodsTogether](), list[PodsSpread]()
+    for rule in gang.topology:
+        key = _key_of(rule, query)
+        required = rule.mode != PREFERRED
+        named = [
+            own
+            for member, own in zip(gang.members, cells, strict=True)
+            if is_about(rule, member.name)
+        ]
+        kinds = tuple(cell.kind for own in named for cell in own)
+        if required:
+            placed.append((key, kinds))
+        if rule.group_size is None and rule.max_per_domain is None:
+            together.append(PodsTogether(key, kinds, required))
+        elif rule.group_size is not None and rule.group_size > 1:
+            together.extend(
+                PodsTogether(key, group, required)
+                for own in named
+                for group in _list_groups(own, rule.group_size)
+            )
+        if rule.max_per_domain is not None:
+            spread.append(PodsSpread(key, kinds, rule.max_per_domain, required))
+    return GangRules(
+        index,
+        tuple(sets),
+        tuple(placed),
+        tuple(together),
+        tuple(spread),
+        has_preferences=any(rule.mode == PREFERRED for rule in gang.topology),
+    )
+
+
+def _key_of(rule: GangTopology, query: DomainQuery) -> DomainKey:
+    if rule.attribute is None:
+        return DomainKey(label=query.labels.index(rule.key))
+    return DomainKey(column=query.column_of_attribute(rule.attribute))
+
+
+def _list_groups(cells: tuple[Cell, ...], size: int) -> Iterator[tuple[int, ...]]:
+    """Go through the groups of a member, each as the kinds of its cells."""
+    first, kinds = 0, list[int]()
+    for cell in cells:
+        kinds.append(cell.kind)
+        first += cell.pods
+        if first % size == 0 or cell is cells[-1]:
+            yield tuple(kinds)
+            kinds.clear()
+
+
+def spans_pods(gang: GangPart) -> bool:
+    """Whether a gang has rules that are not about single pods."""
+    return bool(gang.topology) or any(
+        constraint.scope != POD for constraint in gang.constraints
+    )
+
+
+def list_labels(gangs: Iterable[GangPart]) -> tuple[str, ...]:
+    """List the labels of nodes that topology rules name; sorted."""
+    rules = (rule for gang in gangs for rule in gang.topology)
+    return tuple(sorted({rule.key for rule in rules if rule.attribute is None}))
+
+
+def list_spanning_attributes(gang: GangPart) -> Iterator[tuple[str, bool]]:
+    """Go through the attributes that are compared between nodes.
+
+    With each: whether what requests derive counts for it.
+    """
+    for constraint in gang.constraints:
+        if constraint.scope != POD:
+            yield attribute_of(constraint), True
+    for rule in gang.topology:
+        if rule.attribute is not None:
+            yield rule.attribute, False
+
+
+def attribute_of(constraint: GangConstraint) -> FullyQualifiedName:
+    """Return what a constraint compares; a valid one says it."""
+    name = constraint.match_attribute or constraint.distinct_attribute
+    return name or FullyQualifiedName("")
+
+
+def list_paths(member: MemberPart) -> Iterator[tuple[DevicePath, SubrequestPart]]:
+    """Go through the alternatives of a pod, with the paths that name their devices."""
+    for claim in member.claims:
+        for request in claim.requests:
+            for sub in request.alternatives:
+                yield DevicePath(member.name, claim.name, request.name, sub.name), sub
+
+
+def names_path(constraint: GangConstraint, path: DevicePath) -> bool:
+    """Whether a constraint is about the devices of an alternative."""
+    return not constraint.requests or any(
+        _covers(DevicePath.parse(text), path) for text in constraint.requests
+    )
+
+
+def _covers(path: DevicePath, whole: DevicePath) -> bool:
+    return all(
+        said in ("", real)
+        for said, real in (
+            (path.member, whole.member),
+            (path.claim, whole.claim),
+            (path.request, whole.request),
+            (path.subrequest, whole.subrequest),
+        )
+    )
+
+
+def is_about(rule: GangTopology, member: str) -> bool:
+    """Whether a topology rule names a member."""
+    return not rule.members or member in rule.members
+
+
+def is_sorted_by_devices(gang: GangPart, member: MemberPart) -> bool:
+    """Whether the devices of a pod say in which domain it is."""
+    return any(
+        rule.attribute is not None and is_about(rule, member.name)
+        for rule in gang.topology
+    )
+
+
+def split_into_cells(gang: GangPart, member: MemberPart) -> tuple[int, ...]:
+    """Split a member by index where a group of some topology rule ends: pods of each.
+
+    Groups of one pod split nothing: a pod is in one domain anyway.
+    """
+    ends = {member.count}
+    for rule in gang.topology:
+        size = rule.group_size
+        if size is not None and size > 1 and is_about(rule, member.name):
+            ends.update(range(size, member.count, size))
+    starts = [0, *sorted(ends)]
+    return tuple(end - start for start, end in pairwise(starts))

@@ -1,0 +1,237 @@
+"""Tiny worlds of gangs with rules across their pods, by seed.
+
+Two to four nodes in racks and zones that do not nest, devices on few rails, some with
+lists, some that may be shared or that all nodes see; gangs with constraints of every
+scope and topology of every sort, now and then beside a gang that asks nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from contracts.claim import DerivedAttribute, DeviceRequest
+from contracts.device import Device, ResourceSlice
+from contracts.features import Features
+from contracts.gang import Gang, Member
+from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.ids import DeviceID
+from contracts.workload import Node
+from solver.problem.problem import ExpectedPart, Parameters, Problem
+from tests.builders import (
+    DRIVER,
+    constraint,
+    device,
+    gang,
+    gang_constraint,
+    member,
+    member_claim,
+    node,
+    pool,
+    request,
+    resource_slice,
+    sub_request,
+    topology_rule,
+)
+from tests.builders.problems import (
+    expected_of,
+    observe,
+    observe_core,
+    problem_of,
+    snapshot_of,
+)
+
+RACK, ZONE = "example.com/rack", "topology.kubernetes.io/zone"
+RAIL, POWER = f"{DRIVER}/rail", "example.com/power"
+SIDE = "example.com/side"
+UID = "00000000-0000-4000-8000-{:012}"
+FEATURES = Features(list_type_attributes=True, derived_attributes=True)
+PARAMETERS = Parameters(version="test", features=FEATURES)
+
+
+def gang_world(seed: int) -> tuple[Problem, Counter[str]]:
+    """Draw a world and ask for everything that waits in it; says what occurs."""
+    return _World(random.Random(seed)).problem()  # drawn by seed
+
+
+class _World:
+    """One world while it is drawn."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw = draw
+        self._seen: Counter[str] = Counter()
+
+    def problem(self) -> tuple[Problem, Counter[str]]:
+        draw = self._draw
+        nodes = [self._node(n) for n in range(draw.choice((2, 2, 3, 3, 4)))]
+        pools = {
+            str(item.name): (
+                pool(*self._devices(draw.choice((1, 1, 2))), name=item.name),
+            )
+            for item in nodes
+        }
+        gangs = [self._gang(number) for number in range(draw.choice((1, 1, 1, 2)))]
+        names = [
+            DeviceID(each.driver, each.name, d.name)
+            for listed in pools.values()
+            for each in listed
+            for d in each.devices
+        ]
+        taken = draw.sample(names, 1) if draw.random() < 0.15 else []
+        snapshot = snapshot_of(pools, gangs, taken=taken)
+        snapshot = observe_core(snapshot, *nodes)
+        if draw.random() < 0.15:
+            self._seen["seen by all"] += 1
+            fabric = self._fabric()
+            snapshot = observe(snapshot, fabric.metadata.name, fabric)
+        expected: tuple[ExpectedPart, ...] = ()
+        if draw.random() < 0.1:
+            self._seen["expected"] += 1
+            expected = expected_of(snapshot, member(count=1))
+        return problem_of(snapshot, PARAMETERS, expected), self._seen
+
+    # --- nodes and devices ---------------------------------------------------------
+
+    def _node(self, number: int) -> Node:
+        draw = self._draw
+        labels = {RACK: draw.choice("aab"), ZONE: draw.choice(("x", "x", "y", ""))}
+        if draw.random() < 0.1:
+            self._seen["no label"] += 1
+            labels.pop(draw.choice((RACK, ZONE)))
+        pods = draw.choice((1, 2, 9))
+        return node(f"n{number}", labels=labels, allocatable={"pods": pods})
+
+    def _devices(self, count: int, prefix: str = "d") -> list[Device]:
+        return [self._device(f"{prefix}{number}") for number in range(count)]
+
+    def _device(self, name: str) -> Device:
+        draw = self._draw
+        attributes: dict[str, object] = {"model": draw.choice(("big", "big", "small"))}
+        if draw.random() < 0.92:
+            attributes["rail"] = draw.choice((0, 0, 1, "0"))
+        if draw.random() < 0.92:
+            attributes[POWER] = draw.choice(("p", "q", "r"))
+        if draw.random() < 0.15:
+            self._seen["list"] += 1
+            attributes[POWER] = draw.choice((["p", "q"], ["q", "r"], ["p"]))
+        if draw.random() < 0.15:
+            self._seen["shareable"] += 1
+            return device(
+                name,
+                attributes=attributes,  # type: ignore[arg-type]  # drawn values
+                capacity={"memory": 2},
+                allow_multiple_allocations=True,
+            )
+        return device(name, attributes=attributes)  # type: ignore[arg-type]  # drawn values
+
+    def _fabric(self) -> ResourceSlice:
+        content = self._devices(self._draw.choice((1, 2)), "f")
+        return resource_slice(*content, name="fabric", pool="fabric", all_nodes=True)
+
+    # --- gangs ---------------------------------------------------------------------
+
+    def _gang(self, number: int) -> Gang:
+        draw = self._draw
+        members = [self._member(0, draw.choice((1, 2, 2, 3, 3, 4)))]
+        if draw.random() < 0.3:
+            members.append(self._member(1, draw.choice((1, 1, 2))))
+        is_plain = number > 0 and draw.random() < 0.5
+        self._seen["plain"] += is_plain
+        constraints = [] if is_plain else self._constraints(members)
+        topology = [] if is_plain else self._topology(members)
+        return gang(
+            *members,
+            name=f"g{number}",
+            uid=UID.format(number),
+            priority=draw.choice((0, 0, 5)),
+            constraints=tuple(constraints),
+            topology=tuple(topology),
+        )
+
+    def _member(self, number: int, count: int) -> Member:
+        draw = self._draw
+        claims = []
+        for name in ("c", "e")[: 1 + (draw.random() < 0.25 and count < 3)]:
+            asked = self._request()
+            inside = [constraint(POWER)] if draw.random() < 0.08 else []
+            if asked.exactly is not None and asked.exactly.derived_attributes:
+                inside = [constraint(SIDE)]
+            claims.append(member_claim(asked, name=name, constraints=inside))
+        self._seen["two claims"] += len(claims) > 1
+        return member(*claims, name=f"m{number}", count=count)
+
+    def _request(self) -> DeviceRequest:
+        draw, dice = self._draw, self._draw.random()
+        big = (f'device.attributes["{DRIVER}"].model == "big"',)
+        if dice < 0.12:
+            self._seen["alternatives"] += 1
+            return request(
+                "r",
+                first_available=[
+                    sub_request("one", select=big),
+                    sub_request("two", count=draw.choice((1, 2))),
+                ],
+            )
+        if dice < 0.17:
+            self._seen["all"] += 1
+            return request("r", mode="All")
+        if dice < 0.22:
+            self._seen["admin"] += 1
+            return request("r", admin_access=True)
+        if dice < 0.3:
+            self._seen["derived"] += 1
+            name, text = SIDE, f'device.attributes["{DRIVER}"].model'
+            derived = DerivedAttribute(name=name, expression=text)
+            return request("r", derived_attributes=(derived,))
+        return request("r", count=draw.choice((1, 1, 1, 1, 2)))
+
+    def _constraints(self, members: list[Member]) -> list[GangConstraint]:
+        found = []
+        for _ in range(self._draw.choice((0, 0, 1, 1, 2))):
+            scope = self._draw.choice(("Pod", "Member", "Gang"))
+            attribute = self._draw.choice((RAIL, RAIL, POWER, SIDE))
+            distinct = self._draw.random() < 0.35
+            self._seen[f"{'distinct' if distinct else 'match'} {scope}"] += 1
+            found.append(
+                gang_constraint(
+                    None if distinct else attribute,
+                    *self._paths(members),
+                    distinct=attribute if distinct else None,
+                    scope=scope,
+                )
+            )
+        return found
+
+    def _paths(self, members: list[Member]) -> list[str]:
+        if self._draw.random() < 0.6:
+            return []
+        one = self._draw.choice(members)
+        path = [one.name, self._draw.choice(one.claims).name, "r"]
+        claims = {claim.name: claim for claim in one.claims}
+        spec = claims[path[1]].spec
+        if spec is not None and spec.devices.requests[0].first_available:
+            path.append(self._draw.choice(("one", "two")))
+        kept = self._draw.randrange(1, len(path) + 1)
+        self._seen["path"] += 1
+        return ["/".join(path[:kept])]
+
+    def _topology(self, members: list[Member]) -> list[GangTopology]:
+        found, draw = [], self._draw
+        for _ in range(draw.choice((0, 1, 1, 1, 2))):
+            key = draw.choice((RACK, RACK, ZONE, f"attribute:{RAIL}"))
+            if draw.random() < 0.15:
+                key = f"attribute:{POWER}"
+            mode = draw.choice(("Required", "Required", "Preferred"))
+            group = draw.choice((None, None, None, 1, 2, 2, 3))
+            most = draw.choice((None, None, None, 1, 2))
+            named = [draw.choice(members).name] if draw.random() < 0.3 else []
+            sort = "attribute" if key.startswith("attribute") else "label"
+            self._seen[f"{mode} {sort}"] += 1
+            self._seen["groups"] += group is not None
+            self._seen["spread"] += most is not None
+            found.append(
+                topology_rule(
+                    key, *named, mode=mode, group_size=group, max_per_domain=most
+                )
+            )
+        return found

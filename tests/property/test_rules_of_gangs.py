@@ -1,0 +1,78 @@
+"""Gangs with rules across their pods get the best answer there is, as trying all says.
+
+Each answer was judged as well, by `allocate`, gang by gang.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from solver.allocate import allocate
+from solver.decision import Status
+from tests.draw.gang_worlds import gang_world
+from tests.oracles.brute import Brute, TooManyWaysError, disagreement
+
+WORLDS = 20_000 if os.environ.get("MOORINGS_SOAK") else 2_000
+AT_ONCE = WORLDS // 20
+FEATURES = (
+    "admin",
+    "all",
+    "alternatives",
+    "derived",
+    "distinct Gang",
+    "distinct Member",
+    "distinct Pod",
+    "expected",
+    "groups",
+    "list",
+    "match Gang",
+    "match Member",
+    "match Pod",
+    "no label",
+    "path",
+    "plain",
+    "Preferred attribute",
+    "Preferred label",
+    "Required attribute",
+    "Required label",
+    "seen by all",
+    "shareable",
+    "spread",
+    "two claims",
+)
+SEEN: Counter[str] = Counter()
+
+
+@pytest.mark.parametrize("first", range(0, WORLDS, AT_ONCE))
+def test_value_is_that_of_brute_force(first: int) -> None:
+    """Who is in, and every tier, is what trying everything says."""
+    for seed in range(first, first + AT_ONCE):
+        problem, seen = gang_world(seed)
+        try:
+            brute = Brute(problem)
+            best = brute.value()
+        except TooManyWaysError:
+            SEEN["skipped"] += 1
+            continue
+        decision = allocate(problem)
+        SEEN.update(key for key in seen if seen[key])
+        is_in = any(gang.members for gang in decision.gangs)
+        SEEN["in" if is_in else "out"] += 1
+        SEEN["cost"] += any(
+            t.tier == "topology" and t.value for t in decision.objective
+        )
+        assert decision.status is Status.OPTIMAL, seed
+        assert disagreement(decision.objective, brute.tiers(), best) == "", seed
+
+
+def test_every_feature_was_met() -> None:
+    """The law above is about all features, and about yes and no."""
+    met = SEEN["in"] + SEEN["out"]
+    assert met > WORLDS * 0.9, SEEN
+    assert min(SEEN["in"], SEEN["out"]) > met // 5, SEEN
+    assert SEEN["cost"] > met // 50, SEEN
+    rare = {name for name in FEATURES if SEEN[name] < met // 100}
+    assert not rare, (rare, SEEN)

@@ -1,0 +1,91 @@
+"""A gang that its own rules keep out reads which domain comes nearest."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.allocation import Reason, Rule
+from contracts.gang import Gang
+from solver.allocate import allocate
+from tests.builders import (
+    device,
+    gang,
+    gang_constraint,
+    member,
+    node,
+    pool,
+    topology_rule,
+)
+from tests.builders.problems import observe_core, problem_of, snapshot_of
+
+RACK, RAIL = "rack", "a.b/rail"
+
+
+def reason_of(asked: Gang) -> Reason:
+    """Ask on four nodes of two devices, rail 0 and 1: three in r0, one in r1."""
+    content = [device(f"d{rail}", attributes={RAIL: rail}) for rail in (0, 1)]
+    names = [f"n{number}" for number in range(4)]
+    snapshot = snapshot_of(
+        {name: [pool(*content, name=name)] for name in names}, [asked]
+    )
+    racks = {name: "r1" if name == "n3" else "r0" for name in names}
+    nodes = [node(name, labels={RACK: racks[name]}) for name in names]
+    (decided,) = allocate(problem_of(observe_core(snapshot, *nodes))).gangs
+    (reason,) = decided.reasons
+    return reason
+
+
+@pytest.mark.parametrize(
+    ("asked", "rule", "message"),
+    [
+        (
+            gang(member(count=7), topology=(topology_rule(RACK),)),
+            Rule.GANG_TOPOLOGY,
+            (
+                "its 7 pods must be in one domain of rack; r0 has room for 6 of 7 "
+                "pods, r1 for 2"
+            ),
+        ),
+        (
+            gang(member(count=8), topology=(topology_rule(RACK, group_size=4),)),
+            Rule.GANG_TOPOLOGY,
+            (
+                "each of its 2 groups of 4 must be in one domain of rack; r0 has room "
+                "for 1 of 2 groups of 4, r1 for 0"
+            ),
+        ),
+        (
+            gang(member(count=5), topology=(topology_rule(RACK, max_per_domain=2),)),
+            Rule.GANG_TOPOLOGY,
+            (
+                "at most 2 of its 5 pods may be in one domain of rack; r0 has room "
+                "for 2 of 5 pods, r1 for 2"
+            ),
+        ),
+        (
+            gang(member(), topology=(topology_rule("no.such/label"),)),
+            Rule.GANG_TOPOLOGY,
+            (
+                "its 1 pods must be in one domain of no.such/label; none has room for "
+                "any of 1 pods"
+            ),
+        ),
+        (
+            gang(member(count=5), constraints=(gang_constraint(RAIL),)),
+            Rule.CONSTRAINT,
+            (
+                "devices of its 5 pods must have one value of a.b/rail; 0 has room "
+                "for 4 of 5 pods, 1 for 4"
+            ),
+        ),
+        (
+            gang(member(count=3), constraints=(gang_constraint(distinct=RAIL),)),
+            Rule.CONSTRAINT,
+            "each pod fits on some node, but not all with a.b/rail",
+        ),
+    ],
+)
+def test_the_nearest_domain_is_named(asked: Gang, rule: Rule, message: str) -> None:
+    """With how many of the gang it has room for."""
+    reason = reason_of(asked)
+    assert (reason.rule, reason.message) == (rule, message)

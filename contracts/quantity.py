@@ -45,6 +45,19 @@ _PATTERN = re.compile(
 )
 
 
+_KIBI, _MEBI = 1 << 10, 1 << 20
+_BINARY = tuple((10 * power, unit) for power, unit in enumerate(" KMGTPE") if power)
+"""Powers of two with the letters of their suffixes."""
+
+
+def format_binary(units: int) -> str:
+    """Write a number of bytes in the largest binary unit that is whole: `64Gi`."""
+    for shift, letter in reversed(_BINARY):
+        if units and units % (1 << shift) == 0:
+            return f"{units >> shift}{letter}i"
+    return str(units)
+
+
 class QuantityError(ValueError):
     """A text that is no Kubernetes quantity."""
 
@@ -82,13 +95,19 @@ class Quantity:
 
     @classmethod
     def of(cls, units: int) -> Quantity:
-        """Make the quantity of so many whole units."""
-        return cls(units * NANO, str(units))
+        """Make the quantity of so many whole units, as people write it: `80Gi`, `98`.
+
+        Bytes are what comes in multiples of 1 Ki from 1 Mi on; other numbers stay.
+        """
+        is_bytes = abs(units) >= _MEBI and units % _KIBI == 0
+        return cls(units * NANO, format_binary(units) if is_bytes else str(units))
 
     @classmethod
     def of_nano(cls, nano: int) -> Quantity:
-        """Make a quantity of 1e-9 units, in the largest decimal unit that is whole."""
-        for suffix, scale in (("", NANO), ("m", 10**6), ("u", 10**3)):
+        """Make a quantity of 1e-9 units: as `of`, or in the largest unit below."""
+        if nano % NANO == 0:
+            return cls.of(nano // NANO)
+        for suffix, scale in (("m", 10**6), ("u", 10**3)):
             if nano % scale == 0:
                 return cls(nano, f"{nano // scale}{suffix}")
         return cls(nano, f"{nano}n")

@@ -14,7 +14,7 @@ from contracts.allocation import Reason, Rule
 from contracts.device import DeviceTaint
 from contracts.ids import NodeName
 from contracts.pods.node_resources import CPU, PODS
-from contracts.quantity import NANO, Quantity
+from contracts.quantity import NANO, Quantity, format_binary
 from contracts.workload import NodeTaint
 from solver.devices.candidates import tolerates_taint
 from solver.devices.gather import Cluster
@@ -40,7 +40,6 @@ _RULE_OF_KIND = {
     NEAR: Rule.POD_NEAR,
     SPREAD: Rule.POD_SPREAD,
 }
-_BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 _BYTES = ("memory", "ephemeral-storage")
 
 
@@ -279,7 +278,5 @@ def format_amount(name: str, units: int) -> str:
     if name == CPU:
         return f"{name} {Quantity.of_nano(units * (NANO // 1000))}"
     if name in _BYTES or name.startswith("hugepages-"):
-        for size, suffix in _BINARY:
-            if units and units % size == 0:
-                return f"{name} {units // size}{suffix}"
+        return f"{name} {format_binary(units)}"
     return f"{name} {units}"

@@ -110,6 +110,39 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
         Quantity.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("nano", "text"),
+    [
+        (4294967296 * NANO, "4Gi"),
+        (-4294967296 * NANO, "-4Gi"),
+        (81559 * 2**20 * NANO, "81559Mi"),
+        ((2**20 + 2**10) * NANO, "1025Ki"),
+        (2**70 * NANO, "1024Ei"),
+        (0, "0"),
+        (98 * NANO, "98"),
+        (1024 * NANO, "1024"),
+        (65536 * NANO, "65536"),
+        (2_000_000 * NANO, "2000000"),
+        (1_500 * 10**6, "1500m"),
+        (2_000 * 10**6, "2"),
+        (3 * 10**3, "3u"),
+        (7, "7n"),
+    ],
+)
+def test_what_we_compute_reads_as_people_write_it(nano: int, text: str) -> None:
+    """Bytes in binary units; what is counted stays a number."""
+    made = Quantity.of_nano(nano)
+    assert str(made) == text
+    assert Quantity.parse(text) == made
+
+
+@given(st.integers(-(2**80), 2**80))
+def test_however_it_is_written_it_is_the_same_amount(nano: int) -> None:
+    for amount in (nano, nano << 20, nano * NANO << 10):
+        capped = max(-MAX_NANO, min(MAX_NANO, amount))
+        assert Quantity.parse(str(Quantity.of_nano(capped))).nano == capped
+
+
 def test_a_quantity_cannot_be_changed() -> None:
     """It is a value, and is shared as one."""
     with pytest.raises(AttributeError):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
@@ -19,6 +21,9 @@ from contracts.codec import to_builtins
 
 console = Console(highlight=False, soft_wrap=True)
 notices = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+_QUIET_S, _REFRESH_S, _LONGEST_PAUSE_S = 1.0, 0.25, 60.0
 
 
 class Format(StrEnum):
@@ -120,10 +125,52 @@ def notify(text: str) -> None:
 
 
 @contextmanager
-def show_progress(text: str) -> Iterator[None]:
-    """Show that something takes its time, on a terminal only."""
-    if notices.is_terminal:
-        with notices.status(text):
-            yield
-    else:
-        yield
+def show_progress(text: str, *, asked: bool = False) -> Iterator[Callable[[str], None]]:
+    """Say on standard error what takes longer than a second, and for how long.
+
+    On a terminal, or where it is asked for; there a line now and then. Yields what
+    changes the text.
+    """
+    progress = _Progress(text)
+    if not (notices.is_terminal or asked):
+        yield progress.tell
+        return
+    thread = threading.Thread(target=progress.run, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield progress.tell
+    finally:
+        progress.done.set()
+        thread.join()
+
+
+class _Progress:
+    """What is being done, for how long."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._began_s = time.monotonic()
+        self.done = threading.Event()
+
+    def tell(self, text: str) -> None:
+        """Say what is done from now on."""
+        self._text = text
+
+    def run(self) -> None:
+        """Print until it is done."""
+        if self.done.wait(_QUIET_S):
+            return
+        if notices.is_terminal:
+            with notices.status(self._line) as status:
+                while not self.done.wait(_REFRESH_S):
+                    status.update(self._line)
+            return
+        pause_s = _QUIET_S
+        notify(self._line)
+        while not self.done.wait(pause_s):
+            notify(self._line)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    @property
+    def _line(self) -> str:
+        return f"{self._text} ({time.monotonic() - self._began_s:.0f} s)"

@@ -16,12 +16,29 @@ from contracts.ids import ClusterName, GangUID
 from contracts.messages import SubmitGang
 from moorings.cli.documents import read_objects
 from moorings.cli.options import Output
-from moorings.cli.output import ExitCode, Format, notify, say, show, show_progress
+from moorings.cli.output import (
+    ExitCode,
+    Format,
+    notify,
+    say,
+    show,
+    show_progress,
+    show_table,
+)
 from moorings.errors import UsageError
 from moorings.plan.limits import parse_gates, read_features
 from moorings.plan.objects import PlanObject
 from moorings.plan.plan import NOTHING_UNDERSTOOD, Plan
+from moorings.plan.summary import (
+    MOST_CLAIMS,
+    SUMMARY_COLUMNS,
+    group_reasons,
+    is_large,
+    summarize,
+)
 from solver.cel.evaluator import SelectorEvaluator
+
+COLUMNS = ("gang", "pod", "claim", "verdict", "node", "devices")
 
 
 class Order(StrEnum):
@@ -62,6 +79,19 @@ def plan(
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="A case a line in, a Plan a line out.")
     ] = False,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", "-a", help=f"Each claim, also where there are over {MOST_CLAIMS}."
+        ),
+    ] = False,
+    progress: Annotated[
+        bool,
+        typer.Option(
+            "--progress",
+            help="Say on standard error what takes long, also without a terminal.",
+        ),
+    ] = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Decide offline what the pods, claims and gangs of some objects would get.
@@ -80,9 +110,8 @@ def plan(
     if jsonl == bool(filename):
         raise UsageError("plan needs either -f FILE or --jsonl")
     with SelectorEvaluator() as evaluator:
-        planner = Planner(evaluator)
         if jsonl:
-            for line in plan_lines(sys.stdin.buffer, planner):
+            for line in plan_lines(sys.stdin.buffer, Planner(evaluator)):
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
             raise typer.Exit(ExitCode.YES)
@@ -91,11 +120,11 @@ def plan(
         failed = found.failed or len(usable) < len(found.objects)
         if failed and not usable:
             raise typer.Exit(ExitCode.ERROR)
-        with show_progress("planning"):
+        with show_progress("planning", asked=progress) as tell:
             options = PlanOptions(node=node, order=str(order), features=features)
-            result = planner.plan(usable, options)
+            result = Planner(evaluator, tell).plan(usable, options)
     if output is Format.TABLE:
-        _print_plan(result)
+        _print_plan(result, every=every)
     else:
         show(result, output, (), ())
     if found.skipped and not result.gangs:
@@ -125,19 +154,20 @@ def _choose_exit_code(result: Plan, *, failed: bool) -> int:
     return ExitCode.YES if result.is_yes else ExitCode.NO
 
 
-def _print_plan(result: Plan) -> None:
+def _print_plan(result: Plan, *, every: bool) -> None:
     if result.error is not None:
         notify(f"error: {result.error}")
         return
     # First what each claim gets, then each reason once, then all of it in one line.
     for note in result.notes:
         notify(f"note: {note}")
-    rows = [_to_row(to_builtins(claim)) for claim in result.claims]
-    columns = ("gang", "pod", "claim", "verdict", "node", "devices")
-    show(result, Format.TABLE, columns, rows)
-    reasons = ((gang.name, str(why)) for gang in result.gangs for why in gang.reasons)
-    for name, reason in dict.fromkeys(reasons):
-        say(f"{name}: {reason}")
+    if is_large(result) and not every:
+        show_table(SUMMARY_COLUMNS, summarize(result))
+        notify(f"{len(result.claims)} claims are not listed (--all lists them)")
+    else:
+        show_table(COLUMNS, (_to_row(to_builtins(claim)) for claim in result.claims))
+    for line in group_reasons(result.gangs):
+        say(line)
     verdicts = Counter(gang.verdict for gang in result.gangs)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     stats = result.stats

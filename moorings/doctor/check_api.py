@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from contracts.features import default_gates, nearest_release
 from contracts.kubernetes.decode import RESOURCE_GROUP
 from moorings.doctor.facts import ClusterFacts, Unread
-from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
+from moorings.views.names import name_some
 from runtime.kube.kinds import DEVICE_TAINT_RULE, choose_kinds
 
 OLDEST = "1.34"

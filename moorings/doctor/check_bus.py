@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from contracts.streams import SETTINGS_VERSION, STREAMS
 from moorings.doctor.facts import BusFacts, Reading, Unread
-from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
+from moorings.views.names import name_some
 from runtime.bus.streams import StreamHealth
 
 OLDEST = (2, 12)

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from moorings.doctor.facts import BusFacts, Clock, ClusterFacts, Unread
-from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
+from moorings.views.names import name_some
 
 WARN_S = 5.0
 FAIL_S = 300.0

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from moorings.doctor.facts import ClusterFacts, Json, Unread
-from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
+from moorings.views.names import name_some
 
 ENOUGH_QPS, ENOUGH_BURST = 75, 150
 """With these pods of lone Jobs start in time; large gangs want 500 and 1,000."""

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from contracts.messages import DevicesAnnounced
 from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Reading, Unread
-from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
+from moorings.views.names import name_some
 
 AGENT_LABEL = "moorings.dev/agent"
 """Of the nodes on which the DaemonSet runs an agent (k8s/base)."""

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 
 from contracts.liveness import SILENT_S
 from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Unread
-from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.gates import find_leader
+from moorings.views.names import name_some
 
 PARTS = ("authcallout", "nats", "nodeagent", "publisher", "solver")
 _OPTIONAL = ("authcallout", "nodeagent")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from moorings.doctor.facts import ClusterFacts, Review, Right, Unread
-from moorings.doctor.findings import CheckLine, fail, name_some, ok, unread, warn
+from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.doctor.rights import ACCOUNTS, FORBIDDEN, PEOPLE
+from moorings.views.names import name_some
 
 
 def check_rights(facts: ClusterFacts) -> Iterator[CheckLine]:

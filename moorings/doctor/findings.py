@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
 
 from msgspec import Struct
 
 from moorings.doctor.facts import Unread
-
-_MOST_NAMED = 5
 
 
 class Level(StrEnum):
@@ -71,10 +69,3 @@ def unread(check: str, reading: Unread) -> CheckLine:
     return warn(
         check, f"not known: {reading.why}", reading.remedy or "let this user read it"
     )
-
-
-def name_some(names: Collection[str]) -> str:
-    """Name the first few, and count the others."""
-    shown = ", ".join(sorted(names)[:_MOST_NAMED])
-    hidden = len(names) - _MOST_NAMED
-    return f"{shown} and {hidden} more" if hidden > 0 else shown

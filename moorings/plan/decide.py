@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -43,8 +43,12 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
 class Planner:
     """Makes plans, with one sandbox and one table of verdicts for all of them."""
 
-    def __init__(self, evaluator: SelectorEvaluator) -> None:
+    def __init__(
+        self, evaluator: SelectorEvaluator, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`tell` is told what is done from now on."""
         self._evaluator = evaluator
+        self._tell = tell
         self._table = SelectorTable()
         self._evaluations = 0
 
@@ -69,9 +73,12 @@ class Planner:
         """Decide what is asked now, then what waited for that; and how long it took."""
         answers: list[SolvedWork] = []
         solve_seconds = 0.0
+        self._tell(f"reading {len(entries)} objects")
         work: PlanWork | None = prepare_work(entries, options.node)
         while work is not None:
             problem = self._make_problem(work, entries, options)
+            pods = sum(gang.pods for gang in problem.gangs)
+            self._tell(f"deciding {len(problem.gangs)} gangs of {pods} pods")
             solving = time.perf_counter()
             decision = _decide(problem, options, started)
             solve_seconds += time.perf_counter() - solving
@@ -92,6 +99,7 @@ class Planner:
             gangs = refuse_admin_access(gangs, objects)
         while missing := find_missing_verdicts(work.snapshot, gangs, self._table):
             self._evaluations += len(missing)
+            self._tell(f"evaluating {len(missing)} selectors")
             verdicts = self._evaluator.evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)
         parameters = Parameters(version=VERSION, features=options.features)

@@ -28,6 +28,27 @@ def test_a_gang_that_cannot_be_is_named_and_the_others_planned(tmp_path: Path) -
     assert (alone.returncode, alone.stdout) == (3, "")
 
 
+def test_a_large_plan_is_counted_and_says_each_reason_once(tmp_path: Path) -> None:
+    """Each claim is there for who asks."""
+    gangs = []
+    for number in range(40):
+        gang = json.loads(json.dumps(TRAIN))
+        gang["metadata"] = {"name": f"g{number:02}", "namespace": "team-a"}
+        gangs.append(gang)
+    many = json.dumps({"kind": "List", "apiVersion": "v1", "items": gangs})
+    answer = moorings("plan", "-f", "-", home=tmp_path, stdin=many)
+    assert answer.returncode == 3
+    head, counts, reason, status = answer.stdout.splitlines()
+    assert head.split() == ["VERDICT", "GANGS", "PODS", "CLAIMS", "DEVICES", "NODES"]
+    assert counts.split()[:2] == ["error", "40"]
+    assert reason.startswith("40 gangs (g00, g01, g02, g03, g04 and 35 more): Unknown")
+    assert "40 error" in status
+    assert "claims are not listed (--all lists them)" in answer.stderr
+    every = moorings("plan", "-f", "-", "--all", home=tmp_path, stdin=many)
+    assert len(every.stdout.splitlines()) > 40
+    assert every.stdout.startswith("GANG")
+
+
 @pytest.mark.parametrize(
     ("document", "code", "text"),
     [
@@ -51,6 +72,7 @@ def test_every_command_has_help(tmp_path: Path) -> None:
         ("up",),
         ("demo",),
         ("plan",),
+        ("doctor",),
         ("submit",),
         ("get",),
         ("watch",),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from moorings.cli.output import clean, notify, say, show_table
+from moorings.cli import output
+from moorings.cli.output import clean, notify, say, show_progress, show_table
 
 
 def test_a_table_cuts_nothing_off(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,3 +37,33 @@ def test_words_of_others_are_no_commands_to_a_terminal(
 def test_plain_text_stays_as_it_is() -> None:
     """In any script."""
     assert clean("größer 日本 a b") == "größer 日本 a b"
+
+
+def test_what_takes_long_says_so_where_it_is_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what is done at the time; beside the answer, not in it."""
+    monkeypatch.setattr(output, "_QUIET_S", 0.01)
+    said = ""
+    with show_progress("planning", asked=True) as tell:
+        while "planning (0 s)" not in said:
+            time.sleep(0.01)
+            said += capsys.readouterr().err
+        tell("deciding")
+        while "deciding (" not in said:
+            time.sleep(0.01)
+            captured = capsys.readouterr()
+            said += captured.err
+            assert captured.out == ""
+
+
+def test_what_is_quick_or_not_asked_for_says_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with show_progress("planning", asked=True):
+        pass
+    monkeypatch.setattr(output, "_QUIET_S", 0.0)
+    with show_progress("planning") as tell:
+        tell("deciding")
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""

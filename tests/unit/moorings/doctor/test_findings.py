@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorings.doctor.facts import Unread
-from moorings.doctor.findings import Diagnosis, fail, name_some, ok, unread, warn
+from moorings.doctor.findings import Diagnosis, fail, ok, unread, warn
 
 
 def test_what_is_not_ok_is_counted() -> None:
@@ -18,8 +18,3 @@ def test_what_could_not_be_read_is_a_warning_with_its_remedy() -> None:
     assert (line.level, line.why) == ("warn", "not known: forbidden")
     assert line.remedy
     assert unread("a", Unread("x", "give it")).remedy == "give it"
-
-
-def test_many_names_are_counted() -> None:
-    assert name_some(["b", "a"]) == "a, b"
-    assert name_some([f"n{i}" for i in range(8)]) == "n0, n1, n2, n3, n4 and 3 more"

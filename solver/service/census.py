@@ -24,6 +24,8 @@ from solver.selectors.footprint import footprint_of
 from solver.selectors.projection import Projection, project
 from solver.service import metrics
 from solver.service.device_counts import (
+    FREE_STEPS,
+    STATES,
     Classes,
     DeviceCounts,
     count_page,
@@ -32,8 +34,6 @@ from solver.service.device_counts import (
 from solver.service.latencies import Latencies
 from solver.snapshot.snapshot import Snapshot
 
-CENSUS_S = 10.0
-"""Between two counts."""
 _LOOK_S = 1.0
 _SELECTOR = Allowance(base_s=0.1, look_s=0.0005)
 _SELECTORS_S = 0.5
@@ -53,11 +53,13 @@ class Census:
         latencies: Latencies,
         *,
         leads: Callable[[], bool],
+        every_s: float,
     ) -> None:
         self._bus = bus
         self._evaluator = evaluator
         self._latencies = latencies
         self._leads = leads
+        self._every_s = every_s
         self._clock_s = 0.0
         """How far the bus's clock is ahead of ours."""
         self._classes: Classes = ()
@@ -71,7 +73,7 @@ class Census:
             if not self._leads():
                 self._fall_silent()
                 counted_s = float("-inf")
-            elif monotonic() - counted_s >= CENSUS_S:
+            elif monotonic() - counted_s >= self._every_s:
                 counted_s = monotonic()
                 await self._measure_bus()
                 await self.count(snapshot())
@@ -107,10 +109,18 @@ class Census:
         if self._missing:
             await self._judge_missing()
             counts = await self._count_devices(snapshot)
-        nodes = {
-            (name, str(free)): number for (name, free), number in counts.nodes.items()
+        names = [device_class.name for device_class in self._classes]
+        devices = {
+            (name, state): counts.devices[name, state]
+            for name in names
+            for state in STATES
         }
-        metrics.set_gauge(metrics.CLASS_DEVICES, counts.devices)
+        nodes = {
+            (name, str(free)): counts.nodes[name, free]
+            for name in names
+            for free in FREE_STEPS
+        }
+        metrics.set_gauge(metrics.CLASS_DEVICES, devices)
         metrics.set_gauge(metrics.CLASS_NODES, nodes)
 
     def _count_gangs(self, snapshot: Snapshot) -> None:

@@ -48,6 +48,8 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     gang_quotas: tuple[str, ...] = ()
     """How many waiting gangs of a namespace are tried, as `NAMESPACE=NUMBER`, the most
     urgent first; `*` as above."""
+    census_s: Annotated[float, Meta(gt=0)] = 10.0
+    """How often the whole cluster is counted for /metrics."""
     retention_s: float = 86_400.0
     """How long what was said of a gang stays in the streams after its end."""
 

@@ -20,6 +20,7 @@ from solver.snapshot.parts import ClassPart, NodePart, Part, PoolPart, UsePart
 
 MOST_CLASSES = 32
 """Classes that are counted, by name; the others are not."""
+STATES = ("free", "held", "held_unhealthy", "unavailable", "unhealthy")
 FREE_STEPS = (1, 2, 4, 8, 16)
 """Nodes are counted by whether they have so many free devices, or more."""
 

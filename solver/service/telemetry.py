@@ -29,12 +29,21 @@ class Telemetry:
     """One service's own."""
 
     def __init__(
-        self, bus: Bus, evaluator: SelectorEvaluator, leadership: Leadership
+        self,
+        bus: Bus,
+        evaluator: SelectorEvaluator,
+        leadership: Leadership,
+        *,
+        census_s: float,
     ) -> None:
         self._leadership = leadership
         self._latencies = Latencies()
         self._census = Census(
-            bus, evaluator, self._latencies, leads=lambda: leadership.leads
+            bus,
+            evaluator,
+            self._latencies,
+            leads=lambda: leadership.leads,
+            every_s=census_s,
         )
         self.work: QueueMetrics[GangKey] = QueueMetrics("gangs")
         """The waiting gangs, as a queue of work: taken with their batch."""

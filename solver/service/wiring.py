@@ -46,7 +46,7 @@ async def open_service(config: SolverConfig) -> AsyncIterator[ServiceTasks]:
             ledger = Ledger(bus, config.cluster)
             leadership = Leadership(bus, config.cluster, holder, config.lease_s)
             decider = Decider(config, ledger, leadership, evaluator, worker)
-            telemetry = Telemetry(bus, evaluator, leadership)
+            telemetry = Telemetry(bus, evaluator, leadership, census_s=config.census_s)
             service = SolverService(
                 config, bus, decider, ledger, leadership, telemetry=telemetry
             )

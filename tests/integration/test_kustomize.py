@@ -340,3 +340,81 @@ async def test_an_agent_is_root_without_capabilities(
     container["securityContext"] |= changes
     with pytest.raises(RefusedError, match="has no capability and gains no privilege"):
         await admin.create(pod, dryRun="All")
+
+
+def _with_component(folder: Path, name: str) -> Path:
+    """Write a site with tokens and one more component."""
+    site = write_site(folder / name, BASE, {"drivers": "", "classes": ""})
+    written = yaml.safe_load((site / "kustomization.yaml").read_text())
+    written["components"] += [
+        os.path.relpath(path, site) for path in (TOKENS, K8S / "components" / name)
+    ]
+    (site / "kustomization.yaml").write_text(yaml.safe_dump(written))
+    return site
+
+
+def test_every_service_is_scraped_by_annotation(
+    control_plane_programs: Path, tmp_path: Path
+) -> None:
+    """At its health port, with a policy that lets Prometheus ask."""
+    site = _with_component(tmp_path, "scrape-annotations")
+    built = _build(control_plane_programs, site)
+    asked = set()
+    for thing in built:
+        if thing["kind"] in ("Deployment", "DaemonSet", "StatefulSet"):
+            template = thing["spec"]["template"]
+            annotations = template["metadata"].get("annotations") or {}
+            if "prometheus.io/scrape" in annotations:
+                (container,) = template["spec"]["containers"]
+                ports = {port["name"]: port for port in container["ports"]}
+                health = str(ports["health"]["containerPort"])
+                assert annotations["prometheus.io/port"] == health
+                asked.add(thing["metadata"]["name"])
+    assert asked == {"authcallout", "nodeagent", "publisher", "solver"}
+    assert _scrape_policy(built) == asked
+
+
+def test_monitoring_watches_every_service(
+    control_plane_programs: Path, tmp_path: Path
+) -> None:
+    """The monitor selects pods that have the port, and no others."""
+    site = _with_component(tmp_path, "monitoring")
+    built = _build(control_plane_programs, site)
+    (monitor,) = (thing for thing in built if thing["kind"] == "PodMonitor")
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    watched = {
+        thing["metadata"]["name"]
+        for thing in built
+        if thing["kind"] in ("Deployment", "DaemonSet", "StatefulSet")
+        and wanted <= thing["spec"]["template"]["metadata"]["labels"].items()
+        and endpoint["port"]
+        in {
+            port["name"]
+            for container in thing["spec"]["template"]["spec"]["containers"]
+            for port in container.get("ports", ())
+        }
+    }
+    assert watched == {"authcallout", "nodeagent", "publisher", "solver"}
+    assert _scrape_policy(built) == watched
+    (boards,) = (
+        thing
+        for thing in built
+        if thing["kind"] == "ConfigMap"
+        and thing["metadata"]["name"] == "moorings-boards"
+    )
+    assert boards["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert len(boards["data"]) == 4
+
+
+def _scrape_policy(built: list[Manifest]) -> set[str]:
+    """Name whom Prometheus may ask."""
+    (policy,) = (
+        thing
+        for thing in built
+        if thing["kind"] == "NetworkPolicy" and thing["metadata"]["name"] == "metrics"
+    )
+    (rule,) = policy["spec"]["ingress"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": "health"}]
+    (expression,) = policy["spec"]["podSelector"]["matchExpressions"]
+    return set(expression["values"])

@@ -43,3 +43,13 @@ def promtool(*arguments: str, text: str | None = None) -> str:
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     return said
+
+
+def find_prometheus() -> str:
+    """Return Prometheus itself; skips the test where there is none."""
+    folder = _find()
+    if isinstance(folder, str):
+        pytest.skip(folder)
+    if not (folder / "prometheus").is_file():
+        pytest.skip("no prometheus beside promtool")
+    return str(folder / "prometheus")

@@ -27,5 +27,7 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     """Holds that user's password, or `login:password`."""
     cloud_events: bool = False
     """Whether what we say of gangs has the attributes of CloudEvents in its headers."""
+    traces_endpoint: str = ""
+    """Where traces go, by OTLP: `http://host:4318/v1/traces`; empty: nowhere."""
     health_address: str = ""
     """`host:port` that answers /livez and /readyz; empty: nobody asks."""

@@ -157,6 +157,8 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
     sequence: int
     time_s: float = 0.0
     """When the server stored it, seconds since the epoch."""
+    traceparent: str = ""
+    """The trace that it belongs to (W3C Trace Context); empty: none."""
 
     @property
     def subject(self) -> str:
@@ -184,6 +186,7 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
             data=received.data,
             sequence=received.sequence,
             time_s=received.time_s,
+            traceparent=received.headers.get("traceparent", ""),
         )
 
 

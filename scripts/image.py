@@ -34,7 +34,7 @@ from typing import IO
 ROOT = Path(__file__).parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 IMAGE = "docker.io/library/moorings:0.1.0"
-EXTRAS = "solver,publisher,nodeagent,authcallout,nvml"
+EXTRAS = "solver,publisher,nodeagent,authcallout,nvml,tracing"
 PYTHON = "3.11"
 USER = "65532:65532"
 HOME = "opt/moorings"

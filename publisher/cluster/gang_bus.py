@@ -12,12 +12,17 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from time import monotonic
 from typing import Any
 
+from msgspec import structs
+
 from contracts.avoidance import NodesAvoided
 from contracts.ids import ClusterName, GangKey, GangUID, Namespace
 from contracts.messages import (
+    AllocationWritten,
     CancelGang,
     CommandMessage,
     ConfirmationMessage,
+    GangAllocated,
+    GatesOpened,
     ReleaseGang,
     SubmitGang,
 )
@@ -40,11 +45,18 @@ from runtime.bus.reader import CaughtUp
 from runtime.errors import PublishRefusedError
 from runtime.refusals import Refusals
 from runtime.run import Task
+from runtime.tracing import TRACEPARENT, GangTraces
 from runtime.waits import first_of
 from runtime.wire import Outgoing, TopicBatch
 
 GangWord = SubmitGang | CommandMessage | ConfirmationMessage
 """What a publisher says of the life of one gang."""
+_SPANS: dict[type, str] = {
+    SubmitGang: "submit",
+    AllocationWritten: "write",
+    GatesOpened: "open gates",
+}
+"""What was done before it is said, as its trace calls it."""
 
 
 class GangBus:
@@ -56,11 +68,13 @@ class GangBus:
         bus: Bus,
         changed: Callable[[Iterable[GroupKey]], Awaitable[None]],
         shown: Callable[[], Iterable[GroupKey]],
+        traces: GangTraces | None = None,
     ) -> None:
         """`shown` names the groups that the cluster has, once it has been read."""
         self._cluster = cluster
         self._bus = bus
         self._records = PodGangRecords()
+        self._traces = traces or GangTraces()
         self._changed = changed
         self._avoided = SaidAvoidances()
         self._refusals = Refusals()
@@ -124,6 +138,8 @@ class GangBus:
             if incoming.message is None:
                 continue
             with self._refusals.guard(incoming):
+                if isinstance(incoming.message, GangAllocated):
+                    self._traces.follow(incoming.message.key, incoming.traceparent)
                 for message, sequence in self._past.take(
                     incoming.message, incoming.sequence
                 ):
@@ -189,7 +205,7 @@ class GangBus:
                 r.confirmation_sequence for r in records if r.uid == message.uid
             )
             expected = next(confirmed, 0)
-        outgoing = _outgoing(message, expected)
+        outgoing = self._trace(message, _outgoing(message, expected))
         try:
             sequence = await self._bus.publish(outgoing)
         except PublishRefusedError as error:
@@ -201,6 +217,16 @@ class GangBus:
                 raise
             sequence = 0
         self._records.apply(message, sequence)
+
+    def _trace(self, message: GangWord, outgoing: Outgoing) -> Outgoing:
+        """Let what is said of a gang begin its trace, or continue it."""
+        span = _SPANS.get(type(message))
+        if span is None or not self._traces.is_on:
+            return outgoing
+        since_s = self._traces.since_s(message.key)
+        headers = self._traces.record(message.key, span, since_s)
+        self._traces.follow(message.key, headers[TRACEPARENT])
+        return structs.replace(outgoing, headers={**outgoing.headers, **headers})
 
     async def _read_again(self, message: GangWord) -> None:
         """Apply what is confirmed of a gang: somebody was faster, or all was lost.

@@ -57,6 +57,7 @@ from runtime.log import get_logger
 from runtime.metrics import BoundedLabels
 from runtime.retry import retry
 from runtime.run import ServiceTasks, Task
+from runtime.tracing import GangTraces, open_traces
 from runtime.waits import first_of
 from runtime.wire import BusSettings
 
@@ -97,11 +98,18 @@ async def open_cluster(
             partial(api.fetch_served_kinds, config.api_versions),
             on=UnavailableError,
         )
+        traces = await stack.enter_async_context(open_traces(config, "publisher"))
         async with Bus.open(settings) as bus:
             await bus.wait_connected()
             await bus.ensure_streams()
             parts = _build(
-                config, api=api, kinds=kinds, bus=bus, identity=identity, now=now
+                config,
+                api=api,
+                kinds=kinds,
+                bus=bus,
+                traces=traces,
+                identity=identity,
+                now=now,
             )
             if kinds.release:
                 said = Change(RELEASE, RELEASE, make_release(kinds.release))
@@ -134,6 +142,7 @@ def _build(
     api: KubernetesApi,
     kinds: ServedKinds,
     bus: Bus,
+    traces: GangTraces,
     identity: str,
     now: Callable[[], str],
 ) -> _Parts:
@@ -147,7 +156,7 @@ def _build(
     # bus says of gangs and of devices.
     queue = GroupQueue(leads)
     observer = Observer(kinds.resource_claim, queue.add, config.workloads, now=now)
-    gangs = GangBus(cluster, bus, queue.add, observer.view.groups)
+    gangs = GangBus(cluster, bus, queue.add, observer.view.groups, traces)
     # Then who writes: state on the bus; patches, statuses and events for gangs;
     # slices, taint rules and conditions for devices.
     state = StatePublisher(cluster, bus, OpenedPods(gangs.find))

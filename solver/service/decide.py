@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
+from time import perf_counter, time
+
+from msgspec import structs
 
 from contracts import topics
 from contracts.allocation import Reason, Rule
@@ -20,6 +22,7 @@ from contracts.messages import DecisionMessage, GangPending
 from contracts.solves import SolveOpened
 from runtime.errors import BlobCorruptedError, BlobMissingError
 from runtime.log import get_logger
+from runtime.tracing import GangTraces, trace_id_of
 from runtime.wire import Outgoing
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
@@ -66,6 +69,8 @@ class Decider:
         leadership: Leadership,
         evaluator: SelectorEvaluator,
         worker: SolveWorker,
+        *,
+        traces: GangTraces,
     ) -> None:
         self._config = config
         self._ledger = ledger
@@ -73,6 +78,7 @@ class Decider:
         self._quotas = config.read_device_quotas()
         self._verdicts = Verdicts(evaluator)
         self._worker = worker
+        self._traces = traces
         self._release = ""
         """Of the API server, by which the parameters were made."""
         self._parameters = _parameters_of(config, "")
@@ -107,7 +113,7 @@ class Decider:
             PublishRefusedError: we do not lead any more; nothing was published.
             BusUnavailableError: the bus is away; try again.
         """
-        clock = metrics.StageClock()
+        clock, began_s = metrics.StageClock(), time()
         with told_to(clock):
             problem = await self._problem(snapshot, batch)
             with stage("record"):
@@ -121,7 +127,7 @@ class Decider:
             decision = DECISION.decode(data)
             with stage("publish"):
                 changes = await self._publish_answers(
-                    batch, decision.gangs, opened.solve
+                    batch, decision.gangs, opened.solve, began_s
                 )
         await self._ledger.close(opened, decision, data, seconds)
         metrics.observe_stages(clock.seconds)
@@ -177,7 +183,7 @@ class Decider:
             now = await self._problem(snapshot, waiting)
             if now.gangs == problem.gangs and not judge(now, decision):
                 changes = await self._publish_answers(
-                    waiting, decision.gangs, opened.solve
+                    waiting, decision.gangs, opened.solve, time()
                 )
         await self._ledger.close(opened, decision, data, 0.0)
         log.info("solve.finished", solve=opened.solve, published=len(changes))
@@ -239,8 +245,12 @@ class Decider:
         batch: Sequence[GangRecord],
         answers: Sequence[GangDecision],
         solve: SolveID,
+        began_s: float,
     ) -> Changes:
-        """Publish one fenced batch and return what it means for the snapshot."""
+        """Publish one fenced batch and return what it means for the snapshot.
+
+        `began_s` is when the batch was begun, for its traces.
+        """
         cluster, epoch = self._config.cluster, self._leadership.epoch
         messages: list[DecisionMessage] = []
         outgoing: list[Outgoing] = []
@@ -253,7 +263,7 @@ class Decider:
                 message, addressed = address_decision(message)
                 if not _is_repeated(message, record):
                     messages.append(message)
-                    outgoing.append(addressed)
+                    outgoing.append(self._trace(message, addressed, began_s))
         if not messages:
             return []
         # Then all of it at once, behind the fence: a solver that was deposed meanwhile
@@ -262,6 +272,25 @@ class Decider:
         end = make_batch_end(cluster, solve, epoch, gangs)
         first = await self._leadership.publish([*outgoing, end])
         return [(message, first + index) for index, message in enumerate(messages)]
+
+    def _trace(
+        self, message: DecisionMessage, outgoing: Outgoing, began_s: float
+    ) -> Outgoing:
+        """Let a decision continue its gang's trace, and name it in the log."""
+        if not self._traces.is_on:
+            return outgoing
+        kind = type(message).__name__
+        headers = self._traces.record(
+            message.key, "decide", began_s, decision=kind, epoch=message.epoch
+        )
+        log.info(
+            "gang.decided",
+            namespace=message.namespace,
+            uid=message.uid,
+            decision=kind,
+            trace_id=trace_id_of(headers),
+        )
+        return structs.replace(outgoing, headers={**outgoing.headers, **headers})
 
 
 def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:

@@ -15,6 +15,7 @@ from contracts.lifecycle import LifecycleMessage
 from contracts.messages import AllocationLost, AllocationRefused, SubmitGang
 from runtime.bus.bus import Bus
 from runtime.metrics import LEADER, QueueMetrics, observe_gang
+from runtime.tracing import GangTraces
 from runtime.wire import Incoming
 from solver.cel.evaluator import SelectorEvaluator
 from solver.queueing.gang_queue import GangQueue
@@ -33,10 +34,12 @@ class Telemetry:
         bus: Bus,
         evaluator: SelectorEvaluator,
         leadership: Leadership,
+        traces: GangTraces,
         *,
         census_s: float,
     ) -> None:
         self._leadership = leadership
+        self._traces = traces
         self._latencies = Latencies()
         self._census = Census(
             bus,
@@ -58,6 +61,8 @@ class Telemetry:
         if not isinstance(message, LifecycleMessage):
             return
         taken = self._latencies.note(message, incoming.time_s)
+        if isinstance(message, SubmitGang):
+            self._traces.follow(message.key, incoming.traceparent)
         if isinstance(message, SubmitGang | AllocationLost | AllocationRefused):
             self.work.added(message.key)
         if not (is_news and self._leadership.leads):

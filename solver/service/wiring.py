@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from runtime.bus.bus import Bus
 from runtime.log import get_logger
 from runtime.run import ServiceTasks
+from runtime.tracing import open_traces
 from runtime.wire import BusSettings
 from solver.cel.evaluator import SelectorEvaluator
 from solver.cel.sandbox import Sandbox
@@ -34,7 +35,7 @@ async def open_service(config: SolverConfig) -> AsyncIterator[ServiceTasks]:
     worker = SolveWorker(
         memory_bytes=config.worker_memory_bytes, guard_s=config.guard_s
     )
-    async with Bus.open(settings) as bus:
+    async with open_traces(config, "solver") as traces, Bus.open(settings) as bus:
         await bus.wait_connected()
         await bus.ensure_streams()
         worker.start()
@@ -45,8 +46,12 @@ async def open_service(config: SolverConfig) -> AsyncIterator[ServiceTasks]:
             tell("sandbox.ready", seccomp=bounds.seccomp, landlock=bounds.landlock)
             ledger = Ledger(bus, config.cluster)
             leadership = Leadership(bus, config.cluster, holder, config.lease_s)
-            decider = Decider(config, ledger, leadership, evaluator, worker)
-            telemetry = Telemetry(bus, evaluator, leadership, census_s=config.census_s)
+            decider = Decider(
+                config, ledger, leadership, evaluator, worker, traces=traces
+            )
+            telemetry = Telemetry(
+                bus, evaluator, leadership, traces, census_s=config.census_s
+            )
             service = SolverService(
                 config, bus, decider, ledger, leadership, telemetry=telemetry
             )

@@ -418,3 +418,26 @@ def _scrape_policy(built: list[Manifest]) -> set[str]:
     assert rule["ports"] == [{"protocol": "TCP", "port": "health"}]
     (expression,) = policy["spec"]["podSelector"]["matchExpressions"]
     return set(expression["values"])
+
+
+def test_traces_go_to_a_collector_that_may_be_reached(
+    control_plane_programs: Path, tmp_path: Path
+) -> None:
+    """The services that are told where are those that may go there."""
+    site = _with_component(tmp_path, "traces")
+    built = _build(control_plane_programs, site)
+    told = set()
+    for thing in built:
+        if thing["kind"] == "Deployment":
+            (container,) = thing["spec"]["template"]["spec"]["containers"]
+            name = thing["metadata"]["name"]
+            variables = {entry["name"] for entry in container.get("env", ())}
+            if f"{name.upper()}_TRACES_ENDPOINT" in variables:
+                told.add(name)
+    (policy,) = (
+        thing
+        for thing in built
+        if thing["kind"] == "NetworkPolicy" and thing["metadata"]["name"] == "traces"
+    )
+    (expression,) = policy["spec"]["podSelector"]["matchExpressions"]
+    assert told == set(expression["values"]) == {"publisher", "solver"}

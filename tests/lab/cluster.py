@@ -87,18 +87,30 @@ def started(
 
 @contextmanager
 def _starting(
-    control_plane: ControlPlane, folder: Path, *, standby: bool, **more: str
+    control_plane: ControlPlane,
+    folder: Path,
+    *,
+    standby: bool,
+    traces: str = "",
+    **more: str,
 ) -> Iterator[Stack]:
     """Run NATS, one solver and one or two publishers while the block runs.
 
-    The solver is told the feature gates of the control plane.
+    The solver is told the feature gates of the control plane. `traces` is where both
+    send their traces.
     """
     nats = LabServer(folder / "nats")
     nats.start()
+    more["PUBLISHER_TRACES_ENDPOINT"] = traces
     changed = control_plane.options.feature_gates
     gates = (gate for gate in changed if gate.partition("=")[0] in DRA_GATES)
     processes = {
-        "solver": solver(nats.url, folder, SOLVER_FEATURE_GATES=",".join(gates)),
+        "solver": solver(
+            nats.url,
+            folder,
+            SOLVER_FEATURE_GATES=",".join(gates),
+            SOLVER_TRACES_ENDPOINT=traces,
+        ),
         "publisher": publisher(nats, control_plane, folder, **more),
     }
     if standby:

@@ -14,14 +14,18 @@ from contracts.workload import Node
 from moorings.lint.claims import gather_claims, make_probe_gang
 from moorings.lint.constraints import check_constraints
 from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_findings
+from moorings.lint.gang_rules import RuledGang, check_gang_rules
 from moorings.lint.matches import Matches
 from moorings.lint.pods import check_gangs, check_pods
 from moorings.lint.requests import check_claim, check_class
 from moorings.lint.slices import check_pools
+from moorings.plan.asking import Asked, ask
+from moorings.plan.cluster import make_cluster
 from moorings.plan.objects import PlanObject, unite_objects
 from moorings.plan.state import apply_state
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, find_missing_verdicts
+from solver.problem.resolve import ResolveOptions, resolve
 from solver.selectors.table import SelectorTable
 from solver.snapshot.parts import NodePart, PoolPart
 from solver.snapshot.snapshot import Snapshot
@@ -52,14 +56,38 @@ def lint(
     findings = [finding for entry in entries for finding in _check_validity(entry)]
     findings.extend(_check_references(entries))
     findings.extend(check_pods(entries))
-    findings.extend(check_gangs(entries))
+    cluster = make_cluster(entries)
+    asked = ask(cluster.view, cluster.view.groups())
+    findings.extend(check_gangs(asked))
     findings.extend(_check_pools(entries, snapshot, matches))
     for device_class in classes:
         findings.extend(check_class(device_class, matches))
     for claim in claims:
         findings.extend(check_claim(claim, matches))
         findings.extend(check_constraints(claim, matches))
+    ruled = _resolve_ruled(asked, SnapshotLookup(snapshot), features)
+    findings.extend(check_gang_rules(ruled, matches, _list_labels(entries)))
     return collect_findings(findings, objects=len(entries), devices=matches.total)
+
+
+def _resolve_ruled(
+    asked: Asked, lookup: SnapshotLookup, features: Features
+) -> Iterator[RuledGang]:
+    """Resolve the gangs that have rules across their pods."""
+    how = ResolveOptions(lookup=lookup, features=features)
+    for message in asked.gangs:
+        spec = message.gang.spec
+        if spec.constraints or spec.topology:
+            part = resolve(message.uid, message.gang, how)
+            yield RuledGang(gang=message.gang, part=part)
+
+
+def _list_labels(objects: list[PlanObject]) -> frozenset[str]:
+    """List the keys of all labels of Node objects."""
+    values = (entry.decoded.value for entry in objects)
+    return frozenset(
+        key for node in values if isinstance(node, Node) for key in node.metadata.labels
+    )
 
 
 def _check_pools(

@@ -10,8 +10,7 @@ from contracts.ids import object_key
 from contracts.validate.pods import check_pod_spec
 from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
-from moorings.plan.asking import WaitReason, ask
-from moorings.plan.cluster import make_cluster
+from moorings.plan.asking import Asked, WaitReason
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import list_specs
 from publisher.gangs.view import is_over
@@ -76,13 +75,12 @@ def _check_references(
                 yield _report(entry, place, rule, f"{name!r} does not exist")
 
 
-def check_gangs(objects: list[PlanObject]) -> Iterator[Finding]:
+def check_gangs(asked: Asked) -> Iterator[Finding]:
     """Find gangs that would wait for what does not come by itself.
 
-    As the publisher would: its own plans are asked.
+    As the publisher would: its own plans were `asked`.
     """
-    cluster = make_cluster(objects)
-    for waiting in ask(cluster.view, cluster.view.groups()).waiting:
+    for waiting in asked.waiting:
         for reason in waiting.reasons:
             if not _is_mendable(reason):
                 continue

@@ -1,22 +1,26 @@
-"""What lint holds against each other: one claim, and the devices of the input."""
+"""What lint holds against each other: one claim, or objects, and the devices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 from contracts.claim import DeviceClass, DeviceConstraint, DeviceRequest
 from contracts.codec import to_builtins
 from contracts.device import Device
 from contracts.features import Features
-from contracts.kubernetes.decode import decode_object, to_kubernetes
+from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
 from moorings.lint.claims import LintClaim, gather_claims, make_probe_gang
+from moorings.lint.findings import Lint
+from moorings.lint.lint import lint
 from moorings.lint.matches import Matches
 from moorings.plan.objects import PlanObject
+from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, find_missing_verdicts
 from solver.selectors.table import SelectorTable
 from tests.builders.claims import claim
 from tests.builders.devices import pool
-from tests.builders.problems import evaluate, snapshot_of
+from tests.builders.problems import PlainEvaluator, evaluate, snapshot_of
 from tests.builders.values import NODE
 
 
@@ -39,3 +43,14 @@ def lint_claim(
     while missing := find_missing_verdicts(snapshot, (gang,), table):
         table = table.with_verdicts(missing, [evaluate(*row) for row in missing])
     return linted, Matches(tuple(snapshot.inventory.pages), table, features)
+
+
+def lint_objects(*values: WritableObject | dict[str, Any]) -> Lint:
+    """Lint these objects, or documents; selectors are judged without a sandbox."""
+    entries = []
+    for value in values:
+        raw: dict[str, Any] = (
+            value if isinstance(value, dict) else to_builtins(to_kubernetes(value))
+        )
+        entries.append(PlanObject(source="x", raw=raw, decoded=decode_object(raw)))
+    return lint(entries, Features(), cast("SelectorEvaluator", PlainEvaluator()))

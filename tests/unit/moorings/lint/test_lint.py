@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from contracts.codec import to_builtins
-from contracts.features import Features
-from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
 from moorings.lint.findings import Lint, LintRule
-from moorings.lint.lint import lint
-from moorings.plan.objects import PlanObject
-from solver.cel.evaluator import SelectorEvaluator
 from tests import builders
-from tests.builders.problems import PlainEvaluator
+from tests.builders.lint import lint_objects
 
 CLASS = builders.device_class()
 SLICE = builders.resource_slice(*builders.devices(2))
 
 
-def linted(*values: WritableObject) -> Lint:
-    """Lint these objects."""
-    entries = []
-    for value in values:
-        raw = to_builtins(to_kubernetes(value))
-        entries.append(PlanObject(source="x", raw=raw, decoded=decode_object(raw)))
-    return lint(entries, Features(), cast("SelectorEvaluator", PlainEvaluator()))
-
-
 def test_an_input_that_works_has_no_findings() -> None:
     """It says what it was: so many objects and devices."""
-    result = linted(CLASS, SLICE, builders.claim())
+    result = lint_objects(CLASS, SLICE, builders.claim())
     assert result == Lint(objects=3, devices=2)
 
 
@@ -38,8 +21,8 @@ def test_a_template_that_a_gang_names_must_be_there() -> None:
     gang = builders.gang(builders.member(builders.member_claim(template="t")))
     template = builders.claim_template(name="t")
     elsewhere = builders.claim_template(name="t", namespace="other")
-    assert linted(CLASS, SLICE, gang, template).findings == ()
-    (finding,) = linted(CLASS, SLICE, gang, elsewhere).findings
+    assert lint_objects(CLASS, SLICE, gang, template).findings == ()
+    (finding,) = lint_objects(CLASS, SLICE, gang, elsewhere).findings
     assert finding.rule is LintRule.UNKNOWN_TEMPLATE
     assert finding.field == "spec.members[0].claims[0].templateName"
 
@@ -47,7 +30,7 @@ def test_a_template_that_a_gang_names_must_be_there() -> None:
 def test_what_the_api_server_would_refuse_is_found() -> None:
     """Once it has filled in its defaults."""
     bad = builders.claim(builders.request(count=-1))
-    rules = {finding.rule for finding in linted(CLASS, SLICE, bad).findings}
+    rules = {finding.rule for finding in lint_objects(CLASS, SLICE, bad).findings}
     assert LintRule.INVALID in rules
 
 
@@ -55,5 +38,5 @@ def test_errors_and_warnings_are_counted_apart() -> None:
     """A class that matches nothing works, for now."""
     empty = builders.device_class("empty", 'device.driver == "none"')
     unknown = builders.claim(builders.request(device_class="gone"))
-    result = linted(CLASS, SLICE, empty, unknown)
+    result = lint_objects(CLASS, SLICE, empty, unknown)
     assert (result.errors, result.warnings) == (1, 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from moorings.lint.pods import check_gangs, check_pods
+from moorings.plan.asking import ask
+from moorings.plan.cluster import make_cluster
 from tests import builders
 from tests.builders.inputs import entries, written_job, written_pod
 
@@ -19,7 +21,8 @@ def findings(*objects: Any) -> list[str]:
 
 def waits(*objects: Any) -> list[str]:
     """Say which gangs would wait."""
-    return [found.message for found in check_gangs(entries(*objects))]
+    view = make_cluster(entries(*objects)).view
+    return [found.message for found in check_gangs(ask(view, view.groups()))]
 
 
 def test_parts_of_an_extended_resource_are_refused_in_templates_too() -> None:

@@ -1,0 +1,164 @@
+"""Whether the domains of one key have room for the pods that a topology names.
+
+By counting only: each member alone, every domain as if nobody else took of it. What
+passes may still not fit; what falls short cannot. The words name the domains that come
+nearest. Knows no node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from contracts.gang_rules import GangTopology
+from solver.problem.attributes import Element
+
+MOST_NAMED = 3
+"""Domains that a message names."""
+Rooms = Mapping[str, Mapping[str, int]]
+"""By member, by domain: pods that there is room for."""
+
+
+class Shortfall(Struct, frozen=True, kw_only=True):
+    """The room that the domains of one topology have, where it is too little."""
+
+    message: str
+    asked: int
+    """Pods, or groups of them."""
+    room: int
+    """Of these, for so many at most."""
+    domains: int
+
+
+def find_shortfall(
+    topology: GangTopology, counts: Mapping[str, int], rooms: Rooms
+) -> Shortfall | None:
+    """Say how much room is missing; None: counting finds enough.
+
+    `counts`: pods by member. Only members that the topology names are looked at.
+    """
+    named = [m for m in counts if not topology.members or m in topology.members]
+    if topology.group_size is not None:
+        for member in named:
+            asked, room = counts[member], rooms.get(member, {})
+            shortfall = _find_group_shortfall(topology, member, asked, room)
+            if shortfall is not None:
+                return shortfall
+        return None
+    if topology.max_per_domain is not None:
+        return _find_spread_shortfall(topology, named, counts, rooms)
+    return _find_plain_shortfall(topology, named, counts, rooms)
+
+
+def _find_plain_shortfall(
+    topology: GangTopology,
+    named: Sequence[str],
+    counts: Mapping[str, int],
+    rooms: Rooms,
+) -> Shortfall | None:
+    """Look for one domain that has room for all."""
+    asked = sum(counts[member] for member in named)
+    room = _unite(named, counts, rooms)
+    best = max(room.values(), default=0)
+    if best >= asked:
+        return None
+    return Shortfall(
+        message=f"all {asked} pods in one domain of {topology.key}: "
+        f"{_describe(room, asked)}",
+        asked=asked,
+        room=best,
+        domains=len(room),
+    )
+
+
+def _find_spread_shortfall(
+    topology: GangTopology,
+    named: Sequence[str],
+    counts: Mapping[str, int],
+    rooms: Rooms,
+) -> Shortfall | None:
+    """Add up what all domains may take."""
+    asked = sum(counts[member] for member in named)
+    most = topology.max_per_domain or asked
+    room = _unite(named, counts, rooms)
+    total = sum(min(pods, most) for pods in room.values())
+    if total >= asked:
+        return None
+    return Shortfall(
+        message=f"at most {most} of {asked} pods in one domain of {topology.key}: "
+        f"the {len(room)} that have room take {total} of {asked}",
+        asked=asked,
+        room=total,
+        domains=len(room),
+    )
+
+
+def _find_group_shortfall(
+    topology: GangTopology, member: str, asked: int, room: Mapping[str, int]
+) -> Shortfall | None:
+    """Count the whole groups that domains have room for."""
+    size = topology.group_size or asked
+    most = topology.max_per_domain
+    capped = {d: pods if most is None else min(pods, most) for d, pods in room.items()}
+    groups, rest = divmod(asked, size)
+    if not groups:
+        groups, size, rest = 1, rest, 0
+    found = sum(pods // size for pods in capped.values())
+    if found >= groups and sum(capped.values()) >= asked:
+        return None
+    groups += bool(rest)
+    found = min(found, groups - bool(rest))
+    return Shortfall(
+        message=f"groups of {size} pods of {member} in one domain of {topology.key} "
+        f"each: there is room for {found} of {groups} groups; "
+        f"{_describe(capped, size)}",
+        asked=groups,
+        room=found,
+        domains=len(room),
+    )
+
+
+def _unite(
+    named: Sequence[str], counts: Mapping[str, int], rooms: Rooms
+) -> dict[str, int]:
+    """Add up members by domain, each at most as often as it is asked for."""
+    united: dict[str, int] = {}
+    for member in named:
+        for domain, pods in rooms.get(member, {}).items():
+            united[domain] = united.get(domain, 0) + min(pods, counts[member])
+    return {domain: pods for domain, pods in united.items() if pods}
+
+
+def _describe(room: Mapping[str, int], asked: int) -> str:
+    """Name the domains with most room: `r3 has 14 of 16, r1 9 and 2 more less`."""
+    nearest = sorted(room.items(), key=lambda pair: (-pair[1], pair[0]))
+    if not nearest:
+        return "none has room for a pod"
+    (first, most), *others = nearest
+    of_all = f" of {asked}" if most < asked else ""
+    parts = [f"{first or '(empty)'} has room for {most}{of_all}"]
+    parts += [
+        f"{name or '(empty)'} for {pods}" for name, pods in others[: MOST_NAMED - 1]
+    ]
+    hidden = len(nearest) - MOST_NAMED
+    more = f" and {hidden} more for no more" if hidden > 0 else ""
+    return ", ".join(parts) + more
+
+
+def rooms_by_value(
+    requests: Sequence[tuple[int, Sequence[frozenset[Element]]]],
+) -> dict[Element, int]:
+    """Count the pods of one node by the value that all their devices may have.
+
+    `requests`: devices for each pod, and the values of each device that would do. One
+    without any has no say in the domain of its pod.
+    """
+    values = frozenset[Element]().union(*(v for _, found in requests for v in found))
+    return {
+        value: min(
+            sum(value in of_device or not of_device for of_device in found) // count
+            for count, found in requests
+        )
+        for value in values
+    }

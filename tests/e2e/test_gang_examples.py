@@ -1,0 +1,54 @@
+"""Every example of docs/gangs.md is planned, and the answer is held to its rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from moorings.cli.main import app
+from tests.lab.gang_examples import (
+    CHECKS,
+    CLUSTER,
+    FOLDER,
+    DeviceKey,
+    ExamplePod,
+    ExampleSite,
+)
+
+
+def placed(plan: Any) -> Iterator[ExamplePod]:
+    """Read who got what of a plan with one gang."""
+    (gang,) = plan["gangs"]
+    devices: dict[tuple[str, int], list[DeviceKey]] = {}
+    for claim in plan["claims"]:
+        of_pod = devices.setdefault((claim["member"], claim["index"]), [])
+        of_pod += (
+            (result["driver"], result["pool"], result["device"])
+            for result in claim["allocation"]["devices"]["results"]
+        )
+    for pod in gang["members"]:
+        key = (pod["name"], pod["index"])
+        yield ExamplePod(*key, pod["node"], tuple(devices[key]))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_an_example_gets_what_its_rule_says(name: str) -> None:
+    """As its page has it: nothing of it is taken otherwise than it is written."""
+    files = ("-f", str(CLUSTER), "-f", str(FOLDER / f"{name}.yaml"))
+    answer = CliRunner().invoke(app, ("plan", *files, "-o", "json"))
+    assert answer.exit_code == 0, answer.output
+    assert not answer.stderr
+    CHECKS[name](ExampleSite(), list(placed(json.loads(answer.stdout))))
+
+
+def test_every_example_is_shown_and_checked() -> None:
+    """The page names each, and each has a check."""
+    page = (FOLDER.parent / "gangs.md").read_text()
+    names = {path.stem for path in FOLDER.glob("*.yaml")} - {CLUSTER.stem}
+    assert names == CHECKS.keys()
+    for name in names:
+        assert f"gangs/{name}.yaml" in page, name

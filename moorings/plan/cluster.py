@@ -34,7 +34,8 @@ from moorings.plan.pods import (
     read_pods,
 )
 from moorings.plan.replicas import UUIDS, with_next_job
-from publisher.gangs.feasibility import pinned_node_of
+from publisher.gangs.known_nodes import KnownNode
+from publisher.gangs.members import pinned_node_of
 from publisher.gangs.view import (
     GroupKey,
     View,
@@ -72,7 +73,11 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     """Make what the publisher would see of these objects."""
     entries = [with_next_job(entry) for entry in entries]
     values = [entry.decoded.value for entry in entries]
-    nodes = [value.name for value in values if isinstance(value, Node)]
+    nodes = {
+        value.name: KnownNode(labels=value.metadata.labels)
+        for value in values
+        if isinstance(value, Node)
+    }
     storage = [value for value in values if isinstance(value, _STORAGE)]
     pods, refused = read_pods(entries, any_node=not nodes, any_volume=not storage)
     claims = PodClaims(
@@ -97,9 +102,9 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         for each in sorted_pods.ours
     ]
     # Then what is known of them, and of the pods that are not ours.
-    pinned = (pinned_node_of(each.pod) for each in ours)
-    for node in nodes or pinned:
-        view.apply_node(node, is_there=True)
+    pinned = {pinned_node_of(each.pod): KnownNode() for each in ours}
+    for name, node in (nodes or pinned).items():
+        view.apply_node(name, node)
     for key, claim in claims.by_key.items():
         view.apply_claim(key, claim)
     _apply_surroundings(view, entries)

@@ -21,6 +21,7 @@ from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import OwnerKey, WorkloadAPI, list_owner_kinds
 from contracts.workload import Pod
 from publisher.cluster.compact import compact
+from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.offered_devices import read_offered
 from publisher.gangs.refusals import SeenRefusals
 from publisher.gangs.view import GroupKey, View, claims_of
@@ -98,8 +99,7 @@ class Observer:
         is about to look itself.
         """
         if kind == NODE.name:
-            state = "" if raw is None else _digest(raw)
-            return self.view.apply_node(key, is_there=raw is not None, state=state)
+            return self.view.apply_node(key, None if raw is None else _read_node(raw))
         if kind == _SLICE:
             offered = None if raw is None else read_offered(raw)
             return self.view.groups_using(self.view.offered.apply_slice(key, offered))
@@ -190,7 +190,8 @@ def _log_refusal(kind: str, key: str, error: ContractsError) -> None:
     log.error("object.refused", kind=kind, key=key, reason=str(error)[:MAX_REASON])
 
 
-def _digest(node: dict[str, Any]) -> str:
-    """Return what changes when something of a node does that pods depend on."""
+def _read_node(node: dict[str, Any]) -> KnownNode:
+    """Read its labels, and what changes when anything does that pods depend on."""
     body = msgspec.json.encode(compact(node), order="sorted")
-    return hashlib.sha256(body).hexdigest()[:_DIGEST]
+    digest = hashlib.sha256(body).hexdigest()[:_DIGEST]
+    return KnownNode(state=digest, labels=node["metadata"].get("labels") or {})

@@ -19,7 +19,7 @@ from contracts.messages import MAX_REASON, SubmitGang
 from contracts.names import GANG_UID
 from contracts.workload import Pod
 from publisher.gangs.context import GroupPlan, PlanContext
-from publisher.gangs.feasibility import pinned_node_of
+from publisher.gangs.members import pinned_node_of
 from publisher.gangs.refusals import find_refusal
 from publisher.times import seconds_between
 
@@ -46,7 +46,7 @@ def find_avoidance(context: PlanContext, pods: Sequence[Pod]) -> Avoidance:
     said = context.avoided(_name_of(context, pods))
     nodes = () if said is None else tuple(_list_in_force(said, context))
     names = {node.node for node in nodes}
-    if nodes and context.view.nodes() <= names:
+    if nodes and context.view.nodes.names <= names:
         note = f"kube-scheduler refused all {len(names)} nodes, so none is avoided"
         return Avoidance(note=f"{note} any more: {nodes[-1].message}")
     return Avoidance(nodes=nodes)
@@ -132,7 +132,7 @@ def _refused_node(context: PlanContext, pod: Pod) -> AvoidedNode:
     words = "" if refusal is None else refusal.message or refusal.reason
     return AvoidedNode(
         node=node,
-        state=context.view.node_state(node),
+        state=context.view.nodes.state(node),
         pod=pod.metadata.name,
         pod_uid=pod.metadata.uid,
         gang=GangUID(pod.metadata.annotations.get(GANG_UID, "")),
@@ -159,6 +159,6 @@ def _list_in_force(said: NodesAvoided, context: PlanContext) -> Iterable[Avoided
 def _is_in_force(node: AvoidedNode, context: PlanContext) -> bool:
     """Whether a node is avoided: for its time, while it is there and as it was."""
     view = context.view
-    if not view.is_node(node.node) or view.node_state(node.node) != node.state:
+    if node.node not in view.nodes or view.nodes.state(node.node) != node.state:
         return False
     return abs(seconds_between(node.since, context.now)) < AVOID_S

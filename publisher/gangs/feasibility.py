@@ -7,18 +7,17 @@ the pods are asked for anew. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from msgspec.structs import replace
 
 from contracts.allocation import AllocationResult, Reason
 from contracts.claim import ResourceClaimSpec
-from contracts.errors import DecodeError
 from contracts.gang import Member, MemberNode
 from contracts.ids import NodeName
 from contracts.kubernetes.defaults import default_claim_spec
 from contracts.messages import Place, SubmitGang
-from contracts.pods.node_affinity import NODE_AFFINITY, read_pinned_node
+from contracts.pods.node_affinity import NODE_AFFINITY, REQUIRED
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs.claims import (
@@ -28,7 +27,7 @@ from publisher.gangs.claims import (
 )
 from publisher.gangs.completeness import is_left_alone
 from publisher.gangs.context import PlanContext, SubmittedGang
-from publisher.gangs.members import bind_node, leave_out
+from publisher.gangs.members import bind_node, leave_out, pinned_node_of
 from publisher.gangs.plan_claims import Assignment
 from publisher.gangs.rollback import is_leftover
 from publisher.gangs.view import claim_keys, is_over, uids_of
@@ -106,14 +105,6 @@ def find_place_fault(
     return ""
 
 
-def pinned_node_of(pod: Pod) -> NodeName:
-    """Return the node that a pod is pinned to; empty: none that can be read."""
-    try:
-        return read_pinned_node(pod.spec.affinity) or NodeName("")
-    except DecodeError:
-        return NodeName("")
-
-
 def _find_claim_fault(
     context: PlanContext,
     key: str,
@@ -158,17 +149,29 @@ def _find_volume_fault(
     if any(claims_of_volumes(pod) for pod in pods):
         asked = replace(member.node, affinity=pods[0].spec.affinity)
         bound = bind_node(asked, pods, view)
+        keys = {rule.key for rule in message.gang.spec.topology}
         if isinstance(bound, Reason) or (
-            _nodes_of(leave_out(bound, message.avoided)) != _nodes_of(member.node)
+            _nodes_of(leave_out(bound, message.avoided), keys)
+            != _nodes_of(member.node, keys)
         ):
             names = ", ".join(pod.metadata.name for pod in pods)
             return f"the volumes of {names} can be had on other nodes now"
     return ""
 
 
-def _nodes_of(node: MemberNode) -> tuple[object, ...]:
-    """Return which nodes are asked for; what is asked of other pods aside."""
-    return node.node_name, node.affinity.get(NODE_AFFINITY)
+def _nodes_of(node: MemberNode, keys: Container[str]) -> tuple[object, ...]:
+    """Return which nodes are asked for, but for labels that the gang's rules are about.
+
+    These follow from where other pods of the gang run; what is asked of pods is left
+    aside, too.
+    """
+    required = (node.affinity.get(NODE_AFFINITY) or {}).get(REQUIRED) or {}
+    kept = []
+    for term in required.get("nodeSelectorTerms") or ():
+        expressions = term.get("matchExpressions") or ()
+        others = [one for one in expressions if one["key"] not in keys]
+        kept.append((others, term.get("matchFields") or []))
+    return node.node_name, [term for term in kept if any(term)]
 
 
 def _find_prior_claim_fault(

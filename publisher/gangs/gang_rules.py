@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from contracts.gang import Gang, Member
-from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.names import CONSTRAINTS, TOPOLOGY
 from contracts.pods.declared_rules import (
     MOST_SHOWN,
@@ -25,42 +24,38 @@ from publisher.gangs.readiness import NotReady
 
 
 def find_rules(
-    pods: Sequence[Pod], gang: Gang | None, members: Sequence[Member]
+    pods: Sequence[Pod], gang: Gang | None, members: Sequence[Member] | None
 ) -> DeclaredRules | NotReady:
-    """Say what pods ask together as these members, or what is wrong with it.
+    """Say what the gang of these pods asks, or what is wrong with it.
 
-    Of a Gang object only what is about these members; its own faults the solver names.
+    `members`: all of the gang; None: the pods are but some of it. What is wrong with a
+    Gang object the solver names.
     """
     if gang is not None:
-        return keep_rules(gang.spec.constraints, gang.spec.topology, members)
+        spec = gang.spec
+        return DeclaredRules(constraints=spec.constraints, topology=spec.topology)
     declared = read_declared_rules(pods)
-    if isinstance(declared, DeclaredRules):
+    if isinstance(declared, DeclaredRules) and members is not None:
         declared = _find_fault(declared, members) or declared
     if isinstance(declared, InvalidRules):
         return NotReady(reason=declared.reason, message=declared.message)
     return declared
 
 
-def keep_rules(
-    constraints: Sequence[GangConstraint],
-    topology: Sequence[GangTopology],
-    members: Sequence[Member],
-) -> DeclaredRules:
-    """Keep what is about these members; they may be but some of a gang's."""
+def keep_rules(rules: DeclaredRules, members: Sequence[Member]) -> DeclaredRules:
+    """Keep what is about these members, which are but some of a gang's."""
     names = {member.name for member in members}
-    kept_constraints = []
-    for constraint in constraints:
+    constraints = []
+    for constraint in rules.constraints:
         requests = tuple(r for r in constraint.requests if r.partition("/")[0] in names)
         if requests or not constraint.requests:
-            kept_constraints.append(replace(constraint, requests=requests))
-    kept_topology = []
-    for rule in topology:
+            constraints.append(replace(constraint, requests=requests))
+    topology = []
+    for rule in rules.topology:
         of_rule = tuple(name for name in rule.members if name in names)
         if of_rule or not rule.members:
-            kept_topology.append(replace(rule, members=of_rule))
-    return DeclaredRules(
-        constraints=tuple(kept_constraints), topology=tuple(kept_topology)
-    )
+            topology.append(replace(rule, members=of_rule))
+    return DeclaredRules(constraints=tuple(constraints), topology=tuple(topology))
 
 
 def _find_fault(

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.allocation import Reason
-from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang, GangSpec
+from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang, GangSpec, Member
 from contracts.ids import GangUID
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
@@ -27,11 +27,12 @@ from contracts.workload import Pod
 from publisher.gang_names import shorten_gang_name
 from publisher.gangs.compare import default_member_of, find_difference
 from publisher.gangs.completeness import find_shortage
-from publisher.gangs.gang_rules import find_rules
+from publisher.gangs.gang_rules import find_rules, keep_rules
 from publisher.gangs.gang_size import ALONE, Company
+from publisher.gangs.joining import JoiningPods
 from publisher.gangs.members import ONLY, GroupedPods, Owns, group_pods, leave_out
 from publisher.gangs.readiness import NotReady, find_contention, find_missing
-from publisher.gangs.view import View
+from publisher.gangs.view import View, is_gated, is_over
 
 _UUIDS = uuid5(NAMESPACE_URL, GANG)
 
@@ -73,7 +74,8 @@ def assemble(
     grouped = group_pods(pods, view, owns, default_member_of(gang))
     if isinstance(grouped, Reason):
         return NotReady(reason=str(grouped.rule), message=str(grouped), cause=grouped)
-    rules = find_rules(pods, gang, grouped.members)
+    is_whole = not unsubmitted.company.count and not unsubmitted.alone
+    rules = find_rules(pods, gang, grouped.members if is_whole else None)
     if isinstance(rules, NotReady):
         return rules
     unequal = _find_unequal(unsubmitted, grouped, rules, view)
@@ -82,13 +84,16 @@ def assemble(
     recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
     if isinstance(recovery, NotReady):
         return recovery
+    members = _join(unsubmitted, grouped, rules, view)
+    if isinstance(members, Reason):
+        return NotReady(reason=str(members.rule), message=str(members), cause=members)
+    rules = rules if is_whole else keep_rules(rules, members)
     avoided = unsubmitted.avoided
     spec = replace(
         GangSpec(recovery=recovery) if gang is None else gang.spec,
         priority=_find_priority(unsubmitted, view),
         members=tuple(
-            replace(member, node=leave_out(member.node, avoided))
-            for member in grouped.members
+            replace(member, node=leave_out(member.node, avoided)) for member in members
         ),
         constraints=rules.constraints,
         topology=rules.topology,
@@ -96,6 +101,26 @@ def assemble(
     )
     made = Gang(metadata=_name_gang(unsubmitted, view), spec=spec)
     return ReadyGang(gang=made, places=grouped.places, avoided=avoided)
+
+
+def _join(
+    unsubmitted: UnsubmittedPods, grouped: GroupedPods, rules: DeclaredRules, view: View
+) -> tuple[Member, ...] | Reason:
+    """Bind pods that join a gang to the rules that it keeps already."""
+    pods, gang = unsubmitted.pods, unsubmitted.gang
+    running: Iterable[Pod] = unsubmitted.company.ran
+    if unsubmitted.alone:
+        of_gang = view.pods(view.group_of(pods[0]))
+        running = (pod for pod in of_gang if pod not in pods and not is_gated(pod))
+    unnamed = default_member_of(gang)
+
+    def named(some: Iterable[Pod]) -> list[tuple[str, Pod]]:
+        return [(view.membership(pod).member or unnamed, pod) for pod in some]
+
+    beside = named(pod for pod in running if not is_over(pod))
+    if not beside:
+        return grouped.members
+    return JoiningPods(named(pods), beside, view).narrow(grouped.members, rules)
 
 
 def _find_obstacle(

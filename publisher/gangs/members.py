@@ -37,7 +37,7 @@ from contracts.pods.members import (
     refusal_of,
     with_labels_of,
 )
-from contracts.pods.node_affinity import NODE_AFFINITY
+from contracts.pods.node_affinity import NODE_AFFINITY, read_pinned_node
 from contracts.pods.pod_rules import list_mentioned_labels, rules_of_node
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
@@ -195,6 +195,14 @@ def bind_node(node: MemberNode, pods: Sequence[Pod], view: View) -> MemberNode |
             message=f"its claims are allocated on different nodes: {where}",
         )
     return replace(node, affinity=affinity, node_name=NodeName("".join(names)))
+
+
+def pinned_node_of(pod: Pod) -> NodeName:
+    """Return the node that a pod is pinned to; empty: none that can be read."""
+    try:
+        return read_pinned_node(pod.spec.affinity) or NodeName("")
+    except DecodeError:
+        return NodeName("")
 
 
 def leave_out(node: MemberNode, nodes: Iterable[AvoidedNode]) -> MemberNode:

@@ -124,7 +124,7 @@ def plan_claims(
     joining: dict[str, list[PodRef]] = {}
     for assignment in assignments:
         alive = assignment.alive(view)
-        if not view.is_node(assignment.node) and any(map(is_gated, alive)):
+        if assignment.node not in view.nodes and any(map(is_gated, alive)):
             refusals.append(f"node {assignment.node} is gone")
         for key, allocation in assignment.claims:
             users = [ref_of(pod) for pod in alive if key in claim_keys(pod).values()]

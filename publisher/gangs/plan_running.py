@@ -20,8 +20,7 @@ from publisher.gangs.context import (
     StatusReport,
     SubmittedGang,
 )
-from publisher.gangs.feasibility import pinned_node_of
-from publisher.gangs.members import Owns
+from publisher.gangs.members import Owns, pinned_node_of
 from publisher.gangs.recreation import plan_recreation, wants_recreation
 from publisher.gangs.refusals import (
     SCHEDULER_REFUSED,
@@ -96,7 +95,7 @@ def report_misplaced(
         if is_lost(pod, view, owns):
             node = pinned_node_of(pod)
             text = f"its claims hold no devices of {node}, which it is pinned to"
-            if not pod.spec.node_name and not view.is_node(node):
+            if not pod.spec.node_name and node not in view.nodes:
                 text = f"node {node}, which it is pinned to, is gone"
             yield StatusReport(
                 phase=GangPhase.RUNNING,
@@ -144,7 +143,7 @@ def is_lost(pod: Pod, view: View, owns: Owns) -> bool:
     if pod.spec.node_name:
         return False
     node = pinned_node_of(pod)
-    if not view.is_node(node):
+    if node not in view.nodes:
         return True
     claims = (view.claim(key) for key in claim_keys(pod).values())
     allocations = (None if claim is None else claim.allocation for claim in claims)
@@ -163,7 +162,7 @@ def _describe_loss(lost: Sequence[Pod], alive: int, view: View) -> str:
     """Say what became of pods that cannot run as they were placed."""
     unbound = [pod for pod in lost if not pod.spec.node_name]
     gone = sorted(
-        node for node in set(map(pinned_node_of, unbound)) if not view.is_node(node)
+        node for node in set(map(pinned_node_of, unbound)) if node not in view.nodes
     )
     names = ", ".join(pod.metadata.name for pod in lost[:NAMED])
     if not gone:

@@ -29,6 +29,7 @@ from contracts.pods.membership import (
 from contracts.workload import Pod
 from publisher.gangs.claims import exclusive_devices_of
 from publisher.gangs.group_names import keep_valid_name
+from publisher.gangs.known_nodes import KnownNode, KnownNodes
 from publisher.gangs.offered_devices import OfferedDevices
 from publisher.gangs.owners import GangOwners
 from publisher.gangs.reservation_flips import ReservationFlips
@@ -73,9 +74,9 @@ class View:
         """Device -> keys of the claims that hold it alone."""
         self._unbound: set[str] = set()
         """Keys of our pods that are on no node yet."""
-        self._nodes: dict[str, str] = {}
-        """Nodes, each with a digest of how it is."""
         self._gone: OrderedDict[str, None] = OrderedDict()
+        self.nodes = KnownNodes()
+        """What is there to be pinned to."""
         self.reservation_flips = ReservationFlips()
         """Reservations of claims that come and go."""
         self.volumes = Volumes()
@@ -142,18 +143,6 @@ class View:
     def holders(self, device: DeviceID) -> frozenset[str]:
         """Name the claims that hold a device alone."""
         return frozenset(self._holders.get(device, ()))
-
-    def is_node(self, name: str) -> bool:
-        """Whether there is a node of that name."""
-        return name in self._nodes
-
-    def nodes(self) -> frozenset[str]:
-        """Name all nodes."""
-        return frozenset(self._nodes)
-
-    def node_state(self, name: str) -> str:
-        """Return a digest of how a node is; it changes when anything of it does."""
-        return self._nodes.get(name, "")
 
     def has(self, kind: str, key: str, uid: str, version: str = "") -> bool:
         """Whether just this pod of ours, or this claim, is there (in this version)."""
@@ -264,20 +253,12 @@ class View:
         group = None if concerned is None else _group_of(concerned)
         return touched | {group} if group in self._groups else touched
 
-    def apply_node(
-        self, name: str, *, is_there: bool, state: str = ""
-    ) -> frozenset[GroupKey]:
-        """Take in that a node is there, or is gone; returns the groups concerned.
+    def apply_node(self, name: str, node: KnownNode | None) -> frozenset[GroupKey]:
+        """Take in how a node is (None: it is gone); returns the groups concerned.
 
         They are those whose pods are on no node yet: one may be pinned to this.
-        `state` is a digest of how it is.
         """
-        was_there = name in self._nodes
-        if is_there:
-            self._nodes[name] = state
-        else:
-            self._nodes.pop(name, None)
-        if is_there == was_there:
+        if not self.nodes.apply(name, node):
             return frozenset()
         return self.waiting_groups(self._unbound)
 

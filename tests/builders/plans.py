@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang
@@ -12,6 +12,7 @@ from contracts.messages import Place, PodRef, SubmitGang
 from contracts.names import GANG
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext, SubmittedGang
+from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey, View, claim_keys, is_gated
 from tests.builders.decisions import CLUSTER
@@ -26,12 +27,13 @@ def view_of(
     pods: Iterable[Pod] = (),
     claims: Iterable[ResourceClaim] = (),
     gangs: Iterable[Gang] = (),
-    nodes: Iterable[str] = (NODE,),
+    nodes: Iterable[str] | Mapping[str, Mapping[str, str]] = (NODE,),
 ) -> View:
-    """Make a View of these objects."""
+    """Make a View of these objects; nodes by name, or with their labels."""
     view = View()
-    for name in nodes:
-        view.apply_node(name, is_there=True)
+    labels = nodes if isinstance(nodes, Mapping) else {key: {} for key in nodes}
+    for name, of_node in labels.items():
+        view.apply_node(name, KnownNode(labels=of_node))
     for claim in claims:
         view.apply_claim(f"{claim.metadata.namespace}/{claim.metadata.name}", claim)
     for pod in pods:

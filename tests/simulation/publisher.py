@@ -21,6 +21,7 @@ from contracts.messages import (
 )
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext, PublisherMessage, StatusReport
+from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecords
@@ -111,8 +112,9 @@ class Publisher:
 
     def _apply(self, kind: str, key: str, value: Any, uid: str) -> frozenset[GroupKey]:
         if kind == "Node":
-            state = "" if value is None else value.metadata.labels.get("state", "")
-            return self.view.apply_node(key, is_there=value is not None, state=state)
+            labels = {} if value is None else value.metadata.labels
+            node = KnownNode(state=labels.get("state", ""), labels=labels)
+            return self.view.apply_node(key, None if value is None else node)
         if kind == "Pod":
             uid = uid or ("" if value is None else value.metadata.uid)
             self._refusals.apply(uid, value, self._world.now)

@@ -101,7 +101,7 @@ async def test_a_node_is_another_one_when_anything_of_it_changed() -> None:
     states = []
     for raw in (node, beating, tainted):
         observer.apply("Node", "n", raw, "")
-        states.append(observer.view.node_state("n"))
+        states.append(observer.view.nodes.state("n"))
     assert states[0] == states[1] != states[2]
 
 

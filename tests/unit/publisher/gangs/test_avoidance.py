@@ -19,6 +19,7 @@ from publisher.gangs.avoidance import (
     plan_avoidance,
 )
 from publisher.gangs.context import GroupPlan, PlanContext
+from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.view import GroupKey
 from tests import builders
 from tests.builders.decisions import CLUSTER
@@ -106,7 +107,7 @@ def test_a_time_to_come_is_no_time() -> None:
 
 def test_a_node_is_avoided_while_it_stays_as_it_is() -> None:
     situation = context(said(AVOIDED))
-    situation.view.apply_node("node-1", is_there=True, state="changed")
+    situation.view.apply_node("node-1", KnownNode(state="changed"))
     assert find_avoidance(situation, (WAITING,)).nodes == ()
 
 

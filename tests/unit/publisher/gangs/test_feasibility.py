@@ -12,8 +12,8 @@ from contracts.ids import NodeName
 from contracts.messages import SubmitGang
 from contracts.names import VOID
 from contracts.workload import Pod
-from publisher.gangs.feasibility import find_fault, pinned_node_of
-from publisher.gangs.members import leave_out
+from publisher.gangs.feasibility import find_fault
+from publisher.gangs.members import leave_out, pinned_node_of
 from publisher.gangs.patches import narrow_affinity
 from publisher.gangs.plan_gang import plan_gang
 from tests import builders

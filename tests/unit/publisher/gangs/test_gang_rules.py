@@ -6,7 +6,7 @@ import pytest
 
 from contracts.names import CONSTRAINTS, TOPOLOGY
 from contracts.pods.declared_rules import DeclaredRules
-from publisher.gangs.gang_rules import find_rules
+from publisher.gangs.gang_rules import find_rules, keep_rules
 from publisher.gangs.readiness import NotReady
 from tests import builders
 from tests.builders import gang_constraint, member, member_claim, topology_rule
@@ -79,8 +79,7 @@ def test_a_rule_that_nobody_can_keep_is_named(
 
 def test_pods_that_replace_others_are_not_asked_about_the_members_that_run() -> None:
     """What names only others is left out; what names both is about these alone."""
-    gang = builders.gang(
-        *MEMBERS,
+    rules = DeclaredRules(
         constraints=(
             gang_constraint("a.io/x", "driver"),
             gang_constraint("a.io/y", "driver", "worker/gpu"),
@@ -88,10 +87,17 @@ def test_pods_that_replace_others_are_not_asked_about_the_members_that_run() -> 
         ),
         topology=(topology_rule("rack", "driver"), topology_rule("zone", "worker")),
     )
-    assert find_rules([waiting_pod("a")], gang, MEMBERS[:1]) == DeclaredRules(
+    assert keep_rules(rules, MEMBERS[:1]) == DeclaredRules(
         constraints=(
             gang_constraint("a.io/y", "worker/gpu"),
             gang_constraint("a.io/z"),
         ),
         topology=(topology_rule("zone", "worker"),),
     )
+
+
+def test_of_a_part_of_a_gang_no_member_is_missed() -> None:
+    """The others run."""
+    said = {TOPOLOGY: '[{"key": "rack", "members": ["driver"]}]'}
+    found = find_rules([waiting_pod("a", annotations=said)], None, None)
+    assert found == DeclaredRules(topology=(topology_rule("rack", "driver"),))

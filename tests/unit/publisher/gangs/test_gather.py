@@ -141,6 +141,21 @@ def test_pods_of_a_member_that_a_rule_may_name_are_equal() -> None:
     assert told.message == "pods of one member ask for different things: pod-2"
 
 
+def test_a_pod_that_replaces_another_keeps_to_the_rack_of_those_that_run() -> None:
+    """It is decided alone, and what runs is not moved."""
+    nodes = {"node-1": {"rack": "r1"}, "node-2": {"rack": "r1"}, "node-3": {}}
+    runs = waiting_pod("b", gang="train", opened_by="u", node="node-2")
+    company = Company(ran=(runs,))
+    some = UnsubmittedPods(pods=(in_rack("a"),), company=company)
+    made = assemble(some, view_of([runs], nodes=nodes), lambda _: True)
+    assert isinstance(made, ReadyGang)
+    (member,) = made.gang.spec.members
+    selector = read_required_nodes(member.node.affinity)
+    assert selector is not None
+    (required,) = selector.node_selector_terms[0].match_expressions
+    assert (required.key, required.operator, required.values) == ("rack", "In", ("r1",))
+
+
 def with_recovery(name: str, value: str) -> Pod:
     return waiting_pod(name, gang="train", size=2, annotations={RECOVERY: value})
 

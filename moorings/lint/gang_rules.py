@@ -13,10 +13,10 @@ from msgspec import Struct
 from contracts.allocation import Rule
 from contracts.gang import Gang
 from contracts.gang_rules import DevicePath, GangTopology
+from moorings.lint.domains import find_shortfall, rooms_by_value
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
 from solver.devices.gather import NodePools
-from solver.explain.domains import find_shortfall, rooms_by_value
 from solver.problem.attributes import Element
 from solver.problem.problem import GangPart, MemberPart, RequestPart, SubrequestPart
 

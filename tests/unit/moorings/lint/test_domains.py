@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from solver.explain.domains import find_shortfall
+from moorings.lint.domains import find_shortfall
 from tests.builders import topology_rule
 
 RACKS = {"r1": 9, "r2": 4, "r3": 14, "r4": 2}

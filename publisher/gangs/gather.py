@@ -8,7 +8,7 @@ say the same. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
@@ -29,7 +29,7 @@ from publisher.gangs.compare import default_member_of, find_difference
 from publisher.gangs.completeness import find_shortage
 from publisher.gangs.gang_rules import find_rules, keep_rules
 from publisher.gangs.gang_size import ALONE, Company
-from publisher.gangs.joining import JoiningPods
+from publisher.gangs.joining import JoiningPods, split_by_group
 from publisher.gangs.members import ONLY, GroupedPods, Owns, group_pods, leave_out
 from publisher.gangs.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.view import View, is_gated, is_over
@@ -61,6 +61,19 @@ class UnsubmittedPods(Struct, frozen=True, kw_only=True):
     """Greater than that of every submission that asked for one of the pods before."""
     avoided: tuple[AvoidedNode, ...] = ()
     """Nodes that they should not go to."""
+
+
+def split_joining(
+    pods: Sequence[Pod], company: Company, gang: Gang | None, view: View
+) -> Iterator[UnsubmittedPods]:
+    """Split pods into those that are asked for together beside those that run."""
+    rules = find_rules(pods, gang, None) if company.ran else DeclaredRules()
+    topology = rules.topology if isinstance(rules, DeclaredRules) else ()
+    parts = split_by_group(pods, topology, view)
+    for part in parts:
+        others = tuple(pod for other in parts if other is not part for pod in other)
+        beside = replace(company, stand_ins=(*company.stand_ins, *others))
+        yield UnsubmittedPods(pods=tuple(part), company=beside if others else company)
 
 
 def assemble(

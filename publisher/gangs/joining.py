@@ -150,6 +150,23 @@ class JoiningPods:
         return [pod for number, pod in old.items() if number // size == group]  # type: ignore[operator]  # none is None
 
 
+def split_by_group(
+    pods: Sequence[Pod], rules: Sequence[GangTopology], view: View
+) -> list[list[Pod]]:
+    """Split pods that join a gang into those of one group each, where rules have any.
+
+    What binds pods to a group is said of all that are asked for together.
+    """
+    sizes = [rule.group_size for rule in rules if rule.group_size is not None]
+    groups: dict[object, list[Pod]] = {}
+    for pod in pods:
+        number = _number_of(pod)
+        member = view.membership(pod).member if sizes else ""
+        key = (member, *(number and number // size for size in sizes))
+        groups.setdefault(key, []).append(pod)
+    return list(groups.values())
+
+
 def _is_about(rule: GangTopology, member: str) -> bool:
     return not rule.members or member in rule.members
 

@@ -28,7 +28,13 @@ from publisher.gangs.context import (
     SubmittedGang,
 )
 from publisher.gangs.gang_size import find_company
-from publisher.gangs.gather import ReadyGang, UnsubmittedPods, assemble, gang_uid
+from publisher.gangs.gather import (
+    ReadyGang,
+    UnsubmittedPods,
+    assemble,
+    gang_uid,
+    split_joining,
+)
 from publisher.gangs.plan_claims import plan_fresh_start
 from publisher.gangs.plan_finished import plan_commanded, plan_finished
 from publisher.gangs.plan_repairs import plan_repairs
@@ -69,8 +75,8 @@ def plan_gang(context: PlanContext) -> GroupPlan:
         same_run = list_run(stay, run, view)
         company = find_company(same_run, run, asked, context.records)
         for part in split_replacements(run, view, gang=gang, company=company):
-            some = UnsubmittedPods(pods=tuple(part), company=company)
-            _plan_new(context, some, plan)
+            for some in split_joining(part, company, gang, view):
+                _plan_new(context, some, plan)
     for group in group_connected(displaced, lambda pod: claim_keys(pod).values()):
         _plan_new(context, UnsubmittedPods(pods=tuple(group), alone=True), plan)
     plan.reports += report_misplaced(context, free, plan)

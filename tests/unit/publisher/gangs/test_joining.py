@@ -11,7 +11,7 @@ from contracts.pods.declared_rules import DeclaredRules
 from contracts.pods.membership import COMPLETION_INDEX
 from contracts.pods.node_affinity import read_required_nodes
 from contracts.workload import Pod
-from publisher.gangs.joining import POD_INDEX, JoiningPods
+from publisher.gangs.joining import POD_INDEX, JoiningPods, split_by_group
 from tests.builders import gang_constraint, member, member_claim, topology_rule
 from tests.builders.plans import view_of
 from tests.builders.pods import waiting_pod
@@ -131,3 +131,14 @@ def test_rules_of_one_pod_are_for_the_solver() -> None:
     of_worker = gang_constraint("a.io/x", "worker")
     asked = DeclaredRules(constraints=(of_worker,))
     assert terms_of(asked, old, 1, of_old="driver") == []
+
+
+def test_pods_of_several_groups_are_asked_for_apart() -> None:
+    """Each then joins its own; without groups all stay together."""
+    pods = [numbered(waiting_pod(f"w-{n}"), n) for n in (0, 1, 2, 5)]
+    rule = topology_rule("rack", group_size=2)
+    parts = split_by_group(pods, [rule], view_of())
+    assert parts == [pods[:2], pods[2:3], pods[3:]]
+    assert split_by_group(pods, [topology_rule("rack")], view_of()) == [pods]
+    unnumbered = [waiting_pod("a"), waiting_pod("b")]
+    assert split_by_group(unnumbered, [rule], view_of()) == [unnumbered]

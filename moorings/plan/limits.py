@@ -56,7 +56,10 @@ def _refuse(gang: GangPart, reason: Reason) -> GangPart:
 def drop_node_needs(
     gangs: Iterable[GangPart], objects: Iterable[PlanObject]
 ) -> tuple[GangPart, ...]:
-    """Where there is no Node object, forget what pods ask of nodes and each other."""
+    """Where there is no Node object, forget what pods ask of nodes and each other.
+
+    So is what gangs ask of labels of nodes.
+    """
     if any(isinstance(entry.decoded.value, Node) for entry in objects):
         return tuple(gangs)
     return tuple(_drop_node_needs(gang) for gang in gangs)
@@ -76,7 +79,8 @@ def _drop_node_needs(gang: GangPart) -> GangPart:
         )
         for member in gang.members
     )
-    return structs.replace(gang, members=members)
+    topology = tuple(rule for rule in gang.topology if rule.attribute is not None)
+    return structs.replace(gang, members=members, topology=topology)
 
 
 def refuse_admin_access(

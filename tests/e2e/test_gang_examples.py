@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,6 +44,20 @@ def test_an_example_gets_what_its_rule_says(name: str) -> None:
     assert answer.exit_code == 0, answer.output
     assert not answer.stderr
     CHECKS[name](ExampleSite(), list(placed(json.loads(answer.stdout))))
+
+
+def test_why_not_is_said_as_the_page_has_it(tmp_path: Path) -> None:
+    """With a worker more than a rack has room for."""
+    text = (FOLDER / "rack.yaml").read_text()
+    three = tmp_path / "three.yaml"
+    three.write_text(text.replace("s: 2", "s: 3").replace("m: 2", "m: 3"))
+    words = ("plan", "-f", str(CLUSTER), "-f", str(three), "-o", "json")
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == 1, answer.output
+    (gang,) = json.loads(answer.stdout)["gangs"]
+    (reason,) = gang["reasons"]
+    said = f"{reason['rule']}: {reason['field']}: {reason['message']}"
+    assert said in " ".join((FOLDER.parent / "gangs.md").read_text().split())
 
 
 def test_every_example_is_shown_and_checked() -> None:

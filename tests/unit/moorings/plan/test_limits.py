@@ -28,6 +28,7 @@ from solver.problem.problem import (
     RequestPart,
     SubrequestPart,
 )
+from tests.builders import topology_rule
 
 
 def gang(*, admin_access: bool = False, **member: Any) -> GangPart:
@@ -78,6 +79,14 @@ def test_without_nodes_nothing_is_asked_of_them() -> None:
     bound = gang(labels={"app": "a"}, varying_labels=("b",), pod_rules=rules)
     assert drop_node_needs([bound], []) == (gang(),)
     assert drop_node_needs([needy], [entry("Node", name="n")]) == (needy,)
+
+
+def test_without_nodes_no_label_of_theirs_is_a_domain() -> None:
+    """Domains that devices tell are as they are."""
+    of_devices = topology_rule("attribute:a.io/clique")
+    ruled = structs.replace(gang(), topology=(topology_rule("rack"), of_devices))
+    (kept,) = drop_node_needs([ruled], [])
+    assert kept.topology == (of_devices,)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ class ExampleSite:
     """The cluster of the examples, everything in it named apart."""
 
     def __init__(self, prefix: str = "") -> None:
-        self._prefix = prefix
+        self.prefix = prefix
         self.objects = list(self.read(CLUSTER.stem))
         self._labels: dict[str, dict[str, str]] = {}
         self._attributes: dict[DeviceKey, dict[str, Any]] = {}
@@ -55,9 +55,9 @@ class ExampleSite:
     def read(self, name: str, namespace: str = "team-a") -> Iterator[Json]:
         """Read an example; nodes, drivers and labels of the cluster are this one's."""
         text = (FOLDER / f"{name}.yaml").read_text().replace("team-a", namespace)
-        if self._prefix:
-            text = text.replace(".example.com", f".{self._prefix}.example.com")
-            text = text.replace("node-", f"{self._prefix}-node-")
+        if self.prefix:
+            text = text.replace(".example.com", f".{self.prefix}.example.com")
+            text = text.replace("node-", f"{self.prefix}-node-")
         yield from yaml.safe_load_all(text)
 
     def labels(self, key: str, pods: Sequence[ExamplePod]) -> list[str]:

@@ -27,8 +27,10 @@ from tests.builders import (
     request,
     resource_slice,
     sub_request,
+    topology_rule,
 )
 from tests.builders.inputs import written_job, written_pod
+from tests.builders.values import NODE as THE_NODE
 
 BIG = f'device.attributes["{DRIVER}"].model == "big"'
 GPU = device_class()
@@ -38,6 +40,11 @@ ROOM = (
 )
 SLICE = resource_slice(*ROOM)
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "elsewhere"}}
+RACKED = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": THE_NODE, "labels": {"rack": "r1"}},
+}
 NUMA = [constraint(f"{DRIVER}/numa")]
 HALVES = (device("half", consumes={"gpu": {"memory": "90Gi"}}),)
 
@@ -78,6 +85,19 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
     (
         LintRule.ATTRIBUTE_MISSING,
         (resource_slice(*ROOM, device("c")), GPU, claim(constraints=NUMA)),
+    ),
+    (
+        LintRule.TOPOLOGY_KEY,
+        (SLICE, GPU, RACKED, gang(topology=(topology_rule("raek"),))),
+    ),
+    (
+        LintRule.TOPOLOGY,
+        (
+            SLICE,
+            GPU,
+            RACKED,
+            gang(member(count=3), topology=(topology_rule("rack"),)),
+        ),
     ),
     (
         LintRule.DEVICE_LIMIT,

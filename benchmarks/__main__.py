@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent
-GROUPS = ("solver", "bus", "cluster", "node", "openb")
+GROUPS = ("solver", "bus", "cluster", "node", "console", "openb")
 
 
 def commands(group: str) -> Iterator[tuple[str, str]]:

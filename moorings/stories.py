@@ -7,7 +7,9 @@ Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -27,13 +29,18 @@ WrittenGangs = Mapping[GangKey, AllocationWritten]
 """What was written of the last attempt of gangs."""
 
 
-class HeldObjects(Struct, frozen=True, kw_only=True):
+class HeldObjects(Struct, frozen=True, kw_only=True, dict=True):
     """What the cluster has of gangs, as the publisher last said."""
 
     pods: dict[str, GangUID] = {}
     """By `namespace/name`, the gang that a pod runs for; empty: none."""
     claims: frozenset[str] = frozenset()
     """The claims that hold devices, by `namespace/name`."""
+
+    @cached_property
+    def pod_counts(self) -> Counter[tuple[str, GangUID]]:
+        """How many pods run for each gang, by namespace and uid."""
+        return Counter((pod.partition("/")[0], uid) for pod, uid in self.pods.items())
 
     def has_pod(self, record: GangRecord, pod: str) -> bool:
         """Whether a pod of this name runs for the gang: another may have its name."""
@@ -111,11 +118,7 @@ class GangStory(Struct, frozen=True, kw_only=True):
 def count_pods(record: GangRecord, held: HeldObjects | None) -> int:
     """Count the pods of one submission; pods that share a claim are several."""
     if record.phase is GangPhase.RUNNING and held is not None:
-        prefix = f"{record.namespace}/"
-        return sum(
-            uid == record.uid and pod.startswith(prefix)
-            for pod, uid in held.pods.items()
-        )
+        return held.pod_counts[record.namespace, record.uid]
     if record.submission is None:
         return 0
     places = record.submission.places
@@ -137,7 +140,7 @@ def collect_stories(
     """
     by_key: dict[tuple[str, str, bool, str], list[GangRecord]] = {}
     for record in records:
-        uid = "" if _has_pods(record) else str(record.uid)
+        uid = "" if has_pods(record) else str(record.uid)
         key = (str(record.namespace), record.name, _is_lone(record), uid)
         by_key.setdefault(key, []).append(record)
     reports_by_key = {
@@ -161,7 +164,8 @@ def collect_stories(
     return stories
 
 
-def _has_pods(record: GangRecord) -> bool:
+def has_pods(record: GangRecord) -> bool:
+    """Whether it was submitted for pods; else it came over NATS alone."""
     return record.submission is not None and bool(record.submission.places)
 
 

@@ -3,10 +3,11 @@
 # Usage: scripts/bench.sh small|full
 set -euo pipefail
 mkdir -p build/benchmarks
+console=$(command -v chromium >/dev/null && echo console.pictures || true) # needs a browser
 for name in bus.decisions bus.arrivals bus.soak solver.incremental openb \
   solver.scale solver.selectors solver.semantics solver.upstream_rate \
   cluster.claim_writes cluster.watch_state cluster.slices cluster.gang_gates \
-  cluster.rate cluster.families cluster.admin_load; do
+  cluster.rate cluster.families cluster.admin_load $console; do
   echo "== $name"
   .venv/bin/python -m "benchmarks.$name" --size "$1" --json "build/benchmarks/$name.json"
 done

@@ -37,11 +37,17 @@ def replay(recorded: Recorded) -> tuple[ReplayResult, Decision]:
         RecordError: the record is incomplete or was changed.
     """
     decision = allocate(recorded.problem())
-    data = DECISION.encode(decision)
+    return compare_replay(recorded, DECISION.encode(decision)), decision
+
+
+def compare_replay(recorded: Recorded, data: bytes) -> ReplayResult:
+    """Compare the bytes of a new answer with those that were recorded."""
     opened = recorded.opened
     same_bytes = None if recorded.decided is None else data == recorded.decision
-    differences = () if same_bytes is not False else _differences(recorded, decision)
-    result = ReplayResult(
+    differences: tuple[str, ...] = ()
+    if same_bytes is False:
+        differences = _differences(recorded, DECISION.decode(data))
+    return ReplayResult(
         solve=opened.solve,
         same_bytes=same_bytes,
         same_versions=(
@@ -52,7 +58,6 @@ def replay(recorded: Recorded) -> tuple[ReplayResult, Decision]:
         recorded_decision=recorded.decided.decision if recorded.decided else "",
         replayed_decision=sha_of(data),
     )
-    return result, decision
 
 
 def _differences(recorded: Recorded, decision: Decision) -> tuple[str, ...]:

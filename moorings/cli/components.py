@@ -17,6 +17,7 @@ from msgspec import NODEFAULT, Struct, structs
 from authcallout.config import AuthCalloutConfig
 from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, notify, say, show_progress
+from moorings.console.server import serve_console
 from moorings.errors import UsageError
 from moorings.local.cluster import check_cluster, read_access
 from moorings.local.stack import LocalStack, StackOptions, open_stack
@@ -123,6 +124,9 @@ def up(
     own_driver: OwnDrivers = None,
     own_class: OwnClasses = None,
     own_node: OwnNodes = None,
+    console: Annotated[
+        bool, typer.Option(help="Serve the web console, which changes nothing.")
+    ] = True,
 ) -> None:
     """Run the whole stack on this machine until Ctrl-C."""
     owned = {
@@ -142,10 +146,10 @@ def up(
         owned=owned,
         objects=tuple(read_state(filename or [])),
     )
-    raise typer.Exit(asyncio.run(_run_stack(options)))
+    raise typer.Exit(asyncio.run(_run_stack(options, has_console=console)))
 
 
-async def _run_stack(options: StackOptions) -> int:
+async def _run_stack(options: StackOptions, *, has_console: bool) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -157,8 +161,14 @@ async def _run_stack(options: StackOptions) -> int:
                 cluster_id = await check_cluster(options.cluster)
                 options = structs.replace(options, cluster_id=cluster_id)
             stack = await resources.enter_async_context(open_stack(options))
+            link = ""
+            if has_console:
+                viewing = stack.open_client("viewer")
+                viewer = await resources.enter_async_context(viewing)
+                serving = serve_console(viewer, port=0)
+                link = (await resources.enter_async_context(serving)).link()
         # From here on components that end are started again, until we are told to stop.
-        for line in _describe_stack(options, stack):
+        for line in _describe_stack(options, stack, link):
             say(line)
         async for line in stack.tend(stop):
             notify(line)
@@ -166,7 +176,9 @@ async def _run_stack(options: StackOptions) -> int:
     return ExitCode.YES
 
 
-def _describe_stack(options: StackOptions, stack: LocalStack) -> Iterator[str]:
+def _describe_stack(
+    options: StackOptions, stack: LocalStack, console: str
+) -> Iterator[str]:
     """Yield lines that say what runs, and what to do next."""
     cluster = options.cluster
     parts = [stack.server]
@@ -180,6 +192,8 @@ def _describe_stack(options: StackOptions, stack: LocalStack) -> Iterator[str]:
     if options.fleet:
         yield f"  faults    {stack.faults}"
     yield f"  logs      {stack.folder}"
+    if console:
+        yield f"  console   {console}"
     if cluster is None:
         yield "  next      moorings submit -f GANG.yaml --wait"
     else:

@@ -7,30 +7,20 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
 from msgspec import Struct
 
 from contracts.claim import DeviceClass, ResourceClaimTemplate
 from contracts.device import DeviceTaintRule
 from contracts.errors import ContractsError
 from contracts.gang import Gang
-from contracts.kubernetes.decode import WritableObject, decode_object, flatten
+from contracts.kubernetes.decode import WritableObject, decode_object
 from moorings.cli.output import notify
 from moorings.errors import BadInputError
+from moorings.manifests import parse_documents, read_gang
 from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
 
 SUFFIXES = (".yaml", ".yml", ".json")
-
-
-class _Loader(yaml.CSafeLoader):
-    """YAML without timestamps: Kubernetes keeps them as text."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    key: [(tag, pattern) for tag, pattern in tags if not tag.endswith(":timestamp")]
-    for key, tags in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def read_documents(names: list[str]) -> Iterator[tuple[str, Any]]:
@@ -41,15 +31,7 @@ def read_documents(names: list[str]) -> Iterator[tuple[str, Any]]:
     """
     for name in names:
         for source, text in _read_texts(name):
-            try:
-                documents = yaml.load_all(text, _Loader)  # a safe loader
-                for number, document in enumerate(documents, start=1):
-                    if document is not None:
-                        where = f"{source}, document {number}" if number > 1 else source
-                        yield from ((where, value) for value in flatten(document))
-            except (yaml.YAMLError, ContractsError) as error:
-                reason = " ".join(str(error).split())
-                raise BadInputError(source, reason) from error
+            yield from parse_documents(source, text)
 
 
 def _read_texts(name: str) -> Iterator[tuple[str, str]]:
@@ -101,16 +83,7 @@ def read_gangs(names: list[str]) -> list[tuple[str, Gang]]:
     Raises:
         BadInputError: a document is no Gang.
     """
-    gangs = []
-    for source, raw in read_documents(names):
-        try:
-            value = decode_object(raw).value
-        except ContractsError as error:
-            raise BadInputError(source, str(error)) from error
-        if not isinstance(value, Gang):
-            raise BadInputError(source, f"expected a Gang, got {raw.get('kind')}")
-        gangs.append((source, value))
-    return gangs
+    return [read_gang(source, raw) for source, raw in read_documents(names)]
 
 
 def read_state(names: list[str]) -> list[WritableObject]:

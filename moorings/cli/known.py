@@ -13,11 +13,11 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from contracts.liveness import SILENT_S, PublisherLeads
 from moorings.cli.output import notify
 from moorings.client import Client
 from moorings.errors import CannotReadError, UnknownNameError
 from moorings.stories import GangQuery, GangStory, HeldObjects, collect_stories
+from moorings.views.silence import describe_silence
 
 T = TypeVar("T")
 _WITHOUT = {
@@ -64,26 +64,6 @@ async def fetch_known(client: Client) -> KnownGangs:
     silence = describe_silence(leader, datetime.now(UTC))
     stories = collect_stories(records, reports or ())
     return KnownGangs(stories=stories, held=held, unread=unread, silence=silence)
-
-
-def describe_silence(leader: PublisherLeads | None, now: datetime) -> str:
-    """Say that no publisher leads, and since when; empty: one does, or never did.
-
-    Without a cluster nobody leads, and nothing waits at gates.
-    """
-    if leader is None:
-        return ""
-    try:
-        silent_s = (now - datetime.fromisoformat(leader.at)).total_seconds()
-    except (TypeError, ValueError):
-        silent_s = float("inf")
-    if silent_s < SILENT_S:
-        return ""
-    return (
-        f"no publisher leads in cluster {leader.cluster}: {leader.holder} was last "
-        f"heard of at {leader.at}. Pods at the gate wait, and what is decided is not "
-        "written, until one runs again"
-    )
 
 
 async def _read_if_allowed(reading: Awaitable[T], unread: list[str]) -> T | None:

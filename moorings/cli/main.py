@@ -31,6 +31,7 @@ from moorings.cli import (
     plan,
     solves,
     watch,
+    web,
 )
 from moorings.cli.output import ExitCode, Format, console, notify, show
 from moorings.errors import MooringsError, UsageError
@@ -57,6 +58,7 @@ for module in (
     get,
     explain,
     watch,
+    web,
     gangs,
     gates,
     solves,

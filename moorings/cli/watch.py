@@ -13,31 +13,17 @@ from msgspec import Struct
 
 from contracts.asyncapi import messages_of
 from contracts.ids import GangKey, GangUID
-from contracts.messages import (
-    AllocationLost,
-    AllocationRefused,
-    AllocationWritten,
-    ClaimsReleased,
-    ConfirmationMessage,
-    DecisionMessage,
-    GangAllocated,
-    GangPending,
-    GangRejected,
-    GangReleased,
-    GatesOpened,
-    PodWritten,
-)
+from contracts.messages import ConfirmationMessage, DecisionMessage
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
 from moorings.cli.output import ExitCode, Format, notify, say
 from moorings.client import Client
 from moorings.errors import UsageError
 from moorings.stories import GangQuery
+from moorings.views.events import describe
 from runtime.waits import together
 from runtime.wire import Incoming
 
-MOST_PODS = 3
-"""Pods that are named on a line."""
 WATCHED: tuple[Topic[Any], ...] = (DECISIONS, CONFIRMATIONS)
 KINDS = frozenset(kind.__name__ for topic in WATCHED for kind in messages_of(topic))
 """Of events, as in docs/bus.md."""
@@ -210,29 +196,3 @@ class Watch:
             if last is not None and last.message is not None:
                 self._names[message.key] = last.message.name
         return self._names.get(message.key) or message.uid
-
-
-def describe(message: DecisionMessage | ConfirmationMessage) -> str:
-    """Return in a few words what a message says of its gang."""
-    match message:
-        case GangAllocated():
-            nodes = len({member.node for member in message.members})
-            return f"{len(message.members)} pods on {nodes} nodes"
-        case GangPending(reasons=reasons) | GangRejected(reasons=reasons):
-            return str(reasons[0]) if reasons else ""
-        case GangReleased():
-            return str(message.outcome)
-        case AllocationWritten(pods=pods):
-            hidden = len(pods) - MOST_PODS
-            words = [*map(_describe_pod, pods[:MOST_PODS])]
-            return "; ".join([*words, f"and {hidden} more"] if hidden > 0 else words)
-        case AllocationRefused(reason=reason) | AllocationLost(reason=reason):
-            return reason
-        case GatesOpened() | ClaimsReleased():
-            return ""
-
-
-def _describe_pod(pod: PodWritten) -> str:
-    """Name a pod and its claims as kubectl does."""
-    claims = " ".join(f"resourceclaim/{name}" for name in pod.claims.values())
-    return f"pod/{pod.pod} {claims}".rstrip()

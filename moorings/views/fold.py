@@ -14,6 +14,7 @@ from contracts.messages import (
     HealthJudged,
     ObjectGone,
     ObjectObserved,
+    SubmitGang,
 )
 from contracts.names import GANG_UID
 from moorings.views.inventory import KnownDevices
@@ -27,6 +28,7 @@ class DevicesFold:
         self.snapshot = Snapshot()
         self.heard: set[NodeName] = set()
         """Nodes whose agents are heard."""
+        self._touched: set[str] = set()
         self._pod_gangs: dict[str, GangKey] = {}
         self._claim_pods: dict[str, tuple[str, ...]] = {}
         self._judged: dict[NodeName, dict[DeviceID, DeviceHealth]] = {}
@@ -45,12 +47,20 @@ class DevicesFold:
             case DevicesAnnounced(node=node, pools=pools):
                 ids = frozenset(PoolID(pool.driver, pool.name) for pool in pools)
                 self._announced[node] = ids
+            case SubmitGang(uid=uid):
+                self._touched.add(uid)
+            case ObjectObserved(kind="ResourceClaim", key=key):
+                self._touched.add(key)
             case ObjectObserved(kind="Pod", key=key):
+                self._touched.add(key)
                 annotations = message.object["metadata"].get("annotations") or {}
                 uid = GangUID(str(annotations.get(GANG_UID, "")))
                 namespace = Namespace(key.partition("/")[0])
                 self._pod_gangs[key] = GangKey(namespace, uid)
+            case ObjectGone(kind="ResourceClaim", key=key):
+                self._touched.add(key)
             case ObjectGone(kind="Pod", key=key):
+                self._touched.add(key)
                 self._pod_gangs.pop(key, None)
             case AllocationWritten():
                 self.note_written(message)
@@ -65,6 +75,15 @@ class DevicesFold:
             for claim in pod.claims.values():
                 pods.setdefault(f"{written.namespace}/{claim}", []).append(pod.pod)
         self._claim_pods |= {claim: tuple(names) for claim, names in pods.items()}
+        self._touched |= pods.keys()
+
+    def take_touched(self) -> set[str]:
+        """Return whose word on a holder may have changed, since this was asked last.
+
+        Claims and pods by `namespace/name`, gangs by uid.
+        """
+        touched, self._touched = self._touched, set()
+        return touched
 
     def known(self, *, hears: bool = True) -> KnownDevices:
         """Return what is known now; `hears`: heartbeats could be read."""

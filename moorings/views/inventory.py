@@ -56,10 +56,15 @@ class KnownDevices(Struct, frozen=True, kw_only=True):
     """Nodes whose agents are heard; None: that could not be read."""
 
 
-def view_devices(known: KnownDevices) -> list[dict[str, Any]]:
-    """Return a row for each device, by node, driver, pool and name."""
-    snapshot = known.snapshot
-    parts = list(snapshot.inventory.pages.values())
+def view_devices(
+    known: KnownDevices, owner: NodeName | None = None
+) -> list[dict[str, Any]]:
+    """Return a row for each device, by node, driver, pool and name.
+
+    `owner`: only those of this node, or with "" those that are not of one node alone.
+    """
+    pages = known.snapshot.inventory.pages
+    parts = list(pages.values() if owner is None else pages.of(owner))
     taints = _group_taints(part for part in parts if isinstance(part, UsePart))
     nodes = {part.name: part for part in parts if isinstance(part, NodePart)}
     rows = [
@@ -87,7 +92,7 @@ def view_nodes(
     return [
         {
             "name": node.name,
-            "status": _status_of(known, node),
+            "status": status_of(known, node),
             "devices": counts[node.name]["devices"],
             "free": counts[node.name][FREE],
             "held": counts[node.name][HELD] + counts[node.name][SHARED],
@@ -138,7 +143,7 @@ def _view_device(
     holders = [
         _view_holder(known, holder, share)
         for share, names in _list_holders(use)
-        for holder in _leave_out_decided(names)
+        for holder in leave_out_decided(names)
     ]
     return {
         "node": name or "",
@@ -203,7 +208,7 @@ def _list_holders(use: DeviceUse) -> Iterator[tuple[str, frozenset[str]]]:
         yield share_id, share.holders
 
 
-def _leave_out_decided(holders: frozenset[str]) -> list[str]:
+def leave_out_decided(holders: frozenset[str]) -> list[str]:
     """Name a decision only where no claim has what it decided."""
     claims = sorted(holder for holder in holders if holder.startswith(_CLAIM))
     return claims or sorted(holders)
@@ -240,7 +245,8 @@ def _name_gang(known: KnownDevices, gang: GangKey | None) -> str:
     return f"{record.namespace}/{record.name}"
 
 
-def _status_of(known: KnownDevices, node: NodePart) -> str:
+def status_of(known: KnownDevices, node: NodePart) -> str:
+    """Return `ready`, or the word for why a node takes no more pods."""
     if node.unavailable:
         return node.unavailable
     announced = node.name in known.snapshot.inventory.announced

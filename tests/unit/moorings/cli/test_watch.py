@@ -16,9 +16,10 @@ from contracts.messages import (
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
 from moorings.cli.output import Format
-from moorings.cli.watch import MOST_PODS, EventFilter, Watch, describe
+from moorings.cli.watch import EventFilter, Watch
 from moorings.client import Client
 from moorings.errors import UsageError
+from moorings.views.events import MOST_PODS, describe
 from runtime.bus.bus import Bus
 from runtime.wire import Incoming
 from tests import builders

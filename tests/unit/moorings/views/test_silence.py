@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from contracts.liveness import PublisherLeads
-from moorings.cli.known import describe_silence
+from moorings.views.silence import describe_silence
 from tests.builders.decisions import CLUSTER
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

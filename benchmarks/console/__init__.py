@@ -1,0 +1,1 @@
+"""The web console in a real browser, beside a stack of simulated nodes."""

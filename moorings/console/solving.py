@@ -1,0 +1,169 @@
+"""Solving recorded questions again, in a process of its own: replay, what-if, help."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from contracts.codec import to_builtins
+from contracts.ids import GangKey, GangUID, Namespace, NodeName
+from moorings.client import Client
+from moorings.console.holders import find_freed, list_holders
+from moorings.console.model import ConsoleModel
+from moorings.console.proposals import narrow, propose
+from moorings.console.solves import compare, view_solve
+from moorings.console.what_if import Freed, WhatIf, change_problem
+from moorings.errors import BadInputError, UnknownNameError
+from moorings.recorded import SolveEntry, fetch_solve
+from solver.decision import DECISION, Decision
+from solver.problem.problem import Problem
+from solver.record import Recorded
+from solver.service.worker import SolveWorker
+
+MEMORY_BYTES = 4 << 30
+GUARD_S = 60.0
+"""A solve that takes longer is ended."""
+HELP_S = 30.0
+"""So long changes are tried for one gang."""
+MOST_WAITING = 4
+"""Questions that wait for their turn; more are refused."""
+Row = dict[str, Any]
+
+
+class Solving:
+    """Answers questions about recorded solves, one at a time."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._worker = SolveWorker(memory_bytes=MEMORY_BYTES, guard_s=GUARD_S)
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def show(self, model: ConsoleModel, solve: str) -> Row:
+        """Show a recorded solve.
+
+        Raises:
+            UnknownNameError: there is none of this id.
+            RecordError: a part of it has expired or is damaged.
+        """
+        entry = _find_entry(model, solve)
+        recorded = await fetch_solve(self._client, entry)
+
+        def view() -> Row:
+            return view_solve(entry, recorded.problem(), _read_decision(recorded))
+
+        return await asyncio.to_thread(view)
+
+    async def replay(self, model: ConsoleModel, solve: str) -> Row:
+        """Solve again what was recorded, and compare bytes.
+
+        Raises:
+            BadInputError: too many ask.
+            UnknownNameError: there is none of this id.
+            SolverError: it cannot be read or solved.
+        """
+        from solver.replay import compare_replay  # noqa: PLC0415  # OR-Tools is slow to import
+
+        recorded = await fetch_solve(self._client, _find_entry(model, solve))
+        problem = await asyncio.to_thread(recorded.problem)
+        data = await self._solve(problem)
+        result: Row = to_builtins(compare_replay(recorded, data))
+        return result
+
+    async def ask(self, model: ConsoleModel, solve: str, what_if: WhatIf) -> Row:
+        """Solve a recorded question in another way, and compare the answers.
+
+        Raises:
+            BadInputError: the change does not fit the question, or too many ask.
+            UnknownNameError: there is none of this id.
+            SolverError: it cannot be read or solved.
+        """
+        recorded = await fetch_solve(self._client, _find_entry(model, solve))
+        problem, before = await asyncio.to_thread(_read, recorded)
+        freed = _find_freed(model, what_if)
+        changed = await asyncio.to_thread(change_problem, problem, what_if, freed)
+        after = DECISION.decode(await self._solve(changed))
+        return compare(before, after)
+
+    async def find_help(self, model: ConsoleModel, namespace: str, uid: str) -> Row:
+        """Try changes, one after the other, that may let a gang in.
+
+        Raises:
+            BadInputError: too many ask.
+            UnknownNameError: no recorded solve has the gang.
+            SolverError: it cannot be read or solved.
+        """
+        key = GangKey(Namespace(namespace), GangUID(uid))
+        entry = _find_last(model, key)
+        recorded = await fetch_solve(self._client, entry)
+        problem, decision = await asyncio.to_thread(_read, recorded)
+        (gang,) = [part for part in problem.gangs if part.key == key]
+        narrowed = narrow(problem, decision, key)
+        tried: list[Row] = []
+        helped: set[str] = set()
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + HELP_S
+        holders = list_holders(model.picture.records, model.known)
+        for proposal in propose(narrowed, decision, gang, holders):
+            if proposal.sort in helped:
+                continue
+            if loop.time() > end_s:
+                break
+            freed = _find_freed(model, proposal.what_if)
+            changed = change_problem(narrowed, proposal.what_if, freed)
+            answer = DECISION.decode(await self._solve(changed))
+            (mine,) = [each for each in answer.gangs if each.key == key]
+            if not mine.reasons:
+                helped.add(proposal.sort)
+            row = {"text": proposal.text, "helps": not mine.reasons}
+            reasons = [str(reason) for reason in mine.reasons]
+            what_if = to_builtins(proposal.what_if)
+            tried.append({**row, "reasons": reasons, "whatIf": what_if})
+        opened = entry.opened
+        return {"solve": opened.solve, "at": opened.opened_at, "tried": tried}
+
+    async def _solve(self, problem: Problem) -> bytes:
+        if self._waiting >= MOST_WAITING:
+            raise BadInputError("console", f"{MOST_WAITING} questions wait already")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return await self._worker.solve(problem)
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._worker.stop()
+
+
+def _find_freed(model: ConsoleModel, what_if: WhatIf) -> Freed:
+    records: Mapping[NodeName, Mapping[str, object]] = model.picture.records
+    return find_freed(records, model.known, what_if.end) if what_if.end else Freed()
+
+
+def _find_entry(model: ConsoleModel, solve: str) -> SolveEntry:
+    entry = model.solves.get(solve)
+    if entry is None:
+        raise UnknownNameError("solve", solve, list(model.solves)[-3:])
+    return entry
+
+
+def _find_last(model: ConsoleModel, gang: GangKey) -> SolveEntry:
+    """Find the last answered solve in which a gang was tried."""
+    for entry in reversed(model.solves.values()):
+        if entry.decided is not None and gang in entry.opened.gangs:
+            return entry
+    raise UnknownNameError("solve", f"of gang {gang}", why="none is recorded any more")
+
+
+def _read(recorded: Recorded) -> tuple[Problem, Decision]:
+    problem, decision = recorded.problem(), _read_decision(recorded)
+    if decision is None:
+        raise BadInputError(recorded.opened.solve, "is not answered yet")
+    return problem, decision
+
+
+def _read_decision(recorded: Recorded) -> Decision | None:
+    return DECISION.decode(recorded.decision) if recorded.decision else None

@@ -1,0 +1,172 @@
+// One gang's story: why it waits, what would help, what happened when, and what it has.
+
+import { ask } from "./bus.js";
+import { ageOf, cells, el, link, nodeLink, phaseBadge, section, solveLink, table } from "./dom.js";
+import { OVER, fullName, store } from "./store.js";
+
+const EVENTS = {
+  SubmitGang: ["Submitted", ""], CancelGang: ["Cancelled", "bad"], ReleaseGang: ["Released", ""],
+  GangAllocated: ["Decided: it has its devices", "good"], GangPending: ["Decided: it waits", "wait"],
+  GangRejected: ["Rejected", "bad"], GangReleased: ["Its devices are free again", ""],
+  AllocationWritten: ["Written to claims", "good"], GatesOpened: ["Gates opened: its pods may run", "good"],
+  AllocationRefused: ["The decision could not be written", "bad"], AllocationLost: ["What was written was lost", "bad"],
+  ClaimsReleased: ["Its claims are released", ""],
+};
+const MOST_PLACES = 100;
+// The counts behind a reason, in the order in which the rules are looked at.
+const FACTS = {
+  devices: "devices in all", selected: "match the request", supported: "work with the features on", onUsableNodes: "on nodes that are ready",
+  onToleratedNodes: "on nodes whose taints are tolerated", onSelectedNodes: "on nodes that the pods allow", besideOtherPods: "where other pods allow it",
+  free: "free", eligible: "free and not tainted", pods: "pods asked for", podsWithRoom: "pods there is room for",
+};
+
+export function gangView(id) {
+  const root = el("div", { class: "two" });
+  const head = el("div", { class: "card" });
+  let [stopped, asked] = [false, 0];
+  const help = helpPanel();
+  const load = async () => {
+    asked += 1;
+    const mine = asked;
+    try {
+      const story = await ask(`/api/gangs/${encodeURIComponent(id)}`);
+      if (!stopped && mine === asked) draw(story, head, root, help);
+    } catch (error) {
+      if (!stopped && mine === asked) head.replaceChildren(el("h1", {}, "Gang"), el("p", { class: "no" }, error.message));
+    }
+  };
+  return {
+    title: "Gang",
+    elements: [head, root],
+    start: load,
+    update: (update) => { if (update.whole || id in (update.gangs ?? {})) load(); },
+    stop: () => { stopped = true; },
+  };
+}
+
+function draw(story, head, root, help) {
+  const [explanation] = story.explanations;
+  const reasons = story.explanations.flatMap((each) => each.reasons);
+  const facts = [
+    el("span", {}, "submitted ", ageOf(story.since), " ago"), `${story.pods} pods`, story.nodes ? `on ${story.nodes} nodes` : "",
+    `priority ${story.priority}`, explanation?.attempt ? `attempt ${explanation.attempt}` : "",
+  ].filter(Boolean).flatMap((part, index) => (index ? [" · ", part] : [part]));
+  head.replaceChildren(
+    el("div", { class: "crumb" }, link("#/gangs", "Gangs"), ` / ${story.namespace}`),
+    el("div", { class: "head" }, el("h1", {}, story.name), phaseBadge(story.phase), el("span", { class: "grow muted" }, ...facts), ...actions(story)),
+    ...story.asks.flat().map((text) => el("p", {}, `Asks for ${text}`)));
+  const left = [];
+  const reports = story.explanations.flatMap((each) => each.reports);
+  const waits = !OVER.has(story.phase) && (reasons.length > 0 || reports.length > 0 || story.phase === "Pending");
+  if (waits || reasons.length) left.push(whySection(story, reasons, reports));
+  if (waits && story.uid) left.push(help.element(story));
+  const members = story.explanations.flatMap((each) => each.members);
+  if (members.length) left.push(placesSection(members));
+  if (!left.length) left.push(section("Nothing is missing", el("p", { class: "muted" }, "It is over, and holds nothing.")));
+  root.replaceChildren(el("div", {}, ...left), el("div", {}, timelineSection(story)));
+}
+
+function whySection(story, reasons, reports) {
+  const cards = reasons.map((reason) => el("div", { class: story.phase === "Rejected" ? "why bad" : "why" },
+    el("div", { class: "rule" }, reason.rule, reason.subject ? el("span", { class: "muted" }, ` · ${reason.subject}`) : null, reason.field ? el("code", {}, ` ${reason.field}`) : null),
+    el("p", {}, reason.message), factBars(reason.facts), el("p", { class: "advice" }, el("b", {}, "What helps: "), reason.advice)));
+  const told = reports.map((report) => el("div", { class: "why" }, el("div", { class: "rule" }, report.reason), el("p", {}, report.message),
+    report.names.length ? el("p", { class: "muted" }, `Pods: ${report.names.join(", ")}`) : null));
+  const none = !cards.length && !told.length ? [el("p", {}, story.reason || "It waits to be decided.")] : [];
+  return section(story.phase === "Rejected" ? "Why it was rejected" : "Why it waits", ...cards, ...told, ...none);
+}
+
+// The counts behind a reason, as bars of one scale; rules that left out nothing are left out.
+function factBars(facts) {
+  const place = (name) => { const at = Object.keys(FACTS).indexOf(name); return at < 0 ? Infinity : at; };
+  const all = Object.entries(facts).sort(([a], [b]) => (place(a) - place(b)) || 0);
+  const entries = all.filter(([name, number], index) => index === 0 || name.startsWith("pods") || !(name in FACTS) || number !== all[index - 1][1]);
+  if (!entries.length) return null;
+  const most = Math.max(1, ...entries.map(([, number]) => number));
+  return el("div", { class: "facts" }, entries.flatMap(([name, number]) => [
+    el("span", { class: "muted" }, FACTS[name] ?? name), el("div", { class: "bar" }, el("i", { style: { width: `${(100 * number) / most}%` } })), el("span", { class: "num" }, number.toLocaleString("en")),
+  ]));
+}
+
+// What would help stays on the page while the story around it changes.
+function helpPanel() {
+  const said = el("div", {});
+  const button = el("button", { type: "button", id: "find-help" }, "Find out what would help");
+  let element = null;
+  return {
+    element(story) {
+      button.onclick = () => findHelp(story, button, said);
+      element ??= section("What would help", el("p", { class: "muted" },
+        "Solves its last recorded question again with one change at a time. Nothing is changed in the cluster."), button, said);
+      return element;
+    },
+  };
+}
+
+async function findHelp(story, button, said) {
+  button.disabled = true;
+  said.replaceChildren(el("p", { class: "muted", role: "status" }, "Solving…"));
+  try {
+    const help = await ask(`/api/help/${encodeURIComponent(story.namespace)}/${encodeURIComponent(story.uid)}`, { method: "POST" });
+    const line = (each) => el("li", { class: each.helps ? "yes" : "" },
+      el("span", { class: "mark" }, each.helps ? "✓" : "✗"), el("span", {}, each.text),
+      link(`#/solve/${encodeURIComponent(help.solve)}/${encodeURIComponent(JSON.stringify(each.whatIf))}`, "try it"),
+      each.helps ? null : el("small", {}, each.reasons[0] ?? ""));
+    const enough = help.tried.filter((each) => each.helps);
+    const others = help.tried.filter((each) => !each.helps);
+    said.replaceChildren(
+      el("p", {}, enough.length ? "It would get its devices if:" : "None of what was tried would be enough."),
+      el("ul", { class: "tries" }, enough.map(line)),
+      others.length ? el("details", { open: !enough.length }, el("summary", {}, `${others.length} more would not be enough`), el("ul", { class: "tries" }, others.map(line))) : "",
+      el("p", { class: "muted" }, "As of solve ", solveLink(help.solve), ` at ${help.at.slice(0, 19)}.`));
+  } catch (error) {
+    said.replaceChildren(el("p", { class: "no" }, error.message));
+  }
+  button.disabled = false;
+}
+
+function placesSection(members) {
+  const columns = ["Member", "Node", "Pods", "Devices"];
+  const rows = members.slice(0, MOST_PLACES).map((member) => el("tr", {}, ...cells(columns, [
+    `${member.member}/${member.index}`, nodeLink(member.node), [...member.pods, ...member.gone.map((pod) => `${pod} (gone)`)].join(", ") || "—",
+    el("span", { class: "mono" }, member.claims.filter((claim) => claim.held).map((claim) => `${claim.devices.map((device) => device.split("/").pop()).join(", ")}${claim.name ? ` of ${claim.name}` : ""}`).join("; ") || "none"),
+  ])));
+  const hidden = members.length - rows.length;
+  return section("Where it is", table(columns, rows, { class: "cards" }), hidden > 0 ? el("p", { class: "muted" }, `and ${hidden} more`) : null);
+}
+
+function timelineSection(story) {
+  let before = null;
+  const items = story.events.map((event) => {
+    const [text, kind] = EVENTS[event.what] ?? [event.what, ""];
+    const at = Date.parse(event.at);
+    const gap = before === null ? "" : ` · ${lasted(at - before)} later`;
+    before = at;
+    const clock = event.at.replace("T", " ").slice(0, 23);
+    return el("li", { class: kind, "data-event": event.what }, el("div", {}, el("b", {}, text), event.attempt ? el("span", { class: "muted" }, ` attempt ${event.attempt}`) : null),
+      el("div", { class: "when" }, `${clock}${gap}`, event.solve ? [" · ", solveLink(event.solve)] : null),
+      ...(event.reasons.length ? event.reasons : [event.detail]).filter(Boolean).map((line) => el("div", {}, line)));
+  });
+  return section("Time line", items.length ? el("ol", { class: "timeline" }, items) : el("p", { class: "muted" }, "It was not submitted yet."));
+}
+
+function lasted(ms) {
+  if (ms < 1000) return `${ms} ms`;
+  return ms < 120000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60000)} min`;
+}
+
+function actions(story) {
+  if (store.right !== "change" || OVER.has(story.phase) || !story.uid) return [];
+  return [["release", "Release", "its work is done"], ["cancel", "Cancel", "it is not wanted any more"]].map(([verb, text, means]) => el("button", {
+    type: "button", class: "danger",
+    onclick: async (event) => {
+      if (!confirm(`${text} gang ${fullName(story)}: ${means}. Its devices become free.`)) return;
+      event.target.disabled = true;
+      try {
+        await ask(`/api/change/${verb}/${encodeURIComponent(story.namespace)}/${encodeURIComponent(story.uid)}`, { method: "POST" });
+      } catch (error) {
+        event.target.after(el("span", { class: "no" }, error.message));
+      }
+    },
+  }, text));
+}

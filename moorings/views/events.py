@@ -1,0 +1,47 @@
+"""What is said of a gang, in a few words."""
+
+from __future__ import annotations
+
+from contracts.messages import (
+    AllocationLost,
+    AllocationRefused,
+    AllocationWritten,
+    ClaimsReleased,
+    ConfirmationMessage,
+    DecisionMessage,
+    GangAllocated,
+    GangPending,
+    GangRejected,
+    GangReleased,
+    GatesOpened,
+    PodWritten,
+)
+
+MOST_PODS = 3
+"""Pods that are named on a line."""
+
+
+def describe(message: DecisionMessage | ConfirmationMessage) -> str:
+    """Return in a few words what a message says of its gang."""
+    match message:
+        case GangAllocated():
+            nodes = len({member.node for member in message.members})
+            return f"{len(message.members)} pods on {nodes} nodes"
+        case GangPending(reasons=reasons) | GangRejected(reasons=reasons):
+            return str(reasons[0]) if reasons else ""
+        case GangReleased():
+            return str(message.outcome)
+        case AllocationWritten(pods=pods):
+            hidden = len(pods) - MOST_PODS
+            words = [*map(_describe_pod, pods[:MOST_PODS])]
+            return "; ".join([*words, f"and {hidden} more"] if hidden > 0 else words)
+        case AllocationRefused(reason=reason) | AllocationLost(reason=reason):
+            return reason
+        case GatesOpened() | ClaimsReleased():
+            return ""
+
+
+def _describe_pod(pod: PodWritten) -> str:
+    """Name a pod and its claims as kubectl does."""
+    claims = " ".join(f"resourceclaim/{name}" for name in pod.claims.values())
+    return f"pod/{pod.pod} {claims}".rstrip()

@@ -1,0 +1,291 @@
+"""The web console in a real browser: each view shows what the bus says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import pytest
+import pytest_asyncio
+from msgspec import structs
+
+from contracts.gang import Gang
+from contracts.ids import GangUID
+from contracts.kubernetes.decode import decode_object
+from contracts.messages import SubmitGang
+from contracts.topics import SUBMISSIONS
+from moorings.client import Client
+from runtime.waits import first_of
+from runtime.wire import Outgoing
+from tests.builders.inputs import TRAIN
+from tests.lab.command_line import open_as, read_server, stack_up
+
+pytest.importorskip("playwright", reason="Playwright is not installed")
+from playwright.async_api import Browser, Page, expect
+
+from tests.lab.browser import ConsoleLinks, browser_up, console_up
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+WIDE, NARROW = (1280, 860), (390, 844)
+TIMEOUT_MS = 60_000
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+expect.set_options(timeout=TIMEOUT_MS)
+Theme = Literal["light", "dark"]
+
+
+def gang_of(name: str, *, pods: int = 2, gpus: int = 4) -> Gang:
+    """Make a gang of simulated GPUs."""
+    raw: dict[str, Any] = json.loads(json.dumps(TRAIN))
+    raw["metadata"]["name"] = name
+    (member,) = raw["spec"]["members"]
+    member["count"] = pods
+    (request,) = member["claims"][0]["spec"]["devices"]["requests"]
+    request["exactly"]["count"] = gpus
+    value = decode_object(raw).value
+    assert isinstance(value, Gang)
+    return value
+
+
+async def submit_unchecked(client: Client, name: str) -> None:
+    """Submit as somebody who checks no names."""
+    gang = gang_of("x")
+    gang = structs.replace(gang, metadata=structs.replace(gang.metadata, name=name))
+    message = SubmitGang(cluster=client.cluster, uid=GangUID("hostile"), gang=gang)
+    await client.bus.publish(Outgoing.of(SUBMISSIONS, message))
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleLinks]:
+    """A console beside a stack with gangs: one holds 40 of 64 GPUs, one waits."""
+    home = tmp_path_factory.mktemp("home")
+    with stack_up(home) as process:
+        read_server(process)
+        asyncio.run(_submit_all(home))
+        with console_up(home) as links:
+            yield links
+
+
+async def _submit_all(home: Path) -> None:
+    async with open_as("platform", home) as client:
+        await client.submit(gang_of("train", pods=5, gpus=8))
+        await client.submit(gang_of("waits", pods=4, gpus=8))
+        await submit_unchecked(client, HOSTILE)
+        async with asyncio.timeout(60):
+            while not all(g.decision for g in await client.fetch_gangs()):
+                await first_of(asyncio.Event(), within_s=0.1)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """One browser for all tests."""
+    async with browser_up() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(browser: Browser, console: ConsoleLinks) -> AsyncIterator[Page]:
+    """A page that may look; whatever a script complains of fails the test."""
+    async with open_page(browser, console.look) as page:
+        yield page
+
+
+@asynccontextmanager
+async def open_page(
+    browser: Browser, link: str, size: tuple[int, int] = WIDE, theme: Theme = "light"
+) -> AsyncIterator[Page]:
+    """Open a page at a link; at its end no script has failed."""
+    width, height = size
+    context = await browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=theme
+    )
+    page = await context.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    try:
+        await page.goto(link)
+        await expect(page.locator("#live")).to_have_text("live")
+        await expect(page.locator(".tile").first).to_be_visible()
+        yield page
+    finally:
+        await context.close()
+    assert errors == []
+
+
+async def test_the_fleet_is_one_picture(page: Page) -> None:
+    tiles = page.locator(".tile b")
+    await expect(tiles).to_have_text(["8", "88", "40", "0", "2"])
+    await expect(page.locator(".legend")).to_contain_text("Held 40")
+    await page.get_by_role("button", name="Gang", exact=True).click()
+    await expect(page.locator(".legend")).to_contain_text("team-a/train 40")
+    assert await is_drawn(page)
+
+
+async def is_drawn(page: Page) -> bool:
+    """Whether the canvas has more than one colour."""
+    return bool(
+        await page.evaluate(
+            """() => {
+              const canvas = document.querySelector("canvas");
+              const { width, height } = canvas;
+              const all = canvas.getContext("2d").getImageData(0, 0, width, height);
+              return new Set(new Uint32Array(all.data.buffer)).size > 4;
+            }"""
+        )
+    )
+
+
+async def test_the_token_does_not_stay_in_the_address(page: Page) -> None:
+    assert "token" not in page.url
+
+
+async def test_a_new_user_finds_out_why_a_gang_waits_and_what_would_help(
+    page: Page,
+) -> None:
+    await page.get_by_role("link", name="team-a/waits").click()
+    await expect(page.locator(".why .rule")).to_contain_text("DevicesTaken")
+    await expect(page.locator(".advice")).to_contain_text("end a gang that holds some")
+    await page.get_by_role("button", name="Find out what would help").click()
+    enough = page.locator(".tries .yes")
+    await expect(enough.first).to_contain_text("gang team-a/train ends")
+    await expect(enough.nth(1)).to_contain_text("1 more node like")
+    await enough.nth(1).get_by_role("link", name="try it").click()
+    verdict = page.locator("#what-if-verdict")
+    await expect(verdict).to_contain_text("team-a/waits gets its devices")
+    await expect(page.locator(".difference")).to_contain_text("what-if-1-like-")
+
+
+async def test_a_gang_has_a_time_line_and_its_places(page: Page) -> None:
+    await page.keyboard.press("g")
+    await page.get_by_role("link", name="train").click()
+    events = page.locator(".timeline li")
+    await expect(events.first).to_have_attribute("data-event", "SubmitGang")
+    await expect(events.last).to_have_attribute("data-event", "AllocationWritten")
+    places = page.locator("section", has_text="Where it is").locator("tbody tr")
+    await expect(places).to_have_count(5)
+    await places.first.get_by_role("link").click()
+    await expect(page.locator(".device", has_text="Held")).to_have_count(8)
+    await expect(page.locator(".device[data-device=nic-0]")).to_contain_text("Free")
+
+
+async def test_a_recorded_solve_is_replayed_to_the_same_bytes(page: Page) -> None:
+    await page.keyboard.press("s")
+    await page.locator("table.solves tbody a").first.click()
+    objective = page.locator("section", has_text="Objective").first
+    await expect(objective).to_contain_text("weight of the gangs that are in")
+    await page.get_by_role("button", name="Replay").click()
+    await expect(page.locator(".verdict").first).to_have_text("✓ Same bytes")
+
+
+async def test_a_hostile_name_stays_text(page: Page) -> None:
+    await page.goto(page.url.partition("#")[0] + "#/gangs")
+    await page.get_by_role("button", name="Over").click()
+    link = page.get_by_role("link", name=HOSTILE)
+    await expect(link).to_have_text(HOSTILE)
+    await link.click()
+    await expect(page.locator("h1")).to_have_text(HOSTILE)
+    await page.keyboard.press("/")
+    await page.locator("#search").fill("<img")
+    await expect(page.locator("#found li")).to_contain_text(HOSTILE)
+    assert await page.locator("main img, #found img").count() == 0
+    assert "owned" not in await page.title()
+
+
+async def test_search_and_keys_lead_everywhere(page: Page) -> None:
+    await page.keyboard.press("/")
+    await page.keyboard.type("gpu-3")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("h1")).to_have_text("gpu-3")
+    await page.keyboard.press("f")
+    canvas = page.locator("canvas")
+    await canvas.focus()
+    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("ArrowRight")
+    await expect(page.locator(".card p[role=status]")).to_contain_text("gpu-1: ready")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("h1")).to_have_text("gpu-1")
+    await page.keyboard.press("g")
+    await expect(page.locator("table.gangs")).to_be_visible()
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("h1")).to_have_text("waits")
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog")).to_contain_text("dark or light")
+
+
+async def test_what_changes_is_seen_and_who_only_looks_changes_nothing(
+    browser: Browser, console: ConsoleLinks, page: Page
+) -> None:
+    await page.keyboard.press("g")
+    await expect(page.locator("table.gangs")).to_be_visible()
+    assert await page.get_by_text("Submit a gang").count() == 0
+    async with open_page(browser, console.change) as changing:
+        await changing.keyboard.press("g")
+        await changing.get_by_text("Submit a gang").click()
+        manifest = json.dumps({**TRAIN, "metadata": {"name": "late", "namespace": "b"}})
+        await changing.get_by_label("Manifest").fill(manifest)
+        await changing.get_by_role("button", name="Submit").click()
+        row = page.locator("tr.row", has_text="late")
+        await expect(row).to_contain_text("Written")
+        await changing.get_by_role("link", name="late").click()
+        changing.on("dialog", lambda dialog: asyncio.ensure_future(dialog.accept()))
+        await changing.get_by_role("button", name="Release").click()
+        await expect(row).to_have_count(0)
+        await expect(changing.locator("h1 + .badge")).to_have_text("Completed")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_every_view_fits_a_telephone(
+    browser: Browser, console: ConsoleLinks, theme: Theme
+) -> None:
+    async with open_page(browser, console.look, NARROW, theme) as page:
+        for view in ("fleet", "gangs", "solves", "node/gpu-0"):
+            await page.goto(console.address + f"#/{view}")
+            await expect(page.locator("main > *").first).to_be_visible()
+            width = await page.evaluate("document.documentElement.scrollWidth")
+            assert width <= NARROW[0], view
+        assert await page.evaluate("document.documentElement.dataset.theme") == theme
+
+
+async def test_without_the_token_there_is_nothing(
+    browser: Browser, console: ConsoleLinks
+) -> None:
+    page = await browser.new_page()
+    await page.goto(console.address)
+    await expect(page.locator("h1")).to_have_text("This console needs its token")
+    assert await page.locator(".tile").count() == 0
+    await page.close()
+
+
+def ask(console: ConsoleLinks, path: str, method: str = "GET", **headers: str) -> int:
+    """Ask as any program may; returns the status."""
+    connection = HTTPConnection(urlsplit(console.address).netloc, timeout=30)
+    try:
+        connection.request(method, path, headers=headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+async def test_others_are_refused_by_host_origin_and_token(
+    console: ConsoleLinks,
+) -> None:
+    look = f"Bearer {console.token(console.look)}"
+    change = f"Bearer {console.token(console.change)}"
+    node, submit = "/api/nodes/gpu-0", "/api/change/submit"
+    assert ask(console, node, Authorization=look) == 200
+    assert ask(console, node) == 401
+    assert ask(console, "/", Host="rebound.example.com") == 421
+    other = "http://other.example.com"
+    assert ask(console, node, Authorization=look, Origin=other) == 403
+    assert ask(console, submit, "POST", Authorization=look) == 403
+    assert ask(console, submit, "POST", Authorization=change) == 400
+    cancel = "/api/change/cancel/team-a/nobody"
+    assert ask(console, cancel, "POST", Authorization=change) == 404
+    assert ask(console, "/../access.py") == 404

@@ -1,0 +1,105 @@
+"""Gangs as rows, and the events of one's time line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from contracts.allocation import Reason, Rule
+from contracts.topics import COMMANDS, DECISIONS, SUBMISSIONS, Topic
+from moorings.console.advice import ADVICE
+from moorings.console.gangs import (
+    MOST_OVER,
+    name_story,
+    tell_story,
+    view_event,
+    view_rows,
+)
+from moorings.stories import GangStory, collect_stories
+from runtime.wire import Incoming
+from tests import builders
+from tests.builders.decisions import (
+    gang_allocated,
+    gang_pending,
+    gang_released,
+    submission,
+)
+from tests.builders.plans import record_of
+
+REASON = Reason(rule=Rule.TAKEN, message="others have them", facts={"free": 1})
+WAITS = replace(gang_pending(), reasons=(REASON,))
+
+
+def story_of(*messages: Any) -> GangStory:
+    (story,) = collect_stories([record_of(*messages)], [])
+    return story
+
+
+def incoming(topic: Topic[Any], message: Any) -> Incoming[Any]:
+    names = () if message is None else message.address
+    return Incoming(
+        topic=topic, names=names, message=message, data=b"", sequence=1, time_s=86_400.5
+    )
+
+
+def test_a_row_has_the_reason_and_since_when() -> None:
+    submitted = replace(submission(), submitted_at="2026-11-20T12:00:00Z")
+    story = story_of(submitted, WAITS)
+    row = view_rows([story], None)[name_story(story)]
+    assert row["phase"] == "Pending"
+    assert row["reason"].startswith("DevicesTaken")
+    assert row["since"] == "2026-11-20T12:00:00Z"
+
+
+def test_submissions_of_one_name_are_told_apart() -> None:
+    records = [
+        record_of(submission(builders.gang(uid=uid), uid=uid)) for uid in ("u1", "u2")
+    ]
+    stories = collect_stories(records, [])
+    assert len(view_rows(stories, None)) == 2
+
+
+def test_of_gangs_that_are_over_the_last_are_shown() -> None:
+    records = []
+    for number in range(MOST_OVER + 5):
+        uid = f"u{number:04}"
+        submitted = submission(builders.gang(uid=uid), uid=uid)
+        record = record_of(submitted, gang_released(uid))
+        records.append(replace(record, submission_sequence=number + 1))
+    rows = view_rows(collect_stories(records, []), None)
+    assert len(rows) == MOST_OVER
+    assert "u0000" not in rows
+    assert f"u{MOST_OVER + 4:04}" in rows
+
+
+def test_a_story_says_what_helps() -> None:
+    told = tell_story(story_of(submission(), WAITS), [], {}, None)
+    (reason,) = told["explanations"][0]["reasons"]
+    assert reason["advice"] == ADVICE[Rule.TAKEN]
+    ((asks,),) = told["asks"]
+    assert asks.startswith("1 of worker: 1 ")
+
+
+def test_events_are_in_the_order_of_time() -> None:
+    events = [{"at": "2"}, {"at": "1"}]
+    told = tell_story(story_of(submission(), gang_allocated()), events, {}, None)
+    assert [event["at"] for event in told["events"]] == ["1", "2"]
+
+
+def test_an_event_says_when_the_server_stored_it() -> None:
+    event = view_event(incoming(DECISIONS, WAITS))
+    assert event is not None
+    assert event["at"] == "1970-01-02T00:00:00.500+00:00"
+    assert (event["what"], event["solve"]) == ("GangPending", "solve-2")
+    assert event["reasons"] == [str(REASON)]
+
+
+def test_a_submission_says_what_it_asks_for() -> None:
+    event = view_event(incoming(SUBMISSIONS, submission()))
+    assert event is not None
+    assert "worker" in event["detail"]
+
+
+def test_a_subject_that_ended_is_no_event() -> None:
+    assert view_event(incoming(COMMANDS, None)) is None

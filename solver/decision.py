@@ -41,7 +41,7 @@ class Statistics(Struct, frozen=True, kw_only=True, rename="camel"):
     node_kinds: int = 0
     device_kinds: int = 0
     engine: str = ""
-    """`direct`, `pattern` or, where counting was enough, empty."""
+    """`direct`, `pattern`, `greedy`, `split` or, where counting was enough, empty."""
     engine_reason: str = ""
     """Why the other engine was not asked."""
     patterns: int = 0

@@ -16,6 +16,7 @@ from solver.engines.direct.search import DirectSearch
 from solver.engines.goals import Effort, EngineResult
 from solver.engines.leftover import LeftoverSearch
 from solver.engines.pattern.search import PatternSearch
+from solver.engines.split import SplitSearch, is_split
 from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
 from solver.kinds.counting import bound_pods
@@ -88,6 +89,8 @@ def _decide_hopeful(
     ) -> tuple[EngineChoice, EngineResult]:
         return _decide(demand, kinds, problem.parameters, engine)
 
+    if engine is None and is_split(demand, kinds):
+        return SplitSearch(problem, demand, decide).run()
     if demand.expected and engine is None:
         return LeftoverSearch(problem, demand, kinds, decide).run()
     return decide(demand, kinds)

@@ -321,6 +321,18 @@ class Problem:
             quotas=self.quotas,
         )
 
+    def with_pages(self, pages: tuple[Page, ...]) -> Problem:
+        """Ask the same of another cluster."""
+        return Problem(
+            pages,
+            self.gangs,
+            self.selectors,
+            self.parameters,
+            self.expected,
+            neighbours=self.neighbours,
+            quotas=self.quotas,
+        )
+
     @cached_property
     def data(self) -> bytes:
         """Canonical bytes of the root."""

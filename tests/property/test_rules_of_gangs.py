@@ -12,6 +12,9 @@ import pytest
 
 from solver.allocate import allocate
 from solver.decision import Status
+from solver.engines import split
+from solver.engines.split import SPLIT
+from solver.tiers import Tier
 from tests.draw.gang_worlds import gang_world
 from tests.oracles.brute import Brute, TooManyWaysError, disagreement
 
@@ -68,11 +71,42 @@ def test_value_is_that_of_brute_force(first: int) -> None:
         assert disagreement(decision.objective, brute.tiers(), best) == "", seed
 
 
+@pytest.mark.parametrize("first", range(0, WORLDS // 4, AT_ONCE))
+def test_parts_never_promise_more_than_there_is(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decided in parts no answer is better than the best, and no bound is below it."""
+    monkeypatch.setattr(split, "WHOLE", 0)
+    for seed in range(first, first + AT_ONCE):
+        problem, _ = gang_world(seed)
+        if len(problem.gangs) < 2:
+            continue
+        decision = allocate(problem)
+        if decision.statistics.engine != SPLIT:
+            continue
+        try:
+            best = Brute(problem).value()
+        except TooManyWaysError:
+            continue
+        SEEN["split"] += 1
+        is_proven = decision.status is Status.OPTIMAL
+        SEEN["split, proven"] += is_proven
+        for tier, value in zip(decision.objective, best, strict=False):
+            if tier.tier is not Tier.GANGS:
+                break
+            assert tier.value <= value, seed
+            assert tier.bound is None or tier.bound >= value, seed
+            assert not is_proven or tier.value == value, seed
+            if tier.value < value:
+                break
+
+
 def test_every_feature_was_met() -> None:
     """The law above is about all features, and about yes and no."""
     met = SEEN["in"] + SEEN["out"]
     assert met > WORLDS * 0.9, SEEN
     assert min(SEEN["in"], SEEN["out"]) > met // 5, SEEN
     assert SEEN["cost"] > met // 50, SEEN
+    assert min(SEEN["split"], SEEN["split, proven"]) > WORLDS // 100, SEEN
     rare = {name for name in FEATURES if SEEN[name] < met // 100}
     assert not rare, (rare, SEEN)

@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from contracts.allocation import DeviceRequestAllocationResult, Reason, Rule
+from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName, PoolID
 from contracts.messages import MemberAllocated
 from contracts.pods.node_resources import PODS
-from contracts.quantity import Quantity
 from solver.decision import Decision, GangDecision, Statistics, Status
 from solver.devices.gather import Cluster, NodePools
 from solver.devices.pools import SeenPool
+from solver.engines.taking import with_result
 from solver.engines.upstream.search import STEPS, Search
 from solver.engines.upstream.world import World
 from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
@@ -26,7 +26,7 @@ from solver.kinds.pod_rules import settle_rules
 from solver.placement import PodPlacement
 from solver.problem.problem import GangPart, MemberPart, Problem
 from solver.results import Results
-from solver.snapshot.parts import NodePart, ShareUse, UsePart
+from solver.snapshot.parts import NodePart, UsePart
 
 
 def allocate_upstream(
@@ -188,24 +188,7 @@ class _Scheduler:
                 key = PoolID(result.driver, result.pool)
                 use = self._uses.get(key) or uses[key]
                 use = use or UsePart(driver=result.driver, pool=result.pool)
-                self._uses[key] = _with_result(use, result)
-
-
-def _with_result(use: UsePart, result: DeviceRequestAllocationResult) -> UsePart:
-    """Add one device, or one share of it, to what is used of a pool."""
-    if result.share_id is None:
-        return structs.replace(use, taken=(*use.taken, result.device))
-    consumed = {name: amount.nano for name, amount in result.consumed_capacity.items()}
-    for share in use.shared:
-        if share.device == result.device:
-            for name, amount in share.consumed:
-                consumed[name] = consumed.get(name, 0) + amount.nano
-    merged = ShareUse(
-        device=result.device,
-        consumed=tuple((n, Quantity.of_nano(v)) for n, v in sorted(consumed.items())),
-    )
-    others = tuple(share for share in use.shared if share.device != result.device)
-    return structs.replace(use, shared=(*others, merged))
+                self._uses[key] = with_result(use, result)
 
 
 def _pool_id(pool: SeenPool) -> PoolID:

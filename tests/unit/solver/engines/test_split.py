@@ -1,0 +1,93 @@
+"""Batches in which some gangs have rules that span pods, decided in parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.gang import Gang
+from solver.allocate import allocate
+from solver.decision import Decision, Status
+from solver.engines import split
+from solver.engines.split import SPLIT
+from tests.builders import (
+    devices,
+    gang,
+    member,
+    member_claim,
+    node,
+    pool,
+    request,
+    topology_rule,
+)
+from tests.builders.problems import observe_core, problem_of, snapshot_of
+
+RACK = "example.com/rack"
+BY_RACK = (topology_rule(RACK),)
+
+
+@pytest.fixture(autouse=True)
+def _always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decide in parts what is small, too."""
+    monkeypatch.setattr(split, "WHOLE", 0)
+
+
+def asking(number: int, pods: int, size: int = 1, **spec: Any) -> Gang:
+    uid = f"00000000-0000-4000-8000-{number:012}"
+    wanted = member(member_claim(request(count=size)), count=pods)
+    return gang(wanted, name=f"g{number}", uid=uid, **spec)
+
+
+def decided(racks: dict[str, str], *gangs: Gang) -> Decision:
+    """Decide on nodes with two devices each, by the rack that they are in."""
+    pools = {name: [pool(*devices(2), name=name)] for name in racks}
+    snapshot = observe_core(
+        snapshot_of(pools, gangs),
+        *(node(name, labels={RACK: rack}) for name, rack in racks.items()),
+    )
+    return allocate(problem_of(snapshot))
+
+
+FOUR = {"a0": "a", "a1": "a", "b0": "b", "b1": "b"}
+
+
+def test_both_sorts_of_gangs_are_in_and_it_is_proven() -> None:
+    """What all are worth without rules that span pods is reached."""
+    found = decided(FOUR, asking(0, 2), asking(1, 4, topology=BY_RACK), asking(2, 2))
+    assert found.statistics.engine == SPLIT
+    assert found.status is Status.OPTIMAL
+    assert all(item.members for item in found.gangs)
+    assert found.objective[0].value == found.objective[0].bound == 8
+
+
+def test_a_bound_that_rules_do_not_let_anybody_reach_is_no_proof() -> None:
+    """Each rack holds four; six in one rack are never in, though eight devices are."""
+    found = decided(FOUR, asking(0, 6, topology=BY_RACK), asking(1, 2))
+    assert found.status is Status.FEASIBLE
+    assert [bool(item.members) for item in found.gangs] == [False, True]
+    assert (found.objective[0].value, found.objective[0].bound) == (2, 8)
+
+
+def test_the_rest_goes_first_where_that_is_worth_more() -> None:
+    """A rack for four leaves no place for six elsewhere that are worth more."""
+    found = decided(FOUR, asking(0, 4, topology=BY_RACK, weight=1), asking(1, 6))
+    assert [bool(item.members) for item in found.gangs] == [False, True]
+    assert (found.objective[0].value, found.objective[0].bound) == (6, 6)
+
+
+def test_a_higher_priority_never_gives_way() -> None:
+    """However little it is worth; the bound of what is below stays valid."""
+    high = asking(0, 4, topology=BY_RACK, weight=1, priority=5)
+    found = decided(FOUR, high, asking(1, 6), asking(2, 4))
+    assert [bool(item.members) for item in found.gangs] == [True, False, True]
+    assert [(t.value, t.bound) for t in found.objective[:2]] == [(1, 1), (4, 4)]
+    assert found.status is Status.OPTIMAL
+
+
+def test_what_one_part_holds_the_other_does_not_get() -> None:
+    """Node resources too: the judge sees all of it at once."""
+    racks = dict.fromkeys(("a0", "a1", "a2"), "a")
+    gangs = [asking(n, 1, topology=BY_RACK if n % 2 else ()) for n in range(8)]
+    found = decided(racks, *gangs)
+    assert sum(bool(item.members) for item in found.gangs) == 6

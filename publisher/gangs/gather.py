@@ -120,6 +120,8 @@ def _join(
     unsubmitted: UnsubmittedPods, grouped: GroupedPods, rules: DeclaredRules, view: View
 ) -> tuple[Member, ...] | Reason:
     """Bind pods that join a gang to the rules that it keeps already."""
+    if not (rules.constraints or rules.topology):
+        return grouped.members
     pods, gang = unsubmitted.pods, unsubmitted.gang
     running: Iterable[Pod] = unsubmitted.company.ran
     if unsubmitted.alone:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from contracts.names import TOPOLOGY
 from tests.lab import cluster
-from tests.lab.cluster import Stack, is_running
+from tests.lab.cluster import Stack, exists, is_running, uid_of
 from tests.lab.controlplane import kubelet, objects
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
@@ -17,8 +18,9 @@ from tests.lab.controlplane.objects import RESOURCE
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.gang_examples import CHECKS, DeviceKey, ExamplePod, ExampleSite
 from tests.lab.services import eventually
+from tests.lab.waits import until_told
 
-INDEX = "batch.kubernetes.io/job-completion-index"
+INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,7 +86,7 @@ async def placed(kube: Kube, pod: Json) -> ExamplePod:
             (result["driver"], result["pool"], result["device"])
             for result in found["status"]["allocation"]["devices"]["results"]
         )
-    index = meta["labels"][INDEX]
+    index = next(meta["labels"][name] for name in INDEXES if name in meta["labels"])
     return ExamplePod("worker", int(index), pod["spec"]["nodeName"], tuple(devices))
 
 
@@ -102,20 +104,51 @@ async def test_an_example_gets_what_its_rule_says(
     CHECKS[name](example, [await placed(kube, pod) for pod in pods])
 
 
-async def test_a_pod_that_replaces_another_stays_in_the_rack(
+async def test_pods_that_come_later_go_to_the_rack_of_those_that_run(
     example: ExampleSite, kubelets: Kubelets, kube: Kube
 ) -> None:
-    """Decided alone, beside what runs; by names alone it would go elsewhere."""
-    for item in example.read("rack", example.prefix):
-        await kube.create(item)
-    first, last = sorted(
-        await running_pods(kube, example.prefix, 2),
-        key=lambda pod: str(pod["spec"]["nodeName"]),
-    )
-    kubelets.finish(last, exit_code=1)
-    await kube.until(last, lambda pod: pod["status"]["phase"] == "Failed")
-    again = await running_pods(kube, example.prefix, 2)
-    uids = {pod["metadata"]["uid"] for pod in again}
-    assert first["metadata"]["uid"] in uids
-    assert last["metadata"]["uid"] not in uids
-    CHECKS["rack"](example, [await placed(kube, pod) for pod in again])
+    """Scaled up, then replaced: by names alone they would go elsewhere.
+
+    Nothing that runs is moved, and what has no room there waits.
+    """
+    assert kubelets.nodes
+    template, service = example.read("scaled", example.prefix)
+    await kube.create(template)
+    created = await kube.create(service)
+    before = await running_pods(kube, example.prefix, 2)
+    await kube.patch(created, {"spec": {"replicas": 4}})
+    pods = await running_pods(kube, example.prefix, 4)
+    CHECKS["scaled"](example, [await placed(kube, pod) for pod in pods])
+    assert {uid_of(pod) for pod in before} < {uid_of(pod) for pod in pods}
+    last = max(pods, key=lambda pod: str(pod["spec"]["nodeName"]))
+    await kube.delete(last, grace_s=0)
+    await kube.until(last, lambda pod: uid_of(pod) != uid_of(last))
+    pods = await running_pods(kube, example.prefix, 4)
+    CHECKS["scaled"](example, [await placed(kube, pod) for pod in pods])
+    await kube.patch(created, {"spec": {"replicas": 5}})
+    late = named("v1", "Pod", "scaled-4", example.prefix)
+    await kube.until(late, exists)
+    note = await until_told(kube, await kube.get(late), "GangDevicesTaken")
+    assert "room for 0 of 1 pods" in note
+
+
+async def test_an_annotation_that_is_wrong_is_told_and_can_be_mended(
+    example: ExampleSite, kubelets: Kubelets, kube: Kube
+) -> None:
+    """By its field; a rule that is not understood is never taken for none."""
+    assert kubelets.nodes
+    template, service = example.read("scaled", example.prefix)
+    await kube.create(template)
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "lone", "namespace": example.prefix},
+        "spec": service["spec"]["template"]["spec"],
+    }
+    pod["metadata"]["annotations"] = {TOPOLOGY: '[{"key": "rack", "mod": "Preferred"}]'}
+    created = await kube.create(pod)
+    note = await until_told(kube, created, "GangTopologyInvalid")
+    assert f"annotation {TOPOLOGY}: [0].mod: unknown field" in note
+    mended = {TOPOLOGY: '[{"key": "rack", "mode": "Preferred"}]'}
+    await kube.patch(created, {"metadata": {"annotations": mended}})
+    await kube.until(created, is_running)

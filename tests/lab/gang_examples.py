@@ -102,6 +102,11 @@ def _check_rack(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
     assert len(set(site.labels("rack", pods))) == 1
 
 
+def _check_scaled(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
+    assert {len(pod.devices) for pod in pods} == {2}
+    assert len(set(site.labels("rack", pods))) == 1
+
+
 def _check_groups(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
     racks = site.labels("rack", pods)
     assert len(racks) == 16
@@ -135,6 +140,7 @@ CHECKS: dict[str, Callable[[ExampleSite, Sequence[ExamplePod]], None]] = {
     "power": _check_power,
     "rack": _check_rack,
     "groups": _check_groups,
+    "scaled": _check_scaled,
     "spread": _check_spread,
     "levels": _check_levels,
     "preferred": _check_preferred,

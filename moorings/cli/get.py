@@ -14,7 +14,7 @@ from contracts.lifecycle import GangRecord
 from moorings.cli.get_devices import DeviceFilter, show_devices, show_nodes
 from moorings.cli.known import fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Server, StateDir, connect
-from moorings.cli.output import ExitCode, Format, ListFormat, notify, show
+from moorings.cli.output import ExitCode, Format, ListFormat, notify, say, show
 from moorings.cli.solves import print_solves
 from moorings.cli.views import NONE
 from moorings.client import Client
@@ -24,6 +24,7 @@ from moorings.recorded import find_solve, list_solves
 from moorings.stories import GangQuery
 from moorings.views.gangs import is_recent, view_gang, view_pods, view_story
 from moorings.views.inventory import HEALTHS, STATES
+from moorings.views.reasons import share_reasons
 
 GANG_COLUMNS = (
     "namespace",
@@ -214,18 +215,24 @@ async def _show_stories(
     if not views and output is Format.TABLE:
         notify("no gangs" if not hidden else "no gangs that are alive")
         return
-    show(
-        views,
-        output,
-        GANG_COLUMNS,
-        ([_to_cell(v[c]) for c in GANG_COLUMNS] for v in views),
-    )
+    _show_gang_views(views, output)
 
 
 def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
     """Print what was submitted."""
-    views = [view_gang(record) for record in records]
-    show(views, output, GANG_COLUMNS, ([v[c] for c in GANG_COLUMNS] for v in views))
+    _show_gang_views([view_gang(record) for record in records], output)
+
+
+def _show_gang_views(views: list[dict[str, Any]], output: Format) -> None:
+    """Print gangs; a reason that many of them have stands once below the table."""
+    cells, lines = share_reasons([view["reason"] for view in views])
+    rows = [
+        [*(_to_cell(view[column]) for column in GANG_COLUMNS[:-1]), _to_cell(cell)]
+        for view, cell in zip(views, cells, strict=True)
+    ]
+    show(views, output, GANG_COLUMNS, rows)
+    for line in lines if output is Format.TABLE else ():
+        say(line)
 
 
 async def _show_pods(

@@ -31,6 +31,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from sbom import describe
+
 ROOT = Path(__file__).parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 IMAGE = "docker.io/library/moorings:0.1.0"
@@ -88,7 +90,9 @@ def make_moorings(out: Path, name: str) -> None:
     packages = cached("packages", constraints + EXTRAS.encode(), make_packages)
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch) / "layer.tar.gz"
-        make_project(project)
+        report = json.loads(read_file(packages, f"{HOME}/packages.json"))
+        status = read_file(debian, "var/lib/dpkg/status").decode()
+        make_project(project, json.dumps(describe(report, status), indent=1))
         config = {
             "User": USER,
             "Entrypoint": ["moorings"],
@@ -227,8 +231,13 @@ def make_environment(home: Path) -> None:
     (home / "pyvenv.cfg").write_text(said)
 
 
-def make_project(layer: Path) -> None:
-    """Install this project alone."""
+def read_file(layer: Path, name: str) -> bytes:
+    with tarfile.open(layer) as archive, archive.extractfile(name) as file:
+        return file.read()
+
+
+def make_project(layer: Path, bill: str) -> None:
+    """Install this project alone, with the bill of all materials."""
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / "root"
         wheel = build_wheel(Path(scratch))
@@ -241,6 +250,7 @@ def make_project(layer: Path) -> None:
             f"#!/{HOME}/bin/python\nfrom moorings.cli.main import main\n\nmain()\n"
         )
         command.chmod(0o755)
+        (root / HOME / "sbom.cdx.json").write_text(bill + "\n")
         compile_all(root / SITE, f"/{SITE}")
         pack(root, layer)
 

@@ -6,6 +6,7 @@ the base image and the signature, nothing here can show.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from tests.lab import image
 
 SCRIPT = image.ROOT / "scripts" / "image.py"
+SBOM = image.ROOT / "scripts" / "sbom.py"
 SERVICES = ("authcallout", "nodeagent", "publisher", "solver")
 SELECTOR = """
 from solver.cel.sandbox import Sandbox
@@ -91,7 +93,40 @@ def test_the_image_runs_the_python_that_is_tested() -> None:
 
 def test_the_image_lists_its_packages() -> None:
     """With versions and hashes, by pip's own report of what it installed."""
-    assert "--report /opt/moorings/packages.json" in image.CONTAINERFILE.read_text()
+    text = image.CONTAINERFILE.read_text()
+    assert "--report /opt/moorings/packages.json" in text
+    assert "sbom.py /opt/moorings/packages.json /var/lib/dpkg/status >/opt" in text
+
+
+def test_the_bill_of_materials_names_every_package_with_its_hash(
+    tmp_path: Path,
+) -> None:
+    """As scanners look them up: by package URL; the same inputs give the same bytes."""
+    report, status = tmp_path / "packages.json", tmp_path / "status"
+    hashed = {"archive_info": {"hashes": {"sha256": "0" * 64}}}
+    installed = [
+        {"metadata": {"name": each.name, "version": each.version}}
+        for each in image.packages().values()
+    ]
+    project = {"name": "moorings", "version": "1", "license_expression": "Apache-2.0"}
+    entries = [
+        {**e, "download_info": hashed} for e in ({"metadata": project}, *installed)
+    ]
+    report.write_text(json.dumps({"install": entries}))
+    status.write_text("Package: libc6\nVersion: 1:2.36-9+b1\nArchitecture: amd64\n\n")
+    command = [sys.executable, *map(str, (SBOM, report, status))]
+    said = [subprocess.run(command, check=True, capture_output=True) for _ in range(2)]
+    assert said[0].stdout == said[1].stdout
+    bill = json.loads(said[0].stdout)
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert bill["metadata"]["component"]["licenses"] == [{"expression": "Apache-2.0"}]
+    named = {one["purl"]: one for one in bill["components"]}
+    assert named.keys() == {
+        "pkg:deb/debian/libc6@1%3A2.36-9%2Bb1?arch=amd64",
+        *(f"pkg:pypi/{name}@{e.version}" for name, e in image.packages().items()),
+    }
+    python = [one for purl, one in named.items() if purl.startswith("pkg:pypi")]
+    assert all(one["hashes"][0]["alg"] == "SHA-256" for one in python)
 
 
 def test_with_and_without_a_builder_the_image_is_the_same() -> None:

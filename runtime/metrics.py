@@ -134,10 +134,17 @@ def count_refused(entity: str, *, ours: bool) -> None:
     REFUSED.labels(*_ENTITIES.of(entity), "ours" if ours else "author").inc()
 
 
+_GANG_SERIES: dict[tuple[str, ...], Histogram] = {}
+"""Found by their labels, which takes the client longer than to count."""
+
+
 def observe_gang(stage: str, queue: str, priority: int, seconds: float) -> None:
     """Count what one stage of a gang's life took."""
-    labels = _QUEUES.of(queue, str(priority))
-    GANG_SECONDS.labels(stage, *labels).observe(max(0.0, seconds))
+    labels = (stage, *_QUEUES.of(queue, str(priority)))
+    series = _GANG_SERIES.get(labels)
+    if series is None:
+        series = _GANG_SERIES[labels] = GANG_SECONDS.labels(*labels)
+    series.observe(max(0.0, seconds))
 
 
 class QueueMetrics(Generic[K]):

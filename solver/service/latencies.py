@@ -38,6 +38,7 @@ class StageTaken(NamedTuple):
 class _Times(Struct):
     """When things were said of a gang; 0: they were not."""
 
+    queue: str
     priority: int
     submitted_s: float
     decided_s: float = 0.0
@@ -46,16 +47,24 @@ class _Times(Struct):
     attempt: int = 0
     written_s: float = 0.0
 
+    def take(self, stage: str, since_s: float, until_s: float) -> StageTaken:
+        """End a stage."""
+        return StageTaken(stage, self.queue, self.priority, until_s - since_s)
+
 
 class Latencies:
-    """The times of all gangs that are not over."""
+    """The times of all gangs that are not over.
+
+    Every message about a gang passes through `note`, so it is kept cheap: by plain
+    pairs of namespace and uid, and by the type of a message.
+    """
 
     def __init__(self) -> None:
-        self._times: dict[GangKey, _Times] = {}
+        self._times: dict[tuple[str, str], _Times] = {}
 
     def submitted_s(self, gang: GangKey) -> float | None:
         """When a gang was submitted; None: nobody heard."""
-        times = self._times.get(gang)
+        times = self._times.get((gang.namespace, gang.uid))
         return None if times is None else times.submitted_s
 
     def oldest_s(self, gangs: Iterable[GangKey]) -> float | None:
@@ -65,43 +74,47 @@ class Latencies:
 
     def note(self, message: LifecycleMessage, time_s: float) -> list[StageTaken]:
         """Take note of what was said of a gang; return the stages that it ended."""
-        gang = message.key
         if isinstance(message, SubmitGang):
-            priority = message.gang.spec.priority
-            self._times[gang] = _Times(priority=priority, submitted_s=time_s)
+            gang = message.gang
+            queue = gang.metadata.namespace
+            self._times[queue, message.uid] = _Times(
+                queue=queue, priority=gang.spec.priority, submitted_s=time_s
+            )
             return []
-        times = self._times.get(gang)
+        gang_id = (message.namespace, message.uid)
+        times = self._times.get(gang_id)
         if times is None:
             return []
-        stages = _note(times, message, time_s)
-        if isinstance(message, GangReleased | GangRejected):
-            del self._times[gang]
-        return [
-            StageTaken(stage, gang.namespace, times.priority, time_s - since_s)
-            for stage, since_s in stages
-            if since_s
-        ]
-
-
-def _note(
-    times: _Times, message: LifecycleMessage, time_s: float
-) -> list[tuple[str, float]]:
-    """Take note of a message; return the stages that end, and when they began."""
-    match message:
-        case GangAllocated(attempt=attempt):
-            stages = [("allocated", times.submitted_s)]
-            if not times.decided_s:
-                stages.append(("decision", times.submitted_s))
-                times.decided_s = time_s
-            times.allocated_s, times.attempt, times.written_s = time_s, attempt, 0.0
-            return stages
-        case AllocationWritten(attempt=times.attempt):
-            times.written_s = time_s
-            return [("written", times.allocated_s)]
-        case GatesOpened(attempt=times.attempt):
-            return [("gates", times.written_s)]
-        case _ if isinstance(message, DecisionMessage) and not times.decided_s:
-            times.decided_s = time_s
-            return [("decision", times.submitted_s)]
-        case _:
+        if isinstance(message, AllocationWritten):
+            return _note_written(times, message, time_s)
+        if isinstance(message, GatesOpened):
+            is_ours = times.written_s and message.attempt == times.attempt
+            return [times.take("gates", times.written_s, time_s)] if is_ours else []
+        if not isinstance(message, DecisionMessage):
             return []
+        if isinstance(message, GangReleased | GangRejected):
+            del self._times[gang_id]
+        return _note_decided(times, message, time_s)
+
+
+def _note_decided(
+    times: _Times, message: DecisionMessage, time_s: float
+) -> list[StageTaken]:
+    stages = []
+    if not times.decided_s:
+        times.decided_s = time_s
+        stages.append(times.take("decision", times.submitted_s, time_s))
+    if isinstance(message, GangAllocated):
+        times.allocated_s, times.written_s = time_s, 0.0
+        times.attempt = message.attempt
+        stages.append(times.take("allocated", times.submitted_s, time_s))
+    return stages
+
+
+def _note_written(
+    times: _Times, message: AllocationWritten, time_s: float
+) -> list[StageTaken]:
+    if not times.allocated_s or message.attempt != times.attempt:
+        return []
+    times.written_s = time_s
+    return [times.take("written", times.allocated_s, time_s)]

@@ -6,6 +6,7 @@ cluster is made by the census (census.py), not when somebody asks for /metrics.
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Mapping
 from time import perf_counter
 from typing import TypeVar
@@ -139,8 +140,9 @@ def observe_decision(decision: Decision) -> None:
     SOLVES.labels(engine, decision.status.value).inc()
     WORK.labels(engine).observe(statistics.work)
     BATCH_GANGS.observe(len(decision.gangs))
-    for gang in decision.gangs:
-        VERDICTS.labels(gang.verdict).inc()
+    verdicts = Tally(gang.verdict for gang in decision.gangs)
+    for verdict, gangs in verdicts.items():
+        VERDICTS.labels(verdict).inc(gangs)
     for tier in decision.objective:
         _observe_gap(tier)
 

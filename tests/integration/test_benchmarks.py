@@ -47,6 +47,15 @@ def test_as_many_claims_are_placed_as_upstream_places(tmp_path: Path) -> None:
         assert set(placed) == {row["claims"]} == {50}
 
 
+def test_what_metrics_cost_is_measured(tmp_path: Path) -> None:
+    """A count of the cluster, a scrape with all series, one gang and a batch."""
+    found = rows_of(tmp_path, "solver.metrics", "--nodes", "20")
+    tables = [row["table"] for row in found]
+    assert tables == ["count", "scrape", "decision", "decision"]
+    (scrape,) = (row for row in found if row["table"] == "scrape")
+    assert 100_000 < scrape["bytes"] < 1_000_000
+
+
 @pytest.mark.usefixtures("control_plane_programs")
 def test_what_agents_say_is_measured_on_an_api_server(tmp_path: Path) -> None:
     (row,) = rows_of(tmp_path, "cluster.slices", "--nodes", "8")

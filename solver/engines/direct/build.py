@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from ortools.sat.python import cp_model
 
+from solver.engines.direct.places import Places
 from solver.engines.direct.rules import RULES
 from solver.engines.direct.variables import Placements
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeView
 
 
-def build(demand: Demand, nodes: tuple[NodeView, ...]) -> Placements:
-    """Build the model of placing the batch on these nodes."""
-    placements = Placements(cp_model.CpModel(), demand, nodes)
+def build(
+    demand: Demand, nodes: tuple[NodeView, ...], places: Places | None = None
+) -> Placements:
+    """Build the model of placing the batch on these nodes; `places`: only there."""
+    placements = Placements(cp_model.CpModel(), demand, nodes, places)
     for rule in RULES:
         rule(placements)
     return placements

@@ -8,11 +8,13 @@ the nodes are few. Limits are work units.
 
 from __future__ import annotations
 
+from contracts.ids import NodeName
 from solver.decision import Status
 from solver.engines import cpsat
 from solver.engines.direct.build import build, require_all_gangs
 from solver.engines.direct.extract import extract
 from solver.engines.direct.objective import allow_first_choices_only, gain_of
+from solver.engines.direct.places import Places, choose_places
 from solver.engines.direct.restrict import (
     all_needed_nodes,
     count_fewest_nodes,
@@ -32,6 +34,8 @@ SMALL_WORK = 0.5
 """Deterministic time that a small model may take."""
 LATER_WORK = {Tier.LEFTOVER: 0.5, Tier.NODES: 0.1}
 """Likewise the goals after the alternatives."""
+MOST_CELLS = 30_000
+"""Cells times nodes of a model; a larger one is not built."""
 LATER_NODES = 128
 """Over more nodes the complete model does not pursue them."""
 Best = tuple[Placements, cpsat.Solved]
@@ -58,16 +62,38 @@ class DirectSearch:
     def run(self) -> EngineResult:
         """Try the small models, then the complete one."""
         all_nodes = all_needed_nodes(self._kinds, self._demand)
+        best = self._place_by_topology(all_nodes)
+        if best is not None:
+            return self._result(self._pursue_later(best, all_nodes), proven=True)
         for spare in SPARES:
             nodes = enough_nodes(self._kinds, self._demand, spare=spare)
-            if len(nodes) >= len(all_nodes):
+            if len(nodes) >= len(all_nodes) or self._is_too_large(nodes):
                 break
             best = self._place_all_on(nodes)
             if best is not None:
                 # Everything is in with its first choices: only later goals are open.
                 best = self._pursue_later(best, all_nodes)
                 return self._result(best, proven=True)
+        if self._is_too_large(all_nodes):
+            return self._result(None, proven=False)
         return self._place_best_on(all_nodes)
+
+    def _is_too_large(self, nodes: tuple[NodeView, ...]) -> bool:
+        """Whether a model of gangs that are split into cells is better not built."""
+        if not self._demand.gang_rules:
+            return False
+        return len(self._demand.member_kinds) * len(nodes) > MOST_CELLS
+
+    def _place_by_topology(self, all_nodes: tuple[NodeView, ...]) -> Best | None:
+        """Place a gang on nodes that its topology lets it be on, if that can be."""
+        if len(self._demand.gangs) != 1 or not self._demand.gang_rules:
+            return None
+        places = choose_places(self._demand, self._kinds)
+        if places is None:
+            return None
+        names = frozenset[NodeName]().union(*places.values())
+        nodes = tuple(view for view in all_nodes if view.name in names)
+        return self._place_all_on(nodes, places)
 
     def _result(self, best: Best | None, *, proven: bool) -> EngineResult:
         effort = Effort(
@@ -92,8 +118,10 @@ class DirectSearch:
             effort=effort,
         )
 
-    def _build(self, nodes: tuple[NodeView, ...]) -> Placements:
-        placements = build(self._demand, nodes)
+    def _build(
+        self, nodes: tuple[NodeView, ...], places: Places | None = None
+    ) -> Placements:
+        placements = build(self._demand, nodes, places)
         proto = placements.model.proto
         self._models += 1
         self._variables = max(self._variables, len(proto.variables))
@@ -112,21 +140,27 @@ class DirectSearch:
         self._work += outcome.work
         return outcome
 
-    def _build_all_in(self, nodes: tuple[NodeView, ...]) -> Placements:
+    def _build_all_in(
+        self, nodes: tuple[NodeView, ...], places: Places | None = None
+    ) -> Placements:
         """Build a model in which all gangs are in, with their first choices."""
-        placements = self._build(nodes)
+        placements = self._build(nodes, places)
         require_all_gangs(placements)
         allow_first_choices_only(placements)
         return placements
 
-    def _place_all_on(self, nodes: tuple[NodeView, ...]) -> Best | None:
+    def _place_all_on(
+        self, nodes: tuple[NodeView, ...], places: Places | None = None
+    ) -> Best | None:
         """Place all gangs with their first choices on these nodes, if it can be."""
-        placements = self._build_all_in(nodes)
+        placements = self._build_all_in(nodes, places)
         outcome = self._solve(placements, SMALL_WORK, feasibility=True)
         return (placements, outcome) if isinstance(outcome, cpsat.Solved) else None
 
     def _pursue_later(self, best: Best, all_nodes: tuple[NodeView, ...]) -> Best:
         """Pursue the later goals from an answer that has everything."""
+        if not self._later:
+            return best
         fewest = count_fewest_nodes(self._kinds, self._demand)
         only_touched = self._later == [(Tier.NODES, None)]
         if only_touched and _count_touched(best) == fewest:
@@ -155,6 +189,8 @@ class DirectSearch:
 
     def _pursues_on(self, nodes: tuple[NodeView, ...]) -> bool:
         """Whether the complete model pursues any later goal."""
+        if self._is_too_large(nodes):
+            return False
         return self._prefers or len(nodes) <= LATER_NODES
 
     def _goals_on(self, nodes: tuple[NodeView, ...]) -> list[Goal]:

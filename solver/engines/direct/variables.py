@@ -20,6 +20,7 @@ from ortools.sat.python import cp_model
 from contracts.allocation import MAX_DEVICES
 from solver.cache import cached
 from solver.engines.cpsat import Term
+from solver.engines.direct.places import Places
 from solver.kinds.counting import bound_pods, bound_uses
 from solver.kinds.demand import Demand, GangKind, LocalConstraint, MemberKind
 from solver.kinds.shapes import NodeShape, NodeView
@@ -60,7 +61,11 @@ class Placements:
     """
 
     def __init__(
-        self, model: cp_model.CpModel, demand: Demand, nodes: tuple[NodeView, ...]
+        self,
+        model: cp_model.CpModel,
+        demand: Demand,
+        nodes: tuple[NodeView, ...],
+        places: Places | None = None,
     ) -> None:
         self.model = model
         self.demand = demand
@@ -72,7 +77,8 @@ class Placements:
             self.gangs[kind] = model.new_int_var(0, len(members), f"in[{number}]")
         for node, view in enumerate(nodes):
             for kind_number, member in enumerate(demand.member_kinds):
-                self._add_lots(node, view, kind_number, member)
+                if places is None or view.name in places[kind_number]:
+                    self._add_lots(node, view, kind_number, member)
 
     def _add_lots(
         self, node: int, view: NodeView, kind: int, member: MemberKind

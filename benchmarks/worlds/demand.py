@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -12,9 +12,13 @@ from contracts.gang import Member, MemberClaim, MemberNode
 from contracts.messages import SubmitGang
 
 MOST_PODS = 17
-"""Of one gang."""
+"""Of one gang of even size."""
 MIXED = 0.2
 """Share of the gangs whose pods are of two kinds."""
+
+
+GangSize = Callable[[random.Random], int]
+"""Draws the pods of one gang."""
 
 
 class PodKind(Struct, frozen=True, kw_only=True):
@@ -28,13 +32,23 @@ class PodKind(Struct, frozen=True, kw_only=True):
     """How often it is drawn, among its kinds."""
 
 
+def even_size(draw: random.Random) -> int:
+    """Draw 1-17 pods, each as often."""
+    return draw.randint(1, MOST_PODS)
+
+
 def gangs(
-    kinds: Sequence[PodKind], asked: int, draw: random.Random, *, first: int = 1
+    kinds: Sequence[PodKind],
+    asked: int,
+    draw: random.Random,
+    *,
+    first: int = 1,
+    size: GangSize = even_size,
 ) -> Iterator[SubmitGang]:
-    """Draw gangs of 1-17 pods until they ask for this much."""
+    """Draw gangs until they ask for this much."""
     age = first
     while asked > 0:
-        members = tuple(_members(kinds, draw))
+        members = tuple(_members(kinds, draw, size(draw)))
         asked -= sum(kind.asked * count for kind, count in members)
         yield submission(
             age,
@@ -47,9 +61,8 @@ def gangs(
 
 
 def _members(
-    kinds: Sequence[PodKind], draw: random.Random
+    kinds: Sequence[PodKind], draw: random.Random, pods: int
 ) -> Iterator[tuple[PodKind, int]]:
-    pods = draw.randint(1, MOST_PODS)
     chosen = draw.choices(kinds, [kind.often for kind in kinds], k=2)
     second = draw.randint(1, pods - 1) if pods > 1 and draw.random() < MIXED else 0
     yield chosen[0], pods - second

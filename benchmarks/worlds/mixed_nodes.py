@@ -8,7 +8,7 @@ other pods leave a part. What is free is counted in eighths of a GPU.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -73,18 +73,23 @@ SHAPES = (
 )
 
 
-def cluster(nodes: int, seed: int) -> tuple[Snapshot, int]:
-    """Believe in so many nodes; gives the free eighths of GPUs, too."""
+def cluster(
+    nodes: int, seed: int, *, shapes: Sequence[Shape] = SHAPES, free: float = FREE
+) -> tuple[Snapshot, int]:
+    """Believe in so many nodes; gives the free eighths of GPUs, too.
+
+    `free`: share of the cards and NICs that nobody has.
+    """
     draw = random.Random(seed)
     snapshot, left = _classes(), 0
     for index in range(nodes):
-        name, shape = NodeName(f"node-{index:05}"), draw.choice(SHAPES)
+        name, shape = NodeName(f"node-{index:05}"), draw.choice(shapes)
         snapshot = apply(snapshot, announced(name, *_pools(name, shape)))
-        taken, free = _use(name, shape, draw)
-        left += free
+        taken, unused = _use(name, shape, free, draw)
+        left += unused
         if taken:
             snapshot = apply(snapshot, observed_holder(name, taken))
-        used = 1 - free / (EIGHTHS * shape.gpus)
+        used = 1 - unused / (EIGHTHS * shape.gpus)
         snapshot = apply(snapshot, _node(name, shape, used, draw))
     return snapshot, left
 
@@ -159,15 +164,15 @@ def _draws(card: str, eighths: int) -> tuple[DeviceCounterConsumption, ...]:
 
 
 def _use(
-    node: NodeName, shape: Shape, draw: random.Random
+    node: NodeName, shape: Shape, free: float, draw: random.Random
 ) -> tuple[list[DeviceID], int]:
     """Draw what is taken of a node; gives what is left in eighths of a GPU, too."""
     pool, taken, left = PoolName(node), list[DeviceID](), 0
     for card in range(shape.gpus):
         names, used = [f"gpu-{card}"], EIGHTHS
-        if draw.random() < FREE:
+        if draw.random() < free:
             names, used = [], 0
-        elif shape.partitionable and draw.random() < FREE:
+        elif shape.partitionable and draw.random() < free:
             profile = draw.choice(list(PARTS))
             names, used = [f"gpu-{card}-{profile}-0"], PARTS[profile][1]
         taken.extend(DeviceID(GPU, pool, DeviceName(name)) for name in names)
@@ -176,7 +181,7 @@ def _use(
         taken.extend(
             DeviceID(NIC, pool, DeviceName(f"nic-{root}-{index}"))
             for index in range(nics)
-            if draw.random() >= FREE
+            if draw.random() >= free
         )
     return taken, left
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.worlds import mixed_nodes, mixed_pods, same_kinds
+import random
+
+from benchmarks.worlds import many_worlds, mixed_nodes, mixed_pods, same_kinds
 from benchmarks.worlds.demand import MOST_PODS
 from benchmarks.worlds.objects import NUMA_NODE, PCIE_ROOT
 from contracts.messages import SubmitGang
@@ -116,3 +118,38 @@ def test_mixed_pods_are_of_thirty_kinds() -> None:
     assert len(kinds) == 30
     different = {(kind.claims, str(kind.node.resources)) for kind in kinds}
     assert len(different) == 30
+
+
+def submissions(family: str, seed: int = 1) -> list[SubmitGang]:
+    """Draw the gangs of a family."""
+    return list(many_worlds.draw_world(many_worlds.FAMILIES[family], NODES, seed)[1])
+
+
+def test_families_change_the_size_of_gangs() -> None:
+    """As their names promise."""
+    assert set(pods(submissions("small gangs"))) == {1, 2, 3}
+    assert set(pods(submissions("prime gangs"))) <= set(many_worlds.PRIMES)
+    tail = pods(submissions("heavy-tailed gangs"))
+    assert max(tail) > 5 * sorted(tail)[len(tail) // 2]
+    assert min(pods(submissions("huge gangs"))) >= NODES // 8
+    assert len(submissions("huge gangs")) < len(submissions("plain")) // 3
+
+
+def test_families_change_how_many_kinds_of_pod_there_are() -> None:
+    """No two of them ask for the same."""
+    for count in (5, 30, 100):
+        kinds = many_worlds.draw_pod_kinds(count, random.Random(1))
+        assert len({(k.claims, str(k.node.resources)) for k in kinds}) == count
+
+
+def test_families_change_supply_and_demand() -> None:
+    """More is free, or more is asked for."""
+    plain, more = len(submissions("plain")), len(submissions("demand 2.0"))
+    assert 1.3 < more / plain < 1.8
+    assert len(submissions("nearly full")) < plain < len(submissions("nearly empty"))
+
+
+def test_one_seed_makes_one_world() -> None:
+    """So that the worst one can be looked at again."""
+    assert submissions("prime gangs", 3) == submissions("prime gangs", 3)
+    assert submissions("prime gangs", 3) != submissions("prime gangs", 4)

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from solver.decision import Status
 from solver.engines.goals import EngineResult, Goal, goals_of
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.column_pool import MODEL_PATTERNS
 from solver.engines.pattern.columns.enumeration import (
     PatternEnumeration,
     keep_maximal,
 )
-from solver.engines.pattern.columns.generation import ColumnGeneration
+from solver.engines.pattern.columns.generation import generate
 from solver.engines.pattern.columns.greedy import Greedy
 from solver.engines.pattern.columns.integer_master import (
     IntegerMaster,
@@ -37,6 +36,9 @@ from solver.kinds.shapes import NodeKind
 from solver.problem.problem import Parameters
 from solver.tiers import Tier
 
+LISTED_PATTERNS = 6000
+"""Patterns that CP-SAT chooses from in one model, where all are listed."""
+
 
 class PatternSearch:
     """One run of the engine; `PatternModel` says what is raised when it is made."""
@@ -47,7 +49,7 @@ class PatternSearch:
         kinds: Sequence[NodeKind],
         parameters: Parameters,
         *,
-        list_limit: int = MODEL_PATTERNS,
+        list_limit: int = LISTED_PATTERNS,
         coarseness: int = 1,
     ) -> None:
         """`list_limit`: patterns that are enumerated at most.
@@ -139,10 +141,8 @@ class PatternSearch:
         """Decide over all patterns; returns a solution, its value and a bound."""
         data = self._model.data
         bound = bound_trivially(objective, data.available)
-        integer_master = IntegerMaster(data, patterns_by_class)
+        integer_master = IntegerMaster(data, patterns_by_class, best)
         integer_master.add_floors(floors)
-        if best is not None:
-            integer_master.hint(best)
         limit = self._budget.remaining
         result = integer_master.solve(objective, bound, self._budget, limit)
         return result.solution, result.value, result.bound
@@ -154,11 +154,8 @@ class PatternSearch:
         bound = bound_trivially(objective, self._model.data.available)
         if best is not None and evaluate(objective, best) == bound:
             return best, bound, bound
-        generation = ColumnGeneration(
-            self._model, self._budget, objective, floors, best
-        )
-        generation.run()
-        return generation.best, generation.value, generation.bound
+        found = generate(self._model, self._budget, objective, floors, best)
+        return found.best, found.value, found.bound
 
     def _to_result(
         self, best: Solution | None, bounds: dict[Goal, int | None], *, is_optimal: bool

@@ -1,18 +1,20 @@
-"""The patterns that CP-SAT may choose from, class by class, and in which groups."""
+"""The patterns that CP-SAT may choose from, class by class."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from solver.engines.pattern.columns.master import MasterResult, PatternUse
 from solver.engines.pattern.columns.pricing import Pattern
 
-MODEL_PATTERNS = 6000
-"""Patterns that CP-SAT chooses from in one model."""
 LEAST_ADDED, MOST_ADDED = 12, 60
 """Patterns of a class that are added for one run of the master."""
 ADDED = 16_000
 """Patterns of all classes that are added for one run of the master."""
+LEAST_RELAXED, MOST_RELAXED = 4, 12
+"""Patterns of a class that a relaxed answer may mix."""
+RELAXED = 12_000
+"""Patterns of all classes that it may mix, unless each class has but few."""
 
 
 class ColumnPool:
@@ -43,33 +45,20 @@ class ColumnPool:
                 if pattern.steps and len(pooled) < most:
                     pooled[pattern] = None
 
-    def list_patterns(self, most: int) -> dict[int, list[Pattern]]:
-        """List so many patterns of each class."""
+    @property
+    def classes(self) -> int:
+        """Count the classes that have patterns here."""
+        return len(self._patterns)
+
+    def list_patterns(self, most: int | None = None) -> dict[int, list[Pattern]]:
+        """List so many patterns of each class, or all."""
         return {
             owner: list(patterns)[:most]
             for owner, patterns in sorted(self._patterns.items())
             if patterns
         }
 
-    def split_into_neighborhoods(
-        self, first: Sequence[int]
-    ) -> list[dict[int, list[Pattern]]]:
-        """Split the classes into groups whose patterns fit into one model.
-
-        CP-SAT frees one group after the other; classes in `first` come first.
-        """
-        most = MODEL_PATTERNS
-        if len(self) > MODEL_PATTERNS:
-            most = max(LEAST_ADDED, MODEL_PATTERNS // (len(self._patterns) or 1))
-        patterns_by_class = self.list_patterns(most)
-        owners = dict.fromkeys([*first, *patterns_by_class])
-        neighborhoods: list[dict[int, list[Pattern]]] = []
-        room = 0
-        for owner in owners:
-            patterns = patterns_by_class[owner]
-            if len(patterns) > room:
-                neighborhoods.append({})
-                room = MODEL_PATTERNS
-            neighborhoods[-1][owner] = patterns
-            room -= len(patterns)
-        return neighborhoods
+    def list_promising(self) -> dict[int, list[Pattern]]:
+        """List the most promising patterns of each class, for one linear program."""
+        share = RELAXED // (self.classes or 1)
+        return self.list_patterns(max(LEAST_RELAXED, min(MOST_RELAXED, share)))

@@ -68,15 +68,6 @@ def solve_cut_master(
     )
 
 
-def count_pods(data: MasterData, gangs: Sequence[int]) -> tuple[int, ...]:
-    """Count the pods of some gangs by member kind."""
-    pods = [0] * data.members
-    for kind, count in zip(data.gangs, gangs, strict=True):
-        for member, each in kind.members:
-            pods[member] += each * count
-    return tuple(pods)
-
-
 def split_into_pods(
     data: MasterData, pods: Sequence[int], worth: Sequence[int]
 ) -> MasterData:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from msgspec import Struct
 from ortools.sat.python import cp_model
 
-from solver.engines.cpsat import total
+from solver.engines.cpsat import Solved, Term, total
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.master import MasterData, PatternUse
+from solver.engines.pattern.columns.master import MasterData, PatternUse, count_pods
 from solver.engines.pattern.columns.objective import Floor, Objective, weigh_pattern
 from solver.engines.pattern.columns.pricing import Pattern
 
@@ -33,25 +33,35 @@ class IntegerResult(Struct, frozen=True):
 
 
 class IntegerMaster:
-    """One model: some classes are free to use any of their patterns, others fixed.
+    """One model: some classes may use any of their patterns, the others stay.
 
-    Call `add_floors` and `hint`, then `solve` once.
+    Call `add_floors`, then `solve` or `minimize_shortage` once.
     """
 
     def __init__(
         self,
         data: MasterData,
         patterns_by_class: Mapping[int, Sequence[Pattern]],
-        fixed: Sequence[PatternUse] = (),
+        start: Solution | None = None,
+        *,
+        free_gangs: Container[int] | None = None,
+        shortage_costs: Sequence[int] = (),
     ) -> None:
-        """`fixed`: what the classes that are not free use."""
+        """`start`: where to begin, and what classes without patterns here keep.
+
+        `free_gangs`: gang kinds that may change; None: all. `shortage_costs`: of a pod
+        without a place, by member kind; empty: every pod must have one.
+        """
         self._data = data
-        self._fixed = tuple(fixed)
+        uses = () if start is None else start.uses
+        self._fixed = tuple(use for use in uses if use[0] not in patterns_by_class)
         self._model = cp_model.CpModel()
-        self._gangs = [
-            self._model.new_int_var(0, most, f"in[{g}]")
-            for g, most in enumerate(data.available)
-        ]
+        self._gangs: list[cp_model.IntVar] = []
+        for g, available in enumerate(data.available):
+            least, most = 0, available
+            if start is not None and free_gangs is not None and g not in free_gangs:
+                least = most = start.gangs[g]
+            self._gangs.append(self._model.new_int_var(least, most, f"in[{g}]"))
         self._uses: list[tuple[int, Pattern, cp_model.IntVar]] = []
         """(class, pattern, how many of its nodes use it)."""
         for owner, patterns in patterns_by_class.items():
@@ -63,13 +73,23 @@ class IntegerMaster:
                 variables.append(variable)
             if variables:
                 self._model.add(sum(variables) <= data.sizes[owner])
+        self._shortage: list[Term] = [
+            (self._model.new_int_var(0, most, f"short[{member}]"), cost)
+            for member, (cost, most) in enumerate(
+                zip(shortage_costs, count_pods(data, data.available), strict=False)
+            )
+        ]
+        """(pods without a place, cost of each) by member kind."""
         self._link_gangs_to_patterns()
+        if start is not None:
+            self._hint(start)
 
     def _link_gangs_to_patterns(self) -> None:
-        """Of each member kind: pods of the gangs that are in <= pods of patterns."""
-        terms: list[list[tuple[cp_model.IntVar, int]]] = [
-            [] for _ in range(self._data.members)
-        ]
+        """Of each member kind: pods of gangs <= pods of patterns + pods that are short.
+
+        The last only where a shortage has a cost.
+        """
+        terms: list[list[Term]] = [[] for _ in range(self._data.members)]
         for _, pattern, variable in self._uses:
             for member, pods in pattern.counts:
                 terms[member].append((variable, pods))
@@ -80,6 +100,8 @@ class IntegerMaster:
         for g, kind in enumerate(self._data.gangs):
             for member, pods in kind.members:
                 terms[member].append((self._gangs[g], -pods))
+        for member, (pods_short, _) in enumerate(self._shortage):
+            terms[member].append((pods_short, 1))
         for member_terms, constant in zip(terms, constants, strict=True):
             self._model.add(total(member_terms) >= -constant)
 
@@ -105,7 +127,7 @@ class IntegerMaster:
         for floor in floors:
             self._model.add(self.to_expression(floor.objective) >= floor.value)
 
-    def hint(self, solution: Solution) -> None:
+    def _hint(self, solution: Solution) -> None:
         """Tell CP-SAT where to begin."""
         nodes_by_use = {
             (owner, pattern): nodes for owner, pattern, nodes in solution.uses
@@ -125,16 +147,23 @@ class IntegerMaster:
         outcome = budget.solve(self._model, limit)
         if outcome is None:
             return IntegerResult(None, 0, bound)
+        bound = min(bound, outcome.whole_bound)
+        return IntegerResult(self._read(outcome), outcome.value_reached, bound)
+
+    def minimize_shortage(self, budget: Budget, limit: float) -> Solution | None:
+        """Find a solution above all floors, with places for as many pods as can be."""
+        self._model.minimize(total(self._shortage))
+        outcome = budget.solve(self._model, limit)
+        return None if outcome is None else self._read(outcome)
+
+    def _read(self, outcome: Solved) -> Solution:
         uses = [
             (owner, pattern, outcome.value(variable))
             for owner, pattern, variable in self._uses
             if outcome.value(variable)
         ]
-        solution = Solution(
-            gangs=tuple(map(outcome.value, self._gangs)), uses=(*self._fixed, *uses)
-        )
-        bound = min(bound, outcome.whole_bound)
-        return IntegerResult(solution, outcome.value_reached, bound)
+        gangs = tuple(map(outcome.value, self._gangs))
+        return Solution(gangs, (*self._fixed, *uses))
 
 
 def evaluate(objective: Objective, solution: Solution) -> int:

@@ -21,6 +21,7 @@ from solver.engines.pattern.columns.objective import (
     add_up,
 )
 from solver.engines.pattern.columns.pricing import Pattern, Prices, Pricing
+from solver.engines.pattern.columns.pseudo_random import LinearCongruential
 from solver.kinds.demand import GangKind
 
 SCALE = 1 << 12
@@ -306,13 +307,21 @@ class Master:
         return total - demanded
 
 
+def count_pods(data: MasterData, gangs: Sequence[int]) -> tuple[int, ...]:
+    """Count the pods of some gangs by member kind; `gangs`: how many of each kind."""
+    pods = [0] * data.members
+    for kind, count in zip(data.gangs, gangs, strict=True):
+        for member, each in kind.members:
+            pods[member] += each * count
+    return tuple(pods)
+
+
 def _perturb(prices: Prices, count: int) -> Iterator[Prices]:
     """Vary prices a little, always in the same ways: for patterns nearly as good."""
-    state = 1
+    numbers = LinearCongruential(1)
     for _ in range(count):
         members = []
         for price in prices.members:
-            state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
-            percent = (state >> 33) % (2 * PERTURBED_PERCENT + 1) - PERTURBED_PERCENT
+            percent = numbers.below(2 * PERTURBED_PERCENT + 1) - PERTURBED_PERCENT
             members.append(max(0, price + price * percent // 100))
         yield structs.replace(prices, members=tuple(members))

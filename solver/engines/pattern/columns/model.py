@@ -57,6 +57,10 @@ class PatternModel:
             self.bound_pricing = Pricing(grid.bound_steps)
         self.first_prices = spread_weights(demand)
         """Prices to begin with, by member kind, times SCALE."""
+        self.devices = tuple(
+            count_devices(demand, member) for member in range(len(demand.member_kinds))
+        )
+        """Devices of a pod, by member kind."""
         self.data = self._make_data()
 
     def _make_data(self) -> MasterData:

@@ -1,11 +1,16 @@
-"""Patterns worth a try: the most promising first, in groups that fit a model."""
+"""Patterns worth a try: the most promising first."""
 
 from __future__ import annotations
 
 import pytest
 
 from solver.engines.pattern.columns import column_pool
-from solver.engines.pattern.columns.column_pool import LEAST_ADDED, ColumnPool
+from solver.engines.pattern.columns.column_pool import (
+    LEAST_ADDED,
+    LEAST_RELAXED,
+    MOST_RELAXED,
+    ColumnPool,
+)
 from solver.engines.pattern.columns.master import MasterColumn, MasterResult
 from solver.engines.pattern.columns.pricing import EMPTY, Pattern
 
@@ -51,19 +56,21 @@ def test_a_run_adds_so_many_patterns_of_a_class(
     assert len(pool) == 2 * LEAST_ADDED
 
 
-def test_classes_are_grouped_so_that_each_group_fits_a_model(
+def test_many_classes_share_what_one_linear_program_mixes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Every class is in one group; those that are asked for come first."""
-    monkeypatch.setattr(column_pool, "MODEL_PATTERNS", 24)
-    pool = pool_of(a=12, b=12, c=12)
-    groups = pool.split_into_neighborhoods([2])
-    assert [list(group) for group in groups] == [[2, 0], [1]]
-    assert all(sum(map(len, group.values())) <= 24 for group in groups)
+    """But each has a few, and none very many."""
+    pool = pool_of(a=40, b=40)
+    for most, each in ((2, LEAST_RELAXED), (20, 10), (100, MOST_RELAXED)):
+        monkeypatch.setattr(column_pool, "RELAXED", most)
+        sizes = {
+            owner: len(of_class) for owner, of_class in pool.list_promising().items()
+        }
+        assert sizes == {0: each, 1: each}
 
 
-def test_a_small_pool_is_one_group() -> None:
-    """Then one model decides over all there is."""
-    assert pool_of(a=2, b=1).split_into_neighborhoods(()) == [
-        {0: [pattern(0), pattern(1)], 1: [pattern(0)]}
-    ]
+def test_all_patterns_are_listed_by_class() -> None:
+    """The classes that have any are counted."""
+    pool = pool_of(a=2, b=1)
+    assert pool.list_patterns() == {0: [pattern(0), pattern(1)], 1: [pattern(0)]}
+    assert (pool.classes, len(pool)) == (2, 3)

@@ -6,7 +6,6 @@ from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.cuts import (
     CutMasterGoal,
     CutMasterResult,
-    count_pods,
     solve_cut_master,
     split_into_pods,
 )
@@ -53,9 +52,8 @@ def test_cuts_that_no_gangs_meet_give_no_gangs() -> None:
     assert result == CutMasterResult((), 0, 99)
 
 
-def test_pods_of_gangs_are_counted_by_member_kind() -> None:
-    """And asked for one by one, each a gang of its own."""
-    assert count_pods(DATA, (1, 2)) == (4, 2)
+def test_single_pods_ask_for_the_same_as_their_gangs() -> None:
+    """Each is a gang of its own, with a worth of its own."""
     alone = split_into_pods(DATA, (4, 2), (10, 20))
     assert alone.available == (4, 2)
     assert [kind.members for kind in alone.gangs] == [((0, 1),), ((1, 1),)]

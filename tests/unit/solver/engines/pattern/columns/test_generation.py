@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.generation import ColumnGeneration
+from solver.engines.pattern.columns.generation import generate
 from solver.engines.pattern.columns.greedy import Greedy
+from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution, evaluate
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
@@ -25,37 +26,35 @@ def model_of(gangs: int, pods: int, *sizes: int) -> PatternModel:
     )
 
 
-def generate(
+def search(
     model: PatternModel,
     objective: Objective,
     *floors: Floor,
     best: Solution | None = None,
-) -> ColumnGeneration:
+) -> Incumbent:
     """Search for one objective."""
-    generation = ColumnGeneration(model, Budget(10.0, 1), objective, floors, best)
-    generation.run()
-    return generation
+    return generate(model, Budget(10.0, 1), objective, floors, best)
 
 
 def test_value_and_bound_meet_where_pods_come_alone() -> None:
     """Seven devices, however they are spread, serve seven pods."""
-    generation = generate(model_of(9, 1, 3, 4), Objective((1,)))
-    assert (generation.value, generation.bound) == (7, 7)
+    found = search(model_of(9, 1, 3, 4), Objective((1,)))
+    assert (found.value, found.bound) == (7, 7)
 
 
 def test_the_bound_knows_that_gangs_are_whole() -> None:
     """Seven devices serve two gangs of three pods: a third of one is none."""
-    generation = generate(model_of(9, 3, 3, 4), Objective((3,)))
-    assert (generation.value, generation.bound) == (6, 6)
+    found = search(model_of(9, 3, 3, 4), Objective((3,)))
+    assert (found.value, found.bound) == (6, 6)
 
 
 def test_the_value_is_that_of_the_answer() -> None:
     """And never above the bound."""
     objective = Objective((5,))
-    generation = generate(model_of(4, 2, 3, 3, 3), objective)
-    assert generation.best is not None
-    assert evaluate(objective, generation.best) == generation.value
-    assert generation.value <= generation.bound
+    found = search(model_of(4, 2, 3, 3, 3), objective)
+    assert found.best is not None
+    assert evaluate(objective, found.best) == found.value
+    assert found.value <= found.bound
 
 
 def test_a_later_goal_keeps_what_earlier_ones_reached() -> None:
@@ -64,8 +63,8 @@ def test_a_later_goal_keeps_what_earlier_ones_reached() -> None:
     start = Greedy(model).run()
     all_in = Floor(Objective((1,)), 4)
     few = Objective((0,), touched=1)
-    generation = generate(model, few, all_in, best=start)
-    assert generation.best is not None
-    assert evaluate(all_in.objective, generation.best) == 4
-    assert generation.value >= evaluate(few, start)
-    assert generation.value <= generation.bound
+    found = search(model, few, all_in, best=start)
+    assert found.best is not None
+    assert evaluate(all_in.objective, found.best) == 4
+    assert found.value >= evaluate(few, start)
+    assert found.value <= found.bound

@@ -31,7 +31,7 @@ def solve(
     most: int = 99,
 ) -> IntegerResult:
     """Decide over these patterns."""
-    master = IntegerMaster(DATA, patterns, fixed)
+    master = IntegerMaster(DATA, patterns, Solution((0, 0), tuple(fixed)))
     master.add_floors(floors)
     return master.solve(objective, most, Budget(10.0, 1), 10.0)
 
@@ -81,3 +81,29 @@ def test_floors_that_nothing_meets_leave_no_solution() -> None:
     floor = Floor(Objective((1, 3)), 6)
     result = solve(PATTERNS, Objective((1, 3)), floors=[floor], most=7)
     assert result == IntegerResult(None, 0, 7)
+
+
+def test_gangs_that_are_not_free_stay() -> None:
+    """One triple stays in; the singles may come."""
+    start = Solution((0, 1), ((0, PAIR, 2),))
+    master = IntegerMaster(DATA, PATTERNS, start, free_gangs={0})
+    result = master.solve(Objective((1, 0)), 99, Budget(10.0, 1), 10.0)
+    assert result.solution is not None
+    assert result.solution.gangs == (2, 1)
+
+
+def test_as_few_pods_as_can_be_are_short() -> None:
+    """Two triples have six pods, three nodes supply five: one has no place."""
+    master = IntegerMaster(DATA, PATTERNS, shortage_costs=(8,))
+    master.add_floors([Floor(Objective((0, 1)), 2)])
+    solution = master.minimize_shortage(Budget(10.0, 1), 10.0)
+    assert solution is not None
+    assert solution.gangs[1] >= 2
+    assert pods_of(solution) == 5
+
+
+def test_no_shortage_makes_up_for_a_floor() -> None:
+    """Six triples are more than there are."""
+    master = IntegerMaster(DATA, PATTERNS, shortage_costs=(8,))
+    master.add_floors([Floor(Objective((0, 1)), 6)])
+    assert master.minimize_shortage(Budget(10.0, 1), 10.0) is None

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from solver.engines.pattern.columns.master import Master, MasterResult
+from solver.engines.pattern.columns.master import (
+    Master,
+    MasterData,
+    MasterResult,
+    count_pods,
+)
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.pricing import Prices
+from solver.kinds.demand import GangKind
 from tests.builders import gang, member, member_claim, request
 from tests.builders.patterns import nodes_of_sizes, pattern_model
 
@@ -83,3 +89,11 @@ def test_a_column_is_added_once() -> None:
     assert not master.add_columns([(0, pattern, 1)])
     _, (empty,) = model.pricing.find_best(Prices((0,)))
     assert not master.add_columns([(0, empty, 1)])
+
+
+def test_pods_of_gangs_are_counted_by_member_kind() -> None:
+    """A gang of two pods twice, and a mixed one."""
+    kinds = (GangKind(0, 2, ((0, 2),)), GangKind(0, 3, ((0, 1), (1, 1))))
+    data = MasterData(kinds, (5, 5), 2, (4,), ((0,),))
+    assert count_pods(data, (1, 2)) == (4, 2)
+    assert count_pods(data, (0, 0)) == (0, 0)

@@ -1,0 +1,112 @@
+"""Neighborhoods of an answer: which classes and gangs are decided anew at a time.
+
+CP-SAT is good at small parts of an answer and lost in large ones (large neighborhood
+search). The first part is what a relaxed answer split; then classes are dealt at
+random. Parts grow when small ones lead nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from solver.engines.pattern.columns.column_pool import ColumnPool
+from solver.engines.pattern.columns.pricing import Pattern
+from solver.engines.pattern.columns.pseudo_random import shuffled
+
+PATTERNS, GANG_KINDS = 150, 100
+"""Patterns and gang kinds that are decided anew at a time, at first."""
+WORK = 0.15
+"""Work for so many of them."""
+MAX_SCALE = 16
+"""How many times as large a neighborhood becomes at most."""
+PATIENCE = 6
+"""Neighborhoods without a better answer after which they become twice as large."""
+MAX_NEIGHBORHOODS = 60
+
+
+class Neighborhood(Struct, frozen=True):
+    """What is decided anew."""
+
+    patterns_by_class: dict[int, list[Pattern]]
+    gangs: frozenset[int]
+    """Gang kinds."""
+    work: float
+    """What this may take."""
+
+
+class Neighborhoods:
+    """Neighborhoods one after the other; `report` what came of each.
+
+    The order is the same for the same pool and the same reports.
+    """
+
+    def __init__(
+        self,
+        pool: ColumnPool,
+        gang_kinds: int,
+        first_classes: Sequence[int],
+        first_gangs: Sequence[int] = (),
+    ) -> None:
+        """`first_classes`, `first_gangs`: what the first neighborhood is of."""
+        self._pool = pool
+        self._gang_kinds = gang_kinds
+        self._first_gangs = tuple(first_gangs)
+        self._wanted: tuple[int, ...] = ()
+        self._scale, self._failures, self._number = 1, 0, 0
+        self._dealt = self._deal_classes(first_classes)
+
+    def __iter__(self) -> Iterator[Neighborhood]:
+        """Go through the neighborhoods."""
+        while self._number < MAX_NEIGHBORHOODS:
+            if self._failures == PATIENCE and self._scale < MAX_SCALE:
+                self._scale, self._failures = 2 * self._scale, 0
+                self._dealt = self._deal_classes(())
+            patterns_by_class = next(self._dealt, None)
+            if patterns_by_class is None:
+                self._dealt = self._deal_classes(())
+                patterns_by_class = next(self._dealt, {})
+            self._number += 1
+            gangs = self._choose_gangs()
+            yield Neighborhood(patterns_by_class, gangs, WORK * self._scale)
+
+    def report(self, *, is_better: bool, wanted: Sequence[int] = ()) -> None:
+        """Say what came of the last neighborhood.
+
+        `wanted`: gang kinds that the next ones should have.
+        """
+        self._failures = 0 if is_better else self._failures + 1
+        self._wanted = tuple(wanted)
+
+    def _choose_gangs(self) -> frozenset[int]:
+        """Choose the first gangs at first, then half wanted ones; others by chance."""
+        most = GANG_KINDS * self._scale
+        if self._number == 1:
+            preferred = list(self._first_gangs)
+        else:
+            preferred = shuffled(self._wanted, self._number)[: most // 2]
+        by_chance = shuffled(range(self._gang_kinds), self._number)
+        chosen = list(dict.fromkeys((*preferred, *by_chance)))
+        return frozenset(chosen[: max(most, len(preferred))])
+
+    def _deal_classes(self, first: Sequence[int]) -> Iterator[dict[int, list[Pattern]]]:
+        """Deal all classes into groups by their patterns; `first` come together."""
+        patterns_by_class = self._pool.list_patterns()
+        most = PATTERNS * self._scale
+        group = {
+            owner: patterns_by_class[owner]
+            for owner in first
+            if owner in patterns_by_class
+        }
+        room = most - sum(map(len, group.values())) // 2
+        others = [owner for owner in patterns_by_class if owner not in group]
+        for owner in shuffled(others, self._number):
+            patterns = patterns_by_class[owner]
+            if group and len(patterns) > room:
+                yield group
+                group, room = {}, most
+            group[owner] = patterns
+            room -= len(patterns)
+        if group:
+            yield group

@@ -1,0 +1,106 @@
+"""Targets: the best gangs that can be, and places for all their pods."""
+
+from __future__ import annotations
+
+import pytest
+
+from solver.engines.pattern.columns import targets
+from solver.engines.pattern.columns.budget import Budget
+from solver.engines.pattern.columns.column_source import ColumnSource
+from solver.engines.pattern.columns.incumbent import Incumbent
+from solver.engines.pattern.columns.integer_master import Solution
+from solver.engines.pattern.columns.master import Master
+from solver.engines.pattern.columns.model import PatternModel
+from solver.engines.pattern.columns.objective import Objective
+from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
+from solver.engines.pattern.columns.targets import TargetSearch
+from tests.builders import gang, member, member_claim, request
+from tests.builders.patterns import nodes_of_sizes, pattern_model
+
+UID = "00000000-0000-4000-8000-{:012}"
+
+
+def model_of(
+    *pods_and_devices: tuple[int, int], sizes: tuple[int, ...]
+) -> PatternModel:
+    """Ask for a gang for each (pods, devices of each)."""
+    return pattern_model(
+        nodes_of_sizes(*sizes),
+        *(
+            gang(
+                member(member_claim(request(count=devices)), count=pods),
+                name=f"g{index}",
+                uid=UID.format(index),
+            )
+            for index, (pods, devices) in enumerate(pods_and_devices)
+        ),
+    )
+
+
+def begin(model: PatternModel) -> tuple[ColumnSource, Incumbent, RelaxedSolution]:
+    """Price once, and begin with nothing."""
+    objective = Objective(tuple(kind.weight for kind in model.data.gangs))
+    source = ColumnSource(model, Budget(10.0, 1))
+    result = source.run(Master(model.data, objective, ()), model.first_prices)
+    incumbent = Incumbent(objective, (), Solution((0,) * len(model.data.gangs), ()))
+    incumbent.bound = result.bound
+    patterns = source.pool.list_promising()
+    relaxed = solve_relaxation(model.data, patterns, objective, ())
+    assert relaxed is not None
+    return source, incumbent, relaxed
+
+
+def search(model: PatternModel) -> Incumbent:
+    """Price once, then try targets."""
+    source, incumbent, relaxed = begin(model)
+    TargetSearch(source, incumbent).run(relaxed)
+    return incumbent
+
+
+def test_the_best_set_of_gangs_is_found_and_proven() -> None:
+    """Of gangs of 5, 4 and 3 devices, 8 devices take 5 and 3: nothing is left."""
+    found = search(model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
+    assert (found.value, found.bound) == (8, 8)
+
+
+def test_nodes_that_cannot_take_fractions_lower_the_bound() -> None:
+    """Pods of three devices leave one of four over, whatever gangs there are."""
+    found = search(model_of((2, 3), (1, 3), (3, 3), sizes=(4, 4, 4)))
+    assert (found.value, found.bound) == (9, 9)
+
+
+def test_a_target_without_places_is_followed_by_a_lower_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was given up is not ruled out: the bound stays above the value."""
+    model = model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4))
+    tried: list[int] = []
+    place = TargetSearch._place
+
+    def refuse_first(self: TargetSearch, worth: int, *start: object) -> int:
+        tried.append(worth)
+        return 1 if worth == 8 else place(self, worth, *start)  # type: ignore[arg-type]  # passed on
+
+    monkeypatch.setattr(TargetSearch, "_place", refuse_first)
+    found = search(model)
+    assert (found.value, found.bound) == (7, 8)
+    assert tried[0] == 8
+    assert 7 in tried
+
+
+def test_no_target_is_tried_without_work() -> None:
+    """The answer to begin with stays."""
+    source, incumbent, relaxed = begin(model_of((5, 1), sizes=(4, 4)))
+    source.budget.remaining = 0.0
+    TargetSearch(source, incumbent).run(relaxed)
+    assert incumbent.value == 0
+
+
+def test_gangs_are_taken_out_until_the_rest_have_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search that finds no place for all is no reason to place none."""
+    monkeypatch.setattr(targets, "PLACE_WORK", 0.0)
+    monkeypatch.setattr(targets, "FIRST_WORK", 0.0)
+    found = search(model_of((3, 2), (2, 2), (1, 1), sizes=(5, 5)))
+    assert 0 < found.value <= found.bound

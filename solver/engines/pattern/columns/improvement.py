@@ -1,4 +1,4 @@
-"""Later goals: at once to the bound if that can be, else better part by part."""
+"""Better answers part by part; and later goals, which aim at their bound first."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
 from solver.engines.pattern.columns.neighborhoods import Neighborhoods
 from solver.engines.pattern.columns.rounding import RelaxedSolution
-from solver.engines.pattern.columns.shortage import Start
-from solver.engines.pattern.columns.targets import seek_worth
+from solver.engines.pattern.columns.shortage import Start, seek_worth
 
 LATER_WORK = 1.0
 """Work that one later goal may take."""
@@ -22,24 +21,29 @@ def improve(
     """Make an answer better; `relaxed`: one with fractions, as good as the bound."""
     if incumbent.best is None or incumbent.is_proven:
         return
-    reserve = source.budget.remaining - LATER_WORK
+    until = max(0.0, source.budget.remaining - LATER_WORK)
     start = Start(Solution(incumbent.best.gangs, relaxed.uses), relaxed.split)
     seek_worth(source, incumbent, incumbent.bound, start, BOUND_WORK)
-    _improve_by_parts(source, incumbent, relaxed.split, reserve)
+    work = source.budget.remaining - until
+    improve_by_parts(source, incumbent, relaxed.split, work)
 
 
-def _improve_by_parts(
+def improve_by_parts(
     source: ColumnSource,
     incumbent: Incumbent,
     first_classes: tuple[int, ...],
-    reserve: float,
+    work: float,
+    scale: int = 1,
 ) -> None:
     """Decide one neighborhood after the other anew, while there is work to spend.
 
     An answer that is only as good is taken, too: the next part may gain by it.
+    `scale`: how many times as large as usual neighborhoods are at first.
     """
     data, budget, current = source.model.data, source.budget, incumbent.best
-    neighborhoods = Neighborhoods(source.pool, len(data.gangs), first_classes)
+    reserve = max(0.0, budget.remaining - work)
+    kinds = len(data.gangs)
+    neighborhoods = Neighborhoods(source.pool, kinds, first_classes, scale=scale)
     for neighborhood in neighborhoods:
         limit = min(neighborhood.work, budget.remaining - reserve)
         if incumbent.is_proven or limit <= 0:
@@ -55,4 +59,6 @@ def _improve_by_parts(
         if result.solution is not None and result.value >= incumbent.value:
             current = result.solution
         is_better = result.solution is not None and incumbent.offer(result.solution)
+        if neighborhood.is_whole and result.bound <= incumbent.value:
+            return
         neighborhoods.report(is_better=is_better)

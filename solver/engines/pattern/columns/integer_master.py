@@ -150,11 +150,17 @@ class IntegerMaster:
         bound = min(bound, outcome.whole_bound)
         return IntegerResult(self._read(outcome), outcome.value_reached, bound)
 
-    def minimize_shortage(self, budget: Budget, limit: float) -> Solution | None:
-        """Find a solution above all floors, with places for as many pods as can be."""
-        self._model.minimize(total(self._shortage))
+    def minimize_shortage(self, budget: Budget, limit: float) -> IntegerResult:
+        """Find a solution above all floors, with places for as many pods as can be.
+
+        Value and bound are of the costs of pods without a place, negative.
+        """
+        self._model.maximize(-total(self._shortage))
         outcome = budget.solve(self._model, limit)
-        return None if outcome is None else self._read(outcome)
+        if outcome is None:
+            return IntegerResult(None, 0, 0)
+        bound = outcome.whole_bound
+        return IntegerResult(self._read(outcome), outcome.value_reached, bound)
 
     def _read(self, outcome: Solved) -> Solution:
         uses = [

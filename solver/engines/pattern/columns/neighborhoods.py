@@ -17,6 +17,8 @@ from solver.engines.pattern.columns.pseudo_random import shuffled
 
 PATTERNS, GANG_KINDS = 150, 100
 """Patterns and gang kinds that are decided anew at a time, at first."""
+CLASS_PATTERNS = 20
+"""Of them, of one class at most: the more classes, the more may change hands."""
 WORK = 0.15
 """Work for so many of them."""
 MAX_SCALE = 16
@@ -34,6 +36,8 @@ class Neighborhood(Struct, frozen=True):
     """Gang kinds."""
     work: float
     """What this may take."""
+    is_whole: bool = False
+    """Whether it is of all gangs and of all patterns that are known."""
 
 
 class Neighborhoods:
@@ -48,13 +52,18 @@ class Neighborhoods:
         gang_kinds: int,
         first_classes: Sequence[int],
         first_gangs: Sequence[int] = (),
+        *,
+        scale: int = 1,
     ) -> None:
-        """`first_classes`, `first_gangs`: what the first neighborhood is of."""
+        """`first_classes`, `first_gangs`: what the first neighborhood is of.
+
+        `scale`: how many times as large as usual they are at first.
+        """
         self._pool = pool
         self._gang_kinds = gang_kinds
         self._first_gangs = tuple(first_gangs)
         self._wanted: tuple[int, ...] = ()
-        self._scale, self._failures, self._number = 1, 0, 0
+        self._scale, self._failures, self._number = scale, 0, 0
         self._dealt = self._deal_classes(first_classes)
 
     def __iter__(self) -> Iterator[Neighborhood]:
@@ -69,7 +78,11 @@ class Neighborhoods:
                 patterns_by_class = next(self._dealt, {})
             self._number += 1
             gangs = self._choose_gangs()
-            yield Neighborhood(patterns_by_class, gangs, WORK * self._scale)
+            is_whole = len(gangs) == self._gang_kinds and (
+                sum(map(len, patterns_by_class.values())) == len(self._pool)
+            )
+            work = WORK * self._scale
+            yield Neighborhood(patterns_by_class, gangs, work, is_whole)
 
     def report(self, *, is_better: bool, wanted: Sequence[int] = ()) -> None:
         """Say what came of the last neighborhood.
@@ -90,9 +103,18 @@ class Neighborhoods:
         chosen = list(dict.fromkeys((*preferred, *by_chance)))
         return frozenset(chosen[: max(most, len(preferred))])
 
+    def _choose_patterns(self, patterns: list[Pattern]) -> list[Pattern]:
+        """Choose some patterns of a class: the most promising, and others by chance."""
+        others = range(CLASS_PATTERNS // 2, len(patterns))
+        chosen = shuffled(others, self._number)[: CLASS_PATTERNS // 2]
+        return [*patterns[: CLASS_PATTERNS // 2], *(patterns[n] for n in chosen)]
+
     def _deal_classes(self, first: Sequence[int]) -> Iterator[dict[int, list[Pattern]]]:
         """Deal all classes into groups by their patterns; `first` come together."""
-        patterns_by_class = self._pool.list_patterns()
+        patterns_by_class = {
+            owner: self._choose_patterns(patterns)
+            for owner, patterns in self._pool.list_patterns().items()
+        }
         most = PATTERNS * self._scale
         group = {
             owner: patterns_by_class[owner]

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_pool import ColumnPool
-from solver.engines.pattern.columns.incumbent import keeps_floors
+from solver.engines.pattern.columns.column_source import ColumnSource
+from solver.engines.pattern.columns.incumbent import Incumbent, keeps_floors
 from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
 from solver.engines.pattern.columns.master import MasterData, count_pods
 from solver.engines.pattern.columns.neighborhoods import Neighborhood, Neighborhoods
@@ -59,14 +60,17 @@ class ShortageSearch:
         self, start: Start, pool: ColumnPool, budget: Budget, work: float
     ) -> PartialSolution:
         """Make the shortage less, with so much work, by the patterns of a pool."""
-        reserve, best = budget.remaining - work, self.measure(start.solution)
+        reserve = max(0.0, budget.remaining - work)
+        best = self.measure(start.solution)
         kinds = len(self._data.gangs)
         neighborhoods = Neighborhoods(pool, kinds, start.classes, start.gangs)
         for neighborhood in neighborhoods:
             limit = min(neighborhood.work, budget.remaining - reserve)
             if not best.shortage or limit <= 0:
                 break
-            found = self._improve(best, neighborhood, budget, limit)
+            found, is_proven = self._improve(best, neighborhood, budget, limit)
+            if neighborhood.is_whole and is_proven:
+                return found
             is_better = found.shortage < best.shortage
             neighborhoods.report(is_better=is_better, wanted=found.short_gangs)
             best = found
@@ -95,8 +99,11 @@ class ShortageSearch:
         neighborhood: Neighborhood,
         budget: Budget,
         limit: float,
-    ) -> PartialSolution:
-        """Decide a neighborhood anew; another answer that is as short is taken, too."""
+    ) -> tuple[PartialSolution, bool]:
+        """Decide a neighborhood anew; another answer that is as short is taken, too.
+
+        Says as well whether nothing in the neighborhood is less short.
+        """
         master = IntegerMaster(
             self._data,
             neighborhood.patterns_by_class,
@@ -105,8 +112,21 @@ class ShortageSearch:
             shortage_costs=self._devices,
         )
         master.add_floors(self._floors)
-        solution = master.minimize_shortage(budget, limit)
-        if solution is None:
-            return best
-        found = self.measure(solution)
-        return found if found.shortage <= best.shortage else best
+        result = master.minimize_shortage(budget, limit)
+        if result.solution is None:
+            return best, False
+        found = self.measure(result.solution)
+        is_proven = found.shortage == -result.bound
+        return (found if found.shortage <= best.shortage else best), is_proven
+
+
+def seek_worth(
+    source: ColumnSource, incumbent: Incumbent, worth: int, start: Start, work: float
+) -> PartialSolution:
+    """Look for an answer that is worth so much, and offer it if nothing is short."""
+    floors = (*incumbent.floors, Floor(incumbent.objective, worth))
+    search = ShortageSearch(source.model.data, source.model.devices, floors)
+    partial = search.run(start, source.pool, source.budget, work)
+    if not partial.shortage:
+        incumbent.offer(partial.solution)
+    return partial

@@ -17,23 +17,23 @@ from solver.engines.pattern.columns.cuts import (
     solve_cut_master,
     split_into_pods,
 )
+from solver.engines.pattern.columns.improvement import improve_by_parts
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
 from solver.engines.pattern.columns.master import SCALE, Master, count_pods
-from solver.engines.pattern.columns.objective import Floor, Objective
+from solver.engines.pattern.columns.objective import Objective
 from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
-from solver.engines.pattern.columns.shortage import (
-    PartialSolution,
-    ShortageSearch,
-    Start,
-)
+from solver.engines.pattern.columns.shortage import Start, seek_worth
 
-MAX_TARGETS = 24
+MAX_TARGETS, MAX_CUT_OFF = 24, 40
+"""Targets for which places are looked for, and those that are cut off before."""
 CUT_MASTER_WORK = 0.5
 """Work that choosing a target may take."""
 TAKE_OUT_WORK = 0.5
 """Work that taking gangs out may take."""
-FIRST_WORK, PLACE_WORK = 0.75, 2.0
+STEPS_WORK, STEPS_SCALE = 2.5, 2
+"""Work that steps to better gangs may take, and the scale of their neighborhoods."""
+FIRST_WORK, PLACE_WORK = 0.75, 1.5
 """Work that finding places may take: at first, and with patterns for the target."""
 
 
@@ -46,6 +46,8 @@ class TargetSearch:
         self._incumbent = incumbent
         self._data = source.model.data
         self._devices = source.model.devices
+        self._cut_off = 0
+        """Targets that were cut off."""
 
     def run(self, relaxed: RelaxedSolution) -> None:
         """Try targets until one is reached that nothing exceeds.
@@ -53,33 +55,49 @@ class TargetSearch:
         Targets that are given up leave a gap between value and bound. `relaxed`: the
         answer for fractions of all gangs.
         """
-        incumbent, priced_bound = self._incumbent, self._incumbent.bound
-        # What a target may be worth, and what could not be reached so far.
+        incumbent = self._incumbent
+        self._try_at_once(relaxed)
+        # Where that fails, steps from answer to answer come near before targets do.
+        improve_by_parts(
+            self._source, incumbent, relaxed.split, STEPS_WORK, STEPS_SCALE
+        )
         most, failed = incumbent.bound, incumbent.bound + 1
-        for number in range(MAX_TARGETS):
-            target = self._choose_target(most)
-            if target is None:
+        for _ in range(MAX_TARGETS):
+            chosen = self._choose_fitting_target(most)
+            if chosen is None:
                 return
-            most = min(most, incumbent.bound)
-            shortage: int | None = None
-            # The relaxed answer is worth the bound of its prices: a good start for a
-            # target that is worth as much.
-            if not number and target.value == priced_bound:
-                gangs = tuple(map(round, relaxed.gangs))
-                start = Start(
-                    Solution(gangs, relaxed.uses), relaxed.split, relaxed.split_gangs
-                )
-                shortage = self._place(target.value, start, FIRST_WORK)
-            if shortage != 0:
-                shortage = self._place_exactly(target)
-            if shortage is None:
-                continue
+            target, start = chosen
+            shortage = self._place(target.value, start, PLACE_WORK)
             if shortage:
                 # Aim lower by what was missing, but skip no more than half.
                 failed = target.value
                 most = failed - max(1, min(shortage, (failed - incumbent.value) // 2))
             else:
                 most = min(incumbent.bound, (incumbent.value + failed) // 2)
+
+    def _try_at_once(self, relaxed: RelaxedSolution) -> None:
+        """Try a first target from the relaxed answer, if that is worth as much."""
+        bound = self._incumbent.bound
+        target = self._choose_target(bound)
+        if target is not None and target.value == bound:
+            solution = Solution(tuple(map(round, relaxed.gangs)), relaxed.uses)
+            start = Start(solution, relaxed.split, relaxed.split_gangs)
+            self._place(bound, start, FIRST_WORK)
+
+    def _choose_fitting_target(self, most: int) -> tuple[CutMasterResult, Start] | None:
+        """Choose a target of whose pods fractions fit, and where to begin with it.
+
+        Others are cut off; after many cuts the last one is taken as it is.
+        """
+        while True:
+            target = self._choose_target(min(most, self._incumbent.bound))
+            if target is None:
+                return None
+            relaxed, fits = self._relax(target.gangs)
+            if fits or self._cut_off == MAX_CUT_OFF:
+                solution = Solution(target.gangs, relaxed.uses)
+                return target, Start(solution, relaxed.split)
+            self._cut_off += 1
 
     def _choose_target(self, most: int) -> CutMasterResult | None:
         """Choose the best gangs within all cuts; None: no better ones are to be had.
@@ -101,33 +119,24 @@ class TargetSearch:
         is_better = bool(target.gangs) and target.value > incumbent.value
         return target if is_better else None
 
-    def _place_exactly(self, target: CutMasterResult) -> int | None:
-        """Look for places with patterns that are made for the pods of these gangs.
+    def _relax(self, gangs: Sequence[int]) -> tuple[RelaxedSolution, bool]:
+        """Fit fractions of the pods of these gangs, and say whether all of them fit.
 
-        Returns the shortage; None: not even fractions of the pods fit, which is a cut.
+        Brings patterns that are made for these pods, or cuts that rule the gangs out.
         """
-        relaxed = self._relax(target.gangs)
-        if relaxed is None:
-            return None
-        start = Start(Solution(target.gangs, relaxed.uses), relaxed.split)
-        return self._place(target.value, start, PLACE_WORK)
-
-    def _relax(self, gangs: Sequence[int]) -> RelaxedSolution | None:
-        """Fit fractions of the pods of these gangs; None: they do not all fit."""
         pods = count_pods(self._data, gangs)
         single_pods = split_into_pods(self._data, pods, self._devices)
         objective = Objective(self._devices)
         master = Master(single_pods, objective, ())
         first_prices = [devices * SCALE for devices in self._devices]
         result = self._source.run(master, first_prices)
-        pairs = zip(self._devices, pods, strict=True)
-        if result.bound < sum(devices * count for devices, count in pairs):
-            return None
         pool = ColumnPool()
         pool.add_result(result)
         patterns_by_class = pool.list_promising()
         relaxed = solve_relaxation(single_pods, patterns_by_class, objective, ())
-        return relaxed or RelaxedSolution((), (), ())
+        pairs = zip(self._devices, pods, strict=True)
+        fits = result.bound >= sum(devices * count for devices, count in pairs)
+        return relaxed or RelaxedSolution((), (), ()), fits
 
     def _place(self, worth: int, start: Start, work: float) -> int:
         """Look for places for gangs of so much worth; returns the shortage.
@@ -145,15 +154,3 @@ class TargetSearch:
             if result.solution is not None:
                 incumbent.offer(result.solution)
         return partial.shortage
-
-
-def seek_worth(
-    source: ColumnSource, incumbent: Incumbent, worth: int, start: Start, work: float
-) -> PartialSolution:
-    """Look for an answer that is worth so much, and offer it if nothing is short."""
-    floors = (*incumbent.floors, Floor(incumbent.objective, worth))
-    search = ShortageSearch(source.model.data, source.model.devices, floors)
-    partial = search.run(start, source.pool, source.budget, work)
-    if not partial.shortage:
-        incumbent.offer(partial.solution)
-    return partial

@@ -96,14 +96,15 @@ def test_as_few_pods_as_can_be_are_short() -> None:
     """Two triples have six pods, three nodes supply five: one has no place."""
     master = IntegerMaster(DATA, PATTERNS, shortage_costs=(8,))
     master.add_floors([Floor(Objective((0, 1)), 2)])
-    solution = master.minimize_shortage(Budget(10.0, 1), 10.0)
-    assert solution is not None
-    assert solution.gangs[1] >= 2
-    assert pods_of(solution) == 5
+    result = master.minimize_shortage(Budget(10.0, 1), 10.0)
+    assert (result.value, result.bound) == (-8, -8)
+    assert result.solution is not None
+    assert result.solution.gangs[1] >= 2
+    assert pods_of(result.solution) == 5
 
 
 def test_no_shortage_makes_up_for_a_floor() -> None:
     """Six triples are more than there are."""
     master = IntegerMaster(DATA, PATTERNS, shortage_costs=(8,))
     master.add_floors([Floor(Objective((0, 1)), 6)])
-    assert master.minimize_shortage(Budget(10.0, 1), 10.0) is None
+    assert master.minimize_shortage(Budget(10.0, 1), 10.0).solution is None

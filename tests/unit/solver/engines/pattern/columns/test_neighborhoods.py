@@ -96,4 +96,36 @@ def test_the_same_reports_lead_to_the_same_parts() -> None:
 def test_an_empty_pool_has_gangs_alone() -> None:
     """Patterns may all be fixed."""
     (one,) = first(1, Neighborhoods(ColumnPool(), 3, ()), is_better=True)
-    assert (one.patterns_by_class, one.gangs) == ({}, {0, 1, 2})
+    assert not one.patterns_by_class
+    assert one.gangs == frozenset({0, 1, 2})
+
+
+def test_large_classes_show_a_part_of_their_patterns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The most promising always, of the others now these and now those."""
+    monkeypatch.setattr(neighborhoods, "CLASS_PATTERNS", 2)
+    parts = first(30, Neighborhoods(pool(), 3, ()), is_better=True)
+    shown = [part.patterns_by_class[0] for part in parts if 0 in part.patterns_by_class]
+    assert all(len(patterns) == 2 for patterns in shown)
+    assert all(Pattern((0,), ((0, 1),)) in patterns for patterns in shown)
+    assert len(set().union(*shown)) > 2
+
+
+def test_neighborhoods_can_begin_larger() -> None:
+    """With as much more work."""
+    (one,) = first(1, Neighborhoods(pool(), 99, (), scale=2), is_better=True)
+    assert len(one.gangs) == 16
+    assert one.work == pytest.approx(2 * WORK)
+
+
+def test_a_neighborhood_of_all_there_is_says_so() -> None:
+    """What it proves is proven for the pool."""
+    few = ColumnPool()
+    few.add_uses([(0, Pattern((1,), ((0, 1),)), 1)])
+    (whole,) = first(1, Neighborhoods(few, 3, ()), is_better=True)
+    assert whole.is_whole
+    (part,) = first(1, Neighborhoods(few, 9, ()), is_better=True)
+    assert not part.is_whole
+    (part,) = first(1, Neighborhoods(pool(), 3, ()), is_better=True)
+    assert not part.is_whole

@@ -82,6 +82,7 @@ def test_a_target_without_places_is_followed_by_a_lower_one(
         return 1 if worth == 8 else place(self, worth, *start)  # type: ignore[arg-type]  # passed on
 
     monkeypatch.setattr(TargetSearch, "_place", refuse_first)
+    monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
     found = search(model)
     assert (found.value, found.bound) == (7, 8)
     assert tried[0] == 8
@@ -102,5 +103,6 @@ def test_gangs_are_taken_out_until_the_rest_have_places(
     """A search that finds no place for all is no reason to place none."""
     monkeypatch.setattr(targets, "PLACE_WORK", 0.0)
     monkeypatch.setattr(targets, "FIRST_WORK", 0.0)
+    monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
     found = search(model_of((3, 2), (2, 2), (1, 1), sizes=(5, 5)))
     assert 0 < found.value <= found.bound

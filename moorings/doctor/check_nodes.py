@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from contracts.messages import DevicesAnnounced
-from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Reading, Unread
+from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.views.names import name_some
 
@@ -38,17 +38,17 @@ def check_nodes(facts: ClusterFacts, bus: BusFacts | None) -> Iterator[CheckLine
 def _check_drivers(nodes: Mapping[str, Json], facts: ClusterFacts) -> CheckLine:
     """Find nodes where a claim is allocated and its driver publishes nothing."""
     name = "nodes.driver"
-    for reading in (facts.slices, facts.claims):
-        if isinstance(reading, Unread):
-            return unread(name, reading)
-    published = _list_publishers(facts.slices)
-    missing = sorted(
+    slices, claims = facts.slices, facts.claims
+    if isinstance(slices, Unread):
+        return unread(name, slices)
+    if isinstance(claims, Unread):
+        return unread(name, claims)
+    published = _list_publishers(slices)
+    missing = {
         f"{driver} on {node}"
-        for driver, node in _list_holders(facts.claims)
-        if node in nodes
-        and node not in published[driver]
-        and "" not in published[driver]
-    )
+        for driver, node in _list_holders(claims)
+        if node in nodes and not {node, ""} & published.get(driver, set())
+    }
     if missing:
         return fail(
             name,
@@ -64,18 +64,18 @@ def _check_drivers(nodes: Mapping[str, Json], facts: ClusterFacts) -> CheckLine:
     )
 
 
-def _list_publishers(slices: Reading[tuple[Json, ...]]) -> dict[str, set[str]]:
+def _list_publishers(slices: Iterable[Json]) -> dict[str, set[str]]:
     """Return by driver the nodes for which it publishes; "": for several at once."""
     published: defaultdict[str, set[str]] = defaultdict(set)
-    for item in () if isinstance(slices, Unread) else slices:
+    for item in slices:
         spec = item["spec"]
         published[spec["driver"]].add(str(spec.get("nodeName") or ""))
     return published
 
 
-def _list_holders(claims: Reading[tuple[Json, ...]]) -> Iterator[tuple[str, str]]:
+def _list_holders(claims: Iterable[Json]) -> Iterator[tuple[str, str]]:
     """List drivers and the nodes on which claims hold devices of them."""
-    for claim in () if isinstance(claims, Unread) else claims:
+    for claim in claims:
         allocation = (claim.get("status") or {}).get("allocation") or {}
         results = (allocation.get("devices") or {}).get("results") or ()
         for node in _read_nodes(allocation.get("nodeSelector") or {}):
@@ -96,12 +96,13 @@ def _check_agents(
 ) -> Iterator[CheckLine]:
     """Check that agents are heard of where they should run, and nowhere else."""
     name = "nodes.agent"
-    for reading in (bus.heard, bus.inventories):
-        if isinstance(reading, Unread):
-            yield unread(name, reading)
-            return
-    heard = bus.heard if not isinstance(bus.heard, Unread) else frozenset()
-    known = bus.inventories if not isinstance(bus.inventories, Unread) else {}
+    heard, known = bus.heard, bus.inventories
+    if isinstance(heard, Unread):
+        yield unread(name, heard)
+        return
+    if isinstance(known, Unread):
+        yield unread(name, known)
+        return
     agents = heard | known.keys()
     problems = (
         (

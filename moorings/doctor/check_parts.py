@@ -16,6 +16,8 @@ from moorings.views.names import name_some
 PARTS = ("authcallout", "nats", "nodeagent", "publisher", "solver")
 _OPTIONAL = ("authcallout", "nodeagent")
 """A site may do without the callout, and without agents of ours."""
+_OLDEST_KUBELET = 34
+"""Of 1.34, the first with resource.k8s.io/v1."""
 _MOST_SKEW = 3
 """Minor releases by which a kubelet may be behind its API server."""
 _MINOR = re.compile(r"v?(\d+)\.(\d+)")
@@ -32,7 +34,7 @@ def check_parts(facts: ClusterFacts, own_version: str) -> Iterator[CheckLine]:
     if isinstance(facts.nodes, Unread):
         yield unread("parts.kubelets", facts.nodes)
     else:
-        yield _check_kubelets(facts)
+        yield _check_kubelets(facts.nodes, facts.version)
         yield from _check_runtimes(facts.nodes)
 
 
@@ -108,12 +110,11 @@ def _check_images(workloads: dict[str, Json], own_version: str) -> CheckLine:
     return ok(name, f"services run {image}, this command is {own_version}")
 
 
-def _check_kubelets(facts: ClusterFacts) -> CheckLine:
+def _check_kubelets(nodes: tuple[Json, ...], server_version: str) -> CheckLine:
     name = "parts.kubelets"
-    server = _MINOR.match(facts.version)
-    behind: dict[str, str] = {}
-    versions = set()
-    for node in () if isinstance(facts.nodes, Unread) else facts.nodes:
+    server = _MINOR.match(server_version)
+    unfit, versions = [], set()
+    for node in nodes:
         said = _node_info(node).get("kubeletVersion") or ""
         kubelet = _MINOR.match(said)
         if kubelet is None or server is None:
@@ -121,19 +122,15 @@ def _check_kubelets(facts: ClusterFacts) -> CheckLine:
         versions.add(said)
         skew = int(server[2]) - int(kubelet[2])
         if not 0 <= skew <= _MOST_SKEW or int(kubelet[2]) < _OLDEST_KUBELET:
-            behind[str(node["metadata"]["name"])] = said
-    if behind:
+            unfit.append(f"{node['metadata']['name']} {said}")
+    if unfit:
         return fail(
             name,
-            f"kubelets that do not go with the API server ({facts.version}), or have "
-            f"no resource.k8s.io/v1: "
-            f"{name_some([f'{node} {said}' for node, said in behind.items()])}",
+            f"kubelets that do not go with the API server ({server_version}), or have "
+            f"no resource.k8s.io/v1: {name_some(unfit)}",
             "upgrade these nodes to 1.34 or newer",
         )
     return ok(name, f"kubelets: {', '.join(sorted(versions)) or 'none says'}")
-
-
-_OLDEST_KUBELET = 34
 
 
 def _check_runtimes(nodes: tuple[Json, ...]) -> Iterator[CheckLine]:

@@ -73,7 +73,7 @@ async def observe_cluster(
                 release=release_of(version),
                 clock=await _read_clock(api),
                 gang_served=await _read(_serves_gangs(api)),
-                gates=await _read(_read_gates(api)),
+                gates=await _read(read_gates(api)),
                 reviews=await _read(_review_services(api, system)),
                 own_reviews=await _read(_review_self(api, system, namespace)),
                 nodes=await _list(api, NODE),
@@ -154,7 +154,12 @@ async def _read_clock(api: KubernetesApi) -> Clock:
     )
 
 
-async def _read_gates(api: KubernetesApi) -> dict[str, bool]:
+async def read_gates(api: KubernetesApi) -> dict[str, bool]:
+    """Read which feature gates the API server has on, by its metrics.
+
+    Raises:
+        ApiError: it does not say.
+    """
     text = await api.read_text("/metrics")
     return {name: value == "1" for name, value in _GATE.findall(text)}
 

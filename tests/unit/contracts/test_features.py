@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.features import FeatureError, Features, features_of, read_gates
+from contracts.features import (
+    GATES,
+    FeatureError,
+    Features,
+    default_gates,
+    features_of,
+    read_gates,
+)
 
 
 def test_the_defaults_are_those_of_the_newest_release() -> None:
@@ -18,6 +25,13 @@ def test_older_releases_can_do_less() -> None:
     assert (old.partitionable_devices, newer.partitionable_devices) == (False, True)
     assert not newer.fractional_capacity_range
     assert not newer.device_taint_rules
+
+
+def test_gates_that_a_release_lacks_are_off() -> None:
+    """Every gate that we know has a default in every release."""
+    assert default_gates("1.34").keys() == default_gates("1.37").keys() == GATES.keys()
+    assert not default_gates("1.34")["DRADeviceTaintRules"]
+    assert default_gates("1.37")["DRADeviceTaintRules"]
 
 
 def test_binding_needs_both_of_its_gates() -> None:

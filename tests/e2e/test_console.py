@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -61,14 +61,31 @@ async def submit_unchecked(client: Client, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleLinks]:
-    """A console beside a stack with gangs: one holds 40 of 64 GPUs, one waits."""
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A stack with gangs: one holds 40 of 64 GPUs, one waits; its home and link."""
     home = tmp_path_factory.mktemp("home")
     with stack_up(home) as process:
         read_server(process)
         asyncio.run(_submit_all(home))
-        with console_up(home) as links:
-            yield links
+        assert process.stdout is not None
+        (link,) = [line.split()[1] for line in _read_lines(process.stdout)]
+        yield home, link
+
+
+def _read_lines(output: IO[str]) -> Iterator[str]:
+    """Read what `up` prints until it names its console."""
+    for line in output:
+        if line.strip().startswith("console"):
+            yield line
+            return
+
+
+@pytest.fixture(scope="module")
+def console(stack: tuple[Path, str]) -> Iterator[ConsoleLinks]:
+    """A console of its own beside the stack."""
+    home, _ = stack
+    with console_up(home) as links:
+        yield links
 
 
 async def _submit_all(home: Path) -> None:
@@ -251,6 +268,20 @@ async def test_every_view_fits_a_telephone(
             width = await page.evaluate("document.documentElement.scrollWidth")
             assert width <= NARROW[0], view
         assert await page.evaluate("document.documentElement.dataset.theme") == theme
+
+
+async def test_up_serves_a_console_that_changes_nothing(
+    browser: Browser, stack: tuple[Path, str]
+) -> None:
+    _, link = stack
+    async with open_page(browser, link) as page:
+        await page.keyboard.press("g")
+        await expect(page.locator("table.gangs")).to_contain_text("train")
+        assert await page.get_by_text("Submit a gang").count() == 0
+    links = ConsoleLinks(look=link, change=link)
+    token = f"Bearer {links.token(link)}"
+    submit = "/api/change/submit"
+    assert ask(links, submit, "POST", Authorization=token) == 403
 
 
 async def test_without_the_token_there_is_nothing(

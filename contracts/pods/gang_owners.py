@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.errors import DecodeError
+from contracts.gang_rules import GangTopology
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.pods.membership import OwnerKey
 from contracts.pods.templates import MAX_REPLICAS
@@ -53,6 +54,8 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     """Whether its pods wait for one another; False: each is decided by itself."""
     priority: int | None = None
     """Of the gang; None: as its pods have."""
+    topology: tuple[GangTopology, ...] = ()
+    """What its pods ask together, beside what they say themselves."""
     not_modelled: str = ""
     """The field that cannot be decided yet; empty: none."""
 
@@ -340,8 +343,9 @@ def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
     found = read(raw, _PodGroupExcerpt, what, [])
     spec = found.spec
     gang = spec.scheduling_policy.gang
+    topology = spec.scheduling_constraints.topology
     not_modelled = ""
-    if spec.scheduling_constraints.topology:
+    if topology and gang is None:
         not_modelled = "spec.schedulingConstraints.topology"
     elif spec.parent_composite_pod_group_name:
         not_modelled = "spec.parentCompositePodGroupName"
@@ -351,6 +355,7 @@ def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
         minimum=None if gang is None else gang.min_count,
         is_gang=gang is not None,
         priority=spec.priority,
+        topology=tuple(GangTopology(key=constraint.key) for constraint in topology),
         not_modelled=not_modelled,
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from contracts.allocation import Reason, Rule
 from contracts.gang import Gang, Member
 from contracts.names import CONSTRAINTS, TOPOLOGY
 from contracts.pods.declared_rules import (
@@ -18,16 +19,21 @@ from contracts.pods.declared_rules import (
     InvalidRules,
     read_declared_rules,
 )
+from contracts.pods.gang_owners import GangOwner
 from contracts.validate.gang_rules import check_constraints, check_topology
 from contracts.workload import Pod
 from publisher.gangs.readiness import NotReady
 
 
 def find_rules(
-    pods: Sequence[Pod], gang: Gang | None, members: Sequence[Member] | None
+    pods: Sequence[Pod],
+    gang: Gang | None,
+    owner: GangOwner | None,
+    members: Sequence[Member] | None,
 ) -> DeclaredRules | NotReady:
     """Say what the gang of these pods asks, or what is wrong with it.
 
+    `owner`: what says the size of a gang without a Gang object, if anything does.
     `members`: all of the gang; None: the pods are but some of it. What is wrong with a
     Gang object the solver names.
     """
@@ -39,7 +45,9 @@ def find_rules(
         declared = _find_fault(declared, members) or declared
     if isinstance(declared, InvalidRules):
         return NotReady(reason=declared.reason, message=declared.message)
-    return declared
+    if owner is None or not owner.topology:
+        return declared
+    return replace(declared, topology=(*declared.topology, *owner.topology))
 
 
 def keep_rules(rules: DeclaredRules, members: Sequence[Member]) -> DeclaredRules:
@@ -56,6 +64,20 @@ def keep_rules(rules: DeclaredRules, members: Sequence[Member]) -> DeclaredRules
         if of_rule or not rule.members:
             topology.append(replace(rule, members=of_rule))
     return DeclaredRules(constraints=tuple(constraints), topology=tuple(topology))
+
+
+def find_elastic(gang: Gang) -> NotReady | None:
+    """Name a member of which not all pods need a place; None: all of each do."""
+    for member in gang.spec.members:
+        if member.min_count not in (None, member.count):
+            cause = Reason(
+                rule=Rule.NOT_MODELLED,
+                subject=member.name,
+                field="spec.members[].minCount",
+                message="this version cannot decide it yet",
+            )
+            return NotReady(reason=str(cause.rule), message=str(cause), cause=cause)
+    return None
 
 
 def _find_fault(

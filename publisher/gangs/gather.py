@@ -27,7 +27,7 @@ from contracts.workload import Pod
 from publisher.gang_names import shorten_gang_name
 from publisher.gangs.compare import default_member_of, find_difference
 from publisher.gangs.completeness import find_shortage
-from publisher.gangs.gang_rules import find_rules, keep_rules
+from publisher.gangs.gang_rules import find_elastic, find_rules, keep_rules
 from publisher.gangs.gang_size import ALONE, Company
 from publisher.gangs.joining import JoiningPods, split_by_group
 from publisher.gangs.members import ONLY, GroupedPods, Owns, group_pods, leave_out
@@ -67,7 +67,10 @@ def split_joining(
     pods: Sequence[Pod], company: Company, gang: Gang | None, view: View
 ) -> Iterator[UnsubmittedPods]:
     """Split pods into those that are asked for together beside those that run."""
-    rules = find_rules(pods, gang, None) if company.ran else DeclaredRules()
+    rules: DeclaredRules | NotReady = DeclaredRules()
+    if company.ran:
+        owner = view.owners.owner_of(view.membership(pods[0]))
+        rules = find_rules(pods, gang, owner, None)
     topology = rules.topology if isinstance(rules, DeclaredRules) else ()
     parts = split_by_group(pods, topology, view)
     for part in parts:
@@ -88,7 +91,8 @@ def assemble(
     if isinstance(grouped, Reason):
         return NotReady(reason=str(grouped.rule), message=str(grouped), cause=grouped)
     is_whole = not unsubmitted.company.count and not unsubmitted.alone
-    rules = find_rules(pods, gang, grouped.members if is_whole else None)
+    owner = view.owners.owner_of(view.membership(pods[0]))
+    rules = find_rules(pods, gang, owner, grouped.members if is_whole else None)
     if isinstance(rules, NotReady):
         return rules
     unequal = _find_unequal(unsubmitted, grouped, rules, view)
@@ -158,6 +162,9 @@ def _find_obstacle(
     busy = find_missing(pods, view) or find_contention(pods, view, owns)
     if busy is not None or gang is None:
         return busy
+    elastic = find_elastic(gang)
+    if elastic is not None:
+        return elastic
     whole = not unsubmitted.company.count
     differs = find_difference(gang, pods, view, owns, whole=whole)
     return NotReady(reason="ClaimsDiffer", message=differs) if differs else None

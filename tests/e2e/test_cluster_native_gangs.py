@@ -138,14 +138,28 @@ async def test_a_claim_of_the_group_is_one_claim(site: Fleet, kube: Kube) -> Non
     assert await kube.until(group, _is_scheduled)
 
 
-async def test_what_is_not_modelled_is_named(site: Fleet, kube: Kube) -> None:
-    """Its pods wait; those of a group without a gang are decided one by one."""
+async def test_the_topology_of_a_group_is_kept(site: Fleet, kube: Kube) -> None:
+    """All of its pods in one domain, or none; those of no gang one by one."""
     topology = {"topology": [{"key": "kubernetes.io/hostname"}]}
-    await pod_group(site, "racks", gang(1), schedulingConstraints=topology)
+    await pod_group(site, "wide", gang(5), schedulingConstraints=topology)
+    await pod_group(site, "fits", gang(4), schedulingConstraints=topology)
     await pod_group(site, "loose", {"basic": {}})
-    names = await add_pods(site, "racks", range(1))
+    wide = await add_pods(site, "wide", range(5))
+    (pod, *_) = await pods_until(kube, site.namespace, wide, lambda _: True)
+    told = await until_told(kube, pod, "GangTopology", 90.0)
+    assert "5 pods must be in one domain of kubernetes.io/hostname" in told
+    fits = await add_pods(site, "fits", range(4))
+    pods = await pods_until(kube, site.namespace, fits, is_running, 60.0)
+    assert len({pod["spec"]["nodeName"] for pod in pods}) == 1
     loose = await add_pods(site, "loose", range(2))
+    await pods_until(kube, site.namespace, loose, is_running, 60.0)
+
+
+async def test_what_is_not_modelled_is_named(site: Fleet, kube: Kube) -> None:
+    """A domain for pods that nobody decides together: they wait."""
+    topology = {"topology": [{"key": "kubernetes.io/hostname"}]}
+    await pod_group(site, "racks", {"basic": {}}, schedulingConstraints=topology)
+    names = await add_pods(site, "racks", range(1))
     (pod,) = await pods_until(kube, site.namespace, names, lambda _: True)
     told = await until_told(kube, pod, "GangNotModelled", 90.0)
     assert "PodGroup racks: spec.schedulingConstraints.topology" in told
-    await pods_until(kube, site.namespace, loose, is_running, 60.0)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from contracts.errors import DecodeError
+from contracts.gang_rules import GangTopology
 from contracts.meta import OwnerReference
 from contracts.pods.gang_owners import GangOwner, read_gang_owner
 from contracts.pods.membership import OwnerKey
@@ -201,10 +202,19 @@ def test_a_pod_group_of_kubernetes_is_a_gang_by_its_policy() -> None:
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        ({"schedulingConstraints": {"topology": [{"key": "rack"}]}}, "topology"),
         ({"parentCompositePodGroupName": "p"}, "parentCompositePodGroupName"),
         ({"schedulingConstraints": {}}, ""),
     ],
 )
 def test_what_of_a_pod_group_is_not_modelled_is_named(spec: Json, field: str) -> None:
     assert native({"gang": {"minCount": 1}}, **spec).not_modelled.endswith(field)
+
+
+def test_the_topology_of_a_pod_group_is_that_of_its_gang() -> None:
+    """All of its pods are in one domain (KEP-5732); without a gang nobody waits."""
+    racks = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
+    found = native({"gang": {"minCount": 1}}, **racks)
+    assert found.topology == (GangTopology(key="rack"),)
+    assert not found.not_modelled
+    loose = native({"basic": {}}, **racks)
+    assert loose.not_modelled == "spec.schedulingConstraints.topology"

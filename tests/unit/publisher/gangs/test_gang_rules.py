@@ -6,7 +6,9 @@ import pytest
 
 from contracts.names import CONSTRAINTS, TOPOLOGY
 from contracts.pods.declared_rules import DeclaredRules
-from publisher.gangs.gang_rules import find_rules, keep_rules
+from contracts.pods.gang_owners import GangOwner
+from contracts.pods.membership import OwnerKey
+from publisher.gangs.gang_rules import find_elastic, find_rules, keep_rules
 from publisher.gangs.readiness import NotReady
 from tests import builders
 from tests.builders import gang_constraint, member, member_claim, topology_rule
@@ -18,7 +20,7 @@ MEMBERS = (member(member_claim(name="gpu")), member(name="driver"))
 def rules_of(**annotations: str) -> DeclaredRules | NotReady:
     names = {"constraints": CONSTRAINTS, "topology": TOPOLOGY}
     said = {names[key]: text for key, text in annotations.items()}
-    return find_rules([waiting_pod("a", annotations=said)], None, MEMBERS)
+    return find_rules([waiting_pod("a", annotations=said)], None, None, MEMBERS)
 
 
 def test_annotations_say_what_a_gang_object_would() -> None:
@@ -35,7 +37,7 @@ def test_annotations_say_what_a_gang_object_would() -> None:
 def test_a_gang_object_wins_over_annotations() -> None:
     gang = builders.gang(*MEMBERS, topology=(topology_rule("zone"),))
     pods = [waiting_pod("a", annotations={TOPOLOGY: '[{"key": "rack"}]'})]
-    found = find_rules(pods, gang, MEMBERS)
+    found = find_rules(pods, gang, None, MEMBERS)
     assert found == DeclaredRules(topology=(topology_rule("zone"),))
 
 
@@ -99,5 +101,28 @@ def test_pods_that_replace_others_are_not_asked_about_the_members_that_run() -> 
 def test_of_a_part_of_a_gang_no_member_is_missed() -> None:
     """The others run."""
     said = {TOPOLOGY: '[{"key": "rack", "members": ["driver"]}]'}
-    found = find_rules([waiting_pod("a", annotations=said)], None, None)
+    found = find_rules([waiting_pod("a", annotations=said)], None, None, None)
     assert found == DeclaredRules(topology=(topology_rule("rack", "driver"),))
+
+
+def test_what_made_the_pods_may_ask_for_a_domain_too() -> None:
+    """A PodGroup of Kubernetes; what the pods say themselves holds beside it."""
+    group = GangOwner(
+        key=OwnerKey("PodGroup", "team-a", "g"),
+        uid="u",
+        topology=(topology_rule("zone"),),
+    )
+    said = {TOPOLOGY: '[{"key": "rack"}]'}
+    pods = [waiting_pod("a", annotations=said)]
+    assert find_rules(pods, None, group, MEMBERS) == DeclaredRules(
+        topology=(topology_rule("rack"), topology_rule("zone"))
+    )
+
+
+def test_a_member_of_which_some_are_enough_is_named() -> None:
+    """As the solver names it; nobody would place only some of the pods."""
+    elastic = find_elastic(builders.gang(member(count=4, min_count=2)))
+    assert elastic is not None
+    assert elastic.cause is not None
+    assert elastic.cause.field == "spec.members[].minCount"
+    assert find_elastic(builders.gang(member(count=4, min_count=4))) is None

@@ -160,7 +160,7 @@ class Results:
         if share_id is not None:
             fractional = features.fractional_capacity_range
             amounts = compute_consumed(
-                device, subrequest.capacity, fractional=fractional
+                device.capacity, subrequest.capacity, fractional=fractional
             )
             consumed = amounts or {}
         binds = features.device_binding

@@ -45,15 +45,11 @@ from contracts.meta import ObjectMeta
 from contracts.quantity import Quantity
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import GangDecision
-from solver.problem.assemble import resolve_gangs
-from solver.problem.problem import ExpectedPart, Parameters
+from solver.problem.problem import Parameters
 from solver.queueing.gang_queue import choose_batch
 from solver.service.messages import make_decision, make_release
 from solver.snapshot.snapshot import Snapshot, apply
-from solver.tiers import Tier
 
-EXPECTED = 32
-"""Kinds of pod that are expected: fewer cost little, more bring little."""
 GPU, MODEL, SHARE = "gpu-", "model", "milli"
 """How GPUs are named; their attribute; the capacity that pods share."""
 _UUIDS = uuid5(NAMESPACE_DNS, "openb.moorings.dev")
@@ -71,8 +67,7 @@ class Moorings:
         for node in trace.nodes:
             snapshot = apply(snapshot, announcement(node))
         self._snapshot = snapshot
-        expected = likely(snapshot, trace, parameters)
-        self._decider = Decider(evaluator, parameters, expected)
+        self._decider = Decider(evaluator, parameters)
 
     def place(self, pods: Sequence[TracePod]) -> list[Placement | None]:
         """Decide a batch; None: the pod is refused, and never tried again."""
@@ -113,26 +108,6 @@ class Moorings:
         ]
         gpus = tuple(int(result.device.removeprefix(GPU)) for result in results)
         return Placement(self._places[member.node], gpus)
-
-
-def likely(
-    snapshot: Snapshot, trace: Trace, parameters: Parameters
-) -> tuple[ExpectedPart, ...]:
-    """Expect the pods that are most frequent in the trace, by how often they occur."""
-    if parameters.last_tier.place < Tier.LEFTOVER.place:
-        return ()
-    asking = sorted((pod for pod in trace.pods if pod.gpus), key=lambda pod: -pod.pods)
-    chosen = asking[:EXPECTED]
-    for number, pod in enumerate(chosen, start=1):
-        snapshot = apply(snapshot, submission(number, pod), sequence=number)
-    records = choose_batch(snapshot, ALL)
-    gangs = resolve_gangs(snapshot, records, parameters.features)
-    return tuple(
-        ExpectedPart(
-            member=gang.members[0], weight=pod.pods, size=pod.gpus * pod.gpu_milli
-        )
-        for gang, pod in zip(gangs, chosen, strict=True)
-    )
 
 
 def announcement(node: TraceNode) -> DevicesAnnounced:

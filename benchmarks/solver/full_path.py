@@ -15,7 +15,8 @@ from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
-from solver.problem.problem import ExpectedPart, Parameters, Problem
+from solver.problem.expected import PastDemand
+from solver.problem.problem import Parameters, Problem
 from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable
 from solver.service.garbage import after_batch, collect_between_batches
@@ -43,11 +44,10 @@ class Decider:
         self,
         evaluator: SelectorEvaluator,
         parameters: Parameters = PARAMETERS,
-        expected: tuple[ExpectedPart, ...] = (),
     ) -> None:
         self._evaluator = evaluator
         self._parameters = parameters
-        self._expected = expected
+        self._past = PastDemand()
         self._table = SelectorTable()
         collect_between_batches()
 
@@ -55,14 +55,12 @@ class Decider:
         """Make the Problem of all that waits, hashed."""
         batch = choose_batch(snapshot, ALL)
         gangs = resolve_gangs(snapshot, batch, self._parameters.features)
-        while missing := find_missing_verdicts(
-            snapshot, gangs, self._table, self._expected
-        ):
+        while missing := find_missing_verdicts(snapshot, gangs, self._table):
             verdicts = self._evaluator.evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)
-        problem = assemble(
-            snapshot, gangs, self._table, self._parameters, self._expected
-        )
+        self._past.note(gangs)
+        expected = self._past.expect(snapshot.inventory.pages, self._table)
+        problem = assemble(snapshot, gangs, self._table, self._parameters, expected)
         assert problem.hash
         return problem
 

@@ -21,7 +21,8 @@ from solver.decision import Decision
 from solver.engines.upstream.allocate import allocate_upstream
 from solver.errors import SolverError
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
-from solver.problem.problem import Parameters, Problem
+from solver.problem.expected import PastDemand
+from solver.problem.problem import ExpectedPart, Parameters, Problem
 from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable
 from solver.versions import VERSION
@@ -74,9 +75,10 @@ class Planner:
         answers: list[SolvedWork] = []
         solve_seconds = 0.0
         self._tell(f"reading {len(entries)} objects")
+        past = PastDemand()
         work: PlanWork | None = prepare_work(entries, options.node)
         while work is not None:
-            problem = self._make_problem(work, entries, options)
+            problem = self._make_problem(work, entries, options, past)
             pods = sum(gang.pods for gang in problem.gangs)
             self._tell(f"deciding {len(problem.gangs)} gangs of {pods} pods")
             solving = time.perf_counter()
@@ -87,7 +89,11 @@ class Planner:
         return answers, solve_seconds
 
     def _make_problem(
-        self, work: PlanWork, objects: list[PlanObject], options: PlanOptions
+        self,
+        work: PlanWork,
+        objects: list[PlanObject],
+        options: PlanOptions,
+        past: PastDemand,
     ) -> Problem:
         uids = {message.uid for message in work.gangs}
         batch = choose_batch(work.snapshot, _ALL)
@@ -103,7 +109,11 @@ class Planner:
             verdicts = self._evaluator.evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)
         parameters = Parameters(version=VERSION, features=options.features)
-        return assemble(work.snapshot, gangs, self._table, parameters)
+        expected: tuple[ExpectedPart, ...] = ()
+        if not lenient:
+            past.note(gangs)
+            expected = past.expect(work.snapshot.inventory.pages, self._table)
+        return assemble(work.snapshot, gangs, self._table, parameters, expected)
 
 
 def _decide(problem: Problem, options: PlanOptions, started: float) -> Decision:

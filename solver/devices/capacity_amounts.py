@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from contracts.device import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
-    Device,
     DeviceCapacity,
 )
 from contracts.quantity import NANO, Quantity
@@ -24,23 +23,26 @@ _MILLI = NANO // 1000
 
 
 def compute_consumed(
-    device: Device, requests: Mapping[str, Quantity], *, fractional: bool
+    capacities: Mapping[str, DeviceCapacity],
+    requests: Mapping[str, Quantity],
+    *,
+    fractional: bool,
 ) -> dict[str, Quantity] | None:
-    """Compute what one use consumes of each capacity; None: the device cannot do it.
+    """Compute what one use of a device consumes; None: the device cannot do it.
 
-    Every capacity of the device is in it, asked for or not.
+    `capacities` are those of the device; all are in the answer, asked for or not.
 
     Raises:
         AmountError: an amount cannot be represented, or is negative.
     """
-    if any(name not in device.capacity for name in requests):
+    if any(name not in capacities for name in requests):
         return None
     amounts = {
         name: _consume(name, capacity, requests.get(name), fractional=fractional)
-        for name, capacity in sorted(device.capacity.items())
+        for name, capacity in sorted(capacities.items())
     }
     for name, amount in amounts.items():
-        policy = device.capacity[name].request_policy
+        policy = capacities[name].request_policy
         if policy is not None and _violates(
             name, amount.nano, policy, fractional=fractional
         ):

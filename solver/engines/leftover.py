@@ -89,13 +89,15 @@ class LeftoverSearch:
         return choice, structs.replace(result, placements=best.placements)
 
     def _place_best(self, search: GreedySearch, gangs: Iterable[int]) -> EngineResult:
-        """Place gangs in their order and largest first; return what is worth more."""
+        """Place the largest gangs first; where not all fit, also by age."""
         by_age = sorted(gangs)
         by_size = sorted(by_age, key=self._size_of, reverse=True)
-        results = [
-            EngineResult(status=Status.OPTIMAL, placements=search.run(order))
-            for order in dict.fromkeys((tuple(by_age), tuple(by_size)))
-        ]
+        results: list[EngineResult] = []
+        for order in dict.fromkeys((tuple(by_size), tuple(by_age))):
+            placements = search.run(order)
+            results.append(EngineResult(status=Status.OPTIMAL, placements=placements))
+            if len(placements) == len(by_age):
+                return results[-1]
         return max(results, key=lambda r: [_gain_of(tier) for tier in self._tiers(r)])
 
     def _size_of(self, gang: int) -> tuple[int, tuple[tuple[int, ...], ...]]:

@@ -183,14 +183,21 @@ class _NodeReader:
         fit = find_supported(seen, node.node, features)
         if not sound:
             fit &= ~find_drawing(seen, features)
+        tolerated = {
+            tolerations: find_tolerated(seen, tolerations, features)
+            for tolerations in {kind.tolerations for kind in self._query.requests}
+        }
+        free = {
+            admin: find_free(seen, features, admin=admin)
+            for admin in {kind.admin for kind in self._query.requests}
+        }
         meant_kinds = lacking_kinds = 0
         for number, kind in enumerate(self._query.requests):
             selection = _require_complete(
                 select_devices(view.part, kind.selectors, self._table)
             )
             meant = find_targets(view, selection.bits, kind, features)
-            usable = meant & fit & find_free(seen, features, admin=kind.admin)
-            usable &= find_tolerated(seen, kind.tolerations, features)
+            usable = meant & fit & free[kind.admin] & tolerated[kind.tolerations]
             usable = find_with_room(seen, usable, kind, features)
             meant_kinds |= bool(meant) << number
             lacks_some = usable != meant or selection.faulty & view.targeting

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from contracts.device import Device, DeviceCounterConsumption
+from contracts.device import Device, DeviceCapacity, DeviceCounterConsumption
 from contracts.features import Features
 from contracts.quantity import Quantity
+from solver.cache import cached
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
 from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.pools import PoolView, SeenPool, marks_of, pool_of
@@ -237,11 +238,21 @@ def costs_of(
     device: Device, capacity: tuple[tuple[str, int], ...], features: Features
 ) -> dict[str, int] | None:
     """Compute what one use consumes of each capacity; None: it cannot be had."""
-    requested = {name: Quantity.of_nano(amount) for name, amount in capacity}
+    return _compute_costs(
+        tuple(device.capacity.items()), capacity, features.fractional_capacity_range
+    )
+
+
+@cached(bound=1 << 14)
+def _compute_costs(
+    capacities: tuple[tuple[str, DeviceCapacity], ...],
+    requested: tuple[tuple[str, int], ...],
+    fractional: bool,
+) -> dict[str, int] | None:
+    """Compute it once for all devices of equal capacity."""
+    amounts = {name: Quantity.of_nano(amount) for name, amount in requested}
     try:
-        consumed = compute_consumed(
-            device, requested, fractional=features.fractional_capacity_range
-        )
+        consumed = compute_consumed(dict(capacities), amounts, fractional=fractional)
     except AmountError:
         return None
     return None if consumed is None else {n: q.nano for n, q in consumed.items()}

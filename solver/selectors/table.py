@@ -91,6 +91,10 @@ class SelectorTable:
             ] = verdict
         return SelectorTable(known_verdicts)
 
+    def with_table(self, other: SelectorTable) -> SelectorTable:
+        """Add the verdicts of another table."""
+        return SelectorTable({**other._verdicts, **self._verdicts})
+
     def rows(self) -> tuple[SelectorRows, ...]:
         """Write the table in its canonical order."""
         by_expression: dict[str, list[tuple[str, Verdict]]] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from heapq import nlargest
 from time import perf_counter, time
 
 from msgspec import structs
@@ -15,7 +16,7 @@ from msgspec import structs
 from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.errors import DecodeError
-from contracts.features import nearest_release
+from contracts.features import Features, nearest_release
 from contracts.ids import ClusterName, GangKey, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, GangPending
@@ -29,10 +30,12 @@ from solver.decision import DECISION, Decision, GangDecision
 from solver.errors import (
     RecordError,
     UndecidedError,
+    VerdictMissingError,
     WorkerError,
 )
 from solver.judge.rules import judge
 from solver.problem.assemble import assemble, resolve_gangs
+from solver.problem.expected import PAST_GANGS, PastDemand
 from solver.problem.problem import GangPart, Parameters, Problem
 from solver.problem.quotas import (
     QuotaAdmission,
@@ -77,6 +80,8 @@ class Decider:
         self._leadership = leadership
         self._quotas = config.read_device_quotas()
         self._verdicts = Verdicts(evaluator)
+        self._past: PastDemand | None = None
+        """What was asked for lately; None: nobody has looked yet."""
         self._worker = worker
         self._traces = traces
         self._release = ""
@@ -180,14 +185,31 @@ class Decider:
         waiting = [r for r in records if r is not None and r.wants_decision]
         changes: Changes = []
         if len(waiting) == len(records):
-            now = await self._problem(snapshot, waiting)
-            if now.gangs == problem.gangs and not judge(now, decision):
+            now = await self._problem_now(snapshot, waiting, problem)
+            if now and now.gangs == problem.gangs and not judge(now, decision):
                 changes = await self._publish_answers(
                     waiting, decision.gangs, opened.solve, time()
                 )
         await self._ledger.close(opened, decision, data, 0.0)
         log.info("solve.finished", solve=opened.solve, published=len(changes))
         return changes
+
+    async def _problem_now(
+        self, snapshot: Snapshot, batch: Sequence[GangRecord], recorded: Problem
+    ) -> Problem | None:
+        """Ask a recorded question of what is so now; None: it cannot be asked.
+
+        What was expected then is expected still: what is lost is counted by it.
+        """
+        now = await self._problem(snapshot, batch)
+        table = self._verdicts.table.with_table(recorded.selectors)
+        expected, quotas = recorded.expected, now.quotas
+        try:
+            return assemble(
+                snapshot, now.gangs, table, now.parameters, expected, quotas=quotas
+            )
+        except VerdictMissingError:
+            return None
 
     async def _problem(
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
@@ -202,10 +224,25 @@ class Decider:
             gangs = await self._verdicts.judge(snapshot, gangs)
         with stage("problem"):
             table = self._verdicts.table
-            problem = assemble(snapshot, gangs, table, parameters, quotas=quotas)
+            past = self._follow_past(snapshot, parameters.features)
+            past.note(gangs)
+            expected = past.expect(snapshot.inventory.pages, table)
+            problem = assemble(
+                snapshot, gangs, table, parameters, expected, quotas=quotas
+            )
         if len(self._verdicts.table) > MOST_VERDICTS:
             self._verdicts.keep_only(problem.selectors)
         return problem
+
+    def _follow_past(self, snapshot: Snapshot, features: Features) -> PastDemand:
+        """Return what was asked for; at first, by the gangs that are known."""
+        if self._past is None:
+            self._past = PastDemand()
+            last = nlargest(
+                PAST_GANGS, snapshot.gangs.values(), key=_submission_sequence_of
+            )
+            self._past.note(resolve_gangs(snapshot, reversed(last), features))
+        return self._past
 
     def _follow_release(self, snapshot: Snapshot) -> Parameters:
         """Return the parameters for the release that the cluster says it is."""
@@ -299,6 +336,10 @@ def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:
         return False
     last = record.decision
     return isinstance(last, GangPending) and last.reasons == message.reasons
+
+
+def _submission_sequence_of(record: GangRecord) -> int:
+    return record.submission_sequence
 
 
 def _log_decision(opened: SolveOpened, decision: Decision, seconds: float) -> None:

@@ -83,8 +83,9 @@ def test_claims_are_answered_in_the_order_of_the_input(planner: Planner) -> None
     assert {item["verdict"] for item in found["claims"]} == {"allocated"}
     assert found["status"] == "Optimal"
     assert found["problemHash"]
-    devices, nodes = found["objective"]
+    devices, leftover, nodes = found["objective"]
     assert devices == {"tier": "gangs", "priority": 0, "value": 2, "bound": 2}
+    assert leftover["tier"] == "leftover"
     assert (nodes["tier"], nodes["value"]) == ("nodes", 1)
 
 

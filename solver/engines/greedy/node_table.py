@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from solver.engines.greedy.slack_value import UNLIMITED, SlackValue
-from solver.engines.greedy.states import DeviceStates, Integers
+from solver.engines.greedy.states import DeviceStates, Integers, Option
 from solver.engines.pattern.states.placing import Placement
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind, NodeView
@@ -22,6 +22,10 @@ MOST_LEFT = 1 << 61
 """More of a resource is counted as so much: sums stay in 64 bits."""
 IMPOSSIBLE = int(np.iinfo(np.int64).max)
 """The loss where there is no room."""
+
+
+FEW = 32
+"""So many rows are weighed one by one."""
 
 
 class PlacedPod(Struct, frozen=True):
@@ -53,6 +57,14 @@ class _Losses(Struct):
     """Of the alternatives that it would take there."""
     seen: int = 0
     """How many changes this follows."""
+
+
+class _Weighed(Struct, frozen=True):
+    """What a pod would lose on nodes that are alike, and the best way to place it."""
+
+    loss: int = IMPOSSIBLE
+    rank: int = 0
+    option: Option | None = None
 
 
 class NodeTable:
@@ -88,11 +100,10 @@ class NodeTable:
         self._free[:count] = free[:, self._limited]
         needs = [[min(n, UNLIMITED) for n in m.needs] for m in demand.member_kinds]
         self._needs: Integers = np.array(needs, np.int64)[:, self._limited]
-        # Last what the room on each row is worth.
         self._value_of.limit_to(self._limited.tolist())
         self._value_of.check(states.room[self._state[:count]], self._free[:count])
-        self._value: Integers = np.zeros(most, np.int64)
-        self._value[:count] = self._count_value(np.arange(count))
+        self._weighed: dict[tuple[int, int, bytes], _Weighed] = {}
+        """By member kind, state and what is left besides."""
         self._losses: dict[int, _Losses] = {}
         self._changed: list[int] = list(range(count))
         """Rows, in the order in which they came to be or changed."""
@@ -111,9 +122,10 @@ class NodeTable:
             TooManyPlacementsError: on some node there are too many ways to place it.
         """
         row = self._find_row(member)
-        if row is None:
+        option = None if row is None else self._weigh(member, row).option
+        if row is None or option is None:
             return None
-        placement, target = self._find_option(member, row)
+        placement, target = option
         node = self._used.get(row) or self._use_node(row)
         row, free = node.row, self._free[node.row].copy()
         before = int(self._state[row])
@@ -142,7 +154,6 @@ class NodeTable:
     def _set(self, row: int, state: int, free: Integers) -> None:
         self._state[row] = state
         self._free[row] = free
-        self._value[row] = self._count_value(np.array([row]))[0]
         self._changed.append(row)
 
     # --- where a pod loses least -----------------------------------------------------
@@ -160,14 +171,30 @@ class NodeTable:
         used = (row for row in equal if row in self._used and self._used[row].pods)
         return next(used, equal[0])
 
-    def _find_option(self, member: int, row: int) -> tuple[Placement, int]:
-        """Choose among the ways to place a pod on a row."""
-        options = self._states.options(member, int(self._state[row]))
+    def _weigh(self, member: int, row: int) -> _Weighed:
+        """Weigh the ways to place a pod on one row; rows that are alike only once."""
+        state, free = int(self._state[row]), self._free[row]
+        key = (member, state, free.tobytes())
+        weighed = self._weighed.get(key)
+        if weighed is None:
+            weighed = self._weighed[key] = self._weigh_anew(member, state, free)
+        return weighed
+
+    def _weigh_anew(self, member: int, state: int, free: Integers) -> _Weighed:
+        after = _without(free, self._needs[member])
+        options = self._states.options(member, state) if (after >= 0).all() else ()
+        if not options:
+            return _Weighed()
         targets = np.array([target for _, target in options])
-        free = _without(self._free[row], self._needs[member])
-        free = np.broadcast_to(free, (len(options), len(free)))
-        worth = self._value_of(self._states.room[targets], free)
-        return options[int(worth.argmax())]
+        worth = self._value_of(
+            self._states.room[targets],
+            np.broadcast_to(after, (len(options), len(after))),
+        )
+        before = self._value_of(self._states.room[[state]], free[np.newaxis])
+        best = int(worth.argmax())
+        placement, target = options[best]
+        loss = int(before[0] - worth[best])
+        return _Weighed(loss, placement.rank, (placement, target))
 
     def _follow(self, member: int) -> _Losses:
         """Count again what a pod would lose where something changed."""
@@ -177,17 +204,25 @@ class NodeTable:
             never = np.full(most, IMPOSSIBLE, np.int64)
             losses = _Losses(never, np.zeros(most, np.int64))
             self._losses[member] = losses
-        rows = np.unique(np.array(self._changed[losses.seen :], np.int64))
+        changed = set(self._changed[losses.seen :])
         losses.seen = len(self._changed)
-        if len(rows):
+        if len(changed) > FEW:
+            rows = np.array(sorted(changed), np.int64)
             losses.loss[rows] = IMPOSSIBLE
             losses.rank[rows] = 0
             self._count_losses(member, losses, rows)
+            return losses
+        for row in changed:
+            weighed = self._weigh(member, row) if self._has_nodes(row) else _Weighed()
+            losses.loss[row], losses.rank[row] = weighed.loss, weighed.rank
         return losses
+
+    def _has_nodes(self, row: int) -> bool:
+        return row >= len(self._unused) or self._unused[row] > 0
 
     def _count_losses(self, member: int, losses: _Losses, rows: Integers) -> None:
         # First every way to place the pod on each row: pairs of row and next state.
-        rows = rows[[row >= len(self._unused) or self._unused[row] > 0 for row in rows]]
+        rows = rows[[self._has_nodes(row) for row in rows.tolist()]]
         after = _without(self._free[rows], self._needs[member])
         fits = (after >= 0).all(axis=1)
         rows, after = rows[fits], after[fits]
@@ -208,12 +243,10 @@ class NodeTable:
             self._states.room[targets], np.repeat(after, counts, axis=0)
         )
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        losses.loss[rows] = self._value[rows] - np.maximum.reduceat(worth, starts)
+        before = self._value_of(self._states.room[self._state[rows]], self._free[rows])
+        losses.loss[rows] = before - np.maximum.reduceat(worth, starts)
         ranks = [listed[0][0].rank if listed else 0 for listed in options]
         losses.rank[rows] = np.array(ranks, np.int64)[which]
-
-    def _count_value(self, rows: Integers) -> Integers:
-        return self._value_of(self._states.room[self._state[rows]], self._free[rows])
 
 
 def _limit(left: int | None) -> int:

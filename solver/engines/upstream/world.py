@@ -194,7 +194,7 @@ class World:
             fractional = self.features.fractional_capacity_range
             try:
                 self._amounts[key] = compute_consumed(
-                    device.device, part.capacity, fractional=fractional
+                    device.device.capacity, part.capacity, fractional=fractional
                 )
             except AmountError as error:
                 raise FatalError(

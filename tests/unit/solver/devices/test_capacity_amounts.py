@@ -37,7 +37,7 @@ def amount(
 ) -> str | None:
     item = device(capacity={"m": DeviceCapacity(value=Q("10"), request_policy=rule)})
     requests = {} if asked is None else {"m": Q(asked)}
-    found = compute_consumed(item, requests, fractional=fractional)
+    found = compute_consumed(item.capacity, requests, fractional=fractional)
     return None if found is None else str(Quantity.of_nano(found["m"].nano))
 
 
@@ -90,4 +90,4 @@ def test_what_cannot_be_computed_is_an_error(
 
 def test_a_capacity_that_the_device_lacks_is_not_had() -> None:
     """Then the device serves no such request."""
-    assert compute_consumed(device(), {"m": Q("1")}, fractional=True) is None
+    assert compute_consumed({}, {"m": Q("1")}, fractional=True) is None

@@ -1,0 +1,197 @@
+"""What is expected: what was asked for lately, and pods that take whole nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from msgspec import structs
+
+from contracts.device import ResourcePool
+from contracts.gang import Gang, Member
+from contracts.ids import NodeName, SolveID
+from contracts.messages import SubmitGang
+from solver.allocate import allocate
+from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
+from solver.problem.expected import PAST_GANGS, PAST_KINDS, PastDemand
+from solver.problem.problem import ExpectedPart, GangPart
+from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.selectors.table import SelectorTable
+from solver.service.messages import make_decision
+from solver.snapshot.snapshot import Snapshot, apply
+from tests.builders import (
+    device,
+    devices,
+    gang,
+    member,
+    member_claim,
+    pool,
+    request,
+)
+from tests.builders.models import DRAWN_UID
+from tests.builders.problems import (
+    CLUSTER,
+    PARAMETERS,
+    PlainEvaluator,
+    snapshot_of,
+)
+
+ONE = BatchLimits(gangs=1, pods=100)
+
+
+def of_pod(number: int, count: int = 1, **fields: object) -> Gang:
+    """Ask for one pod with so many devices."""
+    pod = member(member_claim(request(count=count, **fields)))  # type: ignore[arg-type]  # fields of one builder
+    return gang(pod, name=f"g{number}", uid=DRAWN_UID.format(number))
+
+
+def nodes_of(*sizes: int) -> dict[str, list[ResourcePool]]:
+    return {
+        f"n{index}": [pool(*devices(size), name=f"n{index}")]
+        for index, size in enumerate(sizes)
+    }
+
+
+def resolved(snapshot: Snapshot) -> tuple[GangPart, ...]:
+    records = choose_batch(snapshot, BatchLimits(gangs=10_000, pods=100_000))
+    return resolve_gangs(snapshot, records, PARAMETERS.features)
+
+
+def table_of(snapshot: Snapshot, gangs: tuple[GangPart, ...]) -> SelectorTable:
+    table = SelectorTable()
+    while missing := find_missing_verdicts(snapshot, gangs, table):
+        table = table.with_verdicts(missing, PlainEvaluator().evaluate(missing))
+    return table
+
+
+def expected(snapshot: Snapshot) -> tuple[ExpectedPart, ...]:
+    """Say what is expected after all these gangs were asked for."""
+    past, gangs = PastDemand(), resolved(snapshot)
+    past.note(gangs)
+    return past.expect(snapshot.inventory.pages, table_of(snapshot, gangs))
+
+
+def place_in_turn(snapshot: Snapshot, *gangs: Gang) -> list[NodeName]:
+    """Decide gangs as they come, as the service does; return each pod's node."""
+    past, nodes = PastDemand(), []
+    for number, item in enumerate(gangs, start=1):
+        message = SubmitGang(cluster=CLUSTER, uid=item.metadata.uid, gang=item)  # type: ignore[arg-type]  # a uid
+        snapshot = apply(snapshot, message, sequence=number)
+        (record,) = choose_batch(snapshot, ONE)
+        parts = resolve_gangs(snapshot, [record], PARAMETERS.features)
+        past.note(parts)
+        table = table_of(snapshot, parts)
+        coming = past.expect(snapshot.inventory.pages, table)
+        (answer,) = allocate(assemble(snapshot, parts, table, PARAMETERS, coming)).gangs
+        decision = make_decision(
+            answer, record, cluster=CLUSTER, solve=SolveID("s"), epoch=1
+        )
+        assert decision is not None
+        snapshot = apply(snapshot, decision, sequence=number)
+        nodes += [pod.node for pod in answer.members]
+    return nodes
+
+
+def test_six_single_pods_break_one_node_of_eight() -> None:
+    """One after the other, nothing configured: three nodes stay whole."""
+    snapshot = snapshot_of(nodes_of(8, 8, 8, 8))
+    assert set(place_in_turn(snapshot, *map(of_pod, range(6)))) == {"n0"}
+
+
+def test_the_last_device_of_a_used_node_goes_before_a_whole_node() -> None:
+    """However many single pods have come."""
+    snapshot = snapshot_of(nodes_of(8, 8, 8))
+    nodes = place_in_turn(snapshot, *map(of_pod, range(16)))
+    assert Counter(nodes) == {"n0": 8, "n1": 8}
+
+
+def test_a_pair_takes_the_place_that_fits_it() -> None:
+    """After pods of six, five and one: what is left is two, three, eight."""
+    snapshot = snapshot_of(nodes_of(8, 8, 8))
+    pods = [of_pod(0, 6), of_pod(1, 5), of_pod(2, 2)]
+    assert place_in_turn(snapshot, *pods) == ["n0", "n1", "n0"]
+
+
+def test_a_gang_prefers_nodes_that_are_used() -> None:
+    """Four pods fill what is left of two nodes; the third stays whole."""
+    snapshot = snapshot_of(nodes_of(8, 8, 8))
+    pods = member(member_claim(request(count=2)), count=4)
+    four = gang(pods, name="four", uid=DRAWN_UID.format(9))
+    nodes = place_in_turn(snapshot, of_pod(0, 5), of_pod(1, 5), of_pod(2, 4), four)
+    assert "n2" not in nodes[:2]
+    assert len(set(nodes)) == 3
+
+
+def test_what_was_asked_for_counts_by_its_pods() -> None:
+    """Three pods of one weigh three times one pod of four."""
+    gangs = [of_pod(0, 4), of_pod(1), of_pod(2), of_pod(3)]
+    found = expected(snapshot_of(nodes_of(8), gangs))
+    weights = {part.size: part.weight for part in found[:2]}
+    assert weights[1000] // 3 == weights[4000]
+
+
+def test_before_a_past_whole_nodes_count_most() -> None:
+    """And what halving them leads to; the single pod that came counts little."""
+    found = expected(snapshot_of(nodes_of(8, 8, 4), [of_pod(0)]))
+    shapes = {part.size: part.weight for part in found[1:]}
+    assert set(shapes) == {8000, 4000, 2000, 1000}
+    assert found[0].weight < sum(shapes.values())
+
+
+def test_a_share_counts_as_a_part_of_a_device() -> None:
+    """Three of eight are 375 thousandths; rounded up."""
+    shared = [
+        device("d", capacity={"memory": "8"}, allow_multiple_allocations=True),
+    ]
+    asked = of_pod(0, capacity={"memory": "3"})
+    found = expected(snapshot_of({"n": [pool(*shared, name="n")]}, [asked]))
+    assert found[0].size == 375
+
+
+def test_a_gang_that_is_tried_again_counts_once() -> None:
+    """Who waits comes up again and again."""
+    snapshot = snapshot_of(nodes_of(8), [of_pod(0), of_pod(1, 4)])
+    gangs = resolved(snapshot)
+    once, often = PastDemand(), PastDemand()
+    once.note(gangs)
+    for _ in range(9):
+        often.note(gangs)
+    table, pages = table_of(snapshot, gangs), snapshot.inventory.pages
+    assert once.expect(pages, table) == often.expect(pages, table)
+
+
+def test_the_past_is_bounded() -> None:
+    """What came longer ago is forgotten, and kinds have a limit."""
+    snapshot = snapshot_of(nodes_of(8), [of_pod(0, 3), of_pod(1)])
+    old, new = resolved(snapshot)
+    past = PastDemand()
+    past.note([old])
+    past.note(
+        structs.replace(new, uid=DRAWN_UID.format(number))
+        for number in range(2 * PAST_GANGS)
+    )
+    found = past.expect(snapshot.inventory.pages, table_of(snapshot, (old, new)))
+    assert 3000 not in {part.size for part in found}
+    many = snapshot_of(nodes_of(8), [of_pod(n, n) for n in range(1, 61)])
+    assert len(expected(many)) <= PAST_KINDS + 8
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        member(member_claim(request(admin_access=True))),
+        member(member_claim(request(mode="All"))),
+    ],
+)
+def test_pods_that_bound_nothing_are_not_expected(pod: Member) -> None:
+    """Without devices of a number there is no room to keep."""
+    asked = gang(pod, uid=DRAWN_UID.format(1))
+    assert expected(snapshot_of(nodes_of(8), [asked])) == ()
+
+
+def test_a_kind_whose_selectors_are_not_known_is_left_out() -> None:
+    """A verdict that nobody evaluated is not waited for."""
+    snapshot = snapshot_of(nodes_of(8), [of_pod(0)])
+    past = PastDemand()
+    past.note(resolved(snapshot))
+    assert past.expect(snapshot.inventory.pages, SelectorTable()) == ()

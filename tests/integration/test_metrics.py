@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from prometheus_client import REGISTRY
 
 from contracts.gang import Gang
 from contracts.ids import GangUID, Namespace
@@ -18,11 +19,13 @@ from contracts.messages import (
 )
 from moorings.local.process import find_free_port
 from runtime.bus.bus import Bus
+from solver.service.worker import SolveWorker
 from tests.lab.metrics import Scraped, scrape
 from tests.lab.nats_server import LabServer
 from tests.lab.promtool import promtool
 from tests.lab.services import (
     CLUSTER,
+    Process,
     confirm,
     eventually,
     is_ready,
@@ -33,6 +36,15 @@ from tests.lab.services import (
 from tests.lab.two_nodes import is_decided, two_nodes, wanted
 
 WITHIN_S = 90.0
+FLEET = """
+apiVersion: moorings.dev/v1alpha1
+kind: Fleet
+name: test
+nodes:
+- shape: n
+  count: 2
+  devices: [{driver: gpu.example.com, count: 4, name: "g-{index}"}]
+"""
 
 
 @pytest.fixture
@@ -80,6 +92,53 @@ async def test_the_solver_counts_what_it_decides(
         found = await scrape(address)
         _check_gangs(found)
     promtool("check", "metrics", text=found.text)
+
+
+async def test_a_node_agent_counts_its_devices(
+    nats_server: LabServer, tmp_path: Path, address: str
+) -> None:
+    """By driver and health, of all the nodes that it speaks for."""
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    agent = Process(
+        "nodeagent",
+        tmp_path / "agent.log",
+        NODEAGENT_SERVERS=nats_server.url,
+        NODEAGENT_FLEET=str(tmp_path / "fleet.yaml"),
+        NODEAGENT_HEALTH_ADDRESS=address,
+    )
+    async with running(agent):
+        await eventually(lambda: is_ready(address), agent.log, WITHIN_S)
+
+        async def is_counted() -> bool:
+            found = await scrape(address)
+            name, driver = "moorings_devices", "gpu.example.com"
+            healthy = found.of(name, driver=driver, health="Healthy")
+            return healthy == 8 == found.of(name, driver=driver)
+
+        await eventually(is_counted, agent.log, WITHIN_S)
+        found = await scrape(address)
+    assert found.of("moorings_announcements_total") == 2
+    promtool("check", "metrics", text=found.text)
+
+
+def test_a_worker_that_is_started_again_is_counted() -> None:
+    """Not the first one, and not one that runs."""
+
+    def restarts() -> float:
+        name = "moorings_worker_restarts_total"
+        return REGISTRY.get_sample_value(name) or 0.0
+
+    before = restarts()
+    worker = SolveWorker(memory_bytes=1 << 30, guard_s=10.0)
+    try:
+        worker.start()
+        worker.start()
+        assert restarts() == before
+        worker.stop()
+        worker.start()
+        assert restarts() == before + 1
+    finally:
+        worker.stop()
 
 
 def _confirm_and_lose(asked: Gang) -> list[ConfirmationMessage]:

@@ -7,6 +7,7 @@ Its process is the real one; only the engine is replaced, by one that runs the
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -160,3 +161,20 @@ def test_a_kernel_that_lacks_some_is_told_of_and_the_rest_holds(
         assert run(taken, code) in {"PermissionError", "OSError"}, code
     if bounds.seccomp or not IS_ROOT:
         assert run(taken, "os.fork()") in {"PermissionError", "BlockingIOError"}
+
+
+def test_who_counts_losses_is_told_of_each() -> None:
+    """Also when the process of an expression is killed from outside."""
+    losses: list[None] = []
+    sandbox = Sandbox(on_loss=lambda: losses.append(None))
+    try:
+        sandbox.evaluate("true", [("driver", device())])
+        assert not losses
+        pid = sandbox.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        (verdict,) = sandbox.evaluate("true", [("driver", device())])
+        assert verdict.value is True
+        assert len(losses) == 1
+    finally:
+        sandbox.close()

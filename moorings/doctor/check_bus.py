@@ -64,7 +64,7 @@ def _check_there(streams: Mapping[str, Reading[StreamHealth]]) -> Iterator[Check
         if reading.remedy:
             yield fail("nats.streams", said, reading.remedy)
         else:
-            yield warn("nats.streams", f"not known: {said}", "ask as `viewer`")
+            yield warn("nats.streams", f"not known: {said}", "ask as `viewer`, who may")
 
 
 def _check_replicas(streams: Mapping[str, StreamHealth]) -> CheckLine:

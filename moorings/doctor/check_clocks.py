@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from math import ceil
 
 from moorings.doctor.facts import BusFacts, Clock, ClusterFacts, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
@@ -61,7 +62,8 @@ def _check(name: str, clock: Clock) -> CheckLine:
         return fail(name, f"{said}: tokens and certificates are refused", _REMEDY)
     if clock.least_s > WARN_S:
         return warn(name, f"{said}: ages are shown wrong", _REMEDY)
-    return ok(name, f"differs by less than {abs(clock.ahead_s) + clock.within_s:.1f} s")
+    most_s = ceil(10 * (abs(clock.ahead_s) + clock.within_s)) / 10
+    return ok(name, f"differs by at most {most_s} s")
 
 
 def _seconds(text: object) -> float:

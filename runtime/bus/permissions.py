@@ -222,7 +222,8 @@ def _publishes(user: str) -> Iterator[str]:
     if user in BLOBS.senders:
         yield BLOBS.any_subject
     if user in BLOBS.receivers:
-        # Read by name, chunk by chunk, from any copy of the stream.
+        # How it is; and read by name, chunk by chunk, from any copy of the stream.
+        yield f"{_API}.STREAM.INFO.{BLOBS.stream}"
         yield f"{_API}.STREAM.MSG.GET.{BLOBS.stream}"
         yield f"{_API}.DIRECT.GET.{BLOBS.stream}.{BLOBS.any_subject}"
 

@@ -1,0 +1,173 @@
+"""Gangs with rules across their pods, on racks and blocks: worlds by construction.
+
+Nodes with 8 GPUs, 16 to a rack, 16 racks to a block; for `aligned` each GPU has a NIC
+on its PCIe root. A world says what all gangs ask for and what first fit finds of it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from benchmarks.worlds.objects import (
+    CLUSTER,
+    PCIE_ROOT,
+    announced,
+    member_claim,
+    observed_class,
+    request,
+    submission,
+    text,
+)
+from contracts.codec import to_builtins
+from contracts.device import Device, ResourcePool
+from contracts.gang import Member
+from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.ids import DeviceName, DriverName, FullyQualifiedName, NodeName, PoolName
+from contracts.messages import ObjectObserved, SubmitGang
+from contracts.meta import ObjectMeta
+from contracts.workload import Node
+from solver.snapshot.snapshot import Snapshot, apply
+
+RACK, BLOCK, ZONE = "example.com/rack", "example.com/block", "example.com/zone"
+GPU, NIC = "gpu.example.com", "nic.example.com"
+DEVICES, IN_RACK, IN_BLOCK = 8, 16, 256
+
+
+class World(Struct, frozen=True):
+    """A cluster, the gangs that wait, and the devices that first fit gives out."""
+
+    snapshot: Snapshot
+    gangs: tuple[SubmitGang, ...]
+    first_fit: int
+
+
+def groups(pods: int) -> World:
+    """Ask for one gang on as many nodes: three levels, each Required, groups of 8."""
+    rules = (
+        GangTopology(key=ZONE),
+        GangTopology(key=BLOCK, group_size=64),
+        GangTopology(key=RACK, group_size=8),
+    )
+    return _world(pods, [_gang(1, pods, DEVICES, rules)])
+
+
+def idle(nodes: int) -> World:
+    """Ask for one gang of 8 nodes in a rack of an idle cluster."""
+    return _world(nodes, [_gang(1, 8, DEVICES, (GangTopology(key=RACK),))])
+
+
+def scarce(nodes: int, seed: int) -> World:
+    """Ask for 1.3 times what there is, half of the gangs in one rack or block."""
+    draw, gangs, asked = random.Random(seed), list[SubmitGang](), 0
+    while asked < 1.3 * nodes * DEVICES:
+        pods, devices = draw.choice((2, 4, 8, 16)), draw.choice((1, 2, 4, 8))
+        bound = len(gangs) % 2
+        key = draw.choice((RACK, RACK, BLOCK))
+        rules = (GangTopology(key=key),) if bound else ()
+        gangs.append(_gang(len(gangs) + 1, pods, devices, rules))
+        asked += pods * devices
+    return _world(nodes, gangs)
+
+
+def filled(nodes: int, seed: int) -> World:
+    """Cut 95 % of each rack into gangs that must be in one: all of them fit."""
+    draw, gangs = random.Random(seed), list[SubmitGang]()
+    for _ in range(nodes // IN_RACK):
+        left = round(0.95 * IN_RACK)
+        while left:
+            pods = min(left, draw.choice((2, 3, 5, 6, 7, 9, 10)))
+            left -= pods
+            rules = (GangTopology(key=RACK),)
+            gangs.append(_gang(len(gangs) + 1, pods, DEVICES, rules))
+    draw.shuffle(gangs)
+    return _world(nodes, gangs)
+
+
+def aligned(pods: int) -> World:
+    """Ask for pods with a GPU and a NIC, in two claims, on one PCIe root."""
+    claims = (
+        member_claim("gpu", request("gpu", GPU)),
+        member_claim("nic", request("nic", NIC)),
+    )
+    wanted = Member(name="worker", count=pods, claims=claims)
+    same_root = GangConstraint(
+        match_attribute=FullyQualifiedName(PCIE_ROOT), scope="Pod"
+    )
+    asked = submission(1, wanted)
+    spec = replace(asked.gang.spec, constraints=(same_root,))
+    asked = replace(asked, gang=replace(asked.gang, spec=spec))
+    return _world(pods, [asked], nics=True)
+
+
+def _gang(
+    age: int, pods: int, devices: int, topology: tuple[GangTopology, ...]
+) -> SubmitGang:
+    claims = (member_claim("gpus", request("gpu", GPU, devices)),)
+    asked = submission(age, Member(name="worker", count=pods, claims=claims))
+    spec = replace(asked.gang.spec, topology=topology)
+    return replace(asked, gang=replace(asked.gang, spec=spec))
+
+
+def _world(nodes: int, gangs: Sequence[SubmitGang], *, nics: bool = False) -> World:
+    snapshot = Snapshot()
+    for driver in (GPU, NIC):
+        message = observed_class(driver, f'device.driver == "{driver}"')
+        snapshot = apply(snapshot, message)
+    for number in range(nodes):
+        name = NodeName(f"node-{number:05}")
+        pools = [_pool(name, driver) for driver in (GPU, NIC)[: 1 + nics]]
+        snapshot = apply(snapshot, announced(name, *pools))
+        snapshot = apply(snapshot, _observed_node(name, number))
+    return World(snapshot, tuple(gangs), _first_fit(nodes, gangs))
+
+
+def _pool(node: NodeName, driver: str) -> ResourcePool:
+    content = tuple(
+        Device(
+            name=DeviceName(f"d{number}"),
+            attributes={PCIE_ROOT: text(f"pci{number}")},
+        )
+        for number in range(DEVICES)
+    )
+    return ResourcePool(
+        driver=DriverName(driver),
+        name=PoolName(node),
+        generation=1,
+        devices=content,
+    )
+
+
+def _observed_node(name: NodeName, number: int) -> ObjectObserved:
+    labels = {
+        RACK: f"r{number // IN_RACK:04}",
+        BLOCK: f"b{number // IN_BLOCK:03}",
+        ZONE: "z",
+    }
+    node = Node(metadata=ObjectMeta(name=name, labels=labels))
+    raw = {"apiVersion": "v1", "kind": "Node", **to_builtins(node)}
+    return ObjectObserved(cluster=CLUSTER, kind="Node", key=name, object=raw)
+
+
+def _first_fit(nodes: int, gangs: Sequence[SubmitGang]) -> int:
+    """Give each gang, oldest first, the first domain and nodes that hold it."""
+    free, given = [DEVICES] * nodes, 0
+    for spec in (message.gang.spec for message in gangs):
+        (member,) = spec.members
+        first = member.claims[0].spec
+        exactly = first.devices.requests[0].exactly if first is not None else None
+        devices = exactly.count if exactly is not None else 1
+        sizes = {RACK: IN_RACK, BLOCK: IN_BLOCK}
+        width = min([nodes, *(sizes.get(r.key, nodes) for r in spec.topology)])
+        by_domain = defaultdict[int, list[int]](list)
+        for node, left in enumerate(free):
+            by_domain[node // width].extend([node] * (left // devices))
+        places = next((p for p in by_domain.values() if len(p) >= member.count), [])
+        for node in places[: member.count]:
+            free[node] -= devices
+            given += devices * len(member.claims)
+    return given

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Struct
+
 from contracts.codec import to_builtins
 from contracts.gang import Member, MemberClaim
 from contracts.messages import (
@@ -40,17 +42,62 @@ def name_story(story: GangStory) -> str:
     return f"{kind}:{story.namespace}/{story.name}"
 
 
-def view_rows(stories: Iterable[GangStory], held: HeldObjects | None) -> dict[str, Row]:
-    """Return a row for each gang that lives, and for the last that are over."""
-    living: list[GangStory] = []
-    over: list[GangStory] = []
-    for story in stories:
-        (living if is_recent(story) else over).append(story)
-    over.sort(key=lambda story: story.records[-1].submission_sequence)
-    return {
-        name_story(story): _view_row(story, held)
-        for story in (*living, *over[-MOST_OVER:])
-    }
+class _Shown(Struct, frozen=True):
+    """The row of a gang, and what it is made of."""
+
+    row: Row
+    lives: bool
+    said: tuple[object, ...]
+    pods: int
+
+
+class GangRows:
+    """The rows of gangs; one is made anew where anything was said of its gang."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+        """By name: of each gang that lives, and of the last that are over."""
+        self._shown: dict[str, _Shown] = {}
+
+    def update(
+        self, stories: Iterable[GangStory], held: HeldObjects
+    ) -> dict[str, Row | None]:
+        """Follow what is known now; returns the rows that changed, None: gone."""
+        shown: dict[str, _Shown] = {}
+        rows: dict[str, Row] = {}
+        over: list[tuple[int, str]] = []
+        for story in stories:
+            name = name_story(story)
+            shown[name] = entry = self._show(name, story, held)
+            if entry.lives or is_recent(story):
+                rows[name] = entry.row
+            else:
+                over.append((story.records[-1].submission_sequence, name))
+        rows |= {name: shown[name].row for _, name in sorted(over)[-MOST_OVER:]}
+        before, self.rows, self._shown = self.rows, rows, shown
+        changed = {
+            name: row
+            for name, row in rows.items()
+            if (old := before.get(name)) is not row and old != row
+        }
+        return dict.fromkeys(before.keys() - rows.keys()) | changed
+
+    def _show(self, name: str, story: GangStory, held: HeldObjects) -> _Shown:
+        """Return what was shown of a gang, unless something is otherwise."""
+        said = (*story.records, *story.reports)
+        pods = sum(
+            held.pod_counts[record.namespace, record.uid] for record in story.records
+        )
+        known = self._shown.get(name)
+        if (
+            known is not None
+            and known.pods == pods
+            and len(known.said) == len(said)
+            and all(a is b for a, b in zip(known.said, said, strict=True))
+        ):
+            return known
+        lives = bool(story.living or story.reports)
+        return _Shown(_view_row(story, held), lives, said, pods)
 
 
 def _view_row(story: GangStory, held: HeldObjects | None) -> Row:

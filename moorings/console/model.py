@@ -17,7 +17,7 @@ from contracts.reports import GroupReported, ReportWithdrawn
 from contracts.solves import SolveDecided, SolveOpened
 from contracts.topics import HEALTH, HEARTBEAT_S, INVENTORIES, REPORTS
 from moorings.console.fleet import FleetPicture, name_classes
-from moorings.console.gangs import view_rows
+from moorings.console.gangs import GangRows
 from moorings.console.solves import view_entry
 from moorings.recorded import SolveEntry
 from moorings.stories import GangStory, HeldObjects, collect_stories
@@ -44,7 +44,7 @@ class ConsoleModel:
         self._heard_s: dict[NodeName, float] = {}
         self._reports: dict[tuple[str, ...], GroupReported] = {}
         self._leader: PublisherLeads | None = None
-        self._rows: dict[str, dict[str, Any]] = {}
+        self._rows = GangRows()
         self._changed_solves: set[str] = set()
         self._about: dict[str, Any] = {}
         self._rows_of: tuple[Any, ...] = ()
@@ -157,21 +157,18 @@ class ConsoleModel:
         return {
             "whole": True,
             "nodes": self.picture.records,
-            "gangs": self._rows,
+            "gangs": self._rows.rows,
             "solves": self._view_solves(self.solves),
             "about": self._about,
         }
 
     def _update_rows(self, *, has_touched: bool) -> dict[str, Any]:
-        """Make the rows of gangs anew if anything was said of any; returns changes."""
+        """Follow what was said of gangs, if anything was; returns what changed."""
         rows_of = (self._fold.snapshot.gangs, self._reports_taken)
         if rows_of == self._rows_of and not has_touched:
             return {}
         self._rows_of = rows_of
-        before, after = self._rows, view_rows(self.stories, self.held)
-        self._rows = after
-        gone = dict.fromkeys(before.keys() - after.keys())
-        return gone | {k: row for k, row in after.items() if before.get(k) != row}
+        return self._rows.update(self.stories, self.held)
 
     def _view_solves(self, solves: Any) -> dict[str, Any]:
         return {

@@ -20,7 +20,7 @@ from contracts.messages import (
     HealthJudged,
     ObjectObserved,
 )
-from contracts.names import UNHEALTHY
+from contracts.names import GANG_UID, UNHEALTHY
 from moorings.console.fleet import (
     FleetPicture,
     find_groups,
@@ -120,6 +120,42 @@ def test_a_gang_is_drawn_by_its_name_once_that_is_told() -> None:
     assert site.say(submission()) == {node}
     (name,) = site.picture.records[node]["gangs"]
     assert name == f"{decision.namespace}/{decision.name}"
+
+
+def test_who_holds_a_device_is_drawn_when_its_pod_says_so() -> None:
+    site = Site(announced(A), submission())
+    raw = {"namespace": builders.NAMESPACE, "name": "c", "uid": "c1"}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p1"}
+    results = [
+        {"request": "gpu", "driver": builders.DRIVER, "pool": "a", "device": "gpu-1"}
+    ]
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {**raw, "ownerReferences": [owner]},
+        "spec": {},
+        "status": {"allocation": {"devices": {"results": results}}},
+    }
+    assert site.say(observed(claim)) == {A}
+    assert site.picture.records[A]["states"] == "FH"
+    assert site.picture.records[A]["gangs"] == {"": [1]}
+    meta = {"namespace": builders.NAMESPACE, "name": "p"}
+    annotations = {GANG_UID: builders.UID}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**meta, "annotations": annotations},
+        "spec": {},
+    }
+    assert site.say(observed(pod)) == {A}
+    assert site.picture.records[A]["gangs"] == {f"{builders.NAMESPACE}/train": [1]}
+
+
+def observed(raw: dict[str, Any]) -> ObjectObserved:
+    """Observe an object of Kubernetes."""
+    meta = raw["metadata"]
+    key = f"{meta['namespace']}/{meta['name']}"
+    return ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
 
 
 def test_of_several_states_the_worst_is_shown() -> None:

@@ -7,16 +7,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from contracts.allocation import Reason, Rule
+from contracts.messages import GatesOpened
 from contracts.topics import COMMANDS, DECISIONS, SUBMISSIONS, Topic
 from moorings.console.advice import ADVICE
 from moorings.console.gangs import (
     MOST_OVER,
+    GangRows,
     name_story,
     tell_story,
     view_event,
-    view_rows,
 )
-from moorings.stories import GangStory, collect_stories
+from moorings.stories import GangStory, HeldObjects, collect_stories
 from runtime.wire import Incoming
 from tests import builders
 from tests.builders.decisions import (
@@ -43,10 +44,46 @@ def incoming(topic: Topic[Any], message: Any) -> Incoming[Any]:
     )
 
 
+def rows_of(stories: list[GangStory]) -> dict[str, Any]:
+    return GangRows().update(stories, HeldObjects())
+
+
+def test_a_row_is_told_again_only_where_something_changed() -> None:
+    rows = GangRows()
+    submitted = record_of(submission())
+    (name,) = rows.update(collect_stories([submitted], []), HeldObjects())
+    assert rows.update(collect_stories([submitted], []), HeldObjects()) == {}
+    waits = submitted.apply(WAITS, 1)
+    changed = rows.update(collect_stories([waits], []), HeldObjects())
+    assert changed == {name: rows.rows[name]}
+    assert rows.update([], HeldObjects()) == {name: None}
+
+
+def test_a_row_counts_the_pods_that_are_there() -> None:
+    decision = gang_allocated(pods=2)
+    gates = GatesOpened(
+        cluster=decision.cluster,
+        namespace=decision.namespace,
+        uid=decision.uid,
+        attempt=1,
+        state=1,
+    )
+    stories = [story_of(submission(), decision, gates)]
+    rows = GangRows()
+    pods = {f"{decision.namespace}/p{index}": decision.uid for index in range(2)}
+    ((name, row),) = rows.update(stories, HeldObjects(pods=pods)).items()
+    assert row is not None
+    assert row["pods"] == 2
+    pods.popitem()
+    changed = rows.update(stories, HeldObjects(pods=pods))[name]
+    assert changed is not None
+    assert changed["pods"] == 1
+
+
 def test_a_row_has_the_reason_and_since_when() -> None:
     submitted = replace(submission(), submitted_at="2026-11-20T12:00:00Z")
     story = story_of(submitted, WAITS)
-    row = view_rows([story], None)[name_story(story)]
+    row = rows_of([story])[name_story(story)]
     assert row["phase"] == "Pending"
     assert row["reason"].startswith("DevicesTaken")
     assert row["since"] == "2026-11-20T12:00:00Z"
@@ -57,7 +94,7 @@ def test_submissions_of_one_name_are_told_apart() -> None:
         record_of(submission(builders.gang(uid=uid), uid=uid)) for uid in ("u1", "u2")
     ]
     stories = collect_stories(records, [])
-    assert len(view_rows(stories, None)) == 2
+    assert len(rows_of(stories)) == 2
 
 
 def test_of_gangs_that_are_over_the_last_are_shown() -> None:
@@ -67,7 +104,7 @@ def test_of_gangs_that_are_over_the_last_are_shown() -> None:
         submitted = submission(builders.gang(uid=uid), uid=uid)
         record = record_of(submitted, gang_released(uid))
         records.append(replace(record, submission_sequence=number + 1))
-    rows = view_rows(collect_stories(records, []), None)
+    rows = rows_of(collect_stories(records, []))
     assert len(rows) == MOST_OVER
     assert "u0000" not in rows
     assert f"u{MOST_OVER + 4:04}" in rows

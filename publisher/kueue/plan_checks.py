@@ -13,15 +13,21 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from contracts.codec import to_builtins
 from contracts.gang import Gang, GangPhase, GangSpec, Member, MemberClaim
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG, MEMBER
+from contracts.pods.declared_rules import (
+    DeclaredRules,
+    InvalidRules,
+    read_declared_rules,
+)
 from contracts.pods.members import read_member_pod
 from contracts.shapes import read
 from contracts.structs import KubernetesExcerpt
-from contracts.workload import PodTemplate
+from contracts.workload import Pod, PodTemplate
 from publisher.gang_names import shorten_gang_name
 from publisher.times import seconds_between
 
@@ -193,7 +199,10 @@ def plan_check(
         return CheckPlan(delete=own is not None)
     if states == {READY}:
         return CheckPlan()
-    asked = make_gang(workload)
+    rules = _read_rules(workload)
+    if isinstance(rules, InvalidRules):
+        return _say(raw, mine, REJECTED, rules.message, now)
+    asked = make_gang(workload, rules)
     if own is not None and _count_pods(own) != _count_pods(asked):
         # Kueue has given quota to more or fewer pods since.
         return CheckPlan(delete=True)
@@ -236,8 +245,11 @@ def plan_refusal(
     return _say(raw, mine, REJECTED if is_final else RETRY, message, now)
 
 
-def make_gang(workload: KueueWorkload) -> Gang:
-    """Make the Gang object that holds the devices of the pods that quota is for."""
+def make_gang(workload: KueueWorkload, rules: DeclaredRules) -> Gang:
+    """Make the Gang object that holds the devices of the pods that quota is for.
+
+    `rules`: what these pods say that they ask together.
+    """
     meta = workload.metadata
     owner = OwnerReference(
         api_version=workload.api_version, kind="Workload", name=meta.name, uid=meta.uid
@@ -251,19 +263,34 @@ def make_gang(workload: KueueWorkload) -> Gang:
         spec=GangSpec(
             priority=workload.spec.priority or 0,
             members=tuple(_make_members(workload)),
+            constraints=rules.constraints,
+            topology=rules.topology,
             hold=True,
         ),
     )
 
 
-def _make_members(workload: KueueWorkload) -> Iterator[Member]:
+def _list_pod_sets(workload: KueueWorkload) -> Iterator[tuple[KueuePodSet, int]]:
+    """Go through the pod sets that quota is for, and so many pods: one at least."""
     assignments = workload.status.admission.pod_set_assignments
     reduced = {one.name: one.count for one in assignments if one.count is not None}
     for pod_set in workload.spec.pod_sets:
         count = reduced.get(pod_set.name, pod_set.count)
-        if count == 0:
-            # A member has a pod at least.
-            continue
+        if count:
+            yield pod_set, count
+
+
+def _read_rules(workload: KueueWorkload) -> DeclaredRules | InvalidRules:
+    """Read what the pods will say, by their templates."""
+    pods = [
+        Pod(metadata=replace(pod_set.template.metadata, name=pod_set.name))
+        for pod_set, _ in _list_pod_sets(workload)
+    ]
+    return read_declared_rules(pods) if pods else DeclaredRules()
+
+
+def _make_members(workload: KueueWorkload) -> Iterator[Member]:
+    for pod_set, count in _list_pod_sets(workload):
         spec = pod_set.template.spec
         claims = tuple(
             MemberClaim(

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from contracts.gang import Gang
+from contracts.pods.declared_rules import DeclaredRules
 from publisher.kube.changes import Change, ChangePage
 from publisher.kueue.admission_checks import AdmissionChecks
 from publisher.kueue.plan_checks import CONTROLLER, make_gang, read_kueue_workload
@@ -90,7 +91,7 @@ class Cluster:
 
     def hold(self, raw: Json, phase: str) -> None:
         """Have the Gang of a Workload."""
-        gang = make_gang(read_kueue_workload(raw))
+        gang = make_gang(read_kueue_workload(raw), DeclaredRules())
         key = f"ns/{gang.metadata.name}"
         self.gangs[key], self.phases[key] = gang, phase
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from contracts.gang import Gang
-from contracts.names import GANG, MEMBER
+from contracts.names import GANG, MEMBER, TOPOLOGY
+from contracts.pods.declared_rules import DeclaredRules
 from publisher.kueue.plan_checks import (
     CheckPlan,
     make_gang,
@@ -15,6 +16,7 @@ from publisher.kueue.plan_checks import (
     plan_refusal,
     read_kueue_workload,
 )
+from tests.builders import topology_rule
 
 Json = dict[str, Any]
 SINCE, NOW, LATE = (f"2026-11-22T10:0{minute}:00Z" for minute in range(3))
@@ -55,7 +57,7 @@ def planned(
 def held(uid: str = "uid-w") -> Gang:
     raw = workload()
     raw["metadata"]["uid"] = uid
-    return make_gang(read_kueue_workload(raw))
+    return make_gang(read_kueue_workload(raw), DeclaredRules())
 
 
 def state_of(plan: CheckPlan) -> Json:
@@ -158,7 +160,7 @@ def test_devices_are_asked_for_as_many_pods_as_have_quota(
 
 
 def test_quota_for_another_number_of_pods_asks_anew() -> None:
-    before = make_gang(read_kueue_workload(admitted(3)))
+    before = make_gang(read_kueue_workload(admitted(3)), DeclaredRules())
     for phase in ("Pending", "Decided"):
         plan = planned(admitted(2), before, phase=phase)
         assert plan == CheckPlan(delete=True)
@@ -193,3 +195,26 @@ def test_what_the_api_server_refuses_is_said(*, is_final: bool, state: str) -> N
         workload(), checks={"devices"}, message="refused", is_final=is_final, now=NOW
     )
     assert (state_of(plan)["state"], state_of(plan)["message"]) == (state, "refused")
+
+
+def saying(text: str) -> Json:
+    raw = workload()
+    template = raw["spec"]["podSets"][0]["template"]
+    template["metadata"] = {"annotations": {TOPOLOGY: text}}
+    return raw
+
+
+def test_what_the_pods_ask_together_is_asked_of_what_is_held() -> None:
+    """The Gang object comes before the pods, and wins over what they say."""
+    asked = planned(saying('[{"key": "rack", "members": ["main"]}]')).create
+    assert asked is not None
+    assert asked.spec.topology == (topology_rule("rack", "main"),)
+
+
+def test_an_annotation_that_is_wrong_is_rejected_by_its_field() -> None:
+    """Waiting does not mend it."""
+    plan = planned(saying('[{"key": 1}]'))
+    assert plan.create is None
+    (state,) = [one for one in plan.states if one["name"] == "devices"]
+    assert state["state"] == "Rejected"
+    assert f"pod main: annotation {TOPOLOGY}: [0].key: Expected" in state["message"]

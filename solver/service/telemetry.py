@@ -52,8 +52,9 @@ class Telemetry:
         """The waiting gangs, as a queue of work: taken with their batch."""
 
     def follow_queue(self, queue: GangQueue) -> None:
-        """Show how many gangs are lined up there."""
-        self.work.depth_by(lambda: queue.lined_up)
+        """Show how many gangs are lined up there, where they are decided."""
+        leadership = self._leadership
+        self.work.depth_by(lambda: queue.lined_up if leadership.leads else 0)
 
     def note(self, incoming: Incoming[Any], *, is_news: bool) -> None:
         """Take note of what was said; `is_news`: since we know all that was before."""
@@ -63,10 +64,10 @@ class Telemetry:
         taken = self._latencies.note(message, incoming.time_s)
         if isinstance(message, SubmitGang):
             self._traces.follow(message.key, incoming.traceparent)
-        if isinstance(message, SubmitGang | AllocationLost | AllocationRefused):
-            self.work.added(message.key)
         if not (is_news and self._leadership.leads):
             return
+        if isinstance(message, SubmitGang | AllocationLost | AllocationRefused):
+            self.work.added(message.key)
         for stage in taken:
             observe_gang(*stage)
         if isinstance(message, AllocationLost | AllocationRefused):

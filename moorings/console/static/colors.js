@@ -11,12 +11,19 @@ export const STATES = {
 
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const lightness = () => Number.parseFloat(css("--palette-light"));
+
+// A few names, as far apart as they can be.
+export function palette(names) {
+  return new Map(names.map((name, index) => [name, `hsl(${Math.round(40 + (300 * index) / names.length)} 65% ${lightness() + 10 * (index % 2)}%)`]));
+}
+
 // The same name has the same colour in every view; none is the red of what is sick.
 export function colorOf(name) {
   let hash = 2166136261;
   for (let index = 0; index < name.length; index += 1) {
     hash = Math.imul(hash ^ name.charCodeAt(index), 16777619) >>> 0;
   }
-  const light = Number.parseFloat(css("--palette-light")) + 8 * ((hash >>> 12) % 3);
+  const light = lightness() + 8 * ((hash >>> 12) % 3);
   return `hsl(${Math.round(40 + ((hash * 137.508) % 300))} ${58 + ((hash >>> 8) % 3) * 10}% ${light}%)`;
 }

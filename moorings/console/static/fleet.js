@@ -1,6 +1,6 @@
 // The fleet view: totals, the picture, its legend, and what the pointer or keyboard is at.
 
-import { STATES, colorOf, css } from "./colors.js";
+import { STATES, colorOf } from "./colors.js";
 import { count, el, gangLink } from "./dom.js";
 import { groupKeys } from "./layout.js";
 import { Picture } from "./picture.js";
@@ -107,7 +107,7 @@ function drawLegend(legend, picture) {
   const counts = picture.count();
   const labels = new Map(Object.entries(STATES).map(([code, { name }]) => [code, name]));
   const shown = counts.slice(0, MOST_IN_LEGEND).map(([key, number]) => {
-    const color = labels.has(key) ? css(STATES[key].css) : colorOf(key);
+    const color = picture.colorOf(key);
     const text = picture.mode === "kind" ? describeKind(key) : labels.get(key) ?? key;
     return el("button", {
       type: "button", class: "quiet", "aria-pressed": String(picture.only === key), title: "Show only these",

@@ -1,6 +1,6 @@
 // The fleet drawn on a canvas: all of it once, then only the nodes that changed.
 
-import { STATES, colorOf, css } from "./colors.js";
+import { STATES, colorOf, css, palette } from "./colors.js";
 import { layOut } from "./layout.js";
 
 export class Picture {
@@ -33,7 +33,8 @@ export class Picture {
   readColors() {
     this.states = Object.fromEntries(Object.entries(STATES).map(([code, { css: name }]) => [code, css(name)]));
     this.theme = { line: css("--line"), text: css("--text"), muted: css("--muted"), surface: css("--surface"), raised: css("--raised"), accent: css("--accent"), sick: css("--sick") };
-    this.byName = new Map();
+    const kinds = this.mode === "kind" ? [...this.store.nodes.values()].flatMap((node) => node.kinds.map(([kind]) => kind)) : [];
+    this.byName = palette([...new Set(kinds)].sort());
   }
 
   // Draw the nodes that an update names; all of them where one came or went.

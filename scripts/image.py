@@ -16,9 +16,6 @@ Same inputs, same bytes: files are sorted, belong to root and have no time.
 from __future__ import annotations
 
 import argparse
-import gzip
-import hashlib
-import io
 import json
 import os
 import shutil
@@ -31,9 +28,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from oci import digest, pack, write_archive
 from sbom import describe
 
-ROOT = Path(__file__).parents[1]
+SCRIPTS = Path(__file__).parent
+ROOT = SCRIPTS.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 IMAGE = "docker.io/library/moorings:0.1.0"
 EXTRAS = "solver,publisher,nodeagent,authcallout,nvml,tracing"
@@ -56,9 +55,6 @@ SHELL = (
 )
 """What scripts of sources call by name: all of them are busybox."""
 UNWANTED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/lintian")
-MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
-CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
-LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 
 def main() -> None:
@@ -105,7 +101,7 @@ def make_moorings(out: Path, name: str) -> None:
             ],
             "Labels": labels(),
         }
-        write_archive(out, name, config, [debian, packages, project])
+        write_archive(out, name, config, [debian, packages, project], created())
 
 
 def labels() -> dict[str, str]:
@@ -135,7 +131,7 @@ def make_program(asked: argparse.Namespace) -> None:
             "Entrypoint": asked.entrypoint or [asked.path],
             "Env": ["PATH=/bin:/usr/bin"],
         }
-        write_archive(asked.out, asked.name, config, [layer])
+        write_archive(asked.out, asked.name, config, [layer], created())
 
 
 def make_debian(layer: Path) -> None:
@@ -281,84 +277,10 @@ def compile_all(folder: Path, told: str) -> None:
         "unchecked-hash", str(folder))  # fmt: skip
 
 
-def write_archive(
-    out: Path, name: str, config: dict[str, object], layers: list[Path]
-) -> None:
-    """Write the layout of an OCI image into a tar file.
-
-    Sizes and digests as image-spec 1.1 has them.
-    """
-    blobs = {digest(path.read_bytes()): path.read_bytes() for path in layers}
-    diffs = [digest(gzip.decompress(path.read_bytes())) for path in layers]
-    image = {
-        "created": created(),
-        "architecture": {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine],
-        "os": "linux",
-        "config": config,
-        "rootfs": {"type": "layers", "diff_ids": diffs},
-    }
-    said = encode(image)
-    listed = [
-        {"mediaType": LAYER_TYPE, "digest": key, "size": len(data)}
-        for key, data in blobs.items()
-    ]
-    manifest = encode(
-        {
-            "schemaVersion": 2,
-            "mediaType": MANIFEST_TYPE,
-            "config": {
-                "mediaType": CONFIG_TYPE,
-                "digest": digest(said),
-                "size": len(said),
-            },
-            "layers": listed,
-        }
-    )
-    blobs |= {digest(said): said, digest(manifest): manifest}
-    described = {
-        "mediaType": MANIFEST_TYPE,
-        "digest": digest(manifest),
-        "size": len(manifest),
-        "annotations": {
-            "io.containerd.image.name": name,
-            "org.opencontainers.image.ref.name": name.rpartition(":")[2],
-        },
-    }
-    index = encode({"schemaVersion": 2, "manifests": [described]})
-    files = {"oci-layout": encode({"imageLayoutVersion": "1.0.0"}), "index.json": index}
-    files |= {f"blobs/{key.replace(':', '/')}": data for key, data in blobs.items()}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(out, "w") as archive:
-        for path, data in files.items():
-            entry = tarfile.TarInfo(path)
-            entry.size, entry.mtime, entry.mode = len(data), 0, 0o644
-            archive.addfile(entry, io.BytesIO(data))
-
-
-def pack(root: Path, layer: Path) -> None:
-    """Write a folder as a layer: sorted, of root, at one time."""
-
-    def same(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-        entry.uid = entry.gid = 0
-        entry.uname = entry.gname = ""
-        entry.mtime = 0
-        if entry.name == "tmp":
-            entry.mode = 0o1777
-        return entry
-
-    with (
-        layer.open("wb") as raw,
-        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
-        tarfile.open(mode="w", fileobj=packed, format=tarfile.GNU_FORMAT) as archive,
-    ):
-        for path in sorted(root.rglob("*")):
-            name = str(path.relative_to(root))
-            archive.add(path, name, recursive=False, filter=same)
-
-
 def cached(kind: str, inputs: bytes, make: Callable[[Path], None]) -> Path:
     """Give a layer, made once for each state of its inputs and of this file."""
-    key = digest(inputs + Path(__file__).read_bytes())[7:23]
+    sources = b"".join((SCRIPTS / name).read_bytes() for name in ("image.py", "oci.py"))
+    key = digest(inputs + sources)[7:23]
     layer = CACHE / "moorings" / "image" / f"{kind}-{key}.tar.gz"
     if not layer.exists():
         layer.parent.mkdir(parents=True, exist_ok=True)
@@ -372,14 +294,6 @@ def created() -> str:
     """The time of the last commit."""
     at = datetime.fromtimestamp(int(git("log", "-1", "--format=%ct")), UTC)
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def encode(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
-def digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def git(*arguments: str) -> str:

@@ -80,3 +80,12 @@ class Fleet:
         if len(set(gpus)) != pod.gpus or not allowed or least_left < 0:
             raise ValueError(f"{pod} does not fit on {self.nodes[node]}: {gpus}")
         self.taken.append(node)
+
+    def give_back(self, pod: TracePod, placement: Placement) -> None:
+        """End a pod that was placed."""
+        node, gpus = placement
+        self.cpu[node] += pod.cpu_milli
+        self.memory[node] += pod.memory_mib
+        for index in gpus:
+            self.gpus[node, index] += pod.gpu_milli
+        self.taken.append(node)

@@ -63,6 +63,8 @@ class Moorings:
     ) -> None:
         self._places = {node.name: i for i, node in enumerate(trace.nodes)}
         self._pods = 0
+        self._held: dict[Placement, GangRecord] = {}
+        """Whose place it is; of pods that share GPUs, the last one's."""
         snapshot = apply(Snapshot(), observed_class())
         for node in trace.nodes:
             snapshot = apply(snapshot, announcement(node))
@@ -83,6 +85,16 @@ class Moorings:
             for answer, record in zip(decision.gangs, records, strict=True)
         ]
 
+    def end(self, placement: Placement) -> None:
+        """End the pod that has this place."""
+        former = self._held.pop(placement)
+        record = self._snapshot.gangs.get(former.key) or former
+        message = make_release(
+            record, ReleaseOutcome.COMPLETED, cluster=CLUSTER, epoch=1
+        )
+        after = record.submission_sequence + 1
+        self._snapshot = apply(self._snapshot, message, sequence=after)
+
     def _believe(self, answer: GangDecision, record: GangRecord) -> Placement | None:
         """Apply an answer as if it came back over the bus; who waits is cancelled."""
         if answer.failed or answer.rejected:
@@ -98,7 +110,11 @@ class Moorings:
         self._snapshot = apply(
             self._snapshot, message, sequence=record.submission_sequence
         )
-        return self._placement(answer.members[0]) if answer.members else None
+        if not answer.members:
+            return None
+        placement = self._placement(answer.members[0])
+        self._held[placement] = record
+        return placement
 
     def _placement(self, member: MemberAllocated) -> Placement:
         results = [

@@ -73,6 +73,38 @@ class BestFit:
         return Placement(node, (int(room.argmin()),))
 
 
+class FirstFit:
+    """The first node by name that has room, and its first GPUs; of whole ones alone."""
+
+    def place(self, fleet: Fleet, pod: TracePod) -> Placement | None:
+        """Choose a place; None: the pod fits nowhere."""
+        nodes = fleet.fitting(pod)
+        if not len(nodes):
+            return None
+        return Placement(int(nodes[0]), fleet.idle(int(nodes[0]), pod.gpus))
+
+
+class LeastAllocated:
+    """kube-scheduler's default scores, for pods of whole GPUs.
+
+    Its scores do not see devices of claims: NodeResourcesFit prefers nodes with most
+    CPU and memory left, in per cent; NodeResourcesBalancedAllocation those where both
+    are used alike, which is every node here. Ties go to the first node by name.
+    """
+
+    def place(self, fleet: Fleet, pod: TracePod) -> Placement | None:
+        """Choose a place; None: the pod fits nowhere."""
+        nodes = fleet.fitting(pod)
+        if not len(nodes):
+            return None
+        most_cpu = np.array([fleet.nodes[node].cpu_milli for node in nodes])
+        most_memory = np.array([fleet.nodes[node].memory_mib for node in nodes])
+        cpu = (fleet.cpu[nodes] - pod.cpu_milli) * HIGHEST // most_cpu
+        memory = (fleet.memory[nodes] - pod.memory_mib) * HIGHEST // most_memory
+        node = chosen(nodes, (cpu + memory) // 2, None)
+        return Placement(node, fleet.idle(node, pod.gpus))
+
+
 def chosen(nodes: Integers, scores: Integers, ties: random.Random | None) -> int:
     """Choose a node of the highest score: the first, or any."""
     if ties is None:

@@ -9,13 +9,26 @@ from collections.abc import Sequence
 import pytest
 from msgspec import structs
 
+from benchmarks.openb import whole_nodes
 from benchmarks.openb.arrivals import arrivals, arrived
 from benchmarks.openb.fgd import FragmentationGradient
 from benchmarks.openb.fleet import Fleet, Placement
 from benchmarks.openb.ours import Moorings
-from benchmarks.openb.peers import BestFit, Peer, RandomFit
+from benchmarks.openb.peers import (
+    BestFit,
+    FirstFit,
+    LeastAllocated,
+    Peer,
+    RandomFit,
+)
 from benchmarks.openb.run import one_by_one, play
-from benchmarks.openb.trace import Trace, TraceNode, TracePod, read_trace
+from benchmarks.openb.trace import (
+    MILLI,
+    Trace,
+    TraceNode,
+    TracePod,
+    read_trace,
+)
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.problem import Parameters
 
@@ -187,3 +200,39 @@ def test_moorings_shares_gpus_and_keeps_models_and_whole_gpus(batch: int) -> Non
         outcome = play(wanted, pods, Fleet(wanted), ours.place, batch)
     assert outcome.unallocated[-1] == 0
     assert outcome.refused[-1] == 1
+
+
+def test_a_whole_node_stays_free_where_pods_come_one_by_one() -> None:
+    """Spread over all nodes as by default scores, none does."""
+    first, spread, best = (
+        whole_nodes.play(whole_nodes.of_peer(peer), 1, 300).share
+        for peer in (FirstFit(), LeastAllocated(), BestFit())
+    )
+    assert spread < 0.5
+    assert min(first, best) > 0.9
+
+
+def test_moorings_lets_pods_go() -> None:
+    """What a pod had is there for the next one."""
+    (eight,) = (pod for pod in whole_nodes.fleet().pods if pod.gpus == 8)
+    with SelectorEvaluator() as evaluator:
+        policy = whole_nodes.ours(evaluator)
+        places = [policy.place(eight) for _ in range(whole_nodes.NODES)]
+        assert None not in places
+        assert policy.place(eight) is None
+        assert places[7] is not None
+        policy.end(eight, places[7])
+        assert policy.place(eight) == places[7]
+
+
+def test_a_pod_that_ended_gives_back_what_it_had() -> None:
+    """All policies meet the same fleet."""
+    there = whole_nodes.fleet()
+    eight = there.pods[-1]
+    nodes = Fleet(there)
+    place = Placement(3, nodes.idle(3, eight.gpus))
+    nodes.take(eight, place)
+    assert nodes.gpus[3].sum() == 0
+    nodes.give_back(eight, place)
+    assert nodes.gpus[3].sum() == 8 * MILLI
+    assert nodes.cpu[3] == there.nodes[3].cpu_milli

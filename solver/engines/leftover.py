@@ -26,6 +26,8 @@ from solver.tiers import Tier
 GREEDY = "greedy"
 TINY = 64
 """Pods times nodes of a batch whose leftover value is proven, too."""
+MOST_COMPARED = 512
+"""Pods of a batch that is placed in both orders, though all fit in one."""
 MOST_PODS = 4096
 """Of a batch that is placed one after the other."""
 Decide = Callable[[Demand, tuple[NodeKind, ...]], tuple[EngineChoice, EngineResult]]
@@ -89,14 +91,18 @@ class LeftoverSearch:
         return choice, structs.replace(result, placements=best.placements)
 
     def _place_best(self, search: GreedySearch, gangs: Iterable[int]) -> EngineResult:
-        """Place the largest gangs first; where not all fit, also by age."""
+        """Place the largest gangs first, and by age; return what is worth more.
+
+        Of a large batch that fits, the first answer is taken.
+        """
         by_age = sorted(gangs)
         by_size = sorted(by_age, key=self._size_of, reverse=True)
+        is_large = sum(self._demand.pods) > MOST_COMPARED
         results: list[EngineResult] = []
         for order in dict.fromkeys((tuple(by_size), tuple(by_age))):
             placements = search.run(order)
             results.append(EngineResult(status=Status.OPTIMAL, placements=placements))
-            if len(placements) == len(by_age):
+            if len(placements) == len(by_age) and is_large:
                 return results[-1]
         return max(results, key=lambda r: [_gain_of(tier) for tier in self._tiers(r)])
 

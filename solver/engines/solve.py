@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from solver.decision import Statistics, Status, TierValue
 from solver.engines.choose import DIRECT, PATTERN, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
+from solver.engines.first_fit import raise_to_first_fit
 from solver.engines.goals import Effort, EngineResult
 from solver.engines.leftover import LeftoverSearch
 from solver.engines.pattern.search import PatternSearch
@@ -87,7 +88,10 @@ def _decide_hopeful(
     def decide(
         demand: Demand, kinds: tuple[NodeKind, ...]
     ) -> tuple[EngineChoice, EngineResult]:
-        return _decide(demand, kinds, problem.parameters, engine)
+        decided = _decide(demand, kinds, problem.parameters, engine)
+        if engine is not None:
+            return decided
+        return raise_to_first_fit(demand, kinds, problem.parameters, decided)
 
     if engine is None and is_split(demand, kinds):
         return SplitSearch(problem, demand, decide).run()

@@ -1,0 +1,91 @@
+"""First fit as the floor of every answer: gangs in their order, each where it fits.
+
+An engine that stops at its limit may have placed less, or nothing at all. Then gangs
+placed one after the other are the answer, with the bound that is known.
+"""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from solver.decision import Status
+from solver.engines.choose import DIRECT, EngineChoice, choose_engine
+from solver.engines.goals import EngineResult, Goal, goals_of
+from solver.engines.greedy.search import GreedySearch
+from solver.errors import PatternLimitError
+from solver.kinds.demand import Demand
+from solver.kinds.shapes import NodeKind
+from solver.placement import GangPlacement
+from solver.problem.problem import Parameters
+from solver.tiers import Tier
+
+FIRST_FIT = "first fit"
+MOST_PODS = 4096
+"""Of a batch that is placed one after the other."""
+Decided = tuple[EngineChoice, EngineResult]
+
+
+def raise_to_first_fit(
+    demand: Demand,
+    kinds: tuple[NodeKind, ...],
+    parameters: Parameters,
+    decided: Decided,
+) -> Decided:
+    """Return the answer, or that of first fit where more weight is in by it.
+
+    Batches with rules over several nodes, and those that are too large to be placed one
+    pod after the other, are returned as they are.
+    """
+    choice, result = decided
+    if result.status is Status.OPTIMAL or sum(demand.pods) > MOST_PODS:
+        return decided
+    if choose_engine(demand, kinds).engine == DIRECT:
+        return decided
+    try:
+        placements = GreedySearch(demand, kinds).run(range(len(demand.gangs)))
+    except PatternLimitError:
+        return decided
+    if _weights(demand, placements) <= _weights(demand, result.placements):
+        return decided
+    reason = f"{choice.engine} found less: {choice.reason}"
+    return EngineChoice(FIRST_FIT, reason), structs.replace(
+        result,
+        status=Status.FEASIBLE,
+        placements=placements,
+        bounds=_bounds(demand, parameters, result),
+    )
+
+
+def _weights(demand: Demand, placements: tuple[GangPlacement, ...]) -> list[int]:
+    """Add up the weight that is in, by priority, highest first."""
+    weights = dict.fromkeys(_priorities(demand), 0)
+    for placement in placements:
+        gang = demand.gangs[placement.gang]
+        weights[gang.priority] += gang.weight
+    return list(weights.values())
+
+
+def _bounds(
+    demand: Demand, parameters: Parameters, result: EngineResult
+) -> dict[Goal, int | None]:
+    """Bound each goal: the first as it was, other weights by all gangs.
+
+    What was proven of later goals holds for answers that keep what the former one
+    reached of earlier goals, and is lost.
+    """
+    bounds: dict[Goal, int | None] = dict.fromkeys(
+        goals_of(demand, parameters.last_tier)
+    )
+    for priority in _priorities(demand):
+        gangs = [gang for gang in demand.gangs if gang.priority == priority]
+        bounds[Tier.GANGS, priority] = sum(gang.weight for gang in gangs)
+    first = (Tier.GANGS, _priorities(demand)[0])
+    known = result.bounds.get(first)
+    if known is not None:
+        bounds[first] = known
+    return bounds
+
+
+def _priorities(demand: Demand) -> list[int]:
+    """List the priorities of the batch, highest first."""
+    return sorted({gang.priority for gang in demand.gangs}, reverse=True)

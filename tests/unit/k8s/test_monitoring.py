@@ -18,7 +18,7 @@ from tests.lab.promtool import promtool
 ROOT = K8S.parent
 MONITORING = K8S / "components" / "monitoring"
 RULES = MONITORING / "moorings-prometheusrule.yaml"
-CASES = ROOT / "tests" / "cases" / "alerts.yaml"
+CASES = ROOT / "tests" / "data" / "alerts.yaml"
 AT = "35m"
 _SERIES = re.compile(r"\b((?:moorings|workqueue|leader_election|rest_client)_\w+)")
 

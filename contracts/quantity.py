@@ -45,9 +45,11 @@ _PATTERN = re.compile(
 )
 
 
-_KIBI, _MEBI = 1 << 10, 1 << 20
+_MEBI = 1 << 20
 _BINARY = tuple((10 * power, unit) for power, unit in enumerate(" KMGTPE") if power)
 """Powers of two with the letters of their suffixes."""
+_DECIMAL = tuple((3 * power, unit) for power, unit in enumerate(" kMGTPE") if power)
+"""Powers of ten with their suffixes."""
 
 
 def format_binary(units: int) -> str:
@@ -55,6 +57,14 @@ def format_binary(units: int) -> str:
     for shift, letter in reversed(_BINARY):
         if units and units % (1 << shift) == 0:
             return f"{units >> shift}{letter}i"
+    return str(units)
+
+
+def _format_decimal(units: int) -> str:
+    """Write a number in the largest decimal unit that is whole: `10G`."""
+    for power, letter in reversed(_DECIMAL):
+        if units and units % 10**power == 0:
+            return f"{units // 10**power}{letter}"
     return str(units)
 
 
@@ -97,10 +107,13 @@ class Quantity:
     def of(cls, units: int) -> Quantity:
         """Make the quantity of so many whole units, as people write it: `80Gi`, `98`.
 
-        Bytes are what comes in multiples of 1 Ki from 1 Mi on; other numbers stay.
+        From 1 Mi on multiples of 1 Ki and of 1000 have a suffix: the one of which fewer
+        are counted, `10G` rather than `9765625Ki`. Other numbers stay.
         """
-        is_bytes = abs(units) >= _MEBI and units % _KIBI == 0
-        return cls(units * NANO, format_binary(units) if is_bytes else str(units))
+        text = str(units)
+        if abs(units) >= _MEBI:
+            text = min(format_binary(units), _format_decimal(units), text, key=len)
+        return cls(units * NANO, text)
 
     @classmethod
     def of_nano(cls, nano: int) -> Quantity:

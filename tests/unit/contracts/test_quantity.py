@@ -122,7 +122,9 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
         (98 * NANO, "98"),
         (1024 * NANO, "1024"),
         (65536 * NANO, "65536"),
-        (2_000_000 * NANO, "2000000"),
+        (2_000_000 * NANO, "2M"),
+        (10**10 * NANO, "10G"),
+        (1_234_567 * NANO, "1234567"),
         (1_500 * 10**6, "1500m"),
         (2_000 * 10**6, "2"),
         (3 * 10**3, "3u"),
@@ -130,7 +132,7 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
     ],
 )
 def test_what_we_compute_reads_as_people_write_it(nano: int, text: str) -> None:
-    """Bytes in binary units; what is counted stays a number."""
+    """Large amounts with a suffix; what is counted stays a number."""
     made = Quantity.of_nano(nano)
     assert str(made) == text
     assert Quantity.parse(text) == made

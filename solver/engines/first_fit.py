@@ -11,7 +11,7 @@ from msgspec import structs
 from solver.decision import Status
 from solver.engines.choose import DIRECT, EngineChoice, choose_engine
 from solver.engines.goals import EngineResult, Goal, goals_of
-from solver.engines.greedy.search import GreedySearch
+from solver.engines.greedy.search import MOST_PODS, GreedySearch
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
@@ -20,8 +20,6 @@ from solver.problem.problem import Parameters
 from solver.tiers import Tier
 
 FIRST_FIT = "first fit"
-MOST_PODS = 4096
-"""Of a batch that is placed one after the other."""
 Decided = tuple[EngineChoice, EngineResult]
 
 

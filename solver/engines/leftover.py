@@ -14,7 +14,7 @@ from msgspec import structs
 from solver.decision import Status, TierValue
 from solver.engines.choose import DIRECT, EngineChoice, choose_engine
 from solver.engines.goals import EngineResult
-from solver.engines.greedy.search import GreedySearch
+from solver.engines.greedy.search import MOST_PODS, GreedySearch
 from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand, MemberKind
@@ -28,8 +28,6 @@ TINY = 64
 """Pods times nodes of a batch whose leftover value is proven, too."""
 MOST_COMPARED = 512
 """Pods of a batch that is placed in both orders, though all fit in one."""
-MOST_PODS = 4096
-"""Of a batch that is placed one after the other."""
 Decide = Callable[[Demand, tuple[NodeKind, ...]], tuple[EngineChoice, EngineResult]]
 """Asks the engine that is made for a batch."""
 Decided = tuple[EngineChoice, EngineResult]

@@ -1,7 +1,7 @@
 """Gangs one after the other, each pod where least of what is left loses its value.
 
 For a single pod nothing can be better, so it is proven. For more pods it is an answer
-to begin with: see `combine.py`.
+to begin with: see `solver/engines/leftover.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement, PodPlacement
 
+MOST_PODS = 4096
+"""Of a batch that is placed so."""
 Turn = tuple[int, UsedNode, int]
 """(member of its gang, node, number on the node) of a pod."""
 

@@ -13,6 +13,10 @@ from contracts.structs import Int32, KubernetesStruct
 
 ATTRIBUTE_KEY = "attribute:"
 """Begins a topology key that is an attribute of devices, not a label of nodes."""
+MAX_CONSTRAINTS, MAX_PATHS = 16, 32
+"""Of a gang, and of one constraint; these limits are those of the Gang kind."""
+MAX_TOPOLOGY, MAX_MEMBERS = 8, 64
+"""Of a gang, and named by one entry."""
 
 _PATH_RULE = "must be member[/claim[/request[/subrequest]]]"
 

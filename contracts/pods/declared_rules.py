@@ -13,14 +13,19 @@ from msgspec import Struct
 
 from contracts.codec import Codec
 from contracts.errors import DecodeError
-from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.gang_rules import (
+    MAX_CONSTRAINTS,
+    MAX_TOPOLOGY,
+    GangConstraint,
+    GangTopology,
+)
 from contracts.names import CONSTRAINTS, TOPOLOGY
 from contracts.shapes import read
 from contracts.workload import Pod
 
 T = TypeVar("T", GangConstraint, GangTopology)
-MOST_RULES = 64
-"""Entries of one annotation."""
+MAX_RULES = {CONSTRAINTS: MAX_CONSTRAINTS, TOPOLOGY: MAX_TOPOLOGY}
+"""Entries of an annotation, by its name."""
 MOST_SHOWN = 300
 """Characters of a fault that are worth reading."""
 
@@ -61,12 +66,12 @@ def _read_rules(
         return InvalidRules(reason=reason, message=message)
     what = f"pod {pods[0].metadata.name}: annotation {name}"
     try:
-        return _decode(texts.pop(), kind, what)
+        return _decode(texts.pop(), kind, what, MAX_RULES[name])
     except DecodeError as error:
         return InvalidRules(reason=reason, message=str(error)[:MOST_SHOWN])
 
 
-def _decode(text: str, kind: type[T], what: str) -> tuple[T, ...]:
+def _decode(text: str, kind: type[T], what: str, limit: int) -> tuple[T, ...]:
     """Read the entries of an annotation; none: it is not there.
 
     Raises:
@@ -75,8 +80,8 @@ def _decode(text: str, kind: type[T], what: str) -> tuple[T, ...]:
     if not text:
         return ()
     entries = Codec[list[Any]](list[Any], what).decode(text.encode(errors="replace"))
-    if len(entries) > MOST_RULES:
-        raise DecodeError(what, "$", f"must have at most {MOST_RULES} items")
+    if len(entries) > limit:
+        raise DecodeError(what, "$", f"must have at most {limit} items")
     rules = []
     for index, entry in enumerate(entries):
         field = f"[{index}]"

@@ -10,7 +10,15 @@ from collections.abc import Iterable
 
 from contracts.errors import DecodeError
 from contracts.gang import Member
-from contracts.gang_rules import DevicePath, GangConstraint, GangTopology
+from contracts.gang_rules import (
+    MAX_CONSTRAINTS,
+    MAX_MEMBERS,
+    MAX_PATHS,
+    MAX_TOPOLOGY,
+    DevicePath,
+    GangConstraint,
+    GangTopology,
+)
 from contracts.validate import names
 from contracts.validate.claims import check_attributes
 from contracts.validate.requests import check_reference, list_request_names
@@ -33,7 +41,7 @@ def check_constraints(
     by_name = {member.name: member for member in members}
     yield from check_each(
         constraints,
-        None,
+        MAX_CONSTRAINTS,
         path,
         lambda constraint, place: _check_constraint(constraint, by_name, place),
     )
@@ -45,7 +53,10 @@ def check_topology(
     """Require keys that nodes or devices may have, and members that exist."""
     known = frozenset(member.name for member in members)
     yield from check_each(
-        topology, None, path, lambda rule, place: _check_rule(rule, known, place)
+        topology,
+        MAX_TOPOLOGY,
+        path,
+        lambda rule, place: _check_rule(rule, known, place),
     )
 
 
@@ -56,7 +67,7 @@ def _check_constraint(
     yield from check_one_of(f"{path}.scope", value.scope, SCOPES)
     yield from check_each_unique(
         value.requests,
-        None,
+        MAX_PATHS,
         f"{path}.requests",
         lambda entry, place: _check_path(entry, members, place),
         str,
@@ -95,7 +106,7 @@ def _check_rule(value: GangTopology, members: frozenset[str], path: str) -> Viol
     yield from check_one_of(f"{path}.mode", value.mode, MODES)
     yield from check_each_unique(
         value.members,
-        None,
+        MAX_MEMBERS,
         f"{path}.members",
         lambda name, place: _check_member_name(name, members, place),
         str,

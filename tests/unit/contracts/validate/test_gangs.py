@@ -92,6 +92,22 @@ from tests.builders.violations import assert_broken
         ),
         (gang(topology=(topology_rule(""),)), "spec.topology[0].key: Invalid value"),
         (
+            gang(topology=(topology_rule(),) * 9),
+            "spec.topology: Too many: 9: must have",
+        ),
+        (
+            gang(topology=(topology_rule("a", *(f"m{n}" for n in range(65))),)),
+            "spec.topology[0].members: Too many: 65: must have at most 64 items",
+        ),
+        (
+            gang(constraints=(gang_constraint(),) * 17),
+            "spec.constraints: Too many: 17: must have at most 16 items",
+        ),
+        (
+            gang(constraints=(gang_constraint("a/b", *(f"m{n}" for n in range(33))),)),
+            "spec.constraints[0].requests: Too many: 33: must have at most 32 items",
+        ),
+        (
             gang(member(topology_spread_constraints=(spread(skew=2**63 - 1),))),
             "spec.members[0].node.topologySpreadConstraints[0].maxSkew: Invalid value",
         ),

@@ -59,7 +59,7 @@ class Decider:
             verdicts = self._evaluator.evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)
         self._past.note(gangs)
-        expected = self._past.expect(snapshot.inventory.pages, self._table)
+        expected = self._past.expect(gangs, snapshot.inventory.pages, self._table)
         problem = assemble(snapshot, gangs, self._table, self._parameters, expected)
         assert problem.hash
         return problem

@@ -112,7 +112,7 @@ class Planner:
         expected: tuple[ExpectedPart, ...] = ()
         if not lenient:
             past.note(gangs)
-            expected = past.expect(work.snapshot.inventory.pages, self._table)
+            expected = past.expect(gangs, work.snapshot.inventory.pages, self._table)
         return assemble(work.snapshot, gangs, self._table, parameters, expected)
 
 

@@ -11,11 +11,12 @@ from msgspec import structs
 from solver.decision import Status
 from solver.engines.choose import DIRECT, EngineChoice, choose_engine
 from solver.engines.goals import EngineResult, Goal, goals_of
-from solver.engines.greedy.search import MOST_PODS, GreedySearch
+from solver.engines.greedy.search import GreedySearch
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
+from solver.problem.expected import MOST_PODS
 from solver.problem.problem import Parameters
 from solver.tiers import Tier
 

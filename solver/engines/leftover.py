@@ -14,12 +14,13 @@ from msgspec import structs
 from solver.decision import Status, TierValue
 from solver.engines.choose import DIRECT, EngineChoice, choose_engine
 from solver.engines.goals import EngineResult
-from solver.engines.greedy.search import MOST_PODS, GreedySearch
+from solver.engines.greedy.search import GreedySearch
 from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
+from solver.problem.expected import MOST_PODS
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 
@@ -143,11 +144,12 @@ class LeftoverSearch:
         )
 
     def _first_tiers(self, result: EngineResult) -> list[int]:
-        tiers = self._tiers(result)
-        return [_gain_of(t) for t in tiers if t.tier in (Tier.GANGS, Tier.ALTERNATIVES)]
+        return [_gain_of(tier) for tier in self._tiers(result, Tier.ALTERNATIVES)]
 
-    def _tiers(self, result: EngineResult) -> tuple[TierValue, ...]:
-        last = self._problem.parameters.last_tier
+    def _tiers(
+        self, result: EngineResult, last: Tier | None = None
+    ) -> tuple[TierValue, ...]:
+        last = last or self._problem.parameters.last_tier
         return tier_values_of(self._demand, self._demand, self._kinds, result, last)
 
 

@@ -5,7 +5,7 @@ Computed from where the pods went, not from what a model said of itself.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from msgspec import structs
 
@@ -77,11 +77,15 @@ def _value_lost(
         for member_kinds, pods in zip(kinds_of_gang, placement.members, strict=True):
             for kind, pod in zip(member_kinds, pods, strict=True):
                 pods_by_node[pod.node].append((demand.member_kinds[kind], pod))
-    views = (view for kind in kinds for view in kind.nodes if view.name in pods_by_node)
+    lost: Counter[NodeShape] = Counter()
+    for view in (view for kind in kinds for view in kind.nodes):
+        if view.name in pods_by_node:
+            lost[view.shape] += 1
+            lost[_shape_after(view, pods_by_node[view.name])] -= 1
     return sum(
-        value_of_shape(demand.expected, view.shape)
-        - value_of_shape(demand.expected, _shape_after(view, pods_by_node[view.name]))
-        for view in views
+        nodes * value_of_shape(demand.expected, shape)
+        for shape, nodes in lost.items()
+        if nodes
     )
 
 

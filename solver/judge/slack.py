@@ -100,13 +100,15 @@ def _worth(kind: ExpectedPart, size: int) -> int:
 
 
 class _Room:
-    """Counts the room on one node."""
+    """Counts the room on one node, before a decision and after it."""
 
     def __init__(self, facts: Facts, node: NodeName) -> None:
         self._facts = facts
         self._node = node
         self._able: dict[object, list[tuple[DeviceID, DeviceFacts]]] = {}
         """Devices that may serve a request if nobody of the decision has them."""
+        self._counted: dict[object, Times] = {}
+        """What was counted already: many expected pods ask for the same devices."""
 
     def after(self, member: MemberPart, load: NodeLoad) -> int:
         """Count how many more pods the node takes by counting."""
@@ -175,11 +177,14 @@ class _Room:
         key = (subrequest.selectors, subrequest.tolerations, capacity)
         if key not in self._able:
             self._able[key] = list(self._devices_able(subrequest))
-        return {
-            name: self._uses_left(subrequest, device, load.consumed.get(name, {}))
-            for name, device in self._able[key]
-            if name not in load.taken
-        }
+        counted = (key, load is NOTHING)
+        if counted not in self._counted:
+            self._counted[counted] = {
+                name: self._uses_left(subrequest, device, load.consumed.get(name, {}))
+                for name, device in self._able[key]
+                if name not in load.taken
+            }
+        return self._counted[counted]
 
     def _devices_able(
         self, subrequest: SubrequestPart

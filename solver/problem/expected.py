@@ -46,6 +46,8 @@ REVIEW = 256
 """Gangs after which it is chosen anew which kinds are expected; at first more often."""
 PRIOR = 16
 """Pods that the shapes of nodes count as."""
+MOST_PODS = 4096
+"""Of a batch whose answer regards what is left over."""
 MOST_CLASSES, MOST_SHAPES = 4, 2
 """Classes whose shapes count, and different nodes of each."""
 DEVICE = 1000
@@ -93,12 +95,15 @@ class PastDemand:
                 self._note(gang)
 
     def expect(
-        self, pages: Iterable[Page], table: SelectorTable
+        self, batch: Iterable[GangPart], pages: Iterable[Page], table: SelectorTable
     ) -> tuple[ExpectedPart, ...]:
         """Say which pods are expected, as far as the table knows their selectors.
 
-        Kinds keep their order while they stay, so that what was read of nodes holds.
+        None beside a batch of more than `MOST_PODS`. Kinds keep their order while they
+        stay, so that what was read of nodes holds.
         """
+        if sum(gang.pods for gang in batch) > MOST_PODS:
+            return ()
         pages = tuple(pages)
         known: dict[Selectors, bool] = {}
 

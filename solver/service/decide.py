@@ -226,7 +226,7 @@ class Decider:
             table = self._verdicts.table
             past = self._follow_past(snapshot, parameters.features)
             past.note(gangs)
-            expected = past.expect(snapshot.inventory.pages, table)
+            expected = past.expect(gangs, snapshot.inventory.pages, table)
             problem = assemble(
                 snapshot, gangs, table, parameters, expected, quotas=quotas
             )

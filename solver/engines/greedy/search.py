@@ -15,8 +15,6 @@ from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement, PodPlacement
 
-MOST_PODS = 4096
-"""Of a batch that is placed so."""
 Turn = tuple[int, UsedNode, int]
 """(member of its gang, node, number on the node) of a pod."""
 

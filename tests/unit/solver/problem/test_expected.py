@@ -13,7 +13,7 @@ from contracts.ids import NodeName, SolveID
 from contracts.messages import SubmitGang
 from solver.allocate import allocate
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
-from solver.problem.expected import PAST_GANGS, PAST_KINDS, PastDemand
+from solver.problem.expected import MOST_PODS, PAST_GANGS, PAST_KINDS, PastDemand
 from solver.problem.problem import ExpectedPart, GangPart
 from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable
@@ -68,7 +68,7 @@ def expected(snapshot: Snapshot) -> tuple[ExpectedPart, ...]:
     """Say what is expected after all these gangs were asked for."""
     past, gangs = PastDemand(), resolved(snapshot)
     past.note(gangs)
-    return past.expect(snapshot.inventory.pages, table_of(snapshot, gangs))
+    return past.expect((), snapshot.inventory.pages, table_of(snapshot, gangs))
 
 
 def place_in_turn(snapshot: Snapshot, *gangs: Gang) -> list[NodeName]:
@@ -81,7 +81,7 @@ def place_in_turn(snapshot: Snapshot, *gangs: Gang) -> list[NodeName]:
         parts = resolve_gangs(snapshot, [record], PARAMETERS.features)
         past.note(parts)
         table = table_of(snapshot, parts)
-        coming = past.expect(snapshot.inventory.pages, table)
+        coming = past.expect((), snapshot.inventory.pages, table)
         (answer,) = allocate(assemble(snapshot, parts, table, PARAMETERS, coming)).gangs
         decision = make_decision(
             answer, record, cluster=CLUSTER, solve=SolveID("s"), epoch=1
@@ -157,7 +157,7 @@ def test_a_gang_that_is_tried_again_counts_once() -> None:
     for _ in range(9):
         often.note(gangs)
     table, pages = table_of(snapshot, gangs), snapshot.inventory.pages
-    assert once.expect(pages, table) == often.expect(pages, table)
+    assert once.expect((), pages, table) == often.expect((), pages, table)
 
 
 def test_the_past_is_bounded() -> None:
@@ -170,7 +170,7 @@ def test_the_past_is_bounded() -> None:
         structs.replace(new, uid=DRAWN_UID.format(number))
         for number in range(2 * PAST_GANGS)
     )
-    found = past.expect(snapshot.inventory.pages, table_of(snapshot, (old, new)))
+    found = past.expect((), snapshot.inventory.pages, table_of(snapshot, (old, new)))
     assert 3000 not in {part.size for part in found}
     many = snapshot_of(nodes_of(8), [of_pod(n, n) for n in range(1, 61)])
     assert len(expected(many)) <= PAST_KINDS + 8
@@ -194,4 +194,19 @@ def test_a_kind_whose_selectors_are_not_known_is_left_out() -> None:
     snapshot = snapshot_of(nodes_of(8), [of_pod(0)])
     past = PastDemand()
     past.note(resolved(snapshot))
-    assert past.expect(snapshot.inventory.pages, SelectorTable()) == ()
+    assert past.expect((), snapshot.inventory.pages, SelectorTable()) == ()
+
+
+@pytest.mark.parametrize(
+    ("pods", "is_expected"), [(MOST_PODS, True), (MOST_PODS + 1, False)]
+)
+def test_a_batch_that_is_too_large_leaves_out_what_is_expected(
+    pods: int, *, is_expected: bool
+) -> None:
+    """It would only be counted: nothing pursues it there."""
+    asked = gang(member(member_claim(request()), count=pods))
+    snapshot = snapshot_of(nodes_of(8), [asked])
+    past, batch = PastDemand(), resolved(snapshot)
+    past.note(batch)
+    found = past.expect(batch, snapshot.inventory.pages, table_of(snapshot, batch))
+    assert bool(found) is is_expected

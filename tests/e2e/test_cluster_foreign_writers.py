@@ -13,7 +13,7 @@ from contracts.messages import GangAllocated
 from contracts.names import FINALIZER, GANG, GANG_SIZE
 from moorings.client import Client
 from tests.lab.cluster import Stack, create_pods, is_running, template
-from tests.lab.controlplane.client import Json, Kube, RefusedError
+from tests.lab.controlplane.client import Json, Kube, RefusedError, named
 from tests.lab.controlplane.fleet import Fleet, allocated, users
 from tests.lab.controlplane.objects import RESOURCE
 from tests.lab.services import Process, eventually
@@ -107,6 +107,10 @@ async def test_claims_freed_while_they_are_written_are_written_again(
                 claim |= event["object"]
                 if not allocated(claim):
                     continue
+                (owner,) = claim["metadata"]["ownerReferences"]
+                pod = named("v1", "Pod", owner["name"], site.namespace)
+                if "schedulingGates" not in (await kube.get(pod))["spec"]:
+                    return  # from then on it is the pod's that runs
                 version = claim["metadata"]["resourceVersion"]
                 patch = {"metadata": {"resourceVersion": version}, "status": FREE}
                 with suppress(RefusedError):
@@ -120,13 +124,8 @@ async def test_claims_freed_while_they_are_written_are_written_again(
     await create_pods(site, "train", range(4), size=4)
     await freeing
     await pods_of(site, "train", 4, is_running)
-
-    async def all_held() -> bool:
-        devices = await held(site)
-        return len(devices) == len(set(devices)) == 8
-
-    # The last of them may have been freed after its pod had begun.
-    await eventually(all_held, "all claims hold their devices again")
+    assert freed
+    assert len(await held(site)) == len(set(await held(site))) == 8
 
 
 async def test_a_device_taken_between_decision_and_write_is_not_given_twice(

@@ -54,6 +54,10 @@ class GangTopology(KubernetesStruct, frozen=True, kw_only=True):
             return None
         return FullyQualifiedName(self.key.removeprefix(ATTRIBUTE_KEY))
 
+    def is_about(self, member: str) -> bool:
+        """Whether it names a member."""
+        return not self.members or member in self.members
+
 
 class DevicePath(Struct, frozen=True):
     """`member[/claim[/request[/subrequest]]]`: devices that pods of a member got.
@@ -78,6 +82,18 @@ class DevicePath(Struct, frozen=True):
         if not 1 <= len(parts) <= 4 or not all(parts):
             raise DecodeError("path", "$", _PATH_RULE)
         return cls(*parts)
+
+    def covers(self, place: DevicePath) -> bool:
+        """Whether the devices of a whole path are among those that it names."""
+        return all(
+            said in ("", real)
+            for said, real in (
+                (self.member, place.member),
+                (self.claim, place.claim),
+                (self.request, place.request),
+                (self.subrequest, place.subrequest),
+            )
+        )
 
     def __str__(self) -> str:
         parts = (self.member, self.claim, self.request, self.subrequest)

@@ -56,17 +56,9 @@ def _check_missing(
     scope: list[SubrequestPart],
     matches: Matches,
 ) -> Iterator[Finding]:
-    has_attribute = {
-        (driver, device.name, node): bool(
-            matches.read_values(subrequest, name, driver, device)
-        )
-        for subrequest in scope
-        for node in matches.cluster.nodes
-        for driver, device in matches.list_devices(node, subrequest)
-    }
-    lacking = sum(not has for has in has_attribute.values())
+    lacking, matching = matches.count_lacking(name, scope)
     if lacking:
-        message = f"{lacking} of {len(has_attribute)} matching devices lack {name}"
+        message = f"{lacking} of {matching} matching devices lack {name}"
         rule, severity = LintRule.ATTRIBUTE_MISSING, Severity.WARNING
         yield claim.report(path, rule, message, severity)
 

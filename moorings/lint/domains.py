@@ -38,7 +38,7 @@ def find_shortfall(
 
     `counts`: pods by member. Only members that the topology names are looked at.
     """
-    named = [m for m in counts if not topology.members or m in topology.members]
+    named = [member for member in counts if topology.is_about(member)]
     if topology.group_size is not None:
         for member in named:
             asked, room = counts[member], rooms.get(member, {})

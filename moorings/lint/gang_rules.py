@@ -12,11 +12,12 @@ from msgspec import Struct
 
 from contracts.allocation import Rule
 from contracts.gang import Gang
-from contracts.gang_rules import DevicePath, GangTopology
+from contracts.gang_rules import GangConstraint, GangTopology
 from moorings.lint.domains import find_shortfall, rooms_by_value
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
 from solver.devices.gather import NodePools
+from solver.kinds.gang_rules import list_paths, names_path
 from solver.problem.attributes import Element
 from solver.problem.problem import GangPart, MemberPart, RequestPart, SubrequestPart
 
@@ -60,7 +61,7 @@ def check_gang_rules(
             continue
         for number, constraint in enumerate(ruled.gang.spec.constraints):
             name = constraint.match_attribute or constraint.distinct_attribute
-            named = list(_list_named(ruled.part, constraint.requests))
+            named = list(_list_named(ruled.part, constraint))
             path = f"spec.constraints[{number}]"
             if name:
                 yield from _check_attribute(ruled, path, name, named, matches)
@@ -79,21 +80,12 @@ def _check_paths(ruled: RuledGang) -> Iterator[Finding]:
 # --- attributes -----------------------------------------------------------------------
 
 
-def _list_named(part: GangPart, requests: Sequence[str]) -> Iterator[SubrequestPart]:
+def _list_named(part: GangPart, constraint: GangConstraint) -> Iterator[SubrequestPart]:
     """Go through what the paths of a constraint name; none: all that there is."""
-    paths = [DevicePath.parse(text) for text in requests]
     for member in part.members:
-        for claim in member.claims:
-            for request in claim.requests:
-                for alternative in request.alternatives:
-                    place = (member.name, claim.name, request.name, alternative.name)
-                    if not paths or any(_is_named(path, place) for path in paths):
-                        yield alternative
-
-
-def _is_named(path: DevicePath, place: tuple[str, str, str, str]) -> bool:
-    said = (path.member, path.claim, path.request, path.subrequest)
-    return all(not word or word == name for word, name in zip(said, place, strict=True))
+        for path, alternative in list_paths(member):
+            if names_path(constraint, path):
+                yield alternative
 
 
 def _check_attribute(
@@ -104,18 +96,10 @@ def _check_attribute(
     matches: Matches,
 ) -> Iterator[Finding]:
     """Find attributes that devices lack which a rule compares."""
-    has_attribute = {
-        (driver, device.name, node): bool(
-            matches.read_values(subrequest, name, driver, device)
-        )
-        for subrequest in named
-        for node in matches.cluster.nodes
-        for driver, device in matches.list_devices(node, subrequest)
-    }
-    lacking = sum(not has for has in has_attribute.values())
+    lacking, matching = matches.count_lacking(name, named)
     if lacking:
-        message = f"{lacking} of {len(has_attribute)} matching devices lack {name}"
-        has_none = lacking == len(has_attribute)
+        message = f"{lacking} of {matching} matching devices lack {name}"
+        has_none = lacking == matching
         severity = Severity.ERROR if has_none else Severity.WARNING
         yield ruled.report(path, LintRule.ATTRIBUTE_MISSING, message, severity)
 

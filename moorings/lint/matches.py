@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from contracts.device import Device
@@ -114,6 +116,23 @@ class Matches:
         return elements_of(
             attribute_value if verdict is None else verdict.attribute, self._features
         )
+
+    def count_lacking(
+        self, attribute: str, subrequests: Iterable[SubrequestPart]
+    ) -> tuple[int, int]:
+        """Count the matching devices that lack an attribute, and all of them.
+
+        A device counts once a node; what the last request derives of it decides.
+        """
+        has_attribute = {
+            (driver, device.name, node): bool(
+                self.read_values(subrequest, attribute, driver, device)
+            )
+            for subrequest in subrequests
+            for node in self.cluster.nodes
+            for driver, device in self.list_devices(node, subrequest)
+        }
+        return sum(not has for has in has_attribute.values()), len(has_attribute)
 
 
 def _describe_faults(rows: list[tuple[str, str]], total: int) -> str:

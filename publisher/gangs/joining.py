@@ -57,7 +57,7 @@ class JoiningPods:
         for member in members:
             affinity = member.node.affinity
             for number, rule in enumerate(rules.topology):
-                if rule.mode != "Required" or not _is_about(rule, member.name):
+                if rule.mode != "Required" or not rule.is_about(member.name):
                     continue
                 selector = self._find_selector(rule, member.name, number)
                 if isinstance(selector, Reason):
@@ -77,7 +77,7 @@ class JoiningPods:
                 return self._refuse(f"spec.constraints[{number}]")
         for number, rule in enumerate(rules.topology):
             is_devices = rule.attribute is not None and rule.mode == "Required"
-            if is_devices and any(_is_about(rule, member) for member in running):
+            if is_devices and any(rule.is_about(member) for member in running):
                 return self._refuse(f"spec.topology[{number}]")
         return None
 
@@ -91,10 +91,10 @@ class JoiningPods:
         self, rule: GangTopology, member: str, number: int
     ) -> NodeSelector | Reason | None:
         """Say on which nodes pods of a member keep a rule; None: on any."""
-        old = [pod for of, pod in self._running if _is_about(rule, of)]
+        old = [pod for of, pod in self._running if rule.is_about(of)]
         terms: list[NodeSelectorRequirement] = []
         if rule.max_per_domain is not None:
-            coming = sum(_is_about(rule, of) for of, _ in self._new)
+            coming = sum(rule.is_about(of) for of, _ in self._new)
             terms += self._leave_full(rule, old, coming)
         if rule.group_size is not None:
             group = self._find_group(rule.group_size, member)
@@ -165,10 +165,6 @@ def split_by_group(
         key = (member, *(number and number // size for size in sizes))
         groups.setdefault(key, []).append(pod)
     return list(groups.values())
-
-
-def _is_about(rule: GangTopology, member: str) -> bool:
-    return not rule.members or member in rule.members
 
 
 def _number_of(pod: Pod) -> int | None:

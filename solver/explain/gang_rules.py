@@ -14,7 +14,7 @@ from contracts.allocation import Reason, Rule
 from contracts.gang_rules import GangTopology
 from solver.kinds.counting import bound_pods, bound_uses
 from solver.kinds.demand import Demand, MemberKind
-from solver.kinds.gang_rules import PREFERRED, is_about
+from solver.kinds.gang_rules import PREFERRED
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind, NodeShape
 from solver.problem.attributes import Element
@@ -65,7 +65,7 @@ def _explain_topology(
         for member, cells in zip(
             demand.gangs[0].members, demand.cells_of[0], strict=True
         )
-        if is_about(rule, member.name)
+        if rule.is_about(member.name)
     ]
     pods = sum(count for count, _ in rooms)
     size, most = rule.group_size, rule.max_per_domain

@@ -124,7 +124,7 @@ def build_rules(
         named = [
             own
             for member, own in zip(gang.members, cells, strict=True)
-            if is_about(rule, member.name)
+            if rule.is_about(member.name)
         ]
         kinds = tuple(cell.kind for own in named for cell in own)
         if required:
@@ -209,31 +209,14 @@ def list_paths(member: MemberPart) -> Iterator[tuple[DevicePath, SubrequestPart]
 def names_path(constraint: GangConstraint, path: DevicePath) -> bool:
     """Whether a constraint is about the devices of an alternative."""
     return not constraint.requests or any(
-        _covers(DevicePath.parse(text), path) for text in constraint.requests
+        DevicePath.parse(text).covers(path) for text in constraint.requests
     )
-
-
-def _covers(path: DevicePath, whole: DevicePath) -> bool:
-    return all(
-        said in ("", real)
-        for said, real in (
-            (path.member, whole.member),
-            (path.claim, whole.claim),
-            (path.request, whole.request),
-            (path.subrequest, whole.subrequest),
-        )
-    )
-
-
-def is_about(rule: GangTopology, member: str) -> bool:
-    """Whether a topology rule names a member."""
-    return not rule.members or member in rule.members
 
 
 def is_sorted_by_devices(gang: GangPart, member: MemberPart) -> bool:
     """Whether the devices of a pod say in which domain it is."""
     return any(
-        rule.attribute is not None and is_about(rule, member.name)
+        rule.attribute is not None and rule.is_about(member.name)
         for rule in gang.topology
     )
 
@@ -246,7 +229,7 @@ def split_into_cells(gang: GangPart, member: MemberPart) -> tuple[int, ...]:
     ends = {member.count}
     for rule in gang.topology:
         size = rule.group_size
-        if size is not None and size > 1 and is_about(rule, member.name):
+        if size is not None and size > 1 and rule.is_about(member.name):
             ends.update(range(size, member.count, size))
     starts = [0, *sorted(ends)]
     return tuple(end - start for start, end in pairwise(starts))

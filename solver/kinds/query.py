@@ -187,19 +187,21 @@ def column_of(sub: SubrequestPart, name: str) -> Column:
 def _list_pod_columns(gang: GangPart) -> Iterator[Column]:
     """Go through what the constraints of a gang compare, whatever they name."""
     for constraint in gang.constraints:
-        for member in gang.members:
-            for claim in member.claims:
-                for sub, _ in list_named(claim):
-                    yield column_of(sub, attribute_of(constraint))
+        yield from _columns_of(gang, attribute_of(constraint))
 
 
 def _list_spanning_columns(gang: GangPart) -> Iterator[Column]:
     """Go through what a gang compares between nodes."""
     for name, counts_derived in list_spanning_attributes(gang):
-        if not counts_derived:
+        if counts_derived:
+            yield from _columns_of(gang, name)
+        else:
             yield Column(name)
-            continue
-        for member in gang.members:
-            for claim in member.claims:
-                for sub, _ in list_named(claim):
-                    yield column_of(sub, name)
+
+
+def _columns_of(gang: GangPart, name: str) -> Iterator[Column]:
+    """Say how each request of a gang has an attribute."""
+    for member in gang.members:
+        for claim in member.claims:
+            for sub, _ in list_named(claim):
+                yield column_of(sub, name)

@@ -36,7 +36,7 @@ from solver.errors import (
 from solver.judge.rules import judge
 from solver.problem.assemble import assemble, resolve_gangs
 from solver.problem.expected import PAST_GANGS, PastDemand
-from solver.problem.problem import GangPart, Parameters, Problem
+from solver.problem.problem import GangPart, Parameters, Problem, QuotaPart
 from solver.problem.quotas import (
     QuotaAdmission,
     find_quotas,
@@ -201,12 +201,12 @@ class Decider:
 
         What was expected then is expected still: what is lost is counted by it.
         """
-        now = await self._problem(snapshot, batch)
+        parameters = self._follow_release(snapshot)
+        gangs, quotas = await self._judge_gangs(snapshot, batch, parameters)
         table = self._verdicts.table.with_table(recorded.selectors)
-        expected, quotas = recorded.expected, now.quotas
         try:
             return assemble(
-                snapshot, now.gangs, table, now.parameters, expected, quotas=quotas
+                snapshot, gangs, table, parameters, recorded.expected, quotas=quotas
             )
         except VerdictMissingError:
             return None
@@ -215,6 +215,25 @@ class Decider:
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
     ) -> Problem:
         parameters = self._follow_release(snapshot)
+        gangs, quotas = await self._judge_gangs(snapshot, batch, parameters)
+        with stage("problem"):
+            table = self._verdicts.table
+            past = self._follow_past(snapshot, parameters.features)
+            expected = past.expect(gangs, snapshot.inventory.pages, table)
+            problem = assemble(
+                snapshot, gangs, table, parameters, expected, quotas=quotas
+            )
+        if len(self._verdicts.table) > MOST_VERDICTS:
+            self._verdicts.keep_only(problem.selectors)
+        return problem
+
+    async def _judge_gangs(
+        self, snapshot: Snapshot, batch: Sequence[GangRecord], parameters: Parameters
+    ) -> tuple[tuple[GangPart, ...], tuple[QuotaPart, ...]]:
+        """Make gangs ready for a Problem: resolved, within quotas, selectors known.
+
+        They count as asked for from now on.
+        """
         with stage("problem"):
             gangs = resolve_gangs(snapshot, batch, parameters.features)
             namespaces = (gang.namespace for gang in gangs)
@@ -223,16 +242,8 @@ class Decider:
         with stage("selectors"):
             gangs = await self._verdicts.judge(snapshot, gangs)
         with stage("problem"):
-            table = self._verdicts.table
-            past = self._follow_past(snapshot, parameters.features)
-            past.note(gangs)
-            expected = past.expect(gangs, snapshot.inventory.pages, table)
-            problem = assemble(
-                snapshot, gangs, table, parameters, expected, quotas=quotas
-            )
-        if len(self._verdicts.table) > MOST_VERDICTS:
-            self._verdicts.keep_only(problem.selectors)
-        return problem
+            self._follow_past(snapshot, parameters.features).note(gangs)
+        return gangs, quotas
 
     def _follow_past(self, snapshot: Snapshot, features: Features) -> PastDemand:
         """Return what was asked for; at first, by the gangs that are known."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
+from solver.engines.goals import EngineResult
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.shapes import NodeKind
 
@@ -18,6 +21,12 @@ class EngineChoice(Struct, frozen=True):
 
     engine: str = ""
     reason: str = ""
+
+
+Decided = tuple[EngineChoice, EngineResult]
+"""An engine, and its answer to a batch."""
+Decide = Callable[[Demand, tuple[NodeKind, ...]], Decided]
+"""Asks the engine that is made for a batch."""
 
 
 def choose_engine(demand: Demand, kinds: tuple[NodeKind, ...]) -> EngineChoice:

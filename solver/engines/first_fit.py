@@ -9,9 +9,10 @@ from __future__ import annotations
 from msgspec import structs
 
 from solver.decision import Status
-from solver.engines.choose import DIRECT, EngineChoice, choose_engine
+from solver.engines.choose import DIRECT, Decided, EngineChoice, choose_engine
 from solver.engines.goals import EngineResult, Goal, goals_of
 from solver.engines.greedy.search import GreedySearch
+from solver.engines.tier_values import weight_in
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
@@ -21,7 +22,6 @@ from solver.problem.problem import Parameters
 from solver.tiers import Tier
 
 FIRST_FIT = "first fit"
-Decided = tuple[EngineChoice, EngineResult]
 
 
 def raise_to_first_fit(
@@ -57,11 +57,7 @@ def raise_to_first_fit(
 
 def _weights(demand: Demand, placements: tuple[GangPlacement, ...]) -> list[int]:
     """Add up the weight that is in, by priority, highest first."""
-    weights = dict.fromkeys(_priorities(demand), 0)
-    for placement in placements:
-        gang = demand.gangs[placement.gang]
-        weights[gang.priority] += gang.weight
-    return list(weights.values())
+    return [weight_in(demand, placements, p) for p in _priorities(demand)]
 
 
 def _bounds(

@@ -7,12 +7,12 @@ are in; they are placed one after the other again, and where that cannot be, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec import structs
 
 from solver.decision import Status, TierValue
-from solver.engines.choose import DIRECT, EngineChoice, choose_engine
+from solver.engines.choose import DIRECT, Decide, Decided, EngineChoice, choose_engine
 from solver.engines.goals import EngineResult
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.tier_values import tier_values_of
@@ -29,9 +29,6 @@ TINY = 64
 """Pods times nodes of a batch whose leftover value is proven, too."""
 MOST_COMPARED = 512
 """Pods of a batch that is placed in both orders, though all fit in one."""
-Decide = Callable[[Demand, tuple[NodeKind, ...]], tuple[EngineChoice, EngineResult]]
-"""Asks the engine that is made for a batch."""
-Decided = tuple[EngineChoice, EngineResult]
 
 
 class LeftoverSearch:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from msgspec import Struct, structs
 
 from solver.decision import Statistics, Status, TierValue
-from solver.engines.choose import DIRECT, PATTERN, EngineChoice, choose_engine
+from solver.engines.choose import DIRECT, PATTERN, Decided, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
 from solver.engines.first_fit import raise_to_first_fit
 from solver.engines.goals import Effort, EngineResult
@@ -82,20 +82,19 @@ def _decide_hopeful(
     demand: Demand,
     kinds: tuple[NodeKind, ...],
     engine: str | None,
-) -> tuple[EngineChoice, EngineResult]:
-    """Let engines decide; together, where what is left over has a value."""
+) -> Decided:
+    """Let the engine decide that is named, else as many as the batch needs."""
+    parameters = problem.parameters
+    if engine is not None:
+        return _decide(demand, kinds, parameters, engine)
 
-    def decide(
-        demand: Demand, kinds: tuple[NodeKind, ...]
-    ) -> tuple[EngineChoice, EngineResult]:
-        decided = _decide(demand, kinds, problem.parameters, engine)
-        if engine is not None:
-            return decided
-        return raise_to_first_fit(demand, kinds, problem.parameters, decided)
+    def decide(demand: Demand, kinds: tuple[NodeKind, ...]) -> Decided:
+        decided = _decide(demand, kinds, parameters, None)
+        return raise_to_first_fit(demand, kinds, parameters, decided)
 
-    if engine is None and is_split(demand, kinds):
+    if is_split(demand, kinds):
         return SplitSearch(problem, demand, decide).run()
-    if demand.expected and engine is None:
+    if demand.expected:
         return LeftoverSearch(problem, demand, kinds, decide).run()
     return decide(demand, kinds)
 
@@ -105,7 +104,7 @@ def _decide(
     kinds: tuple[NodeKind, ...],
     parameters: Parameters,
     engine: str | None,
-) -> tuple[EngineChoice, EngineResult]:
+) -> Decided:
     """Let the engine decide that is made for such a batch, or the one that is named.
 
     A batch that passes a limit of the pattern engine goes to the direct model, unless
@@ -140,8 +139,8 @@ def _close_gap(
     demand: Demand,
     kinds: tuple[NodeKind, ...],
     parameters: Parameters,
-    reached: tuple[EngineChoice, EngineResult],
-) -> tuple[EngineChoice, EngineResult]:
+    reached: Decided,
+) -> Decided:
     """Let the direct model try where patterns left a gap, if the batch is small."""
     if sum(demand.pods) * sum(len(kind.nodes) for kind in kinds) > SMALL:
         return reached

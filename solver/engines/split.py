@@ -8,16 +8,17 @@ all gangs would be worth without such rules is a bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
 from solver.decision import Status
-from solver.engines.choose import PATTERN, EngineChoice, choose_engine
+from solver.engines.choose import PATTERN, Decide, Decided, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.taking import take
+from solver.engines.tier_values import weight_in
 from solver.engines.topology_cost import count_preference_cost
 from solver.errors import PatternLimitError
 from solver.kinds.counting import bound_pods
@@ -35,8 +36,6 @@ WHOLE = 5_000
 """Pods times nodes of a batch that the direct model decides as a whole."""
 ONE_WORK = 0.5
 """Deterministic time for one gang whose rules span pods."""
-Decide = Callable[[Demand, tuple[NodeKind, ...]], tuple[EngineChoice, EngineResult]]
-"""Asks the engine that is made for a batch."""
 
 
 def is_split(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
@@ -77,7 +76,7 @@ class SplitSearch:
         self._decide = decide
         self._effort = Effort()
 
-    def run(self) -> tuple[EngineChoice, EngineResult]:
+    def run(self) -> Decided:
         """Decide one priority after the other."""
         bound = self._decide_without_rules()
         step, bounds = _Step(self._problem), dict[Goal, int | None]()
@@ -93,9 +92,7 @@ class SplitSearch:
             is_bound = bound is not None and bound.weights.get(priority) == reached
         return self._to_result(step, bounds)
 
-    def _to_result(
-        self, step: _Step, bounds: dict[Goal, int | None]
-    ) -> tuple[EngineChoice, EngineResult]:
+    def _to_result(self, step: _Step, bounds: dict[Goal, int | None]) -> Decided:
         """Say what is proven: all that fits in, first choices, nothing given up."""
         placements = tuple(sorted(step.placements, key=lambda item: item.gang))
         kinds = find_node_kinds(self._problem, self._demand.query)
@@ -113,9 +110,7 @@ class SplitSearch:
             bounds=bounds,
             effort=self._effort,
         )
-        return EngineChoice(
-            SPLIT, "rules of gangs that span pods, beside others"
-        ), result
+        return EngineChoice(SPLIT, REASON), result
 
     def _decide_without_rules(self) -> _Bound | None:
         """Decide as if no gang had rules that span pods; None: that takes long."""
@@ -203,8 +198,7 @@ class SplitSearch:
         return _Step(take(step.problem, taken), step.placements)
 
     def _weigh(self, placements: Iterable[GangPlacement], priority: int) -> int:
-        gangs = (self._gangs[placement.gang] for placement in placements)
-        return sum(gang.weight for gang in gangs if gang.priority == priority)
+        return weight_in(self._demand, placements, priority)
 
     def _count(self, effort: Effort) -> None:
         total = self._effort

@@ -6,6 +6,7 @@ Computed from where the pods went, not from what a model said of itself.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 from msgspec import structs
 
@@ -35,7 +36,7 @@ def tier_values_of(
     pods = _pods_of(result.placements)
     for tier, priority in goals_of(demand, last):
         if tier is Tier.GANGS and priority is not None:
-            value = _weight_in(hopeful, result.placements, priority)
+            value = weight_in(hopeful, result.placements, priority)
         elif tier is Tier.ALTERNATIVES:
             value = sum(sum(pod.alternatives) for pod in pods)
         elif tier is Tier.LEFTOVER:
@@ -54,9 +55,10 @@ def tier_values_of(
     return tuple(values)
 
 
-def _weight_in(
-    demand: Demand, placements: tuple[GangPlacement, ...], priority: int
+def weight_in(
+    demand: Demand, placements: Iterable[GangPlacement], priority: int
 ) -> int:
+    """Add up the weight of the gangs of a priority that are in."""
     gangs = [demand.gangs[placement.gang] for placement in placements]
     return sum(gang.weight for gang in gangs if gang.priority == priority)
 

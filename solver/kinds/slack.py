@@ -20,9 +20,8 @@ from solver.cache import cached
 from solver.kinds.counting import bound_pods_by_values, bound_uses
 from solver.kinds.demand import ExpectedKind, MemberKind
 from solver.kinds.shapes import NodeShape
+from solver.problem.problem import DEVICE
 
-DEVICE = 1000
-"""The thousandths of one device."""
 MORE = 4
 """How much more the first device's worth counts for pods that take parts of one."""
 

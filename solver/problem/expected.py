@@ -25,6 +25,7 @@ from solver.devices.candidates import (
 )
 from solver.devices.pools import pool_of
 from solver.problem.problem import (
+    DEVICE,
     MAX_SIZE,
     MAX_WEIGHT,
     ClaimPart,
@@ -50,8 +51,6 @@ MOST_PODS = 4096
 """Of a batch whose answer regards what is left over."""
 MOST_CLASSES, MOST_SHAPES = 4, 2
 """Classes whose shapes count, and different nodes of each."""
-DEVICE = 1000
-"""Thousandths of a device."""
 Selectors = tuple[str, ...]
 
 

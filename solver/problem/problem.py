@@ -237,6 +237,8 @@ def _is_countable(request: RequestPart) -> bool:
 
 MAX_EXPECTED = 64
 """Expected kinds of one Problem."""
+DEVICE = 1000
+"""The thousandths of one device."""
 MAX_WEIGHT, MAX_SIZE = 10_000, 1_000_000
 """Of an expected kind; so values stay whole numbers of 64 bits."""
 

@@ -17,12 +17,8 @@ from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Placements
 from solver.kinds.counting import bound_uses
 from solver.kinds.demand import ExpectedKind, RequestAlternative
-from solver.kinds.slack import (
-    DEVICE,
-    MORE,
-    count_room,
-    value_of_shape,
-)
+from solver.kinds.slack import MORE, count_room, value_of_shape
+from solver.problem.problem import DEVICE
 
 _INT53, _INT62 = 1 << 53, 1 << 62
 """Objectives are floats in CP-SAT, sums are not."""

@@ -9,7 +9,8 @@ import numpy as np
 from solver.engines.greedy.states import UNBOUNDED, Integers
 from solver.errors import PriceOverflowError
 from solver.kinds.demand import ExpectedKind
-from solver.kinds.slack import DEVICE, MORE, value_of_room
+from solver.kinds.slack import MORE, value_of_room
+from solver.problem.problem import DEVICE
 
 UNLIMITED = 1 << 62
 """What a node has of a resource that nobody can run out of there."""

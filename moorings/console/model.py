@@ -58,9 +58,7 @@ class ConsoleModel:
     @property
     def held(self) -> HeldObjects:
         """Which pods of gangs are there, and which claims are."""
-        known = self._fold.known()
-        pods = {pod: GangUID(key.uid) for pod, key in known.pod_gangs.items()}
-        return HeldObjects(pods=pods, claims=frozenset(known.snapshot.claims))
+        return _read_held(self.known)
 
     @property
     def stories(self) -> list[GangStory]:
@@ -140,7 +138,7 @@ class ConsoleModel:
         known, touched = self._fold.known(), self._fold.take_touched()
         nodes = self.picture.update(known, touched)
         records = self.picture.records
-        gangs = self._update_rows(has_touched=bool(touched))
+        gangs = self._update_rows(known, has_touched=bool(touched))
         update: Update = {
             "nodes": {node: records.get(node) for node in sorted(nodes)},
             "gangs": gangs,
@@ -162,13 +160,13 @@ class ConsoleModel:
             "about": self._about,
         }
 
-    def _update_rows(self, *, has_touched: bool) -> dict[str, Any]:
+    def _update_rows(self, known: KnownDevices, *, has_touched: bool) -> dict[str, Any]:
         """Follow what was said of gangs, if anything was; returns what changed."""
         rows_of = (self._fold.snapshot.gangs, self._reports_taken)
         if rows_of == self._rows_of and not has_touched:
             return {}
         self._rows_of = rows_of
-        return self._rows.update(self.stories, self.held)
+        return self._rows.update(self.stories, _read_held(known))
 
     def _view_solves(self, solves: Any) -> dict[str, Any]:
         return {
@@ -186,3 +184,8 @@ class ConsoleModel:
             "unread": unread,
             "lastUnread": list(last_unread),
         }
+
+
+def _read_held(known: KnownDevices) -> HeldObjects:
+    pods = {pod: GangUID(key.uid) for pod, key in known.pod_gangs.items()}
+    return HeldObjects(pods=pods, claims=frozenset(known.snapshot.claims))

@@ -75,15 +75,7 @@ def change_problem(problem: Problem, what_if: WhatIf, freed: Freed) -> Problem:
     for value in list(pages.values()):
         pages = _change_part(pages, value, what_if, freed)
     gangs = _change_gangs(problem.gangs, what_if)
-    return Problem(
-        pages,
-        gangs,
-        problem.selectors,
-        problem.parameters,
-        problem.expected,
-        neighbours=problem.neighbours,
-        quotas=problem.quotas,
-    )
+    return problem.with_pages(tuple(pages)).with_gangs(gangs)
 
 
 def _sort_pages(pages: Iterable[Page]) -> Pages:

@@ -37,6 +37,19 @@ class Clock(Struct, frozen=True):
     ahead_s: float
     within_s: float
 
+    @classmethod
+    def compare(
+        cls, asked_s: float, theirs_s: float, answered_s: float, exact_s: float = 0.0
+    ) -> Clock:
+        """Compare our clock to one that was read between two looks at ours.
+
+        `exact_s`: how exactly the other was read.
+        """
+        return cls(
+            ahead_s=(asked_s + answered_s) / 2 - theirs_s,
+            within_s=(answered_s - asked_s) / 2 + exact_s,
+        )
+
     @property
     def least_s(self) -> float:
         """By how much the clocks differ at the least."""

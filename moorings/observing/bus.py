@@ -35,7 +35,7 @@ async def observe_bus(
         asked_s = time.time()
         health = streams[stream.name] = await _read_stream(client, stream)
         if isinstance(health, StreamHealth):
-            clock = _compare(asked_s, health.time_s, time.time())
+            clock = Clock.compare(asked_s, health.time_s, time.time())
     return BusFacts(
         server=server,
         version=client.bus.server_version,
@@ -70,14 +70,6 @@ async def _read_stream(client: Client, stream: Stream) -> Reading[StreamHealth]:
         return Unread(error.reason, "ask who runs NATS")
     except BusError as error:
         return Unread(str(error), "bring back a majority of the servers")
-
-
-def _compare(asked_s: float, theirs_s: float, answered_s: float) -> Clock:
-    """Compare our clock to one that was read between two looks at ours."""
-    return Clock(
-        ahead_s=(asked_s + answered_s) / 2 - theirs_s,
-        within_s=(answered_s - asked_s) / 2,
-    )
 
 
 def _read_monitor(url: str, ca_file: str) -> Reading[ServerMonitor]:

@@ -147,11 +147,7 @@ async def _read_clock(api: KubernetesApi) -> Clock:
     """Compare our clock to the API server's, as exactly as a header Date is."""
     asked_s = time.time()
     server_s = await api.read_date() + _DATE_S
-    answered_s = time.time()
-    return Clock(
-        ahead_s=(asked_s + answered_s) / 2 - server_s,
-        within_s=(answered_s - asked_s) / 2 + _DATE_S,
-    )
+    return Clock.compare(asked_s, server_s, time.time(), _DATE_S)
 
 
 async def read_gates(api: KubernetesApi) -> dict[str, bool]:

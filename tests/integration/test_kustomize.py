@@ -17,7 +17,7 @@ from contracts.ids import NodeName
 from nodeagent.sources.nvml.spec import NvmlSpec
 from nodeagent.sources.source_file import read_sources
 from tests.lab.controlplane.client import Kube, RefusedError, named
-from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.kubectl import build
 from tests.lab.manifests import (
     BASE,
     K8S,
@@ -30,11 +30,6 @@ from tests.lab.manifests import (
     workloads,
     write_site,
 )
-
-
-def _build(program: Path, folder: Path) -> list[Manifest]:
-    kubectl = Kubectl(program / "kubectl", Path(os.devnull))
-    return list(yaml.safe_load_all(kubectl("kustomize", str(folder))))
 
 
 def _policies(built: list[Manifest]) -> list[str]:
@@ -55,7 +50,7 @@ def test_ownership_is_said_in_one_place(
     said = {"drivers": "a.example.com", "classes": "big.example.com,small"}
     site = write_site(tmp_path / "site", resources, said)
 
-    built = _build(control_plane_programs, site)
+    built = build(control_plane_programs, site)
     listing = [text for text in _policies(built) if "big.example.com,small" in text]
     assert len(listing) == policies
     (owned,) = (
@@ -85,7 +80,7 @@ def test_variables_stand_before_what_uses_them(
 ) -> None:
     """A `$(NAME)` is left as it is where NAME stands behind it."""
     used = []
-    for thing in _build(control_plane_programs, overlay):
+    for thing in build(control_plane_programs, overlay):
         if thing["kind"] not in WORKLOADS:
             continue
         (container,) = thing["spec"]["template"]["spec"]["containers"]
@@ -108,7 +103,7 @@ def test_answering_kueue_is_one_component(
     component = os.path.relpath(K8S / "components" / "kueue", site)
     written.setdefault("components", []).append(component)
     (site / "kustomization.yaml").write_text(yaml.safe_dump(written))
-    built = _build(control_plane_programs, site)
+    built = build(control_plane_programs, site)
     roles = {thing["metadata"]["name"] for thing in built if "rules" in thing}
     assert "moorings-publisher-kueue" in roles
     (publisher,) = (
@@ -129,7 +124,7 @@ def test_agents_beside_nvidia_s_driver_tell_health_alone(
     component = os.path.relpath(K8S / "components" / "beside-nvidia", site)
     written["components"].append(component)
     (site / "kustomization.yaml").write_text(yaml.safe_dump(written))
-    built = _build(control_plane_programs, site)
+    built = build(control_plane_programs, site)
     (sources,) = (
         thing["data"]["sources.yaml"]
         for thing in built
@@ -162,7 +157,7 @@ def test_site_of_the_repository_is_whole(
     )
     (folder / "site/secrets/callout.yaml").write_bytes(made.stdout)
 
-    built = _build(control_plane_programs, folder / "site")
+    built = build(control_plane_programs, folder / "site")
     there = {(thing["kind"], thing["metadata"]["name"]) for thing in built}
     base_objects = {(thing["kind"], thing["metadata"]["name"]) for thing in base()}
     assert base_objects <= there
@@ -193,7 +188,7 @@ def test_agents_of_the_site_show_tokens(
     (site / "kustomization.yaml").write_text(yaml.safe_dump(written))
     built = {
         (thing["kind"], thing["metadata"]["name"].partition("-")[0]): thing
-        for thing in _build(control_plane_programs, site)
+        for thing in build(control_plane_programs, site)
     }
 
     agent = built["DaemonSet", "nodeagent"]["spec"]["template"]["spec"]
@@ -213,7 +208,7 @@ def test_what_is_deleted_with_moorings_holds_no_gang(
     control_plane_programs: Path,
 ) -> None:
     """Deleting a CustomResourceDefinition deletes every object of it."""
-    built = _build(control_plane_programs, SIMULATED)
+    built = build(control_plane_programs, SIMULATED)
     assert "CustomResourceDefinition" not in {thing["kind"] for thing in built}
 
 
@@ -221,7 +216,7 @@ def test_base_is_built_as_it_is_written(control_plane_programs: Path) -> None:
     """Policies say what lies there; three ConfigMaps are made of files."""
     built = {
         (thing["kind"], thing["metadata"]["name"]): thing
-        for thing in _build(control_plane_programs, BASE)
+        for thing in build(control_plane_programs, BASE)
     }
     made: dict[str, Manifest] = {}
     for name in ("nats", "ownership", "sources"):
@@ -340,104 +335,3 @@ async def test_an_agent_is_root_without_capabilities(
     container["securityContext"] |= changes
     with pytest.raises(RefusedError, match="has no capability and gains no privilege"):
         await admin.create(pod, dryRun="All")
-
-
-def _with_component(folder: Path, name: str) -> Path:
-    """Write a site with tokens and one more component."""
-    site = write_site(folder / name, BASE, {"drivers": "", "classes": ""})
-    written = yaml.safe_load((site / "kustomization.yaml").read_text())
-    written["components"] += [
-        os.path.relpath(path, site) for path in (TOKENS, K8S / "components" / name)
-    ]
-    (site / "kustomization.yaml").write_text(yaml.safe_dump(written))
-    return site
-
-
-def test_every_service_is_scraped_by_annotation(
-    control_plane_programs: Path, tmp_path: Path
-) -> None:
-    """At its health port, with a policy that lets Prometheus ask."""
-    site = _with_component(tmp_path, "scrape-annotations")
-    built = _build(control_plane_programs, site)
-    asked = set()
-    for thing in built:
-        if thing["kind"] in ("Deployment", "DaemonSet", "StatefulSet"):
-            template = thing["spec"]["template"]
-            annotations = template["metadata"].get("annotations") or {}
-            if "prometheus.io/scrape" in annotations:
-                (container,) = template["spec"]["containers"]
-                ports = {port["name"]: port for port in container["ports"]}
-                health = str(ports["health"]["containerPort"])
-                assert annotations["prometheus.io/port"] == health
-                asked.add(thing["metadata"]["name"])
-    assert asked == {"authcallout", "nodeagent", "publisher", "solver"}
-    assert _scrape_policy(built) == asked
-
-
-def test_monitoring_watches_every_service(
-    control_plane_programs: Path, tmp_path: Path
-) -> None:
-    """The monitor selects pods that have the port, and no others."""
-    site = _with_component(tmp_path, "monitoring")
-    built = _build(control_plane_programs, site)
-    (monitor,) = (thing for thing in built if thing["kind"] == "PodMonitor")
-    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
-    wanted = monitor["spec"]["selector"]["matchLabels"].items()
-    watched = {
-        thing["metadata"]["name"]
-        for thing in built
-        if thing["kind"] in ("Deployment", "DaemonSet", "StatefulSet")
-        and wanted <= thing["spec"]["template"]["metadata"]["labels"].items()
-        and endpoint["port"]
-        in {
-            port["name"]
-            for container in thing["spec"]["template"]["spec"]["containers"]
-            for port in container.get("ports", ())
-        }
-    }
-    assert watched == {"authcallout", "nodeagent", "publisher", "solver"}
-    assert _scrape_policy(built) == watched
-    (boards,) = (
-        thing
-        for thing in built
-        if thing["kind"] == "ConfigMap"
-        and thing["metadata"]["name"] == "moorings-boards"
-    )
-    assert boards["metadata"]["labels"]["grafana_dashboard"] == "1"
-    assert len(boards["data"]) == 4
-
-
-def _scrape_policy(built: list[Manifest]) -> set[str]:
-    """Name whom Prometheus may ask."""
-    (policy,) = (
-        thing
-        for thing in built
-        if thing["kind"] == "NetworkPolicy" and thing["metadata"]["name"] == "metrics"
-    )
-    (rule,) = policy["spec"]["ingress"]
-    assert rule["ports"] == [{"protocol": "TCP", "port": "health"}]
-    (expression,) = policy["spec"]["podSelector"]["matchExpressions"]
-    return set(expression["values"])
-
-
-def test_traces_go_to_a_collector_that_may_be_reached(
-    control_plane_programs: Path, tmp_path: Path
-) -> None:
-    """The services that are told where are those that may go there."""
-    site = _with_component(tmp_path, "traces")
-    built = _build(control_plane_programs, site)
-    told = set()
-    for thing in built:
-        if thing["kind"] == "Deployment":
-            (container,) = thing["spec"]["template"]["spec"]["containers"]
-            name = thing["metadata"]["name"]
-            variables = {entry["name"] for entry in container.get("env", ())}
-            if f"{name.upper()}_TRACES_ENDPOINT" in variables:
-                told.add(name)
-    (policy,) = (
-        thing
-        for thing in built
-        if thing["kind"] == "NetworkPolicy" and thing["metadata"]["name"] == "traces"
-    )
-    (expression,) = policy["spec"]["podSelector"]["matchExpressions"]
-    assert told == set(expression["values"]) == {"publisher", "solver"}

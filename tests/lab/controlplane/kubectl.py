@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 from tests.lab.controlplane.client import Json
-from tests.lab.manifests import CRD
+from tests.lab.manifests import CRD, Manifest
 
 TIMEOUT_S = 60
 
@@ -48,3 +51,9 @@ def serve_gangs(kubectl: Kubectl) -> None:
     """Let the API server know Gangs, as k8s/crd has them, and wait until it does."""
     kubectl("apply", "-f", str(CRD))
     kubectl("wait", "--for=condition=Established", "crd/gangs.moorings.dev")
+
+
+def build(program: Path, folder: Path) -> list[Manifest]:
+    """Give what `kubectl kustomize` makes of a folder; it needs no cluster."""
+    kubectl = Kubectl(program / "kubectl", Path(os.devnull))
+    return list(yaml.safe_load_all(kubectl("kustomize", str(folder))))

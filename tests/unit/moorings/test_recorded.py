@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, cast
 
 import pytest
 
-from contracts.ids import ClusterName, SolveID
-from contracts.solves import SolveDecided, SolveMessage, SolveOpened
+from contracts.ids import ClusterName
+from contracts.solves import SolveMessage
 from contracts.topics import SOLVES
 from moorings.client import Client
 from moorings.errors import UnknownNameError
@@ -17,36 +18,11 @@ from runtime.bus.bus import Bus
 from runtime.errors import BlobMissingError
 from runtime.wire import Incoming, TopicBatch
 from solver.errors import RecordError
+from tests.builders.solves import solve_decided, solve_opened
 
 CLUSTER = ClusterName("east")
-
-
-def opened(name: str) -> SolveOpened:
-    """Open a solve."""
-    return SolveOpened(
-        cluster=CLUSTER,
-        solve=SolveID(name),
-        problem="p",
-        version="1",
-        platform="linux",
-        epoch=1,
-        opened_at="2026-11-20T12:00:00Z",
-    )
-
-
-def decided(name: str) -> SolveDecided:
-    """Answer a solve."""
-    return SolveDecided(
-        cluster=CLUSTER,
-        solve=SolveID(name),
-        problem="p",
-        decision="d",
-        status="Optimal",
-        allocated=1,
-        pending=0,
-        rejected=0,
-        solve_seconds=0.1,
-    )
+opened = partial(solve_opened, cluster=CLUSTER)
+decided = partial(solve_decided, cluster=CLUSTER)
 
 
 class RecordBus:

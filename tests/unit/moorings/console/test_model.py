@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from contracts.ids import ClusterName, GangUID, Namespace, NodeName, SolveID
+from contracts.ids import ClusterName, GangUID, Namespace, NodeName
 from contracts.messages import DevicesAnnounced, NodeSeen
 from contracts.reports import WAITING, GroupReported, PodsReport, ReportWithdrawn
-from contracts.solves import SolveDecided, SolveOpened
 from contracts.topics import (
     DECISIONS,
     HEARTBEAT_S,
@@ -23,6 +22,7 @@ from moorings.console.model import MOST_SOLVES, ConsoleModel
 from runtime.wire import Incoming
 from tests import builders
 from tests.builders.decisions import gang_allocated, submission
+from tests.builders.solves import solve_decided, solve_opened
 
 CLUSTER, NODE = ClusterName("local"), NodeName(builders.NODE)
 POOL = builders.pool(*builders.devices(2))
@@ -40,18 +40,6 @@ def take(
         sequence=1,
     )
     model.take(incoming, now_s)
-
-
-def opened(name: str) -> SolveOpened:
-    return SolveOpened(
-        cluster=CLUSTER,
-        solve=SolveID(name),
-        problem="p",
-        version="1",
-        platform="linux",
-        epoch=1,
-        opened_at="2026-11-20T12:00:00Z",
-    )
 
 
 def test_what_changed_is_told_once() -> None:
@@ -106,22 +94,11 @@ def test_a_report_is_shown_until_it_is_withdrawn() -> None:
 def test_a_solve_is_listed_with_its_answer_and_the_oldest_goes() -> None:
     model = ConsoleModel(CLUSTER)
     for number in range(MOST_SOLVES + 1):
-        take(model, SOLVES, opened(f"s{number}"))
+        take(model, SOLVES, solve_opened(f"s{number}", CLUSTER))
     update = model.update(0)
     assert update["solves"]["s0"] is None
     assert len(model.solves) == MOST_SOLVES
-    decided = SolveDecided(
-        cluster=CLUSTER,
-        solve=SolveID("s1"),
-        problem="p",
-        decision="d",
-        status="Optimal",
-        allocated=1,
-        pending=0,
-        rejected=0,
-        solve_seconds=0.1,
-    )
-    take(model, SOLVES, decided)
+    take(model, SOLVES, solve_decided("s1", CLUSTER))
     assert model.update(0)["solves"]["s1"]["status"] == "Optimal"
 
 

@@ -16,7 +16,12 @@ from typing import Any, Literal
 
 from runtime.bus.connection import Connection, Delivery
 from runtime.bus.consumer import REQUEST_S, Consumer, Position
-from runtime.bus.jetstream import StreamInfo, call, find_next, read_stored_time
+from runtime.bus.jetstream import (
+    StreamInfo,
+    find_next,
+    read_info,
+    read_stored_time,
+)
 from runtime.errors import BusError, MessageError
 from runtime.log import get_logger
 from runtime.waits import first_of
@@ -302,8 +307,7 @@ class _Reader:
         return False
 
     async def _info(self) -> StreamInfo:
-        operation = f"STREAM.INFO.{self._stream}"
-        return await call(self._connection, operation, None, StreamInfo, REQUEST_S)
+        return await read_info(self._connection, self._stream, REQUEST_S)
 
 
 def _keeps_subjects(config: Mapping[str, Any]) -> bool:

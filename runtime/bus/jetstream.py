@@ -75,6 +75,17 @@ class StreamInfo(Struct, frozen=True):
     ts: str = ""
     """The server's time."""
 
+    @property
+    def is_leaders(self) -> bool:
+        """Whether the stream's leader says this, or nobody else has a copy.
+
+        While a stream has no leader any copy answers for itself, and may lack messages
+        that are stored (nats-server 2.15, `jsStreamInfoRequest`). Whoever answers does
+        not name itself among the replicas.
+        """
+        others = {peer.name for peer in self.cluster.replicas}
+        return not others or self.cluster.leader not in {"", *others}
+
 
 class _StoredMessage(Struct, frozen=True):
     subject: str
@@ -125,6 +136,22 @@ async def call_retried(
         lambda: call(connection, operation, body, kind),
         on=BusUnavailableError,
     )
+
+
+async def read_info(
+    connection: Connection, stream: str, timeout_s: float
+) -> StreamInfo:
+    """Ask the leader of a stream how it is.
+
+    Raises:
+        BusRefusedError: the server says no; `NO_STREAM`: there is none.
+        BusUnavailableError: no answer, or none of the stream's leader.
+    """
+    operation = f"STREAM.INFO.{stream}"
+    info = await call(connection, operation, None, StreamInfo, timeout_s)
+    if not info.is_leaders:
+        raise BusUnavailableError(operation, "the stream has no leader")
+    return info
 
 
 async def read_last_message(

@@ -23,9 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from msgspec import structs
 
 from contracts.fence import EpochClaimed
 from contracts.streams import STREAMS
@@ -33,11 +31,12 @@ from contracts.topics import DECISIONS, FENCE, SOLVED
 from moorings.client import Client
 from moorings.local.fleets import make_classes
 from runtime.bus.bus import Bus
-from runtime.errors import BusRefusedError, BusUnavailableError, RestartError
-from runtime.wire import Incoming, Outgoing
+from runtime.errors import BusRefusedError, RestartError
+from runtime.wire import Incoming
 from tests.lab.controlplane.programs import REQUIRED
 from tests.lab.endurance import FLEET, Asked, is_written
 from tests.lab.lossy_disk import LossyDisk, why_not
+from tests.lab.nats_cluster import leader_of
 from tests.lab.secured_nats import SERVERS, SecuredNats
 from tests.lab.services import CLUSTER, Process, eventually, observe, running
 
@@ -169,17 +168,6 @@ async def has_streams(bus: Bus) -> bool:
         await bus.ensure_streams()
         return True
     return False
-
-
-async def leader_of(bus: Bus, stream: str) -> int:
-    """Ask who leads a stream, as the number of the server."""
-    while True:
-        with contextlib.suppress(BusUnavailableError):
-            answer = await bus._connection.request(f"$JS.API.STREAM.INFO.{stream}")
-            cluster = msgspec.json.decode(answer.data).get("cluster", {})
-            if leader := cluster.get("leader"):
-                return int(leader.removeprefix("nats-"))
-        await asyncio.sleep(0.1)
 
 
 def _clock(days: int) -> dict[str, str]:
@@ -324,31 +312,6 @@ async def test_nothing_acknowledged_is_lost_or_given_twice(
     assert endured.trouble.lost or not disks
     assert set(endured.happened) == set(FAULTS)
     assert len(endured.asked.accepted) >= ROUNDS
-
-
-async def test_what_is_only_proposed_takes_no_subject(nats: SecuredNats) -> None:
-    """A leader without the others refuses a second attempt for the first one."""
-    submission = Outgoing(subject="submit.v1.local.n.u", data=b"x")
-    async with nats.running_linked(), Bus.open(nats.settings("publisher")) as bus:
-        await bus.wait_connected(10)
-        await bus.ensure_streams()
-        leader = await leader_of(bus, "SUBMIT")
-        settings = structs.replace(
-            nats.settings("publisher"),
-            servers=(nats.urls[leader],),
-            request_timeout_s=1.0,
-        )
-        async with Bus.open(settings) as cut_off:
-            await cut_off.wait_connected(10)
-            nats.isolate(leader)
-            submitting = asyncio.create_task(cut_off.publish(submission))
-            await asyncio.sleep(3)
-            assert not submitting.done()
-            nats.heal()
-            sequence = await submitting
-        stored = await bus.last("SUBMIT", submission.subject)
-    assert stored is not None
-    assert (stored.sequence, stored.data) == (sequence, b"x")
 
 
 async def stored_history(bus: Bus) -> History:

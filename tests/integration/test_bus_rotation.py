@@ -6,22 +6,32 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec import structs
 
-from contracts.topics import SUBMISSIONS
+from contracts.topics import INVENTORIES, SUBMISSIONS, Topic
 from runtime.bus.bus import Bus
 from runtime.errors import BusUnavailableError
 from runtime.wire import BusSettings, Outgoing
+from tests.integration.conftest import Installed
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, named
 from tests.lab.controlplane.programs import REQUIRED
 from tests.lab.manifests import K8S
+from tests.lab.personas import SYSTEM
 from tests.lab.secured_nats import SERVERS, SecuredNats
-from tests.lab.services import eventually
+from tests.lab.services import eventually, running
+from tests.lab.token_bus import agent_pod, token_of
 
 ROUND = ("begin", "switch", "end")
+CLUSTER, NODE = "local", "rotated-1"
+SUBMITTER = "system:serviceaccount:rotated:submitter"
+LIFETIME_S = "10"
+"""How long users live whom Kubernetes vouches for: they come back all the time."""
 
 
 @pytest.fixture(autouse=True)
@@ -30,48 +40,85 @@ def _openssl() -> None:
         pytest.skip("openssl is not installed: k8s/secrets.sh needs it")
 
 
-class Load:
-    """Somebody who publishes all the time, and somebody who reads all of it."""
+class Sender:
+    """Somebody who publishes all the time; what is refused for good ends the test."""
 
-    def __init__(self, nats: SecuredNats) -> None:
-        self._nats = nats
+    def __init__(self, settings: BusSettings, topic: Topic[Any], *names: str) -> None:
+        """Without the last name of the topic's subjects that one is a number."""
+        self._settings = settings
+        self._topic = topic
+        self._names = names
         self.published: list[str] = []
-        self.read: list[str] = []
+        self.connections = 0
 
     async def publish(self, stop: asyncio.Event) -> None:
-        """Publish as the user `platform`; what is refused for good ends the test."""
-        settings = self._nats.settings("platform")
-        async with Bus.open(settings) as bus:
-            await bus.wait_connected(10)
+        """Publish until told to stop."""
+        async with Bus.open(self._settings) as bus:
+            await bus.wait_connected(30)
             while not stop.is_set():
-                subject = SUBMISSIONS.subject("c", "n", f"u{len(self.published)}")
-                await bus.publish(Outgoing(subject=subject, data=b"{}"))
+                number = str(len(self.published))
+                names = (*self._names, number)[: len(self._topic.names)]
+                subject = self._topic.subject(*names)
+                await bus.publish(Outgoing(subject=subject, data=number.encode()))
                 self.published.append(subject)
-
-    async def follow(self, stop: asyncio.Event) -> None:
-        """Read as the user `solver`."""
-        settings = self._nats.settings("solver")
-        subjects = [SUBMISSIONS.any_subject]
-        async with Bus.open(settings) as bus:
-            async for page in bus.follow("SUBMIT", subjects, stop, start="all"):
-                assert not page.restarted
-                self.read += [message.subject for message in page.messages]
+            self.connections = bus.connection
 
     async def goes_on(self) -> None:
-        """Wait until ten more were published and read."""
+        """Wait until ten more were published."""
         wanted = len(self.published) + 10
-        await eventually(lambda: len(self.read) >= wanted, "the load goes on", 60)
+        await eventually(lambda: len(self.published) >= wanted, "it goes on", 60)
+
+
+class World(NamedTuple):
+    """Three servers with their streams, and who sends all the time."""
+
+    nats: SecuredNats
+    senders: tuple[Sender, ...]
+    """By password; a platform and a node agent by tokens of Kubernetes."""
 
 
 @pytest.fixture
-async def nats(tmp_path: Path) -> AsyncIterator[SecuredNats]:
-    """Three servers with their streams."""
-    servers = SecuredNats(tmp_path / "nats")
-    with servers.running():
-        async with Bus.open(servers.settings("publisher")) as bus:
-            await bus.wait_connected(10)
-            await bus.ensure_streams()
-        yield servers
+async def world(installed: Installed, tmp_path: Path) -> AsyncIterator[World]:
+    nats = SecuredNats(tmp_path / "nats", tokens=True)
+    kubectl = installed.kubectl
+    given = [objects.node(NODE), *_submitter()]
+    kubectl("apply", "-f", "-", given=given)
+    pod = agent_pod(kubectl, NODE)
+    tokens = {name: tmp_path / name for name in ("agent", "platform")}
+    tokens["agent"].write_text(token_of(kubectl, f"{SYSTEM}/nodeagent", pod))
+    tokens["platform"].write_text(token_of(kubectl, "rotated/submitter"))
+    kubeconfig = tmp_path / "authcallout.kubeconfig"
+    own = kubectl("create", "token", "authcallout", "-n", SYSTEM).strip()
+    installed.control_plane.write_kubeconfig(kubeconfig, own)
+    life = {"AUTHCALLOUT_LIFETIME_S": LIFETIME_S}
+    callouts = [nats.callout(name, kubeconfig, **life) for name in ("one", "two")]
+    platform = nats.settings(f"platform {SUBMITTER}", tokens["platform"])
+    agent = nats.settings(f"nodeagent {NODE}", tokens["agent"])
+    senders = (
+        Sender(nats.settings("publisher"), SUBMISSIONS, CLUSTER, "n"),
+        Sender(platform, SUBMISSIONS, CLUSTER, "rotated"),
+        Sender(agent, INVENTORIES, CLUSTER, NODE),
+    )
+    try:
+        with nats.running():
+            async with Bus.open(nats.settings("publisher")) as bus:
+                await bus.wait_connected(10)
+                await bus.ensure_streams()
+            async with running(*callouts):
+                yield World(nats, senders)
+    finally:
+        kubectl("delete", "--wait=false", "-f", "-", given=[pod, *given])
+
+
+def _submitter() -> Iterator[Json]:
+    """Make who may submit gangs of one namespace."""
+    yield named("v1", "Namespace", "rotated")
+    yield named("v1", "ServiceAccount", "submitter", "rotated")
+    rbac, role = "rbac.authorization.k8s.io", "moorings-gang-author"
+    binding = named(f"{rbac}/v1", "RoleBinding", "submitter", "rotated")
+    binding["roleRef"] = {"apiGroup": rbac, "kind": "ClusterRole", "name": role}
+    subject = {"kind": "ServiceAccount", "name": "submitter", "namespace": "rotated"}
+    yield {**binding, "subjects": [subject]}
 
 
 async def _roll(nats: SecuredNats) -> None:
@@ -81,29 +128,55 @@ async def _roll(nats: SecuredNats) -> None:
         await asyncio.to_thread(nats.wait_healthy)
 
 
+async def _read(nats: SecuredNats, read: list[str], stop: asyncio.Event) -> None:
+    """Read all submissions as the user `solver`."""
+    async with Bus.open(nats.settings("solver")) as bus:
+        subjects = [SUBMISSIONS.any_subject]
+        async for page in bus.follow("SUBMIT", subjects, stop, start="all"):
+            assert not page.restarted
+            read += [message.subject for message in page.messages]
+
+
 async def test_everything_is_replaced_and_nothing_stops(
-    nats: SecuredNats, tmp_path: Path
+    world: World, tmp_path: Path
 ) -> None:
-    """No publish is lost or refused, no message is missed, all servers stay healthy."""
+    """No publish is lost or refused, no message is missed, all servers stay healthy.
+
+    Neither of those with passwords nor of those with tokens of Kubernetes.
+    """
+    nats, senders = world
     old = shutil.copytree(nats.folder, tmp_path / "old", symlinks=True)
-    load, stop, read = Load(nats), asyncio.Event(), asyncio.Event()
+    stop, done = asyncio.Event(), asyncio.Event()
+    read: list[str] = []
     async with asyncio.TaskGroup() as tasks:
-        publishing = tasks.create_task(load.publish(stop))
-        tasks.create_task(load.follow(read))
-        for step in ROUND:
-            await load.goes_on()
-            await asyncio.to_thread(nats.make_secrets, step)
-            await _roll(nats)
-        await load.goes_on()
+        publishing = [tasks.create_task(sender.publish(stop)) for sender in senders]
+        tasks.create_task(_read(nats, read, done))
+        for step in (*ROUND, ""):
+            for sender in senders:
+                await sender.goes_on()
+            if step:
+                await asyncio.to_thread(nats.make_secrets, step)
+                await _roll(nats)
         stop.set()
-        await publishing
-        await eventually(lambda: len(load.read) >= len(load.published), "all is read")
-        read.set()
-    assert load.read == load.published
+        await asyncio.wait(publishing)
+        submitted = [*senders[0].published, *senders[1].published]
+        await eventually(lambda: len(read) >= len(submitted), "all is read")
+        done.set()
+    assert sorted(read) == sorted(submitted)
+    assert await _last_inventory(nats) == str(len(senders[2].published) - 1)
+    assert min(sender.connections for sender in senders[1:]) > SERVERS
     await _refuses_what_was_replaced(nats.settings("platform"), old)
     log = await asyncio.to_thread(nats.log)
     assert "tls: bad certificate" not in log
     assert "certificate signed by unknown authority" not in log
+
+
+async def _last_inventory(nats: SecuredNats) -> str:
+    async with Bus.open(nats.settings("solver")) as bus:
+        await bus.wait_connected(10)
+        found = await bus.last("INV", INVENTORIES.subject(CLUSTER, NODE))
+    assert found is not None
+    return found.data.decode()
 
 
 async def _refuses_what_was_replaced(settings: BusSettings, old: Path) -> None:

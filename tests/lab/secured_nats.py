@@ -26,10 +26,12 @@ from nats.aio.client import Client
 
 from moorings.local.nats_server import find_server_program
 from moorings.local.process import find_free_port
-from runtime.bus.permissions import PASSWORDS
+from runtime.bus.permissions import CALLOUT_KEYS, PASSWORDS
+from runtime.users import CALLOUT
 from runtime.wire import BusSettings
-from tests.lab.manifests import BASE, K8S
+from tests.lab.manifests import BASE, K8S, TOKENS
 from tests.lab.partition import Link, forwarding
+from tests.lab.services import Process
 
 HEALTHY_S = 60.0
 SERVERS = 3
@@ -38,9 +40,16 @@ SERVERS = 3
 class SecuredNats:
     """The servers, and how each user of the bus reaches them."""
 
-    def __init__(self, folder: Path, *, links: bool = False) -> None:
-        """Make certificates and passwords; with `links` between the servers."""
+    def __init__(
+        self, folder: Path, *, links: bool = False, tokens: bool = False
+    ) -> None:
+        """Make certificates and passwords.
+
+        With `links` between the servers; with `tokens` they ask the auth callout about
+        everybody who has no password, as k8s/components/tokens sets them up.
+        """
         self.folder = folder
+        self._tokens = tokens
         ports = _free_ports()
         self._client_ports = [next(ports) for _ in range(SERVERS)]
         self._cluster_ports = [next(ports) for _ in range(SERVERS)]
@@ -76,15 +85,15 @@ class SecuredNats:
         """Where a user's login and password are."""
         return self.folder / f"nats-user-{user}" / "password"
 
-    def settings(self, user: str) -> BusSettings:
-        """Make the settings of a user."""
+    def settings(self, user: str, token_file: Path | None = None) -> BusSettings:
+        """Make the settings of a user, by its password or by a token."""
         return BusSettings(
             name=user,
             servers=self.urls,
             replicas=SERVERS,
             ca_file=str(self.authority),
             user=user,
-            password_file=str(self.password_file(user)),
+            password_file=str(token_file or self.password_file(user)),
         )
 
     @contextlib.asynccontextmanager
@@ -127,6 +136,19 @@ class SecuredNats:
             f"{prefix}_BUS_USER": service,
             f"{prefix}_BUS_PASSWORD_FILE": str(self.password_file(service)),
         }
+
+    def callout(self, name: str, kubeconfig: Path, **variables: str) -> Process:
+        """Make a replica of the auth callout."""
+        keys = self.folder / "authcallout-keys"
+        given = {
+            **self.variables(CALLOUT),
+            "AUTHCALLOUT_BUS_PASSWORD_FILE": str(keys / "password"),
+            "AUTHCALLOUT_ISSUER_FILE": str(keys / "issuer"),
+            "AUTHCALLOUT_CURVE_FILE": str(keys / "curve"),
+            "AUTHCALLOUT_KUBECONFIG": str(kubeconfig),
+        }
+        log = self.folder / f"{name}.log"
+        return Process(CALLOUT, log, **given, **variables)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -198,19 +220,28 @@ class SecuredNats:
 
     def _write_permissions(self) -> None:
         """Before any server starts: one that reads half of it lets everybody in."""
-        shutil.copy(BASE / "nats" / "permissions.conf", self.folder)
+        folder = TOKENS if self._tokens else BASE / "nats"
+        shutil.copy(folder / "permissions.conf", self.folder)
         mounted = self.folder / Path(PASSWORDS).parent
         mounted.symlink_to(self.folder / "nats-passwords")
+        if self._tokens:
+            command = ["bash", str(K8S / "callout-secrets.sh")]
+            self._mount(subprocess.check_output(command, text=True))
+            mounted = self.folder / Path(CALLOUT_KEYS).parent
+            mounted.symlink_to(self.folder / "nats-callout")
 
     def make_secrets(self, step: str) -> None:
-        """Carry out a step of k8s/secrets.sh and mount what it made.
-
-        As kubelet does, whoever reads a file has the old one or the new one.
-        """
+        """Carry out a step of k8s/secrets.sh and mount what it made."""
         made = self.folder / "secrets"
         command = ["bash", str(K8S / "secrets.sh"), str(made), step]
         subprocess.run(command, check=True, capture_output=True)
-        secrets = (made / "secrets.yaml").read_text()
+        self._mount((made / "secrets.yaml").read_text())
+
+    def _mount(self, secrets: str) -> None:
+        """Mount Secrets, each as a folder of its name.
+
+        As kubelet does, whoever reads a file has the old one or the new one.
+        """
         for secret in yaml.safe_load_all(secrets):
             folder = self.folder / secret["metadata"]["name"]
             folder.mkdir(exist_ok=True)

@@ -10,10 +10,15 @@ import logging
 import sys
 from typing import Any
 
-import structlog
-from structlog.processors import ExceptionRenderer
-from structlog.tracebacks import ExceptionDictTransformer
-from structlog.typing import FilteringBoundLogger, Processor
+# structlog would load rich (3 MiB), for tracebacks that no service prints.
+sys.modules.setdefault("rich", None)  # type: ignore[arg-type] # as if not installed
+import structlog  # noqa: E402
+from structlog.processors import ExceptionRenderer  # noqa: E402
+from structlog.tracebacks import ExceptionDictTransformer  # noqa: E402
+from structlog.typing import FilteringBoundLogger, Processor  # noqa: E402
+
+if sys.modules["rich"] is None:
+    del sys.modules["rich"]
 
 
 def get_logger(name: str) -> FilteringBoundLogger:

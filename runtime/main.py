@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from typing import TypeVar
 
 from runtime.config import read_config
 from runtime.errors import ConfigError
-from runtime.run import Task, run_service
+from runtime.run import Task, new_fast_loop, run_service
 from runtime.settings import ServiceConfig
 
 C = TypeVar("C", bound=ServiceConfig)
@@ -20,6 +21,7 @@ def service_main(
     name: str,
     kind: type[C],
     open_service: Callable[[C], AbstractAsyncContextManager[Mapping[str, Task]]],
+    new_loop: Callable[[], asyncio.AbstractEventLoop] = new_fast_loop,
 ) -> int:
     """Run a service until SIGTERM and return the exit code.
 
@@ -30,5 +32,9 @@ def service_main(
     except ConfigError as error:
         sys.stderr.write(f"{name}: {error}\n")
         return 2
-    address = config.health_address
-    return run_service(name, lambda: open_service(config), health_address=address)
+    return run_service(
+        name,
+        lambda: open_service(config),
+        health_address=config.health_address,
+        new_loop=new_loop,
+    )

@@ -26,6 +26,8 @@ ACCOUNTS = {
 }
 """By user. Who reads and sends nothing shares no account with who sends."""
 USERS = tuple(ACCOUNTS)
+VOUCHED = (NODEAGENT, PLATFORM)
+"""Who shows a token of Kubernetes, where servers ask the auth callout."""
 CALLOUT = "authcallout"
 """Whom servers ask about tokens; alone in its account."""
 CALLOUT_SUBJECT = "$SYS.REQ.USER.AUTH"

@@ -20,6 +20,7 @@ from runtime.users import (
     CORE,
     PLATFORM,
     USERS,
+    VOUCHED,
     api_prefix,
     inbox_prefix,
     is_outside,
@@ -81,8 +82,8 @@ def server_configuration(*, tokens: bool = False) -> str:
     """Write the accounts of nats-server.
 
     Passwords are variables of a file beside it, such as `$SOLVER_A_PASSWORD`. With
-    `tokens` the server asks the callout about everybody who has none; its password and
-    public keys are in a file of their own.
+    `tokens` the server asks the callout about node agents, platforms and whoever it
+    does not know; the callout's password and public keys are in a file of their own.
     """
     lines = ["# Written by `moorings permissions`.", f"include ./{PASSWORDS}"]
     lines += _delegation() if tokens else ()
@@ -101,13 +102,17 @@ def server_configuration(*, tokens: bool = False) -> str:
 
 
 def _delegation() -> Iterator[str]:
-    """Ask the callout about all connections but those of users with passwords."""
+    """Ask the callout about all but the services and the viewer.
+
+    The passwords of the others stay in the file beside it, and open nothing.
+    """
     yield f"include ./{CALLOUT_KEYS}"
     yield "authorization {"
     yield "  timeout: 5"
     yield "  auth_callout {"
     yield f"    account: {_CALLOUT_ACCOUNT}"
-    logins = (login for user in (*USERS, CALLOUT) for login in logins_of(user))
+    users = (*(user for user in USERS if user not in VOUCHED), CALLOUT)
+    logins = (login for user in users for login in logins_of(user))
     yield f"    auth_users: [{', '.join(logins)}]"
     yield "    issuer: $AUTHCALLOUT_ISSUER"
     yield "    xkey: $AUTHCALLOUT_XKEY"

@@ -20,6 +20,7 @@ from nats.aio.client import Client
 from contracts.topics import COMMANDS, HEALTH, HEARTBEATS, INVENTORIES, SUBMISSIONS
 from runtime.bus.bus import Bus
 from runtime.errors import BusError, BusUnavailableError, NotAllowedError
+from runtime.users import VOUCHED
 from runtime.wire import Outgoing
 from tests.integration.conftest import Installed
 from tests.lab.controlplane import objects
@@ -294,6 +295,14 @@ async def test_who_is_not_who_it_says_is_refused_with_a_reason(world: World) -> 
         assert reason in said
     async with world.connected(PLATFORM, platform) as bus:
         assert await _send(bus, COMMANDS.subject(CLUSTER, "team-a", "after"))
+
+
+@pytest.mark.parametrize("user", VOUCHED)
+async def test_no_password_is_worth_a_token(world: World, user: str) -> None:
+    """Those of `nats-passwords` are the services' and the viewer's alone."""
+    async with Bus.open(world.bus.settings(user)) as bus:
+        with pytest.raises(BusUnavailableError, match="Authorization Violation"):
+            await bus.wait_connected(NEVER_S)
 
 
 async def test_names_are_no_wildcards(world: World) -> None:

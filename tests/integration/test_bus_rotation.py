@@ -165,7 +165,7 @@ async def test_everything_is_replaced_and_nothing_stops(
     assert sorted(read) == sorted(submitted)
     assert await _last_inventory(nats) == str(len(senders[2].published) - 1)
     assert min(sender.connections for sender in senders[1:]) > SERVERS
-    await _refuses_what_was_replaced(nats.settings("platform"), old)
+    await _refuses_what_was_replaced(nats.settings("viewer"), old)
     log = await asyncio.to_thread(nats.log)
     assert "tls: bad certificate" not in log
     assert "certificate signed by unknown authority" not in log

@@ -6,7 +6,8 @@ PIP-REPORT is what `pip install --report` wrote, DPKG-STATUS the list of Debian'
 packages (/var/lib/dpkg/status). The same inputs give the same bytes: neither time nor
 serial number is in it.
 
-Source: CycloneDX 1.6 (ECMA-424); the package-url specification, types pypi and deb.
+Source: CycloneDX 1.6 (ECMA-424); the package-url specification, types pypi and deb;
+PEP 610.
 """
 
 from __future__ import annotations
@@ -49,11 +50,21 @@ def list_python(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
         name = metadata["name"].lower().replace("_", "-")
         purl = f"pkg:pypi/{name}@{metadata['version']}"
         component = make_component(name, metadata["version"], purl)
-        digest = entry["download_info"]["archive_info"]["hashes"]["sha256"]
+        digest = read_sha256(entry["download_info"]["archive_info"])
         component["hashes"] = [{"alg": "SHA-256", "content": digest}]
         if expression := metadata.get("license_expression"):
             component["licenses"] = [{"expression": expression}]
         yield component
+
+
+def read_sha256(archive: dict[str, Any]) -> str:
+    """Read the hash of a wheel as PEP 610 has it; pip before 23.1 knew one field."""
+    if "hashes" in archive:
+        return str(archive["hashes"]["sha256"])
+    algorithm, _, digest = archive["hash"].partition("=")
+    if algorithm != "sha256":
+        raise SystemExit(f"error: a wheel has no sha256, but {algorithm}")
+    return str(digest)
 
 
 def list_debian(status: str) -> Iterator[dict[str, Any]]:

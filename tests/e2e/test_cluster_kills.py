@@ -1,6 +1,7 @@
 """SIGKILL to anything beside a real control plane: no half-open gang, nothing twice.
 
-30 kills in `make test`, 300 in `make soak` (MOORINGS_SOAK=1).
+Three NATS servers with TLS and tokens, two solvers, two publishers, two callouts. Each
+victim once in `make test`, 300 kills in `make soak` (MOORINGS_SOAK=1).
 """
 
 from __future__ import annotations
@@ -15,20 +16,37 @@ from pathlib import Path
 import aiohttp
 
 from contracts.names import GANG, GATE
+from runtime.bus.bus import Bus
 from tests.conftest import OwnControlPlane
-from tests.lab import cluster
-from tests.lab.cluster import Stack, gang_pod
+from tests.lab.cluster import gang_pod
 from tests.lab.controlplane import kubelet, objects
 from tests.lab.controlplane.client import Json, Kube, RefusedError
 from tests.lab.controlplane.kubelet import RUNS_S
 from tests.lab.controlplane.options import API_SERVER, ETCD, Options
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.secured_cluster import (
+    CALLOUTS,
+    PUBLISHERS,
+    SOLVERS,
+    SecuredStack,
+    TokenPlatform,
+    secured_stack,
+)
+from tests.lab.secured_nats import SERVERS
+from tests.lab.services import eventually
 
-KILLS = 300 if os.environ.get("MOORINGS_SOAK") else 30
+SERVER, ALL_SERVERS = "a server", "all servers"
+"""Of NATS."""
+VICTIMS = (
+    *(*SOLVERS, *PUBLISHERS, *CALLOUTS),
+    *(SERVER, ALL_SERVERS, API_SERVER, ETCD),
+)
+KILLS = 300 if os.environ.get("MOORINGS_SOAK") else len(VICTIMS)
 DRIVER = "gpu.example.com"
 NODES, DEVICES = 4, 4
-VICTIMS = ("publisher", "standby", "solver", "nats", API_SERVER, ETCD)
 SETTLED_S = 120.0
+RENEWED_EVERY = 20
+"""Faults between two tokens of the platform; each is valid for ten minutes."""
 
 
 class World:
@@ -153,20 +171,27 @@ async def watch_over(world: World, stop: asyncio.Event) -> None:
         await asyncio.sleep(0.1)
 
 
-async def kill(victim: str, plane: ControlPlane, stack: Stack, pause_s: float) -> None:
+async def kill(
+    victim: str, plane: ControlPlane, stack: SecuredStack, draw: random.Random
+) -> None:
     """Kill and start again after a while."""
+    pause_s = draw.random() * 0.5
     if victim in plane.programs:
         plane.kill(victim)
         await asyncio.sleep(pause_s)
         await plane.restart(victim)
-    elif victim == "nats":
-        await asyncio.to_thread(stack.nats.kill)
+    elif victim in (SERVER, ALL_SERVERS):
+        count = 1 if victim == SERVER else SERVERS
+        numbers = draw.sample(range(SERVERS), count)
+        for number in numbers:
+            stack.nats.kill(number)
         await asyncio.sleep(pause_s)
-        await asyncio.to_thread(stack.nats.start)
+        for number in numbers:
+            stack.nats.start(number)
     else:
-        stack[victim].kill()
+        stack.processes[victim].kill()
         await asyncio.sleep(pause_s)
-        stack[victim].start()
+        stack.processes[victim].start()
 
 
 async def eventually_settled(world: World) -> None:
@@ -191,14 +216,19 @@ async def test_no_gang_is_half_open_and_nothing_lost_whatever_is_killed(
     async with (
         plane.client() as kube,
         kube.namespace() as namespace,
-        cluster.stack(plane, tmp_path, standby=True) as stack,
+        secured_stack(plane, tmp_path) as stack,
     ):
         await kube.create(objects.device_class(DRIVER, DRIVER))
         for name, count in (("one", 1), ("two", 2)):
             spec = objects.requests(DRIVER, count)
             await kube.create(objects.template(namespace, name, spec))
         nodes = [objects.node(f"node-{number}") for number in range(NODES)]
-        async with kubelet.running(kube, nodes):
+        platform = TokenPlatform(plane, stack.nats, namespace)
+        async with (
+            kubelet.running(kube, nodes),
+            Bus.open(platform.settings) as bus,
+            Bus.open(stack.nats.settings("solver")) as reader,
+        ):
             for item in nodes:
                 name = item["metadata"]["name"]
                 devices = objects.devices(DEVICES)
@@ -207,11 +237,21 @@ async def test_no_gang_is_half_open_and_nothing_lost_whatever_is_killed(
             stop = asyncio.Event()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(watch_over(world, stop))
-                for _ in range(KILLS):
+                for number in range(KILLS):
                     await world.create_gangs()
                     await asyncio.sleep(world.draw.random())
-                    victim = world.draw.choice(VICTIMS)
-                    await kill(victim, plane, stack, world.draw.random() * 0.5)
+                    submitting = tasks.create_task(platform.submit(bus))
+                    await kill(victim_of(number, world.draw), plane, stack, world.draw)
+                    await submitting
+                    if number % RENEWED_EVERY == 0:
+                        await asyncio.to_thread(platform.renew)
                 await eventually_settled(world)
+                await eventually(
+                    lambda: platform.all_answered(reader), "all is answered", SETTLED_S
+                )
                 stop.set()
     assert world.looks > KILLS
+
+
+def victim_of(number: int, draw: random.Random) -> str:
+    return VICTIMS[number] if number < len(VICTIMS) else draw.choice(VICTIMS)

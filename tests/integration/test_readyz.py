@@ -131,7 +131,7 @@ async def test_a_publisher_beside_a_cluster_is_ready_once_it_has_read_all(
     """Also one that does not lead: another may end then."""
     assert full.connected
     variables = {"PUBLISHER_HEALTH_ADDRESS": address}
-    process = publisher(nats_server, control_plane, tmp_path, **variables)
+    process = publisher(nats_server.url, control_plane, tmp_path, **variables)
     async with first_ready(process, address) as log:
         assert read_in(log) >= GANGS
 

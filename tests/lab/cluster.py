@@ -57,7 +57,7 @@ class Stack:
 
 
 def publisher(
-    nats: LabServer,
+    servers: str,
     control_plane: ControlPlane,
     folder: Path,
     name: str = "one",
@@ -65,7 +65,7 @@ def publisher(
 ) -> Process:
     """Make a publisher that writes to a cluster with the rights of k8s/base."""
     variables = {
-        "PUBLISHER_SERVERS": nats.url,
+        "PUBLISHER_SERVERS": servers,
         "PUBLISHER_KUBECONFIG": str(publisher_kubeconfig(control_plane)),
         "PUBLISHER_NAMESPACE": SYSTEM,
         "PUBLISHER_NAME": name,
@@ -111,10 +111,10 @@ def _starting(
             SOLVER_FEATURE_GATES=",".join(gates),
             SOLVER_TRACES_ENDPOINT=traces,
         ),
-        "publisher": publisher(nats, control_plane, folder, **more),
+        "publisher": publisher(nats.url, control_plane, folder, **more),
     }
     if standby:
-        second = publisher(nats, control_plane, folder, "two", **more)
+        second = publisher(nats.url, control_plane, folder, "two", **more)
         processes["standby"] = second
     try:
         for process in processes.values():

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_image import SELECTOR, SERVICES
 from tests.lab import image
 
 CACHE = Path.home() / ".cache" / "moorings" / "image"
@@ -86,7 +85,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Builder, s
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", image.SERVICES)
 def test_each_service_starts(built: tuple[Builder, str], service: str) -> None:
     """Up to its configuration: all that it imports is there."""
     builder, container = built
@@ -101,7 +100,7 @@ def test_the_command_line_and_selectors_run(built: tuple[Builder, str]) -> None:
     builder, container = built
     code, said = builder.run(container, "moorings", "--help")
     assert code == 0, said
-    code, said = builder.run(container, "python", "-c", SELECTOR)
+    code, said = builder.run(container, "python", "-c", image.SELECTOR)
     assert code == 0, said
     assert "value=True" in said
     assert builder.run(container, "id", "-u") == (0, "65532\n")

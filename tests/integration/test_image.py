@@ -19,14 +19,6 @@ from tests.lab import image
 
 SCRIPT = image.ROOT / "scripts" / "image.py"
 SBOM = image.ROOT / "scripts" / "sbom.py"
-SERVICES = ("authcallout", "nodeagent", "publisher", "solver")
-SELECTOR = """
-from solver.cel.sandbox import Sandbox
-from contracts.device import Device
-sandbox = Sandbox()
-print(sandbox.evaluate("1 + 1 == 2", [("driver", Device(name="gpu-0"))]))
-sandbox.close()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +27,7 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return image.assemble(tmp_path_factory.mktemp("image"))
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", image.SERVICES)
 def test_each_service_starts_from_the_image(content: Path, service: str) -> None:
     """Up to its configuration: all that it imports is there."""
     unknown = f"{service.upper()}_NONSENSE"
@@ -53,7 +45,7 @@ def test_command_line_starts_from_the_image(content: Path) -> None:
 
 def test_selectors_are_evaluated_in_the_image(content: Path) -> None:
     """The sandbox starts a Python of its own, with the same packages."""
-    code, said = image.run(content, "-c", SELECTOR)
+    code, said = image.run(content, "-c", image.SELECTOR)
     assert code == 0, said
     assert "value=True" in said
 
@@ -61,7 +53,7 @@ def test_selectors_are_evaluated_in_the_image(content: Path) -> None:
 def test_the_image_holds_every_module_and_file_of_the_services(content: Path) -> None:
     """As git knows them: a file that the wheel forgets fails only at run time."""
     listed = subprocess.run(
-        ["git", "ls-files", "contracts", "runtime", "moorings", *SERVICES],
+        ["git", "ls-files", "contracts", "runtime", "moorings", *image.SERVICES],
         cwd=image.ROOT,
         capture_output=True,
         text=True,

@@ -23,6 +23,14 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 CONTAINERFILE = ROOT / "Containerfile"
 PROJECT = "moorings"
+SERVICES = ("authcallout", "nodeagent", "publisher", "solver")
+SELECTOR = """
+from solver.cel.sandbox import Sandbox
+from contracts.device import Device
+sandbox = Sandbox()
+print(sandbox.evaluate("1 + 1 == 2", [("driver", Device(name="gpu-0"))]))
+sandbox.close()
+"""
 BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
 
 

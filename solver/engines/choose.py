@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
 from solver.engines.goals import EngineResult
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.shapes import NodeKind
+from solver.tiers import Tier
 
 DIRECT, PATTERN = "direct", "pattern"
 MOST_COUNTED_RULES = 8
@@ -25,8 +26,18 @@ class EngineChoice(Struct, frozen=True):
 
 Decided = tuple[EngineChoice, EngineResult]
 """An engine, and its answer to a batch."""
-Decide = Callable[[Demand, tuple[NodeKind, ...]], Decided]
-"""Asks the engine that is made for a batch."""
+
+
+class Decide(Protocol):
+    """Asks the engine that is made for a batch."""
+
+    def __call__(
+        self,
+        demand: Demand,
+        kinds: tuple[NodeKind, ...],
+        last: Tier | None = None,
+    ) -> Decided:
+        """Decide; `last`: the last tier to pursue, None: the one of the Problem."""
 
 
 def choose_engine(demand: Demand, kinds: tuple[NodeKind, ...]) -> EngineChoice:

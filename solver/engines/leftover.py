@@ -60,10 +60,10 @@ class LeftoverSearch:
         except PatternLimitError:
             return self._decide_without_value()
 
-    def _decide_without_value(self) -> Decided:
-        """Ask an engine as if nothing were expected."""
+    def _decide_without_value(self, last: Tier | None = None) -> Decided:
+        """Ask an engine as if nothing were expected; `last`: see `Decide`."""
         plain = Demand(self._demand.gangs)
-        return self._decide(plain, find_node_kinds(self._problem, plain.query))
+        return self._decide(plain, find_node_kinds(self._problem, plain.query), last)
 
     def _place_in_turn(self) -> Decided:
         """Place one gang after the other, then see what another engine takes in.
@@ -78,7 +78,7 @@ class LeftoverSearch:
             return EngineChoice(GREEDY, "a single pod"), self._prove(best)
         if self._is_everything(best):
             return EngineChoice(GREEDY, "all gangs fit one after the other"), best
-        choice, result = self._decide_without_value()
+        choice, result = self._decide_without_value(Tier.ALTERNATIVES)
         if self._first_tiers(result) > self._first_tiers(best):
             gangs_in = [placement.gang for placement in result.placements]
             again = self._place_best(search, gangs_in)

@@ -26,6 +26,7 @@ from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.problem.problem import Parameters, Problem
+from solver.tiers import Tier
 
 SMALL = 1_000
 """Pods times nodes of a batch that the direct model decides soon."""
@@ -88,15 +89,23 @@ def _decide_hopeful(
     if engine is not None:
         return _decide(demand, kinds, parameters, engine)
 
-    def decide(demand: Demand, kinds: tuple[NodeKind, ...]) -> Decided:
-        decided = _decide(demand, kinds, parameters, None)
-        return raise_to_first_fit(demand, kinds, parameters, decided)
+    def decide(
+        demand: Demand, kinds: tuple[NodeKind, ...], last: Tier | None = None
+    ) -> Decided:
+        last_tier = min(last or Tier.NODES, parameters.last_tier, key=_place_of)
+        pursued = structs.replace(parameters, last_tier=last_tier)
+        decided = _decide(demand, kinds, pursued, None)
+        return raise_to_first_fit(demand, kinds, pursued, decided)
 
     if is_split(demand, kinds):
         return SplitSearch(problem, demand, decide).run()
     if demand.expected:
         return LeftoverSearch(problem, demand, kinds, decide).run()
     return decide(demand, kinds)
+
+
+def _place_of(tier: Tier) -> int:
+    return tier.place
 
 
 def _decide(

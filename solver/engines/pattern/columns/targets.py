@@ -33,7 +33,7 @@ TAKE_OUT_WORK = 0.5
 """Work that taking gangs out may take."""
 STEPS_WORK, STEPS_SCALE = 2.5, 2
 """Work that steps to better gangs may take, and the scale of their neighborhoods."""
-FIRST_WORK, PLACE_WORK = 0.75, 1.5
+FIRST_WORK, PLACE_WORK = 0.3, 1.5
 """Work that finding places may take: at first, and with patterns for the target."""
 
 
@@ -57,12 +57,12 @@ class TargetSearch:
         """
         incumbent = self._incumbent
         self._try_at_once(relaxed)
-        # Where that fails, steps from answer to answer come near before targets do.
-        improve_by_parts(
-            self._source, incumbent, relaxed.split, STEPS_WORK, STEPS_SCALE
-        )
         most, failed = incumbent.bound, incumbent.bound + 1
-        for _ in range(MAX_TARGETS):
+        for number in range(MAX_TARGETS):
+            # Where the first targets fail, steps from answer to answer come near
+            # before others do.
+            if number == 1:
+                self._take_steps(relaxed)
             chosen = self._choose_fitting_target(most)
             if chosen is None:
                 return
@@ -83,6 +83,10 @@ class TargetSearch:
             solution = Solution(tuple(map(round, relaxed.gangs)), relaxed.uses)
             start = Start(solution, relaxed.split, relaxed.split_gangs)
             self._place(bound, start, FIRST_WORK)
+
+    def _take_steps(self, relaxed: RelaxedSolution) -> None:
+        source, incumbent = self._source, self._incumbent
+        improve_by_parts(source, incumbent, relaxed.split, STEPS_WORK, STEPS_SCALE)
 
     def _choose_fitting_target(self, most: int) -> tuple[CutMasterResult, Start] | None:
         """Choose a target of whose pods fractions fit, and where to begin with it.

@@ -71,3 +71,12 @@ def test_the_most_valuable_gangs_are_in() -> None:
     decision = allocate(problem((8,) * 10, *gangs))
     assert decision.status is Status.OPTIMAL
     assert tier(decision, Tier.GANGS) == (80, 80)
+
+
+def test_goals_that_a_new_place_would_undo_are_not_pursued() -> None:
+    """Who is in is proven; the nodes are those of the last placing."""
+    gangs = [of_pods(number, 5, 3) for number in range(12)]
+    decision = allocate(problem((8,) * 10, *gangs))
+    assert decision.statistics.engine == "pattern"
+    assert tier(decision, Tier.GANGS) == (80, 80)
+    assert tier(decision, Tier.NODES) == (10, None)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import yaml
 
 from contracts.errors import ContractsError
 from contracts.gang import Gang
-from contracts.kubernetes.decode import decode_object, flatten
+from contracts.kubernetes.decode import decode_object, flatten, flatten_items, is_list
 from moorings.errors import BadInputError
 
 
@@ -23,6 +25,11 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+_MAY_BE_JSON = re.compile(r"\s*\{")
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
 def parse_documents(source: str, text: str) -> Iterator[tuple[str, Any]]:
     """Go through all documents: (source, parsed object); Lists are taken apart.
 
@@ -30,14 +37,42 @@ def parse_documents(source: str, text: str) -> Iterator[tuple[str, Any]]:
         BadInputError: the text is no YAML or JSON.
     """
     try:
+        document = _read_json(text)
+        if document is not None:
+            yield from ((source, value) for value in _flatten_json(document))
+            return
         documents = yaml.load_all(text, _Loader)  # a safe loader
-        for number, document in enumerate(documents, start=1):
-            if document is not None:
+        for number, parsed in enumerate(documents, start=1):
+            if parsed is not None:
                 where = f"{source}, document {number}" if number > 1 else source
-                yield from ((where, value) for value in flatten(document))
-    except (yaml.YAMLError, ContractsError) as error:
+                yield from ((where, value) for value in flatten(parsed))
+    except (yaml.YAMLError, msgspec.DecodeError, ContractsError) as error:
         reason = " ".join(str(error).split())
         raise BadInputError(source, reason) from error
+
+
+def _read_json(text: str) -> dict[str, msgspec.Raw] | None:
+    """Read the fields of an object; None: it is no JSON, or more than one object."""
+    if not _MAY_BE_JSON.match(text):
+        return None
+    try:
+        return _FIELDS.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _flatten_json(fields: dict[str, msgspec.Raw]) -> Iterator[Any]:
+    """Yield the objects of a list; a long list is never parsed as a whole."""
+    items = fields.get("items", msgspec.Raw())
+    rest = {key: _parse(raw) for key, raw in fields.items() if key != "items"}
+    if is_list(rest) and bytes(memoryview(items)[:1]) == b"[":
+        yield from flatten_items(rest, map(_parse, _ITEMS.decode(items)))
+    else:
+        yield from flatten({key: _parse(raw) for key, raw in fields.items()})
+
+
+def _parse(raw: msgspec.Raw) -> Any:
+    return msgspec.json.decode(raw)
 
 
 def read_gang(source: str, raw: Any) -> tuple[str, Gang]:

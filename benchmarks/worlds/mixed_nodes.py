@@ -16,6 +16,7 @@ from benchmarks.worlds.objects import (
     CLUSTER,
     NUMA_NODE,
     PCIE_ROOT,
+    Observation,
     announced,
     number,
     observed_class,
@@ -80,30 +81,30 @@ def cluster(
 
     `free`: share of the cards and NICs that nobody has.
     """
-    draw = random.Random(seed)
-    snapshot, left = _classes(), 0
-    for index in range(nodes):
-        name, shape = NodeName(f"node-{index:05}"), draw.choice(shapes)
-        snapshot = apply(snapshot, announced(name, *_pools(name, shape)))
-        taken, unused = _use(name, shape, free, draw)
+    snapshot, left = Snapshot(), 0
+    for message, unused in observe(nodes, seed, shapes=shapes, free=free):
+        snapshot = apply(snapshot, message)
         left += unused
-        if taken:
-            snapshot = apply(snapshot, observed_holder(name, taken))
-        used = 1 - unused / (EIGHTHS * shape.gpus)
-        snapshot = apply(snapshot, _node(name, shape, used, draw))
     return snapshot, left
 
 
-def _classes() -> Snapshot:
+def observe(
+    nodes: int, seed: int, *, shapes: Sequence[Shape] = SHAPES, free: float = FREE
+) -> Iterator[Observation]:
+    """Say what there is; with the announcement of a node, the free eighths of it."""
+    draw = random.Random(seed)
     gpus = f'device.driver == "{GPU}" && device.attributes["{GPU}"].type == '
-    snapshot = Snapshot()
-    for name, expression in (
-        (WHOLE_CLASS, f'{gpus}"gpu"'),
-        (PART_CLASS, f'{gpus}"part"'),
-        (NIC_CLASS, f'device.driver == "{NIC}"'),
-    ):
-        snapshot = apply(snapshot, observed_class(name, expression))
-    return snapshot
+    yield observed_class(WHOLE_CLASS, f'{gpus}"gpu"'), 0
+    yield observed_class(PART_CLASS, f'{gpus}"part"'), 0
+    yield observed_class(NIC_CLASS, f'device.driver == "{NIC}"'), 0
+    for index in range(nodes):
+        name, shape = NodeName(f"node-{index:05}"), draw.choice(shapes)
+        taken, unused = _use(name, shape, free, draw)
+        yield announced(name, *_pools(name, shape)), unused
+        if taken:
+            yield observed_holder(name, taken), 0
+        used = 1 - unused / (EIGHTHS * shape.gpus)
+        yield _node(name, shape, used, draw), 0
 
 
 def _pools(node: NodeName, shape: Shape) -> Iterator[ResourcePool]:

@@ -46,6 +46,8 @@ CLUSTER = ClusterName("local")
 NAMESPACE = "bench"
 NUMA_NODE = "resource.kubernetes.io/numaNode"
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
+Observation = tuple[DevicesAnnounced | ObjectObserved, int]
+"""What is said of a cluster, and how much is free of what it tells of."""
 
 
 def text(value: str) -> DeviceAttribute:

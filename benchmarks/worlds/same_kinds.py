@@ -14,6 +14,7 @@ from benchmarks.worlds.demand import PodKind, gangs
 from benchmarks.worlds.objects import (
     NUMA_NODE,
     PCIE_ROOT,
+    Observation,
     announced,
     member_claim,
     number,
@@ -41,22 +42,28 @@ MODEL = f'device.attributes["{DRIVER}"].model == "H100"'
 
 def cluster(nodes: int, seed: int, *, free: float = FREE) -> tuple[Snapshot, int]:
     """Believe in so many nodes; gives the count of free GPUs, too."""
+    snapshot, left = Snapshot(), 0
+    for message, unused in observe(nodes, seed, free=free):
+        snapshot = apply(snapshot, message)
+        left += unused
+    return snapshot, left
+
+
+def observe(nodes: int, seed: int, *, free: float = FREE) -> Iterator[Observation]:
+    """Say what there is; with the announcement of a node, how many GPUs are free."""
     draw = random.Random(seed)
-    snapshot = apply(Snapshot(), observed_class(CLASS, f'device.driver == "{DRIVER}"'))
-    left = 0
+    yield observed_class(CLASS, f'device.driver == "{DRIVER}"'), 0
     for index in range(nodes):
         name = NodeName(f"node-{index:05}")
         pool = _pool(name)
-        snapshot = apply(snapshot, announced(name, pool))
         taken = [
             DeviceID(DRIVER, pool.name, device.name)
             for device in pool.devices
             if draw.random() >= free
         ]
-        left += GPUS - len(taken)
+        yield announced(name, pool), GPUS - len(taken)
         if taken:
-            snapshot = apply(snapshot, observed_holder(name, taken))
-    return snapshot, left
+            yield observed_holder(name, taken), 0
 
 
 def _pool(node: NodeName) -> ResourcePool:

@@ -7,7 +7,7 @@ fill in. Takes parsed JSON: where it came from is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -123,6 +123,12 @@ def decode_object(raw: Any) -> Decoded:
     return Decoded(kind=kind, value=value, unknown=(*misplaced, *paths))
 
 
+def is_list(raw: Any) -> bool:
+    """Whether an object is a list of objects, by its kind."""
+    kind = _text_of(raw, "kind") if isinstance(raw, Mapping) else ""
+    return kind.endswith("List") and "spec" not in raw
+
+
 def flatten(raw: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a list, or the object itself.
 
@@ -132,13 +138,23 @@ def flatten(raw: Any) -> Iterator[Mapping[str, Any]]:
     Raises:
         DecodeError: a list's items are no list of objects.
     """
-    kind = _text_of(raw, "kind") if isinstance(raw, Mapping) else ""
-    if not kind.endswith("List") or "spec" in raw:
+    if not is_list(raw):
         yield raw
         return
+    kind = _text_of(raw, "kind")
     items = raw.get("items")
     if not isinstance(items, list | tuple | None):
         raise DecodeError(kind, "items", f"Expected `array`, got {_type_of(items)}")
+    yield from flatten_items(raw, items or ())
+
+
+def flatten_items(raw: Mapping[str, Any], items: Iterable[Any]) -> Iterator[Any]:
+    """Yield the objects of a list whose items come from elsewhere, one at a time.
+
+    Raises:
+        DecodeError: an item is no object.
+    """
+    kind = _text_of(raw, "kind")
     inherited = (
         {}
         if kind == "List"
@@ -147,7 +163,7 @@ def flatten(raw: Any) -> Iterator[Mapping[str, Any]]:
             "kind": kind.removesuffix("List"),
         }
     )
-    for index, listed in enumerate(items or ()):
+    for index, listed in enumerate(items):
         if not isinstance(listed, Mapping):
             path = f"items[{index}]"
             raise DecodeError(kind, path, f"Expected `object`, got {_type_of(listed)}")

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 import yaml
 from rich.console import Console
 
-from contracts.codec import to_builtins
+from contracts.codec import encode, to_builtins
 
 console = Console(highlight=False, soft_wrap=True)
 notices = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -63,13 +64,19 @@ def show(
     """Print a value as JSON or YAML, or its rows as a table."""
     match form:
         case Format.JSON:
-            sys.stdout.write(json.dumps(to_builtins(value), indent=2) + "\n")
+            sys.stdout.write(_to_json(value) + "\n")
         case Format.YAML:
             sys.stdout.write(
                 yaml.dump(to_builtins(value), Dumper=_Dumper, sort_keys=False)
             )
         case Format.TABLE:
             show_table(columns, rows)
+
+
+def _to_json(value: Any) -> str:
+    """Write what people can read; in ASCII, which no terminal takes for commands."""
+    text = msgspec.json.format(encode(value), indent=2).decode()
+    return text if text.isascii() else json.dumps(to_builtins(value), indent=2)
 
 
 class _Dumper(yaml.SafeDumper):

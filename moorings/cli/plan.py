@@ -37,6 +37,7 @@ from moorings.plan.summary import (
     summarize,
 )
 from solver.cel.evaluator import SelectorEvaluator
+from solver.service.garbage import after_batch, collecting_between_batches
 
 COLUMNS = ("gang", "pod", "claim", "verdict", "node", "devices")
 
@@ -109,11 +110,12 @@ def plan(
     features = read_features(kubernetes_version, parse_gates(feature_gates))
     if jsonl == bool(filename):
         raise UsageError("plan needs either -f FILE or --jsonl")
-    with SelectorEvaluator() as evaluator:
+    with SelectorEvaluator() as evaluator, collecting_between_batches():
         if jsonl:
             for line in plan_lines(sys.stdin.buffer, Planner(evaluator)):
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
+                after_batch()
             raise typer.Exit(ExitCode.YES)
         found = read_objects(filename or [])
         usable = _drop_faulty_gangs(found.objects)

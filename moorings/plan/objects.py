@@ -8,7 +8,7 @@ of different pools stay two: they are of two clusters. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, structs
@@ -18,8 +18,8 @@ from contracts.device import ResourceSlice
 from contracts.gang import Gang
 from contracts.ids import object_key
 from contracts.kubernetes.decode import Decoded, decode_object
-from contracts.storage import PersistentVolumeClaim
-from contracts.workload import Pod, Workload
+from contracts.storage import PersistentVolume, PersistentVolumeClaim
+from contracts.workload import Node, Pod, Workload
 
 NAMESPACED = (
     Gang,
@@ -29,8 +29,11 @@ NAMESPACED = (
     ResourceClaimTemplate,
     Workload,
 )
-_OF_SERVER = ("uid", "resourceVersion", "creationTimestamp", "ownerReferences")
+_OF_SERVER = ("uid", "resource_version", "creation_timestamp", "owner_references")
 """Metadata that an author does not write."""
+_WRITTEN = ("uid", "resourceVersion", "creationTimestamp", "ownerReferences")
+"""The same as it is written."""
+_WITH_STATUS = (Node, PersistentVolume, PersistentVolumeClaim)
 _NAMED = 3
 """So many objects are named in a note."""
 
@@ -39,8 +42,15 @@ class PlanObject(Struct, frozen=True, kw_only=True):
     """An object of the input, and where it came from."""
 
     source: str
-    raw: dict[str, Any]
     decoded: Decoded
+    raw: dict[str, Any] = {}
+    """As it is written, of a Workload; of others all that counts is decoded."""
+
+    @classmethod
+    def of(cls, source: str, raw: Mapping[str, Any], decoded: Decoded) -> PlanObject:
+        """Keep what is needed of an object: a large cluster has very many."""
+        written = dict(raw) if isinstance(decoded.value, Workload) else {}
+        return cls(source=source, decoded=decoded, raw=written)
 
 
 def unite_objects(entries: Iterable[PlanObject]) -> tuple[list[PlanObject], list[str]]:
@@ -65,7 +75,9 @@ def _with_name(entry: PlanObject, number: int) -> PlanObject:
     if metadata.name or not metadata.generate_name:
         return entry
     name = f"{metadata.generate_name}{number:05d}"
-    return _decode(entry, {**entry.raw["metadata"], "name": name}, entry.raw)
+    if entry.raw:
+        return _decode(entry, {**entry.raw["metadata"], "name": name}, entry.raw)
+    return _with_value(entry, metadata=structs.replace(metadata, name=name))
 
 
 def _key_of(entry: PlanObject) -> tuple[str, ...]:
@@ -73,8 +85,8 @@ def _key_of(entry: PlanObject) -> tuple[str, ...]:
     name = value.metadata.name
     if isinstance(value, NAMESPACED):
         name = object_key(value.metadata.namespace, name)
-    group = str(entry.raw.get("apiVersion", "")).rpartition("/")[0]
-    key = (entry.decoded.kind, name, group)
+    api_version = value.api_version if isinstance(value, Workload) else ""
+    key = (entry.decoded.kind, name, api_version.rpartition("/")[0])
     if isinstance(value, ResourceSlice):
         return (*key, value.spec.driver, value.spec.pool.name)
     return key
@@ -86,10 +98,23 @@ def _unite(before: PlanObject, after: PlanObject) -> PlanObject:
         return after if new.version_number >= old.version_number else before
     if new.resource_version:
         before, after = after, before
+        old, new = new, old
     if isinstance(after.decoded.value, Pod | ResourceClaim):
-        return before if old.resource_version or new.resource_version else after
+        return before if old.resource_version else after
+    if after.raw:
+        return _unite_written(before, after)
+    kept = {name: getattr(old, name) for name in _OF_SERVER if not getattr(new, name)}
+    changes: dict[str, Any] = {"metadata": structs.replace(new, **kept)}
+    if isinstance(after.decoded.value, _WITH_STATUS):
+        status = after.decoded.value.status
+        if status == type(status)():
+            changes["status"] = getattr(before.decoded.value, "status", status)
+    return _with_value(after, **changes)
+
+
+def _unite_written(before: PlanObject, after: PlanObject) -> PlanObject:
     metadata = {
-        key: value for key, value in before.raw["metadata"].items() if key in _OF_SERVER
+        key: value for key, value in before.raw["metadata"].items() if key in _WRITTEN
     }
     metadata |= after.raw["metadata"]
     status = {"status": before.raw["status"]} if "status" in before.raw else {}
@@ -101,6 +126,11 @@ def _decode(
 ) -> PlanObject:
     raw = {**raw, "metadata": metadata}
     return structs.replace(entry, raw=raw, decoded=decode_object(raw))
+
+
+def _with_value(entry: PlanObject, **changes: Any) -> PlanObject:
+    value = structs.replace(entry.decoded.value, **changes)
+    return structs.replace(entry, decoded=structs.replace(entry.decoded, value=value))
 
 
 def _describe(twice: dict[str, str]) -> Iterator[str]:

@@ -68,7 +68,7 @@ class Reader:
                 if key not in self._noted:
                     self._noted.add(key)
                     self._say(f"note: {source}: {key} is not a field we know; ignored")
-            yield PlanObject(source=source, raw=dict(raw), decoded=decoded)
+            yield PlanObject.of(source, raw, decoded)
 
     def read_list(self, objects: list[Any]) -> list[PlanObject]:
         """Decode a parsed list, Lists taken apart."""
@@ -116,7 +116,8 @@ def _decode(raw: Any) -> Decoded:
         for path in decoded.unknown:
             if _WISH.search(path):
                 raise DecodeError(_name(raw), path, "unknown field")
-        entry = PlanObject(source="", raw=dict(raw), decoded=decoded)
+    if isinstance(decoded.value, Workload):
+        entry = PlanObject.of("", raw, decoded)
         read_gang_owner(with_next_job(entry).raw)
     return decoded
 

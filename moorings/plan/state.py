@@ -12,7 +12,7 @@ from contracts.messages import ObjectObserved
 from contracts.names import GANG_UID
 from contracts.workload import Node, Pod
 from moorings.plan.objects import PlanObject
-from solver.snapshot.snapshot import Snapshot, apply
+from solver.snapshot.snapshot import Snapshot, apply, observe
 
 CLUSTER = ClusterName("plan")
 _STATE = (
@@ -40,10 +40,8 @@ def apply_state(objects: Iterable[PlanObject]) -> Snapshot:
         count_by_name[f"{kind}/{key}"] = count
         if count > 1 and isinstance(value, ResourceSlice | ResourceClaim | Pod):
             key = f"{key}#{count}"
-        message = ObjectObserved(
-            cluster=CLUSTER, kind=kind, key=key, object=dict(entry.raw)
-        )
-        snapshot = apply(snapshot, message)
+        # What grew is for gangs that wait; a set of it would be copied each time.
+        snapshot = observe(snapshot, key, value).without_grown()
     return snapshot
 
 

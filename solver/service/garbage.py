@@ -8,6 +8,8 @@ the time of a solve. Whatever has no cycle is given back at once in any case.
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 MANY = 100_000
 """New objects since the last collection that are worth another."""
@@ -25,3 +27,14 @@ def after_batch() -> None:
     if gc.get_count()[0] >= MANY:
         gc.collect()
         gc.freeze()
+
+
+@contextmanager
+def collecting_between_batches() -> Iterator[None]:
+    """Do so until the end of a block."""
+    collect_between_batches()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.enable()

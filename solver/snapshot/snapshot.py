@@ -17,7 +17,7 @@ from contracts.claim import (
 )
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.ids import DeviceClassName, GangKey, NodeName
-from contracts.kubernetes.decode import decode_object
+from contracts.kubernetes.decode import KubernetesObject, decode_object
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
     DevicesAnnounced,
@@ -264,8 +264,15 @@ def _list_allocations(record: GangRecord) -> list[AllocationResult]:
 def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
     if message.kind == RELEASE:
         return _with_release(snapshot, read_release(message.object))
-    value = decode_object(message.object).value
-    inventory, key = snapshot.inventory, message.key
+    return observe(snapshot, message.key, decode_object(message.object).value)
+
+
+def observe(snapshot: Snapshot, key: str, value: KubernetesObject) -> Snapshot:
+    """Apply an object as it is now, for who has read it already.
+
+    `key` is its name, or `namespace/name`; kinds that are not followed change nothing.
+    """
+    inventory = snapshot.inventory
     match value:
         case ResourceSlice():
             return _with_inventory(snapshot, with_slice(inventory, key, value))

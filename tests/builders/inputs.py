@@ -48,7 +48,7 @@ TRAIN: Json = {
 
 def entry(raw: Json) -> PlanObject:
     """Read an object as a plan does."""
-    return PlanObject(source="x", raw=raw, decoded=decode_object(raw))
+    return PlanObject.of("x", raw, decode_object(raw))
 
 
 def entries(*values: WritableObject | Json) -> list[PlanObject]:

@@ -37,7 +37,7 @@ def lint_claim(
     features = Features()
     snapshot = snapshot_of({NODE: [pool(*devices)]} if devices else {})
     raw = to_builtins(to_kubernetes(claim(*requests, constraints=constraints)))
-    entry = PlanObject(source="x", raw=raw, decoded=decode_object(raw))
+    entry = PlanObject.of("x", raw, decode_object(raw))
     (linted,) = gather_claims([entry], SnapshotLookup(snapshot), features)
     gang, table = make_probe_gang([linted], classes), SelectorTable()
     while missing := find_missing_verdicts(snapshot, (gang,), table):
@@ -52,5 +52,5 @@ def lint_objects(*values: WritableObject | dict[str, Any]) -> Lint:
         raw: dict[str, Any] = (
             value if isinstance(value, dict) else to_builtins(to_kubernetes(value))
         )
-        entries.append(PlanObject(source="x", raw=raw, decoded=decode_object(raw)))
+        entries.append(PlanObject.of("x", raw, decode_object(raw)))
     return lint(entries, Features(), cast("SelectorEvaluator", PlainEvaluator()))

@@ -326,7 +326,7 @@ def test_a_plan_on_a_desk_and_lint_answer_too(
         kind = type(value).__name__
         raw = cast("dict[str, Any]", to_builtins(value))
         raw |= {"apiVersion": _VERSIONS.get(kind, "resource.k8s.io/v1"), "kind": kind}
-        entries.append(PlanObject(source="x", raw=raw, decoded=decode_object(raw)))
+        entries.append(PlanObject.of("x", raw, decode_object(raw)))
     evaluator = cast("SelectorEvaluator", PlainEvaluator())
     Planner(evaluator).plan(entries, PlanOptions())
     lint(entries, Features(), evaluator)

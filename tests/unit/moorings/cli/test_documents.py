@@ -29,6 +29,43 @@ def test_lists_are_taken_apart(tmp_path: Path) -> None:
     assert [value for _, value in read_documents([name])] == [{"a": 1}, {"b": 2}]
 
 
+def test_a_list_of_lists_has_the_version_of_the_list_it_is_in(tmp_path: Path) -> None:
+    """In JSON as in YAML; the API server leaves it out of items."""
+    items = '[{"metadata": {"name": "a"}}, {"kind": "List", "items": [{"b": [1]}]}]'
+    text = f'\n {{"items": {items}, "kind": "NodeList", "apiVersion": "v1"}}'
+    expected = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},
+        {"b": [1]},
+    ]
+    for end in ("", "\n# so it is no JSON"):
+        name = write(tmp_path / "a", text + end)
+        assert [value for _, value in read_documents([name])] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"kind": "List", "items": [1]}', r"items\[0\]: Expected `object`"),
+        ('{"kind": "List", "items": {"a": 1}}', "items: Expected `array`"),
+        ('{"kind": "List", "items": [{"a": "\\q"}]}', r"a\.json: "),
+    ],
+)
+def test_a_list_without_objects_is_named(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    name = write(tmp_path / "a.json", text)
+    with pytest.raises(BadInputError, match=problem):
+        list(read_documents([name]))
+
+
+@pytest.mark.parametrize("text", ["{a: 1}", '{"a": 1}\n---\n{"b": 2}'])
+def test_what_only_begins_like_json_is_yaml(tmp_path: Path, text: str) -> None:
+    name = write(tmp_path / "a.yaml", text)
+    values = [value for _, value in read_documents([name])]
+    assert values == [{"a": 1}, {"b": 2}][: len(values)]
+    assert len(values) == text.count("---") + 1
+
+
 def test_a_folder_is_read_in_order_of_its_files(tmp_path: Path) -> None:
     for file in ("b.yaml", "a.yml", "c.txt"):
         write(tmp_path / file, f"name: {file}")

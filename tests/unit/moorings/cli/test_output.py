@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 
 from moorings.cli import output
-from moorings.cli.output import clean, notify, say, show_progress, show_table
+from moorings.cli.output import (
+    Format,
+    clean,
+    notify,
+    say,
+    show,
+    show_progress,
+    show_table,
+)
 
 
 def test_a_table_cuts_nothing_off(capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,8 +32,8 @@ def test_words_of_others_are_no_commands_to_a_terminal(
 ) -> None:
     """Nor markup, nor emoji, nor a line of ours."""
     spell = "\x1b[2J\x9b\u202e[bold]:smile:\x07\nerror: forged\ud800"
-    for show in (say, notify):
-        show(spell)
+    for tell in (say, notify):
+        tell(spell)
     show_table(("name",), [(spell,)])
     said = capsys.readouterr()
     for line in (said.out + said.err).splitlines():
@@ -32,6 +41,18 @@ def test_words_of_others_are_no_commands_to_a_terminal(
         assert not line.startswith("error")
     assert said.out.startswith(r"\x1b[2J\x9b\u202e[bold]:smile:\x07")
     assert said.out.splitlines()[1] == r"    error: forged\ud800"
+
+
+@pytest.mark.parametrize("name", ["plain", "caf\u00e9 \x9b31m", "\U0001f600"])
+def test_json_is_ascii_and_says_what_it_is_given(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Not even a terminal that reads eight bits takes it for commands."""
+    value = {"name": name, "none": [], "some": [{"seconds": 0.25}]}
+    show(value, Format.JSON, (), ())
+    printed = capsys.readouterr().out
+    assert printed == json.dumps(value, indent=2) + "\n"
+    assert printed.isascii()
 
 
 def test_plain_text_stays_as_it_is() -> None:

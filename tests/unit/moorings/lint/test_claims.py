@@ -18,7 +18,7 @@ def gathered(*values: WritableObject) -> list[LintClaim]:
     entries = []
     for value in values:
         raw = to_builtins(to_kubernetes(value))
-        entries.append(PlanObject(source="x", raw=raw, decoded=decode_object(raw)))
+        entries.append(PlanObject.of("x", raw, decode_object(raw)))
     return gather_claims(entries, SnapshotLookup(snapshot_of({})), Features())
 
 

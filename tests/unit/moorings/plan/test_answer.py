@@ -24,7 +24,7 @@ def answer(*values: WritableObject) -> Plan:
     entries = []
     for value in (*WORLD, *values):
         raw = to_builtins(to_kubernetes(value))
-        entries.append(PlanObject(source="x", raw=raw, decoded=decode_object(raw)))
+        entries.append(PlanObject.of("x", raw, decode_object(raw)))
     work = prepare_work(entries)
     problem = problem_of(work.snapshot)
     decision = allocate(problem)

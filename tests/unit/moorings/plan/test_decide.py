@@ -29,7 +29,7 @@ def plan(*values: WritableObject, planner: Planner | None = None, **how: Any) ->
     entries = []
     for value in (*WORLD, *values):
         raw = to_builtins(to_kubernetes(value))
-        entries.append(PlanObject(source="x", raw=raw, decoded=decode_object(raw)))
+        entries.append(PlanObject.of("x", raw, decode_object(raw)))
     return (planner or make_planner()).plan(entries, PlanOptions(**how))
 
 

@@ -45,7 +45,7 @@ def gang(*, admin_access: bool = False, **member: Any) -> GangPart:
 
 def entry(kind: str, **metadata: Any) -> PlanObject:
     raw: dict[str, Any] = {"apiVersion": "v1", "kind": kind, "metadata": metadata}
-    return PlanObject(source="x", raw=raw, decoded=decode_object(raw))
+    return PlanObject.of("x", raw, decode_object(raw))
 
 
 def test_gates_are_words_of_the_command_line() -> None:

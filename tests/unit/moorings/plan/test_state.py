@@ -24,3 +24,9 @@ def test_a_pod_uses_something_once_its_node_is_settled() -> None:
     """Bound, or pinned by us; one that waits uses nothing."""
     waiting, bound = written_pod("a"), written_pod("b", nodeName="node-1")
     assert list(apply_state(entries(waiting, bound)).pod_nodes) == ["team-a/b"]
+
+
+def test_what_grew_is_nobodys_business() -> None:
+    """It would be copied with each object."""
+    claims = [builders.claim(name=f"c-{i}") for i in range(3)]
+    assert not apply_state(entries(*claims)).grown

@@ -8,7 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from solver.service.garbage import MANY, after_batch, collect_between_batches
+from solver.service.garbage import (
+    MANY,
+    after_batch,
+    collect_between_batches,
+    collecting_between_batches,
+)
 
 
 class Cycle:
@@ -34,6 +39,14 @@ def test_a_cycle_stays_until_a_large_batch_ends() -> None:
     after_batch()
     assert known() is None
     assert len(made) == 2 * MANY
+
+
+def test_after_a_block_it_is_collected_as_ever() -> None:
+    """A command ends, and who called it goes on."""
+    with collecting_between_batches():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
 
 
 def test_a_small_batch_is_not_worth_a_collection() -> None:

@@ -142,6 +142,8 @@ class Rule(StrEnum):
     """Devices fit, but only where its pods would not be spread evenly enough."""
     GANG_TOPOLOGY = "GangTopology"
     """Pods fit, but not in as few, or as many, domains as their gang asks for."""
+    GROWING = "Growing"
+    """Its gang is in without it, and has no place for more pods yet."""
     WITHDRAWN = "WrittenElsewhere"
     """The publisher refused or lost the decision: somebody else was faster."""
 

@@ -7,6 +7,8 @@ the same; the solver refuses it by name.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
@@ -72,6 +74,11 @@ class Member(KubernetesStruct, frozen=True, kw_only=True):
     claims: tuple[MemberClaim, ...] = ()
     node: MemberNode = MemberNode()
 
+    @property
+    def least(self) -> int:
+        """Count the pods without which the gang is not in."""
+        return self.count if self.min_count is None else self.min_count
+
 
 class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
     """What a gang needs."""
@@ -87,6 +94,16 @@ class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
     """`Report` or `Recreate`."""
     hold: bool = False
     """Take the devices before the pods exist."""
+
+
+def count_growing(gang: GangSpec, placed: Iterable[str]) -> dict[str, int]:
+    """Count the pods of a gang that have no place, by member; where all have: nothing.
+
+    `placed`: the member of each pod that has one.
+    """
+    counts = Counter(placed)
+    growing = {each.name: each.count - counts[each.name] for each in gang.members}
+    return {name: count for name, count in growing.items() if count > 0}
 
 
 class Gang(KubernetesStruct, frozen=True, kw_only=True):

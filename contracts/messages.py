@@ -1,8 +1,7 @@
 """Every event and command on the bus.
 
 One tagged Struct each; the tag is the `type` of the JSON. Events are past tense,
-commands imperative. Invariants of ours are checked in `__post_init__`, which also
-runs when decoding, so a message that exists is well-formed.
+commands imperative. `__post_init__` checks our invariants, also when decoding.
 """
 
 from __future__ import annotations
@@ -270,13 +269,14 @@ class MemberAllocated(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class GangAllocated(GangMessage, frozen=True, kw_only=True):
-    """All claims of a gang are decided (subject `dec`)."""
+    """A gang is in: `growing` of its pods, by member, have no place (subject `dec`)."""
 
     name: str
     solve: SolveID
     attempt: Count
     epoch: Count
     members: tuple[MemberAllocated, ...] = ()
+    growing: dict[str, Count] = {}
 
 
 class GangPending(GangMessage, frozen=True, kw_only=True):

@@ -88,6 +88,6 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
             reason = Reason(rule=Rule.NOT_PROVEN, message=message)
             yield structs.replace(undecided, reasons=(reason,))
         else:
-            reasons = funnel.explain(gang, placed=placed)
+            reasons = funnel.explain(gang.core, placed=placed)
             is_faulty = any(reason.rule is Rule.SELECTOR_ERROR for reason in reasons)
             yield structs.replace(undecided, reasons=reasons, failed=is_faulty)

@@ -10,6 +10,9 @@ class Tier(StrEnum):
 
     GANGS = "gangs"
     """For each priority the weight of the gangs that are in: the more, the better."""
+    EXTRA = "extra"
+    """For each priority the devices of pods without which their gangs would be in, too:
+    the more, the better."""
     ALTERNATIVES = "alternatives"
     """Ranks of the chosen alternatives: the less, the better, as in what follows."""
     LEFTOVER = "leftover"
@@ -18,6 +21,11 @@ class Tier(StrEnum):
     """What preferences about topology cost."""
     NODES = "nodes"
     """Nodes touched."""
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether more of it is better; it is counted by priority then."""
+        return self in (Tier.GANGS, Tier.EXTRA)
 
     @property
     def place(self) -> int:

@@ -58,7 +58,7 @@ def check_gang(value: Gang) -> Violations:
     pods = sum(member.count for member in spec.members)
     if pods > MAX_MEMBERS:
         yield invalid("spec.members", pods, f"must be at most {MAX_MEMBERS} pods")
-    if pods and not sum(map(_read_min_count, spec.members)):
+    if pods and not sum(member.least for member in spec.members):
         message = "must be greater than zero for at least one member"
         yield invalid("spec.members", 0, f"minCount {message}")
     yield from check_constraints(spec.constraints, spec.members, "spec.constraints")
@@ -67,10 +67,6 @@ def check_gang(value: Gang) -> Violations:
         message = "must be greater than or equal to zero"
         yield invalid("spec.weight", spec.weight, message)
     yield from check_one_of("spec.recovery", spec.recovery, RECOVERIES)
-
-
-def _read_min_count(value: Member) -> int:
-    return value.count if value.min_count is None else value.min_count
 
 
 def _check_member(value: Member, path: str) -> Violations:

@@ -58,6 +58,8 @@ ADVICE: dict[Rule, str] = {
     Rule.POD_APART: "Other pods keep them away. Loosen the anti-affinity, or add "
     "nodes.",
     Rule.POD_SPREAD: "They would not be spread evenly enough. Allow a larger skew.",
+    Rule.GROWING: "Its gang runs without it. It waits for room: free devices, or add "
+    "nodes.",
     Rule.WITHDRAWN: "Somebody else was faster with the claims. It is decided again.",
 }
 OTHERWISE = "The reason says what is missing."

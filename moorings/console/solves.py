@@ -14,6 +14,7 @@ from solver.tiers import Tier
 
 TIERS = {
     Tier.GANGS: "weight of the gangs that are in",
+    Tier.EXTRA: "devices of pods that their gangs could be without",
     Tier.ALTERNATIVES: "ranks of the alternatives taken",
     Tier.LEFTOVER: "value lost of what is left over",
     Tier.TOPOLOGY: "cost of preferences about topology",
@@ -77,7 +78,7 @@ def view_objective(tiers: Iterable[TierValue]) -> list[Row]:
         {
             "tier": tier.tier,
             "what": TIERS[tier.tier],
-            "best": "most" if tier.tier is Tier.GANGS else "least",
+            "best": "most" if tier.tier.is_gain else "least",
             "priority": tier.priority,
             "value": tier.value,
             "bound": tier.bound,

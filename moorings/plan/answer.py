@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from contracts.allocation import Reason
+from contracts.allocation import Reason, Rule
 from contracts.claim import ResourceClaimConsumerReference
+from contracts.gang import count_growing
 from contracts.ids import object_key
 from contracts.messages import MemberAllocated, SubmitGang
 from contracts.workload import Pod
@@ -23,6 +25,9 @@ from solver.snapshot.parts import NodePart, PoolPart
 
 Consumers = Mapping[str, tuple[ResourceClaimConsumerReference, ...]]
 """The pods that use a claim, by its `namespace/name`."""
+GROWING = Reason(
+    rule=Rule.GROWING, message="its gang is in without it, and has no place for more"
+)
 _WORST = (Status.OPTIMAL, Status.FEASIBLE, Status.NOT_PROVEN)
 
 
@@ -132,8 +137,15 @@ def _plan_gang(message: SubmitGang, gang: GangDecision) -> GangPlan:
             )
             for member in gang.members
         ),
+        growing=_count_growing(message, gang),
         reasons=gang.reasons,
     )
+
+
+def _count_growing(message: SubmitGang, gang: GangDecision) -> dict[str, int]:
+    """Count the pods that have no place though their gang is in, by member."""
+    placed = [pod.member for pod in gang.members]
+    return count_growing(message.gang.spec, placed) if placed else {}
 
 
 def _pods_of(message: SubmitGang, member: str, index: int) -> tuple[str, ...]:
@@ -154,8 +166,7 @@ def _plan_claims(
             for plan in _plan_allocated(work, message, gang, member):
                 key = object_key(plan.namespace, plan.name)
                 yield structs.replace(plan, reserved_for=consumers.get(key, ()))
-    else:
-        yield from _plan_unallocated(work, message, part, gang)
+    yield from _plan_unallocated(work, message, part, gang)
 
 
 def _name_by_claim(
@@ -198,13 +209,15 @@ def _plan_allocated(
 def _plan_unallocated(
     work: PlanWork, message: SubmitGang, part: GangPart, gang: GangDecision
 ) -> Iterator[ClaimPlan]:
-    """Write down the claims of a gang that is not in, all for one reason."""
-    reason = gang.reasons[0]
-    error = str(reason) if gang.verdict == "error" else None
+    """Write down the claims of pods that have no place, all for one reason."""
+    is_error = gang.verdict == "error"
+    reasons = gang.reasons or (GROWING,)
+    error = str(reasons[0]) if is_error else None
+    placed = Counter(pod.member for pod in gang.members)
     resolved_members = {member.name: member for member in part.members}
     for member in message.gang.spec.members:
         resolved = resolved_members.get(member.name)
-        for index in range(member.count):
+        for index in range(placed[member.name], member.count):
             named = _name_by_claim(work, message, member.name, index)
             for claim in member.claims:
                 name, uid = named.get(claim.name) or (claim.claim_name or "", "")
@@ -221,10 +234,10 @@ def _plan_unallocated(
                     claim=claim.name,
                     pod=", ".join(_pods_of(message, member.name, index)),
                     node=None,
-                    verdict=gang.verdict,
-                    error_scope=None if error is None else _find_error_scope(reason),
+                    verdict="error" if is_error else "none",
+                    error_scope=_find_error_scope(reasons[0]) if is_error else None,
                     error=error,
-                    reasons=gang.reasons,
+                    reasons=reasons,
                 )
 
 

@@ -64,6 +64,9 @@ class GangPlan(PlanPart, frozen=True, kw_only=True):
     verdict: str
     """`allocated`, `none`, `waits` or `error`."""
     members: tuple[PodPlan, ...] = ()
+    """The pods that are placed."""
+    growing: dict[str, int] = {}
+    """By member, so many more pods have no place yet, without which the gang is in."""
     reasons: tuple[Reason | WaitReason, ...] = ()
 
 

@@ -50,6 +50,8 @@ def choose_engine(demand: Demand, kinds: tuple[NodeKind, ...]) -> EngineChoice:
         return EngineChoice(DIRECT, "admin access takes nothing")
     if len(demand.query.counted) > MOST_COUNTED_RULES:
         return EngineChoice(DIRECT, "many rules between pods")
+    if demand.is_elastic:
+        return EngineChoice(DIRECT, "gangs that may be in with fewer pods")
     if demand.gang_rules:
         return EngineChoice(DIRECT, "rules of gangs that span pods")
     if demand.query.domains:

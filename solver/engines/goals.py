@@ -1,6 +1,7 @@
 """The goals of a batch, in order, and the answer of an engine to them.
 
-Gangs are a goal once for each priority, highest first; what is left over is one where
+Gangs are a goal once for each priority, highest first, and so are the pods that some
+may have besides; what is left over is one where
 something is expected.
 """
 
@@ -27,6 +28,16 @@ class Effort(Struct, frozen=True, kw_only=True):
     work: float = 0.0
     """Deterministic time."""
 
+    def plus(self, other: Effort) -> Effort:
+        """Add what another search cost; the size is that of the largest model."""
+        return Effort(
+            models=self.models + other.models,
+            variables=max(self.variables, other.variables),
+            constraints=max(self.constraints, other.constraints),
+            patterns=self.patterns + other.patterns,
+            work=round(self.work + other.work, 6),
+        )
+
 
 class EngineResult(Struct, frozen=True, kw_only=True):
     """The answer of one engine to one batch."""
@@ -45,6 +56,8 @@ def goals_of(demand: Demand, last: Tier) -> list[Goal]:
     goals: list[Goal] = [
         (Tier.GANGS, priority) for priority in sorted(priorities, reverse=True)
     ]
+    elastic = {kind.priority for kind in demand.gang_kinds if kind.extra}
+    goals += [(Tier.EXTRA, priority) for priority in sorted(elastic, reverse=True)]
     later = {
         Tier.ALTERNATIVES: demand.has_alternatives,
         Tier.LEFTOVER: bool(demand.expected),

@@ -13,11 +13,12 @@ from msgspec import Struct, structs
 from solver.decision import Statistics, Status, TierValue
 from solver.engines.choose import DIRECT, PATTERN, Decided, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
+from solver.engines.elastic import ElasticSearch
 from solver.engines.first_fit import raise_to_first_fit
 from solver.engines.goals import Effort, EngineResult
 from solver.engines.leftover import LeftoverSearch
 from solver.engines.pattern.search import PatternSearch
-from solver.engines.split import SplitSearch, is_split
+from solver.engines.split import SplitSearch, is_small, is_split
 from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
 from solver.kinds.counting import bound_pods
@@ -86,6 +87,14 @@ def _decide_hopeful(
 ) -> Decided:
     """Let the engine decide that is named, else as many as the batch needs."""
     parameters = problem.parameters
+    if _is_made_rigid(demand, kinds, engine):
+        return ElasticSearch(
+            problem,
+            demand,
+            lambda rigid, asked: _decide_hopeful(
+                rigid, asked, find_node_kinds(rigid, asked.query), engine
+            ),
+        ).run()
     if engine is not None:
         return _decide(demand, kinds, parameters, engine)
 
@@ -97,7 +106,7 @@ def _decide_hopeful(
         decided = _decide(demand, kinds, pursued, None)
         return raise_to_first_fit(demand, kinds, pursued, decided)
 
-    if is_split(demand, kinds):
+    if not demand.is_elastic and is_split(demand, kinds):
         return SplitSearch(problem, demand, decide).run()
     if demand.expected:
         return LeftoverSearch(problem, demand, kinds, decide).run()
@@ -106,6 +115,18 @@ def _decide_hopeful(
 
 def _place_of(tier: Tier) -> int:
     return tier.place
+
+
+def _is_made_rigid(
+    demand: Demand, kinds: tuple[NodeKind, ...], engine: str | None
+) -> bool:
+    """Whether extra pods are asked for one by one, not all in the direct model.
+
+    That model decides small batches, and all in which pods may need each other.
+    """
+    if not demand.is_elastic or demand.query.domains or engine == DIRECT:
+        return False
+    return engine is not None or not is_small(demand, kinds)
 
 
 def _decide(

@@ -44,8 +44,13 @@ def is_split(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
         return False
     if demand.query.domains or demand.query.counted:
         return False
+    return not is_small(demand, kinds)
+
+
+def is_small(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
+    """Whether the direct model decides a batch as a whole."""
     nodes = sum(len(kind.nodes) for kind in kinds)
-    return sum(demand.pods) * nodes > WHOLE
+    return sum(demand.pods) * nodes <= WHOLE
 
 
 class _Step(Struct, frozen=True):
@@ -89,7 +94,8 @@ class SplitSearch:
             bounds[goal] = most
             # A bound below holds for answers that reach what was reached above it.
             reached = self._weigh(step.placements, priority)
-            is_bound = bound is not None and bound.weights.get(priority) == reached
+            is_kept = bound is not None and bound.weights.get(priority) == reached
+            is_bound = is_bound and is_kept
         return self._to_result(step, bounds)
 
     def _to_result(self, step: _Step, bounds: dict[Goal, int | None]) -> Decided:
@@ -122,7 +128,7 @@ class SplitSearch:
             result = PatternSearch(demand, kinds, self._problem.parameters).run()
         except PatternLimitError:
             return None
-        self._count(result.effort)
+        self._effort = self._effort.plus(result.effort)
         priorities = {gang.priority for gang in self._gangs}
         return _Bound(
             {p: self._weigh(result.placements, p) for p in priorities},
@@ -177,7 +183,7 @@ class SplitSearch:
         return self._take(step, gangs, result)
 
     def _take(self, step: _Step, gangs: list[int], result: EngineResult) -> _Step:
-        self._count(result.effort)
+        self._effort = self._effort.plus(result.effort)
         if not result.placements:
             return step
         placements = tuple(
@@ -199,16 +205,6 @@ class SplitSearch:
 
     def _weigh(self, placements: Iterable[GangPlacement], priority: int) -> int:
         return weight_in(self._demand, placements, priority)
-
-    def _count(self, effort: Effort) -> None:
-        total = self._effort
-        self._effort = Effort(
-            models=total.models + effort.models,
-            variables=max(total.variables, effort.variables),
-            constraints=max(total.constraints, effort.constraints),
-            patterns=total.patterns + effort.patterns,
-            work=round(total.work + effort.work, 6),
-        )
 
 
 def _without_rules(gang: GangPart) -> GangPart:

@@ -37,6 +37,8 @@ def tier_values_of(
     for tier, priority in goals_of(demand, last):
         if tier is Tier.GANGS and priority is not None:
             value = weight_in(hopeful, result.placements, priority)
+        elif tier is Tier.EXTRA and priority is not None:
+            value = extra_in(hopeful, result.placements, priority)
         elif tier is Tier.ALTERNATIVES:
             value = sum(sum(pod.alternatives) for pod in pods)
         elif tier is Tier.LEFTOVER:
@@ -63,6 +65,23 @@ def weight_in(
     return sum(gang.weight for gang in gangs if gang.priority == priority)
 
 
+def extra_in(demand: Demand, placements: Iterable[GangPlacement], priority: int) -> int:
+    """Add up what pods of a priority are worth without which their gangs were in."""
+    extra = 0
+    for placement in placements:
+        gang = demand.gangs[placement.gang]
+        if gang.priority == priority and gang.is_elastic:
+            for cells, member, pods in zip(
+                demand.cells_of[placement.gang],
+                gang.members,
+                placement.members,
+                strict=True,
+            ):
+                worth = demand.member_kinds[cells[0].kind].worth
+                extra += (len(pods) - member.least) * worth
+    return extra
+
+
 def _pods_of(placements: tuple[GangPlacement, ...]) -> list[PodPlacement]:
     return [pod for gang in placements for pods in gang.members for pod in pods]
 
@@ -77,7 +96,7 @@ def _value_lost(
     for placement in placements:
         kinds_of_gang = demand.kinds_of_pods(placement.gang)
         for member_kinds, pods in zip(kinds_of_gang, placement.members, strict=True):
-            for kind, pod in zip(member_kinds, pods, strict=True):
+            for kind, pod in zip(member_kinds, pods, strict=False):
                 pods_by_node[pod.node].append((demand.member_kinds[kind], pod))
     lost: Counter[NodeShape] = Counter()
     for view in (view for kind in kinds for view in kind.nodes):

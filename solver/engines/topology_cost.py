@@ -55,7 +55,7 @@ def _cost_of(
         for kinds, pods in zip(
             demand.kinds_of_pods(placement.gang), placement.members, strict=True
         )
-        for kind, pod in zip(kinds, pods, strict=True)
+        for kind, pod in zip(kinds, pods, strict=False)
     ]
     cost = 0
     for together in rules.together:

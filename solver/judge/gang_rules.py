@@ -1,4 +1,4 @@
-"""Whether whole gangs keep their own rules: constraints across claims, and topology.
+"""Whether gangs are whole and keep their own rules: constraints, and topology.
 
 Looks at the devices that the pods of one gang got and at the labels of their nodes,
 pod by pod; shares nothing with how the models count.
@@ -13,6 +13,7 @@ from itertools import groupby
 from msgspec import Struct
 
 from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.messages import MemberAllocated
 from solver.judge.facts import Facts, Violations
 from solver.judge.shared import Use
 from solver.problem.problem import GangPart, MemberPart
@@ -38,6 +39,38 @@ class GangPod(Struct, frozen=True, eq=False):
 
     def __str__(self) -> str:
         return f"{self.part.name}/{self.index}"
+
+
+def gang_is_whole(gang: GangPart, pods: Sequence[MemberAllocated]) -> Violations:
+    """Of each member enough pods are there, those that come first, each once."""
+    indices_by_member: dict[str, list[int]] = {each.name: [] for each in gang.members}
+    for pod in pods:
+        indices_by_member.setdefault(pod.member, []).append(pod.index)
+    limits = {each.name: (_least_of(each), each.count) for each in gang.members}
+    for name, indices in indices_by_member.items():
+        least, most = limits.get(name, (0, 0))
+        if sorted(indices) != list(range(len(indices))) or len(indices) > most:
+            yield f"gangIsWhole: {gang.name} has other pods than it asked for"
+        elif len(indices) < least:
+            yield f"gangIsWhole: {gang.name} has {len(indices)} of {least} {name}"
+
+
+def count_extra(gang: GangPart, pods: Sequence[MemberAllocated]) -> int:
+    """Count the devices that pods beyond the least ask for, as a weight counts them.
+
+    A pod that asks for none counts as one.
+    """
+    extra = 0
+    for member in gang.members:
+        placed = sum(pod.member == member.name for pod in pods)
+        firsts = [r.alternatives[0] for claim in member.claims for r in claim.requests]
+        asked = sum(1 if first.all_devices else first.count for first in firsts)
+        extra += max(placed - _least_of(member), 0) * max(asked, 1)
+    return extra
+
+
+def _least_of(member: MemberPart) -> int:
+    return member.count if member.min_count is None else member.min_count
 
 
 def judge_gang(facts: Facts, gang: GangPart, pods: Sequence[GangPod]) -> Violations:

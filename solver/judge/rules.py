@@ -22,7 +22,13 @@ from solver.decision import Decision
 from solver.judge.between import pods_agree
 from solver.judge.devices import judge_device, judge_device_alone
 from solver.judge.facts import DeviceFacts, Facts, Violations
-from solver.judge.gang_rules import GangPod, judge_gang, preference_cost
+from solver.judge.gang_rules import (
+    GangPod,
+    count_extra,
+    gang_is_whole,
+    judge_gang,
+    preference_cost,
+)
 from solver.judge.nodes import judge_node, nodes_suffice
 from solver.judge.quotas import quotas_are_kept
 from solver.judge.results import results_are_written
@@ -61,7 +67,7 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         if not decided.members:
             continue
-        violations.extend(_gang_is_whole(gang, decided.members))
+        violations.extend(gang_is_whole(gang, decided.members))
         placed = []
         for member in decided.members:
             pod = _Pod(facts, gang, member)
@@ -100,22 +106,30 @@ def _gangs_answered(problem: Problem, decision: Decision) -> Violations:
 
 def _value_is_true(problem: Problem, decision: Decision, ranks: int) -> Violations:
     """Each tier says what the answer is worth, and no bound is past its value."""
-    weight_in: Counter[int] = Counter()
+    weight_in, extra_in = Counter[int](), Counter[int]()
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         if decided.members:
             weight_in[gang.priority] += gang.weight
+            extra_in[gang.priority] += count_extra(gang, decided.members)
     valued = {tier.priority for tier in decision.objective if tier.tier is Tier.GANGS}
     for priority in sorted({g.priority for g in problem.gangs if not g.refused}):
         if priority not in valued:
             yield f"valueIsTrue: priority {priority} has no value"
+    extras = {tier.priority for tier in decision.objective if tier.tier is Tier.EXTRA}
+    is_asked = problem.parameters.last_tier is not Tier.GANGS
+    for priority in sorted(p for p, extra in extra_in.items() if extra and is_asked):
+        if priority not in extras:
+            yield f"valueIsTrue: priority {priority} has extra pods without value"
     for tier in decision.objective:
         if tier.tier is Tier.GANGS and tier.value != weight_in[tier.priority or 0]:
             yield f"valueIsTrue: priority {tier.priority} has not value {tier.value}"
+        if tier.tier is Tier.EXTRA and tier.value != extra_in[tier.priority or 0]:
+            yield f"valueIsTrue: priority {tier.priority} has not {tier.value} extra"
         if tier.tier is Tier.ALTERNATIVES and tier.value != ranks:
             yield f"valueIsTrue: alternatives have not value {tier.value}"
         if tier.bound is None:
             continue
-        is_more = tier.tier is Tier.GANGS
+        is_more = tier.tier in (Tier.GANGS, Tier.EXTRA)
         if tier.bound < tier.value if is_more else tier.bound > tier.value:
             yield f"valueIsTrue: bound {tier.bound} is past value {tier.value}"
 
@@ -171,15 +185,6 @@ def _shares_differ(decision: Decision) -> Violations:
     for share_id, count in counts.items():
         if count > 1:
             yield f"shareId: {share_id} is given {count} times"
-
-
-def _gang_is_whole(gang: GangPart, members: tuple[MemberAllocated, ...]) -> Violations:
-    """Every pod of the gang is there, once."""
-    pods = Counter(
-        (member.name, index) for member in gang.members for index in range(member.count)
-    )
-    if pods != Counter((member.member, member.index) for member in members):
-        yield f"gangIsWhole: {gang.name} has other pods than it asked for"
 
 
 def _result_name(request: RequestPart, alternative: SubrequestPart) -> str:

@@ -7,6 +7,7 @@ only ever see kinds; names come back when an answer is extracted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -20,6 +21,7 @@ from solver.kinds.gang_rules import (
     attribute_of,
     build_rules,
     is_sorted_by_devices,
+    least_of_cell,
     list_paths,
     names_path,
     spans_pods,
@@ -96,6 +98,11 @@ class MemberKind(Struct, frozen=True, cache_hash=True):
         first = (ask for ask in self.asks if not ask.rank)
         return sum(1 if ask.all_devices else ask.count for ask in first)
 
+    @property
+    def worth(self) -> int:
+        """Count what one of its pods is worth beyond the least; at least 1."""
+        return max(self.asked, 1)
+
 
 class GangKind(Struct, frozen=True, cache_hash=True):
     """Gangs of equal worth that need the same."""
@@ -103,7 +110,9 @@ class GangKind(Struct, frozen=True, cache_hash=True):
     priority: int
     weight: int
     members: tuple[tuple[int, int], ...]
-    """(member kind, pods), ascending."""
+    """(member kind, pods), ascending: the pods without which the gang is not in."""
+    extra: tuple[tuple[int, int], ...] = ()
+    """Likewise the pods that may be there besides."""
 
 
 class ExpectedKind(Struct, frozen=True):
@@ -142,8 +151,8 @@ class Demand:
         self.cells_of = tuple(
             tuple(
                 tuple(
-                    Cell(numbers.setdefault(kind, len(numbers)), pods)
-                    for kind, pods in self._cells(index, number)
+                    Cell(numbers.setdefault(kind, len(numbers)), pods, least)
+                    for kind, pods, least in self._cells(index, number)
                 )
                 for number in range(len(gang.members))
             )
@@ -172,36 +181,50 @@ class Demand:
         """Indices of the gangs of each kind, oldest first."""
         kinds: dict[GangKind, list[int]] = {}
         for index, gang in enumerate(self.gangs):
-            pods: dict[int, int] = {}
+            pods, extra = Counter[int](), Counter[int]()
             for cell in chain.from_iterable(self.cells_of[index]):
-                pods[cell.kind] = pods.get(cell.kind, 0) + cell.pods
-            key = GangKind(gang.priority, gang.weight, tuple(sorted(pods.items())))
+                pods[cell.kind] += cell.least
+                extra[cell.kind] += cell.pods - cell.least
+            key = GangKind(
+                gang.priority,
+                gang.weight,
+                tuple(sorted((+pods).items())),
+                tuple(sorted((+extra).items())),
+            )
             kinds.setdefault(key, []).append(index)
         return kinds
 
     @cached_property
     def pods(self) -> tuple[int, ...]:
-        """Pods of each member kind in the whole batch."""
+        """Pods of each member kind in the whole batch, at most."""
         counts = [0] * len(self.member_kinds)
         for cells in self.cells_of:
             for cell in chain.from_iterable(cells):
                 counts[cell.kind] += cell.pods
         return tuple(counts)
 
+    @property
+    def is_elastic(self) -> bool:
+        """Whether any gang may be in with fewer pods than it asks for."""
+        return any(kind.extra for kind in self.gang_kinds)
+
     def kinds_of_pods(self, gang: int) -> list[list[int]]:
-        """List the kinds of a gang's pods, by member, by index."""
+        """List the kinds of all pods that a gang asks for, by member, by index."""
         return [
             [cell.kind for cell in cells for _ in range(cell.pods)]
             for cells in self.cells_of[gang]
         ]
 
-    def _cells(self, index: int, number: int) -> Iterator[tuple[MemberKind, int]]:
-        """Go through the kinds of a member's pods, in the order of their index."""
+    def _cells(self, index: int, number: int) -> Iterator[tuple[MemberKind, int, int]]:
+        """Go through the kinds of a member's pods, in the order of their index.
+
+        With each: how many pods, and how many of them at least.
+        """
         gang = self.gangs[index]
         member = gang.members[number]
         kind = self._member_kind(member)
         if not gang.constraints and not gang.topology:
-            yield kind, member.count
+            yield kind, member.count, member.least
             return
         own, compared = list[LocalConstraint](), set[tuple[int, int]]()
         for constraint in gang.constraints:
@@ -216,12 +239,16 @@ class Demand:
             compared=tuple(sorted(compared)),
         )
         if not spans_pods(gang):
-            yield kind, member.count
+            yield kind, member.count, member.least
             return
         is_single = is_sorted_by_devices(gang, member)
+        first = 0
         for cell, pods in enumerate(split_into_cells(gang, member)):
-            place = (index, number, cell)
-            yield structs.replace(kind, cell=place, is_single=is_single), pods
+            of_cell = structs.replace(
+                kind, cell=(index, number, cell), is_single=is_single
+            )
+            yield of_cell, pods, least_of_cell(member, first, pods)
+            first += pods
 
     def _scope_of(
         self, constraint: GangConstraint, member: MemberPart

@@ -28,6 +28,8 @@ class Cell(Struct, frozen=True):
     kind: int
     """Member kind."""
     pods: int
+    least: int
+    """So many of them are placed where the gang is in."""
 
 
 class SetRule(Struct, frozen=True):
@@ -219,6 +221,11 @@ def is_sorted_by_devices(gang: GangPart, member: MemberPart) -> bool:
         rule.attribute is not None and rule.is_about(member.name)
         for rule in gang.topology
     )
+
+
+def least_of_cell(member: MemberPart, first: int, pods: int) -> int:
+    """Count the pods of a cell, from an index on, without which the gang is not in."""
+    return min(max(member.least - first, 0), pods)
 
 
 def split_into_cells(gang: GangPart, member: MemberPart) -> tuple[int, ...]:

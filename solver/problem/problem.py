@@ -110,6 +110,8 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
 
     name: str
     count: int = 1
+    min_count: int | None = None
+    """So many are enough for the gang to be in; None: all."""
     claims: tuple[ClaimPart, ...] = ()
     node_name: NodeName = NodeName("")
     """The only node that may serve it; empty: any."""
@@ -130,6 +132,24 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     """What each pod asks of other pods."""
     settled: SettledRules = SettledRules()
     """What that comes to; never recorded, since it follows from the Problem."""
+
+    @property
+    def least(self) -> int:
+        """Count the pods without which the gang is not in."""
+        return self.count if self.min_count is None else self.min_count
+
+    @property
+    def asked(self) -> int:
+        """Count the devices that a pod's first choices ask for, those of `All` as one.
+
+        That is what it counts for in the weight of its gang and among extra pods.
+        """
+        return sum(
+            1 if first.all_devices else first.count
+            for claim in self.claims
+            for request in claim.requests
+            for first in request.alternatives[:1]
+        )
 
 
 class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -159,6 +179,22 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     def pods(self) -> int:
         """Count its pods."""
         return sum(member.count for member in self.members)
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether it may be in with fewer pods than it asks for."""
+        return any(member.least < member.count for member in self.members)
+
+    @property
+    def core(self) -> GangPart:
+        """The gang with the pods alone without which it is not in."""
+        if not self.is_elastic:
+            return self
+        members = (
+            structs.replace(member, count=member.least, min_count=None)
+            for member in self.members
+        )
+        return structs.replace(self, members=tuple(members))
 
 
 class NeighbourPart(Struct, frozen=True, kw_only=True, rename="camel"):

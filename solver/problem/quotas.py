@@ -64,12 +64,23 @@ def _take_or_refuse(
     mine = [quota for quota in quotas if quota.namespace == gang.namespace]
     if gang.refused or not mine:
         return gang
-    asked = {quota.driver: count_asked(gang, quota.driver) for quota in mine}
+    asked = _count_all_asked(gang, mine)
     reason = _find_reason(mine, asked, reserved)
+    if reason is not None and gang.is_elastic:
+        # It has only the pods that it needs where more are too many.
+        gang = gang.core
+        asked = _count_all_asked(gang, mine)
+        reason = _find_reason(mine, asked, reserved)
     if reason is not None:
         return structs.replace(gang, refused=(reason,), rejected=False)
     _reserve(reserved, gang.namespace, asked)
     return gang
+
+
+def _count_all_asked(
+    gang: GangPart, quotas: Iterable[QuotaPart]
+) -> dict[DriverName, int]:
+    return {quota.driver: count_asked(gang, quota.driver) for quota in quotas}
 
 
 class QuotaAdmission:
@@ -96,7 +107,7 @@ class QuotaAdmission:
             return True
         if gang.refused:
             return True
-        asked = {quota.driver: count_asked(gang, quota.driver) for quota in mine}
+        asked = _count_all_asked(gang.core, mine)
         if _find_reason(mine, asked, Counter()) is not None:
             return True
         if _find_reason(mine, asked, self._reserved) is not None:

@@ -84,7 +84,6 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
         if not how.lenient:
             gang = default_gang(gang)
             _validate(gang.metadata.name, gang)
-        _refuse_unmodelled(gang)
         members = tuple(
             _resolve_member(gang, member, how) for member in gang.spec.members
         )
@@ -106,29 +105,16 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
 
 
 def _weigh(gang: Gang, members: Iterable[MemberPart]) -> int:
-    """Count the devices asked for; a request for all counts as one."""
+    """Count the devices asked for by the pods without which the gang is not in."""
     if gang.spec.weight is not None:
         return gang.spec.weight
-    devices = sum(
-        member.count * (1 if first.all_devices else first.count)
-        for member in members
-        for claim in member.claims
-        for request in claim.requests
-        for first in request.alternatives[:1]
-    )
-    return max(devices, 1)
+    return max(sum(member.least * member.asked for member in members), 1)
 
 
 def _validate(subject: str, value: Gang | ResourceClaim) -> None:
     for violation in validate(value):
         message = f"{violation.rule}: {violation.message}".rstrip(": ")
         raise invalid(subject, violation.field, message)
-
-
-def _refuse_unmodelled(gang: Gang) -> None:
-    for member in gang.spec.members:
-        if member.min_count not in (None, member.count):
-            raise not_modelled(member.name, "spec.members[].minCount")
 
 
 def _resolve_member(gang: Gang, member: Member, how: ResolveOptions) -> MemberPart:
@@ -139,6 +125,7 @@ def _resolve_member(gang: Gang, member: Member, how: ResolveOptions) -> MemberPa
     return MemberPart(
         name=member.name,
         count=member.count,
+        min_count=None if member.min_count == member.count else member.min_count,
         claims=tuple(claims),
         node_name=member.node.node_name,
         extended_resources=tuple(extended),

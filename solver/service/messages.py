@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contracts import topics
 from contracts.allocation import Reason, Rule
+from contracts.gang import count_growing
 from contracts.ids import ClusterName, GangKey, GangUID, Namespace, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import (
@@ -44,6 +45,7 @@ def make_decision(
             attempt=record.attempt + 1,
             epoch=epoch,
             members=answer.members,
+            growing=_count_growing(answer, record),
         )
     if answer.rejected:
         return make_rejection(
@@ -66,6 +68,13 @@ def make_decision(
         epoch=epoch,
         reasons=answer.reasons,
     )
+
+
+def _count_growing(answer: GangDecision, record: GangRecord) -> dict[str, int]:
+    if record.submission is None:
+        return {}
+    placed = (pod.member for pod in answer.members)
+    return count_growing(record.submission.gang.spec, placed)
 
 
 def address_decision(message: DecisionMessage) -> tuple[DecisionMessage, Outgoing]:

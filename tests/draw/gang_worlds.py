@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+from msgspec import structs
+
 from contracts.claim import DerivedAttribute, DeviceRequest
 from contracts.device import Device, ResourceSlice
 from contracts.features import Features
@@ -71,6 +73,7 @@ class _World:
             for item in nodes
         }
         gangs = [self._gang(number) for number in range(draw.choice((1, 1, 1, 2)))]
+        gangs = [self._elastic(each) for each in gangs]
         names = [
             DeviceID(each.driver, each.name, d.name)
             for listed in pools.values()
@@ -146,6 +149,24 @@ class _World:
             priority=draw.choice((0, 0, 5)),
             constraints=tuple(constraints),
             topology=tuple(topology),
+        )
+
+    def _elastic(self, drawn: Gang) -> Gang:
+        """Let some gangs be in with fewer pods than they ask for."""
+        draw = self._draw
+        if draw.random() < 0.6:
+            return drawn
+        members = [
+            structs.replace(each, min_count=draw.randint(0, each.count))
+            for each in drawn.spec.members
+        ]
+        if not any(each.min_count for each in members):
+            members[0] = structs.replace(members[0], min_count=1)
+        self._seen["elastic"] += any(
+            (each.min_count or 0) < each.count for each in members
+        )
+        return structs.replace(
+            drawn, spec=structs.replace(drawn.spec, members=tuple(members))
         )
 
     def _member(self, number: int, count: int) -> Member:

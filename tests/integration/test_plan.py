@@ -244,14 +244,20 @@ def test_admin_access_needs_a_namespace_that_admits_it(planner: Planner) -> None
     assert planned(planner, objects=objects)["claims"][0]["verdict"] == "allocated"
 
 
-def test_a_gang_that_this_version_cannot_decide_is_refused_by_field(
-    planner: Planner,
-) -> None:
-    wanted = gang(member(count=2, min_count=1))
+def test_pods_that_a_gang_can_do_without_are_told_apart(planner: Planner) -> None:
+    """Placed pods are listed; claims of the others have nothing, and say why."""
+    wanted = gang(member(member_claim(), count=99, min_count=1))
     found = planned(planner, objects=[*WORLD, *raw(wanted)])
     (answer,) = found["gangs"]
-    assert answer["verdict"] == "error"
-    assert answer["reasons"][0]["field"] == "spec.members[].minCount"
+    assert answer["verdict"] == "allocated"
+    placed = len(answer["members"])
+    assert 1 <= placed < 99
+    assert answer["growing"] == {"worker": 99 - placed}
+    verdicts = [claim["verdict"] for claim in found["claims"]]
+    assert verdicts == ["allocated"] * placed + ["none"] * (99 - placed)
+    assert found["claims"][-1]["reasons"][0]["rule"] == "Growing"
+    extra = [t for t in found["objective"] if t["tier"] == "extra"]
+    assert [(t["value"], t["bound"]) for t in extra] == [(placed - 1, placed - 1)]
 
 
 def test_a_bad_line_is_answered_and_the_next_goes_on(planner: Planner) -> None:

@@ -12,7 +12,6 @@ from itertools import combinations, product
 
 from msgspec import Struct
 
-from solver.decision import TierValue
 from solver.problem.problem import (
     ClaimPart,
     GangPart,
@@ -22,18 +21,25 @@ from solver.problem.problem import (
 )
 from solver.tiers import Tier
 from tests.oracles.brute_between import Between
-from tests.oracles.brute_gangs import Had, Member, allowed, is_plain, preferences_cost
+from tests.oracles.brute_gangs import (
+    Had,
+    Member,
+    allowed,
+    is_plain,
+    may_grow,
+    preferences_cost,
+    worth_of,
+)
 from tests.oracles.brute_slack import Leftover
 from tests.oracles.brute_world import Place, Thing, World
 
 Value = tuple[int, ...]
-"""Weight that is in, by priority, highest first; then, negative, the ranks, the value
-of what is left over that is lost, what preferences cost, and the nodes touched."""
+"""Weight that is in, by priority, highest first; likewise what extra pods are worth,
+where any may be; then, negative, the ranks, the value of what is left over that is
+lost, what preferences cost, and the nodes touched."""
 Cost = tuple[tuple[str, int], ...]
 """What a use consumes: (capacity, 1e-9 units), sorted."""
 MAX = 32
-LATER = (Tier.LEFTOVER, Tier.NODES)
-"""What need not be proven."""
 POD = -1
 """Stands for a pod itself among the things that are taken."""
 WAYS = 30_000
@@ -44,28 +50,6 @@ class TooManyWaysError(Exception):
     """The Problem is not tiny."""
 
 
-def disagreement(
-    said: tuple[TierValue, ...], tiers: list[Tier], best: tuple[int, ...]
-) -> str:
-    """Compare an objective with the best value, number by number, until one is open."""
-    left = list(said)
-    for tier, value in zip(tiers, best, strict=True):
-        if not left or left[0].tier != tier:
-            if value:
-                return f"tier {tier}: brute {value}, not reported"
-            continue
-        found = left.pop(0)
-        sign = 1 if tier is Tier.GANGS else -1
-        if sign * found.value > value:
-            return f"tier {tier}: brute {value}, model {found.value}"
-        if found.bound != found.value:
-            is_valid = found.bound is None or sign * found.bound >= value
-            return "" if tier in LATER and is_valid else f"tier {tier} is not proven"
-        if sign * found.value != value:
-            return f"tier {tier}: brute {value}, model {found.value}, said proven"
-    return ""
-
-
 class Taken(Struct, frozen=True, order=True):
     """One device that a pod has, or what it needs of the node itself."""
 
@@ -74,6 +58,10 @@ class Taken(Struct, frozen=True, order=True):
     cost: Cost
     sort: int = -1
     """Of a pod itself: what it is to others."""
+
+
+_Ways = dict[tuple[tuple[Taken, ...], tuple[Member, ...], int], int]
+"""(what is taken, pods, what extra ones are worth) -> least ranks."""
 
 
 def _pods_of(state: tuple[Taken, ...]) -> list[tuple[int, int]]:
@@ -105,10 +93,13 @@ class Brute:
         self._ways = 0
         self.gangs = [gang for gang in problem.gangs if not gang.refused]
         self.priorities = sorted({g.priority for g in self.gangs}, reverse=True)
+        elastic = (g for g in self.gangs if any(map(may_grow, g.members)))
+        self.growing = sorted({g.priority for g in elastic}, reverse=True)
 
     def tiers(self) -> list[Tier]:
         """Name the tier of each number of the value."""
-        return [Tier.GANGS] * len(self.priorities) + list(Tier)[1:]
+        first = [Tier.GANGS] * len(self.priorities) + [Tier.EXTRA] * len(self.growing)
+        return [*first, Tier.ALTERNATIVES, Tier.LEFTOVER, Tier.TOPOLOGY, Tier.NODES]
 
     def value(self) -> Value:
         """Find the best value, one tier after the other.
@@ -116,7 +107,7 @@ class Brute:
         Raises:
             TooManyWaysError: trying everything would take too long.
         """
-        width = len(self.priorities) + 1
+        width = len(self.priorities) + len(self.growing) + 1
         leftover = Leftover(self.world)
 
         def later(state: tuple[Taken, ...]) -> Value:
@@ -135,14 +126,17 @@ class Brute:
                 return (0,) * width + later(state)
             gang = self.gangs[index]
             found = best(index + 1, state)
-            for more, (ranks, cost) in self._gang(gang, state).items():
+            for more, (extra, ranks, cost) in self._gang(gang, state).items():
                 after = best(index + 1, more)
                 if after is None:
                     continue
                 rest = list(after)
                 rest[self.priorities.index(gang.priority)] += gang.weight
-                rest[width - 1] -= ranks
-                rest[-2] -= cost
+                if extra:
+                    growing = self.growing.index(gang.priority)
+                    rest[len(self.priorities) + growing] += extra
+                rest[width - 1] += ranks
+                rest[-2] += cost
                 found = tuple(rest) if found is None else max(found, tuple(rest))
             return found
 
@@ -151,31 +145,47 @@ class Brute:
 
     def _gang(
         self, gang: GangPart, state: tuple[Taken, ...]
-    ) -> dict[tuple[Taken, ...], tuple[int, int]]:
-        """Place all pods in every way: what is taken then, the least ranks and cost."""
-        states: dict[tuple[tuple[Taken, ...], tuple[Member, ...]], int]
-        states = {(state, ()): 0}
-        for member, index in ((m, i) for m in gang.members for i in range(m.count)):
-            found: dict[tuple[tuple[Taken, ...], tuple[Member, ...]], int] = {}
-            sort = self.between.sort_of(gang, member)
-            for (known, pods), ranks in states.items():
-                for more, rank, (place, devices) in self._pod(member, sort, known):
-                    together = pods
-                    # Who is where matters to the rules of the gang alone.
-                    if not is_plain(gang):
-                        node, stands_for = place.node, member.resources.get("pods", 1)
-                        pod = Member(member.name, index, node, stands_for, devices)
-                        together = (*pods, pod)
-                        if not allowed(gang, together, self.world):
-                            continue
-                    key = (more, together)
-                    found[key] = min(ranks + rank, found.get(key, 1 << 30))
-            states = found
-        best: dict[tuple[Taken, ...], tuple[int, int]] = {}
-        for (more, pods), ranks in states.items():
-            worth = (ranks, preferences_cost(gang, pods, self.world))
-            best[more] = min(worth, best.get(more, worth))
+    ) -> dict[tuple[Taken, ...], tuple[int, int, int]]:
+        """Place it in every way, with so few pods or more.
+
+        Of what is taken then: what extra pods are worth, and (negative) ranks and cost.
+        """
+        states: _Ways = {(state, (), 0): 0}
+        for member in gang.members:
+            least = member.count if member.min_count is None else member.min_count
+            enough = states if not least else {}
+            for index in range(member.count):
+                worth = worth_of(member) if index >= least else 0
+                states = self._with_pod(gang, (member, index), states, worth)
+                if index + 1 >= least:
+                    enough = {**enough, **states}
+            states = enough
+        best: dict[tuple[Taken, ...], tuple[int, int, int]] = {}
+        for (more, pods, extra), ranks in states.items():
+            value = (extra, -ranks, -preferences_cost(gang, pods, self.world))
+            best[more] = max(value, best.get(more, value))
         return best
+
+    def _with_pod(
+        self, gang: GangPart, pod: tuple[MemberPart, int], states: _Ways, worth: int
+    ) -> _Ways:
+        """Place one more pod in every way."""
+        member, index = pod
+        found: _Ways = {}
+        sort = self.between.sort_of(gang, member)
+        for (known, pods, extra), ranks in states.items():
+            for more, rank, (place, devices) in self._pod(member, sort, known):
+                together = pods
+                # Who is where matters to the rules of the gang alone.
+                if not is_plain(gang):
+                    node, stands_for = place.node, member.resources.get("pods", 1)
+                    mine = Member(member.name, index, node, stands_for, devices)
+                    together = (*pods, mine)
+                    if not allowed(gang, together, self.world):
+                        continue
+                key = (more, together, extra + worth)
+                found[key] = min(ranks + rank, found.get(key, 1 << 30))
+        return found
 
     def _pod(
         self, member: MemberPart, sort: int, state: tuple[Taken, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contracts.gang_rules import GangConstraint, GangTopology
-from solver.problem.problem import ClaimPart, GangPart, SubrequestPart
+from solver.problem.problem import ClaimPart, GangPart, MemberPart, SubrequestPart
 from solver.snapshot.parts import NodePart
 from tests.oracles.brute_world import Thing, World
 
@@ -33,6 +33,17 @@ class Member:
     node: NodePart
     stands_for: int
     devices: tuple[Had, ...]
+
+
+def may_grow(member: MemberPart) -> bool:
+    """Say whether the gang may be in with fewer of its pods."""
+    return member.min_count is not None and member.min_count < member.count
+
+
+def worth_of(member: MemberPart) -> int:
+    """Count what a pod is worth that its gang could be without."""
+    firsts = [r.alternatives[0] for claim in member.claims for r in claim.requests]
+    return max(1, sum(1 if f.all_devices else f.count for f in firsts))
 
 
 def is_plain(gang: GangPart) -> bool:

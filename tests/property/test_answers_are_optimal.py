@@ -30,7 +30,8 @@ from tests.builders import (
     toleration,
 )
 from tests.builders.problems import expected_of, observe_core, problem_of, snapshot_of
-from tests.oracles.brute import Brute, TooManyWaysError, disagreement
+from tests.oracles.brute import Brute, TooManyWaysError
+from tests.oracles.disagreement import disagreement
 
 ROOT, NUMA = "resource.kubernetes.io/pcieRoot", f"{DRIVER}/numa"
 MODEL = f'device.attributes["{DRIVER}"].model == "big"'

@@ -15,8 +15,9 @@ from solver.engines.choose import DIRECT
 from solver.engines.solve import answer
 from solver.tiers import Tier
 from tests.draw.drawn import drawn
-from tests.oracles.brute import Brute, TooManyWaysError, disagreement
+from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.brute_world import MalformedError
+from tests.oracles.disagreement import disagreement
 
 PROBLEMS = 20_000 if os.environ.get("MOORINGS_SOAK") else 2_000
 AT_ONCE = 500

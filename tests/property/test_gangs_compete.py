@@ -34,7 +34,8 @@ from tests.builders import (
     request,
 )
 from tests.builders.problems import problem_of, snapshot_of
-from tests.oracles.brute import Brute, TooManyWaysError, disagreement
+from tests.oracles.brute import Brute, TooManyWaysError
+from tests.oracles.disagreement import disagreement
 
 PROBLEMS = 10_000 if os.environ.get("MOORINGS_SOAK") else 1_000
 AT_ONCE = 250

@@ -36,8 +36,9 @@ from tests.builders import (
     sub_request,
 )
 from tests.builders.problems import problem_of, snapshot_of
-from tests.oracles.brute import Brute, TooManyWaysError, disagreement
+from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.brute_quotas import admitted
+from tests.oracles.disagreement import disagreement
 
 OTHER = "nic.example.com"
 CLASSES = {

@@ -18,7 +18,8 @@ from solver.engines.solve import answer
 from solver.kinds.pod_rules import settle_rules
 from solver.tiers import Tier
 from tests.draw.neighbours import neighbourhood
-from tests.oracles.brute import Brute, TooManyWaysError, disagreement
+from tests.oracles.brute import Brute, TooManyWaysError
+from tests.oracles.disagreement import disagreement
 
 WORLDS = 100_000 if os.environ.get("MOORINGS_SOAK") else 2_000
 AT_ONCE = WORLDS // 20

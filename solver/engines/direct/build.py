@@ -22,9 +22,12 @@ def build(
 
 
 def require_all_gangs(placements: Placements) -> None:
-    """Require all gangs: the model is infeasible where they do not fit together."""
+    """Require all pods of all gangs: infeasible where they do not fit together."""
     for kind, gangs in placements.demand.gang_kinds.items():
         placements.model.add(placements.gangs[kind] == len(gangs))
+        for member, pods in kind.extra:
+            extra = placements.extra[kind, member]
+            placements.model.add(extra == pods * len(gangs))
 
 
 def fix(placements: Placements, variable: cp_model.IntVar, value: int) -> None:

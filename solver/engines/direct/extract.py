@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contracts.ids import DeviceID
 from solver.engines.cpsat import Solved
 from solver.engines.direct.variables import Lot, Placements
-from solver.kinds.demand import Demand
+from solver.kinds.demand import Demand, GangKind
 from solver.placement import GangPlacement, PodPlacement
 
 Free = dict[object, list[DeviceID]]
@@ -27,20 +27,37 @@ def extract(placements: Placements, solved: Solved) -> tuple[GangPlacement, ...]
         for gang in gangs[: solved.value(placements.gangs[kind])]
     )
     queues = [iter(pods) for pods in _pods_by_kind(placements, solved)]
-    return tuple(_place_gang(placements.demand, gang, queues) for gang in gangs_in)
+    demand = placements.demand
+    kind_of = {gang: k for k, gangs in demand.gang_kinds.items() for gang in gangs}
+    left = {key: solved.value(extra) for key, extra in placements.extra.items()}
+    return tuple(
+        _place_gang(demand, gang, queues, (kind_of[gang], left)) for gang in gangs_in
+    )
 
 
 def _place_gang(
-    demand: Demand, gang: int, queues: list[Iterator[PodPlacement]]
+    demand: Demand,
+    gang: int,
+    queues: list[Iterator[PodPlacement]],
+    extra: tuple[GangKind, dict[tuple[GangKind, int], int]],
 ) -> GangPlacement:
-    """Take a gang's pods from the queues of their kinds."""
-    return GangPlacement(
-        gang,
-        tuple(
-            tuple(next(queues[kind]) for kind in kinds)
-            for kinds in demand.kinds_of_pods(gang)
-        ),
-    )
+    """Take a gang's pods from the queues of their kinds.
+
+    Of the pods that are left beyond the least, by (gang kind, member kind), it takes as
+    many as it asks for.
+    """
+    gang_kind, left = extra
+    members = []
+    for cells in demand.cells_of[gang]:
+        pods = list[PodPlacement]()
+        for cell in cells:
+            key = (gang_kind, cell.kind)
+            more = min(cell.pods - cell.least, left.get(key, 0))
+            if more:
+                left[key] -= more
+            pods.extend(next(queues[cell.kind]) for _ in range(cell.least + more))
+        members.append(tuple(pods))
+    return GangPlacement(gang, tuple(members))
 
 
 def _pods_by_kind(placements: Placements, solved: Solved) -> list[list[PodPlacement]]:

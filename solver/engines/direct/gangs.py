@@ -9,17 +9,49 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
 from contracts.pods.node_resources import PODS
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
-from solver.kinds.gang_rules import DomainKey, PodsSpread, PodsTogether, SetRule
+from solver.kinds.demand import GangKind
+from solver.kinds.gang_rules import (
+    DomainKey,
+    GangRules,
+    PodsSpread,
+    PodsTogether,
+    SetRule,
+)
 from solver.problem.attributes import Element
 
 Domains = dict[Hashable, list[tuple[Lot, cp_model.IntVar]]]
 """By domain: lots, and how many of their pods are there. None: pods without one."""
+
+
+def extra_pods_follow(placements: Placements) -> None:
+    """Pods beyond the least are those that come first by index.
+
+    A cell has any only where the one before it is full: extra[after] <= most * full,
+    extra[before] >= most * full. Only cells of one gang can be told apart.
+    """
+    for rules in placements.demand.gang_rules:
+        kind = _kind_of(placements, rules)
+        most = dict(kind.extra)
+        for cells in placements.demand.cells_of[rules.gang]:
+            for before, after in pairwise(c.kind for c in cells if c.kind in most):
+                full = placements.model.new_bool_var(f"full[{before}]")
+                extra = placements.extra[kind, before]
+                placements.model.add(extra >= most[before] * full)
+                extra = placements.extra[kind, after]
+                placements.model.add(extra <= most[after] * full)
+
+
+def _kind_of(placements: Placements, rules: GangRules) -> GangKind:
+    """Find the kind of a gang whose rules span pods: it is alone in it."""
+    gang_kinds = placements.demand.gang_kinds
+    return next(kind for kind, gangs in gang_kinds.items() if rules.gang in gangs)
 
 
 def devices_agree(placements: Placements) -> None:
@@ -106,16 +138,18 @@ def count_preferences(placements: Placements) -> list[Term]:
     """Count what preferences cost: domains used less one, and pods above the most."""
     terms = list[Term]()
     for rules in placements.demand.gang_rules:
-        gang_in = next(
-            variable
-            for kind, variable in placements.gangs.items()
-            if rules.gang in placements.demand.gang_kinds[kind]
-        )
+        kind = _kind_of(placements, rules)
+        needed = dict(kind.members)
         for rule in (rule for rule in rules.together if not rule.required):
             domains = _domains_of(placements, rule.key, rule.kinds)
-            terms += [(pods, 1) for _, pods in domains.pop(None, ())]
-            terms += [(_mark_used(placements, d), 1) for d in domains.values()]
-            terms.append((gang_in, -1))
+            used: list[Term] = [(pods, 1) for _, pods in domains.pop(None, ())]
+            used += [(_mark_used(placements, d), 1) for d in domains.values()]
+            # The first domain is free; where no pod need be there, if any is used.
+            free = placements.gangs[kind]
+            if not any(needed.get(member) for member in rule.kinds):
+                free = placements.model.new_bool_var("")
+                placements.model.add(total([*used, (free, -1)]) >= 0)
+            terms += [*used, (free, -1)]
     for spread in _list_spread(placements, required=False):
         terms += _count_crowded(placements, spread)
     return terms

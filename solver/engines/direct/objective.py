@@ -20,6 +20,14 @@ def gain_of(placements: Placements, goal: Goal) -> cp_model.LinearExprT | None:
     tier, priority = goal
     if tier is Tier.GANGS and priority is not None:
         return weight_in(placements, priority)
+    if tier is Tier.EXTRA:
+        return total(
+            [
+                (extra, placements.demand.member_kinds[member].worth)
+                for (kind, member), extra in placements.extra.items()
+                if kind.priority == priority
+            ]
+        )
     if tier is Tier.ALTERNATIVES:
         return -total(count_ranks(placements))
     if tier is Tier.LEFTOVER:

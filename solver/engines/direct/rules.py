@@ -24,6 +24,7 @@ from solver.engines.direct.between import (
 from solver.engines.direct.gangs import (
     devices_agree,
     domains_are_not_crowded,
+    extra_pods_follow,
     pods_are_together,
     pods_have_domains,
 )
@@ -38,9 +39,10 @@ from solver.kinds.demand import LocalConstraint, RequestAlternative
 
 
 def gangs_are_whole(placements: Placements) -> None:
-    """All pods of a gang are placed, or none.
+    """All pods of a gang are placed that it needs, and perhaps more, or none.
 
-    For each member kind: sum(pods[member, node]) = sum(count(gang, member) * in[gang]).
+    For each member kind: sum(pods[member, node]) = sum(least(gang, member) * in[gang])
+    + sum(extra[gang, member]), and extra[gang, member] <= most * in[gang].
     """
     for member, lots in enumerate(placements.lots_of):
         terms: list[Term] = [(lot.pods, 1) for lot in lots]
@@ -48,7 +50,13 @@ def gangs_are_whole(placements: Placements) -> None:
             terms.extend(
                 (gangs_in, -pods) for kind, pods in gang.members if kind == member
             )
+            if (gang, member) in placements.extra:
+                terms.append((placements.extra[gang, member], -1))
         placements.model.add(total(terms) == 0)
+    for gang, gangs_in in placements.gangs.items():
+        for member, pods in gang.extra:
+            extra = placements.extra[gang, member]
+            placements.model.add(extra <= pods * gangs_in)
 
 
 def one_alternative_is_chosen(placements: Placements) -> None:
@@ -284,6 +292,7 @@ RULES: tuple[Callable[[Placements], None], ...] = (
     pods_are_apart,
     pods_are_near,
     pods_are_spread,
+    extra_pods_follow,
     devices_agree,
     pods_have_domains,
     pods_are_together,

@@ -73,8 +73,14 @@ class Placements:
         self.lots: list[Lot] = []
         self.lots_of: list[list[Lot]] = [[] for _ in demand.member_kinds]
         self.gangs: dict[GangKind, cp_model.IntVar] = {}
+        self.extra: dict[tuple[GangKind, int], cp_model.IntVar] = {}
+        """Pods of a member kind beyond the least, over the gangs of a kind."""
         for number, (kind, members) in enumerate(demand.gang_kinds.items()):
             self.gangs[kind] = model.new_int_var(0, len(members), f"in[{number}]")
+            for of_kind, pods in kind.extra:
+                name = f"extra[{number},{of_kind}]"
+                extra = model.new_int_var(0, len(members) * pods, name)
+                self.extra[kind, of_kind] = extra
         for node, view in enumerate(nodes):
             for kind_number, member in enumerate(demand.member_kinds):
                 if places is None or view.name in places[kind_number]:

@@ -100,12 +100,17 @@ class _Scheduler:
         return structs.replace(undecided, members=members)
 
     def _place_gang(self, gang: GangPart) -> tuple[MemberAllocated, ...] | None:
-        """Place all pods of a gang; None: one finds no node, and nothing is taken."""
+        """Place the pods of a gang, one after the other; None: too few find a node.
+
+        Nothing is taken then.
+        """
         uses_before, needs_before = dict(self._uses), dict(self._needs)
         members = []
         for member in gang.members:
             for index in range(member.count):
                 pod = self._place_pod(gang, member)
+                if pod is None and index >= member.least:
+                    break
                 if pod is None:
                     self._uses, self._needs = uses_before, needs_before
                     return None

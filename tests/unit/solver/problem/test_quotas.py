@@ -230,3 +230,20 @@ def test_quotas_are_recorded_and_replayed() -> None:
     assert first.members
     assert [reason.rule for reason in second.reasons] == [Rule.DEVICE_QUOTA]
     assert problem_of(snapshot, quotas=(quota(5),)).hash != problem.hash
+
+
+def test_a_gang_has_the_pods_it_needs_where_more_are_past_the_quota() -> None:
+    """What it could do without is given up before it is refused."""
+    pods = member(member_claim(request()), count=4, min_count=2)
+    wanted = gang(pods, namespace="a", uid="00000000-0000-4000-8000-000000000001")
+    snapshot = cluster(wanted)
+    parts = resolve_gangs(snapshot, snapshot.gangs.values(), Features())
+    for limit, count in ((4, 4), (3, 2), (1, None)):
+        quota = QuotaPart(namespace=A, limit=limit)
+        (found,) = refuse_over_quota(parts, (quota,))
+        if count is None:
+            assert found.refused[0].rule is Rule.DEVICE_QUOTA
+            assert found.refused[0].facts["asked"] == 2
+        else:
+            assert [each.count for each in found.members] == [count]
+            assert not found.refused

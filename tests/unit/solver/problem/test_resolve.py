@@ -39,7 +39,6 @@ def resolved(asking: Gang, *objects: Any) -> GangPart:
 @pytest.mark.parametrize(
     ("asking", "rule", "rejected"),
     [
-        (gang(member(count=2, min_count=1)), Rule.NOT_MODELLED, True),
         (gang(member(name="Worker")), Rule.INVALID, True),
         (gang(member(member_claim(template="t"))), Rule.UNKNOWN_TEMPLATE, False),
         (gang(member(member_claim(claim="c"))), Rule.UNKNOWN_CLAIM, False),
@@ -93,3 +92,14 @@ def test_a_gang_weighs_the_devices_that_it_asks_for() -> None:
     two = member(member_claim(request("a", count=3), request("b", mode="All")), count=2)
     assert resolved(gang(two)).weight == 8
     assert resolved(gang(two, weight=1)).weight == 1
+
+
+def test_pods_that_a_gang_can_do_without_weigh_nothing() -> None:
+    """Devices count at minCount; a minCount that says nothing is not recorded."""
+    claims = (member_claim(request(count=3)),)
+    some = resolved(gang(member(*claims, count=4, min_count=1)))
+    assert (some.weight, some.members[0].min_count, some.is_elastic) == (3, 1, True)
+    every = resolved(gang(member(*claims, count=4, min_count=4)))
+    assert (every.weight, every.members[0].min_count) == (12, None)
+    assert every.core is every
+    assert [m.count for m in some.core.members] == [1]

@@ -1,0 +1,307 @@
+"""Batches in which gangs may be in with fewer pods than they ask for, made rigid.
+
+Who is in comes strictly before how many extra pods there are. So each gang is asked for
+with the pods that it needs, and each further pod as a gang of its own, of a priority
+below all others: then every engine decides both, in that order. Where extra pods of
+gangs that are not in take room, it is asked once more about those that are in. What was
+reached without that link is a bound. A gang whose rules span pods is tried with all its
+pods, then grows while the others stay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+
+from msgspec import Struct, structs
+
+from solver.decision import Status
+from solver.engines.choose import Decided
+from solver.engines.direct.search import DirectSearch
+from solver.engines.goals import Effort, EngineResult, Goal
+from solver.engines.taking import take
+from solver.engines.tier_values import extra_in, weight_in
+from solver.engines.topology_cost import count_preference_cost
+from solver.kinds.demand import Demand
+from solver.kinds.gang_rules import spans_pods
+from solver.kinds.nodes import find_node_kinds
+from solver.placement import GangPlacement, PodPlacement
+from solver.problem.problem import GangPart, Problem
+from solver.tiers import Tier
+
+MOST_EXTRA = 4_096
+"""Extra pods that are asked for in one batch; the rest may be asked for later."""
+MOST_GROWN = 16
+"""Gangs with rules that span pods which grow in one batch; likewise."""
+GROW_WORK = 0.5
+"""Deterministic time for one size of such a gang."""
+DecideRigid = Callable[[Problem, Demand], Decided]
+"""Asks the engines that are made for a batch without elastic gangs."""
+Placed = dict[int, GangPlacement]
+"""By gang of the whole batch."""
+
+
+class _ExtraPod(Struct, frozen=True):
+    """One pod without which its gang would be in, too."""
+
+    gang: int
+    member: int
+    part: GangPart
+    """The pod as a gang of its own."""
+
+
+class _Attempted(Struct, frozen=True):
+    """What came of asking about some gangs, each with extra pods beside it."""
+
+    placed: Placed
+    """Without pods of gangs that are not in."""
+    decided: Decided
+    reached: Counter[Goal]
+    """What was reached of gangs and extra pods, before those were left out."""
+    is_linked: bool
+    """Whether no such pod was left out."""
+    is_whole: bool
+    """Whether all extra pods were asked for."""
+
+
+class ElasticSearch:
+    """One batch; `run` it once."""
+
+    def __init__(self, problem: Problem, demand: Demand, decide: DecideRigid) -> None:
+        self._problem = problem
+        self._demand = demand
+        self._gangs = demand.gangs
+        self._decide = decide
+        self._effort = Effort()
+        self._growing = [
+            gang
+            for gang, part in enumerate(self._gangs)
+            if part.is_elastic and spans_pods(part)
+        ]
+        self._priorities = sorted({gang.priority for gang in self._gangs}, reverse=True)
+
+    def run(self) -> Decided:
+        """Decide who is in, then how many extra pods there are."""
+        if self._growing:
+            whole = self._ask_for_all()
+            if whole is not None:
+                return whole
+        first = self._ask(range(len(self._gangs)))
+        placed = first.placed
+        if not first.is_linked:
+            again = self._ask(sorted(placed))
+            placed = max((again.placed, placed), key=self._value_of)
+        if first.is_linked and first.is_whole and not self._growing:
+            return self._to_proven(first)
+        placed = self._grow(placed)
+        return self._to_result(placed, first)
+
+    # --- asking -----------------------------------------------------------------------
+
+    def _ask_for_all(self) -> Decided | None:
+        """Ask for all pods of all gangs; None: not all of them are placed."""
+        gangs = tuple(_whole(gang) for gang in self._gangs)
+        choice, result = self._decide_gangs(gangs)
+        is_all = len(result.placements) == len(gangs)
+        if not is_all or result.status is not Status.OPTIMAL:
+            return None
+        return choice, structs.replace(result, effort=self._effort)
+
+    def _ask(self, numbers: Sequence[int]) -> _Attempted:
+        """Ask for some gangs, and for extra pods of those without spanning rules."""
+        cores = [self._gangs[number].core for number in numbers]
+        by_urgency = sorted(numbers, key=lambda number: -self._gangs[number].priority)
+        every = chain.from_iterable(map(self._list_extra, by_urgency))
+        extra = list(islice(every, MOST_EXTRA))
+        is_whole = next(every, None) is None
+        decided = self._decide_gangs((*cores, *(pod.part for pod in extra)))
+        placed = dict[int, list[list[PodPlacement]]]()
+        for item in decided[1].placements:
+            if item.gang < len(numbers):
+                placed[numbers[item.gang]] = [list(pods) for pods in item.members]
+        # Then each extra pod goes to its gang, if that is in.
+        reached, is_linked = Counter[Goal](), True
+        for item in decided[1].placements:
+            if item.gang >= len(numbers):
+                pod = extra[item.gang - len(numbers)]
+                priority = self._gangs[pod.gang].priority
+                reached[Tier.EXTRA, priority] += pod.part.weight
+                if pod.gang in placed:
+                    placed[pod.gang][pod.member].extend(item.members[0])
+                else:
+                    is_linked = False
+        grown = {
+            number: GangPlacement(number, tuple(map(tuple, members)))
+            for number, members in placed.items()
+        }
+        return _Attempted(grown, decided, reached, is_linked, is_whole)
+
+    def _list_extra(self, number: int) -> Iterator[_ExtraPod]:
+        """Go through the extra pods of a gang, by member."""
+        gang = self._gangs[number]
+        if spans_pods(gang):
+            return
+        for place, member in enumerate(gang.members):
+            alone = structs.replace(
+                gang,
+                priority=self._priority_below(gang.priority),
+                weight=max(member.asked, 1),
+                members=(structs.replace(member, count=1, min_count=None),),
+            )
+            for _ in range(member.least, member.count):
+                yield _ExtraPod(number, place, alone)
+
+    def _priority_below(self, priority: int) -> int:
+        """Return the priority of extra pods: that of their gangs, below all gangs."""
+        return self._priorities[-1] - 1 - self._priorities.index(priority)
+
+    def _decide_gangs(self, gangs: tuple[GangPart, ...]) -> Decided:
+        demand = Demand(gangs, expected=self._problem.expected)
+        decided = self._decide(self._problem.with_gangs(gangs), demand)
+        self._effort = self._effort.plus(decided[1].effort)
+        return decided
+
+    # --- gangs whose rules span pods --------------------------------------------------
+
+    def _grow(self, placed: Placed) -> Placed:
+        """Let gangs whose rules span pods grow in turn, while all others stay."""
+        growing = [number for number in self._growing if number in placed]
+        growing.sort(key=lambda number: (-self._gangs[number].priority, number))
+        for number in growing[:MOST_GROWN]:
+            others = (
+                (self._gangs[other], item)
+                for other, item in sorted(placed.items())
+                if other != number
+            )
+            grown = self._grow_one(take(self._problem, others), number)
+            if grown is not None:
+                placed = {**placed, number: grown}
+        return placed
+
+    def _grow_one(self, problem: Problem, number: int) -> GangPlacement | None:
+        """Find the most extra pods with which a gang has a place; None: none has.
+
+        They come member by member; with fewer it has a place where it has with more.
+        """
+        gang = self._gangs[number]
+        sizes = [member.count - member.least for member in gang.members]
+        fits, too_many, best = 0, sum(sizes) + 1, None
+        tried = too_many - 1
+        while too_many - fits > 1:
+            found = self._place(problem, _with_extra(gang, tried))
+            if found is None:
+                too_many = tried
+            else:
+                fits, best = tried, GangPlacement(number, found.members)
+            tried = (fits + too_many) // 2
+        return best
+
+    def _place(self, problem: Problem, gang: GangPart) -> GangPlacement | None:
+        demand = Demand((gang,))
+        kinds = find_node_kinds(problem, demand.query)
+        limited = structs.replace(
+            problem.parameters, work_limit=GROW_WORK, last_tier=Tier.TOPOLOGY
+        )
+        result = DirectSearch(demand, kinds, limited).run()
+        self._effort = self._effort.plus(result.effort)
+        return next(iter(result.placements), None)
+
+    # --- what it is worth -------------------------------------------------------------
+
+    def _value_of(self, placed: Placed) -> list[int]:
+        """Weigh who is in, then the extra pods, by priority."""
+        found = placed.values()
+        return [
+            *(weight_in(self._demand, found, p) for p in self._priorities),
+            *(extra_in(self._demand, found, p) for p in self._priorities),
+        ]
+
+    def _bounds_of(self, placed: Placed, first: _Attempted) -> dict[Goal, int | None]:
+        """Bound gangs and extra pods by what was found of them without the link."""
+        result, bounds = first.decided[1], dict[Goal, int | None]()
+        is_counted = first.is_whole and not self._growing
+        found, is_bound = placed.values(), True
+        for priority in self._priorities:
+            goal: Goal = (Tier.GANGS, priority)
+            value = weight_in(self._demand, found, priority)
+            bounds[goal] = result.bounds.get(goal, value) if is_bound else None
+            # A bound below holds for answers that reach what was reached above it.
+            core = weight_in(self._demand, first.placed.values(), priority)
+            is_bound = is_bound and value == core
+        for priority in self._priorities:
+            most = sum(
+                max(member.asked, 1) * (member.count - member.least)
+                for gang in self._gangs
+                if gang.priority == priority
+                for member in gang.members
+            )
+            if not most:
+                continue
+            goal = (Tier.EXTRA, priority)
+            value = extra_in(self._demand, found, priority)
+            reached = first.reached[goal]
+            below: Goal = (Tier.GANGS, self._priority_below(priority))
+            known = result.bounds.get(below, reached)
+            is_known = is_bound and is_counted and known is not None
+            bounds[goal] = known if is_known else most
+            is_bound = is_bound and value == reached
+        return bounds
+
+    def _to_proven(self, asked: _Attempted) -> Decided:
+        """Return an answer in which all pods belong to gangs that are in."""
+        choice, result = asked.decided
+        later = {
+            goal: bound
+            for goal, bound in result.bounds.items()
+            if goal[0] is not Tier.GANGS
+        }
+        return choice, structs.replace(
+            result,
+            placements=tuple(item for _, item in sorted(asked.placed.items())),
+            bounds={**self._bounds_of(asked.placed, asked), **later},
+            effort=self._effort,
+        )
+
+    def _to_result(self, placed: Placed, first: _Attempted) -> Decided:
+        """Say what is proven: nothing given up, first choices, no preference missed."""
+        placements = tuple(item for _, item in sorted(placed.items()))
+        bounds = self._bounds_of(placed, first)
+        pods = chain.from_iterable(pods for item in placements for pods in item.members)
+        ranks = sum(sum(pod.alternatives) for pod in pods)
+        bounds[Tier.ALTERNATIVES, None] = 0 if not ranks else None
+        kinds = find_node_kinds(self._problem, self._demand.query)
+        cost = count_preference_cost(self._demand, kinds, placements)
+        value = self._value_of(placed)
+        goals = [(t, p) for t in (Tier.GANGS, Tier.EXTRA) for p in self._priorities]
+        is_best = all(
+            bounds.get(goal, reached) == reached
+            for goal, reached in zip(goals, value, strict=True)
+        )
+        is_proven = is_best and not ranks and not cost
+        result = EngineResult(
+            status=Status.OPTIMAL if is_proven else Status.FEASIBLE,
+            placements=placements,
+            bounds=bounds,
+            effort=self._effort,
+        )
+        return first.decided[0], result
+
+
+def _whole(gang: GangPart) -> GangPart:
+    """Ask for all pods of a gang or none."""
+    return _with_extra(
+        gang, sum(member.count - member.least for member in gang.members)
+    )
+
+
+def _with_extra(gang: GangPart, extra: int) -> GangPart:
+    """Ask for so many extra pods beside those that a gang needs, or for none at all."""
+    members = []
+    for member in gang.members:
+        more = min(extra, member.count - member.least)
+        extra -= more
+        members.append(
+            structs.replace(member, count=member.least + more, min_count=None)
+        )
+    return structs.replace(gang, members=tuple(members))

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from contracts.avoidance import NodesAvoided
 from contracts.codec import Codec
+from contracts.drift import DriftFound
 from contracts.errors import AddressError
 from contracts.fence import EpochClaimed
 from contracts.liveness import PublisherLeads
@@ -154,6 +155,17 @@ HEALTH: Topic[HealthMessage] = Topic(
     max_bytes=1 << 20,
 )
 """The devices of a node that are not healthy."""
+DRIFT: Topic[DriftFound] = Topic(
+    entity="drift",
+    names=_NODE,
+    stream="HEALTH",
+    codec=Codec(DriftFound, "drift"),
+    lasts_s=DAY_S,
+    senders=("nodeagent",),
+    receivers=("viewer",),
+    max_bytes=1 << 20,
+)
+"""The devices of a node that run otherwise than was decided."""
 HEARTBEATS: Topic[HeartbeatMessage] = Topic(
     entity="hb",
     names=_NODE,
@@ -288,6 +300,7 @@ GANG_TOPICS: tuple[Topic[Any], ...] = (
 TOPICS: tuple[Topic[Any], ...] = (
     INVENTORIES,
     HEALTH,
+    DRIFT,
     HEARTBEATS,
     STATE,
     SUBMISSIONS,

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct, structs
 
 from contracts import topics
+from contracts.drift import DeviceDrift, DriftFound
 from contracts.ids import ClusterName, DeviceID, DriverName, NodeName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from nodeagent import health, inventory
@@ -40,6 +41,8 @@ class NodeRecord(Struct, frozen=True, kw_only=True):
     health: HealthState = {}
     health_digest: bytes | None = None
     """Hash of the last message about its health."""
+    drift: tuple[DeviceDrift, ...] | None = None
+    """What runs there otherwise than was decided; None: nobody looks."""
 
 
 class Dirty(Struct, frozen=True):
@@ -47,6 +50,7 @@ class Dirty(Struct, frozen=True):
 
     inventory: bool = False
     health: bool = False
+    drift: bool = False
     resend: bool = False
 
     def union(self, other: Dirty) -> Dirty:
@@ -54,6 +58,7 @@ class Dirty(Struct, frozen=True):
         return Dirty(
             self.inventory or other.inventory,
             self.health or other.health,
+            self.drift or other.drift,
             self.resend or other.resend,
         )
 
@@ -66,9 +71,10 @@ class OutgoingMessage(Struct, Generic[T], frozen=True):
 
 
 EVERYTHING = Dirty(inventory=True, health=True)
-RESEND = Dirty(inventory=True, health=True, resend=True)
+RESEND = Dirty(inventory=True, health=True, drift=True, resend=True)
 DEVICES = Dirty(inventory=True)
 HEALTH = Dirty(health=True)
+DRIFT = Dirty(drift=True)
 
 
 class AgentState:
@@ -168,6 +174,13 @@ class AgentState:
         """
         return self._records[node].health
 
+    def note_drift(self, node: NodeName, drift: tuple[DeviceDrift, ...]) -> None:
+        """Take in all that runs on a node otherwise than was decided."""
+        record = self._records[node]
+        if drift != record.drift:
+            self._records[node] = structs.replace(record, drift=drift)
+            self.mark_dirty(node, DRIFT)
+
     def mark_dirty(self, node: NodeName, dirty: Dirty) -> None:
         """Note that something may have to be sent about a node."""
         self._dirty[node] = self._dirty.get(node, Dirty()).union(dirty)
@@ -222,6 +235,16 @@ class AgentState:
         if not is_changed and not dirty.resend:
             return None
         return OutgoingMessage(message, is_changed)
+
+    def make_drift(
+        self, node: NodeName, dirty: Dirty
+    ) -> OutgoingMessage[DriftFound] | None:
+        """Return the message about drift to send, if one is."""
+        drift = self._records[node].drift
+        if drift is None or not dirty.drift:
+            return None
+        message = DriftFound(cluster=self._cluster, node=node, devices=drift)
+        return OutgoingMessage(message, is_changed=not dirty.resend)
 
 
 def _digest(data: bytes) -> bytes:

@@ -16,7 +16,7 @@ from contracts.errors import ContractsError
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import DevicesAnnounced, NodeSeen
 from contracts.streams import STREAMS
-from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES
+from contracts.topics import DRIFT, HEALTH, HEARTBEATS, INVENTORIES
 from nodeagent.agent_state import DEVICES, RESEND, AgentState, Dirty
 from nodeagent.errors import SourceError
 from nodeagent.fence import is_newer
@@ -34,7 +34,7 @@ from runtime.wire import Outgoing
 
 log = get_logger(__name__)
 
-_TOPICS = (INVENTORIES, HEALTH, HEARTBEATS)
+_TOPICS = (INVENTORIES, HEALTH, DRIFT, HEARTBEATS)
 _OWN_STREAMS = tuple(
     stream for stream in STREAMS if stream.name in {topic.stream for topic in _TOPICS}
 )
@@ -240,6 +240,10 @@ class Announcer:
         if health is not None:
             outgoing.append(Outgoing.of(HEALTH, health.message))
             is_changed = is_changed or health.is_changed
+        drift = self._state.make_drift(node, dirty)
+        if drift is not None:
+            outgoing.append(Outgoing.of(DRIFT, drift.message))
+            is_changed = is_changed or drift.is_changed
         return outgoing, is_changed
 
     async def publish_heartbeats(self, stop: asyncio.Event) -> None:

@@ -9,23 +9,15 @@ Source: KEP-3695 (PodResources and dynamic resources).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from enum import StrEnum
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
+from contracts.drift import MAX_DRIFTS, DeviceDrift, DriftKind
 from contracts.ids import ClaimRef, ClaimUID, DeviceID
-
-
-class DriftKind(StrEnum):
-    """How what runs differs from what was decided."""
-
-    NOT_ALLOCATED = "InUseNotAllocated"
-    """A container holds a device that its claim was not given, or has no claim."""
-    NOT_PREPARED = "InUseNotPrepared"
-    """A container holds a device that no record of ours prepared."""
-    CLAIM_GONE = "PreparedClaimGone"
-    """What is prepared is of a claim that is gone, freed, or another one by now."""
+from nodeagent.health import Moment
 
 
 class DeviceInUse(Struct, frozen=True, order=True):
@@ -38,12 +30,21 @@ class DeviceInUse(Struct, frozen=True, order=True):
     device: DeviceID
 
 
+class ClaimWanted(Struct, frozen=True, order=True):
+    """A claim of a pod that kubelet starts or runs."""
+
+    pod: str
+    """`namespace/name`."""
+    claim: ClaimRef
+    """Without a uid, too."""
+
+
 class ClaimOnRecord(Struct, frozen=True):
     """A claim as the API server has it."""
 
     uid: ClaimUID
     devices: frozenset[DeviceID] = frozenset()
-    """What it was given; empty: it is not allocated."""
+    """What it was given of our drivers' devices."""
 
 
 class NodeSight(Struct, frozen=True, kw_only=True):
@@ -51,10 +52,27 @@ class NodeSight(Struct, frozen=True, kw_only=True):
 
     in_use: frozenset[DeviceInUse] = frozenset()
     """Of our drivers only."""
+    wanted: frozenset[ClaimWanted] = frozenset()
+    """Of any driver: kubelet tells which only once it is prepared."""
     prepared: Mapping[ClaimRef, frozenset[DeviceID]] = {}
     """By claim, with its uid: our records."""
     claims: Mapping[ClaimRef, ClaimOnRecord | None] = {}
     """None: there is none of that name. What could not be read is left out."""
+
+
+def find_settled(sight: NodeSight) -> frozenset[ClaimRef]:
+    """Find the claims, by name, of which kubelet and our records say the same.
+
+    Somebody must have freed such a claim under its pod to make it differ.
+    """
+    held: defaultdict[ClaimRef, set[DeviceID]] = defaultdict(set)
+    for use in sight.in_use:
+        held[use.claim].add(use.device)
+    return frozenset(
+        name
+        for ref, devices in sight.prepared.items()
+        if held[name := ClaimRef(ref.namespace, ref.name)] == devices
+    )
 
 
 class Drift(Struct, frozen=True, order=True):
@@ -63,29 +81,36 @@ class Drift(Struct, frozen=True, order=True):
     kind: DriftKind
     claim: str
     """`namespace/name`."""
-    device: str = ""
+    device: DeviceID
     pod: str = ""
-    """`namespace/name`; empty: no container is concerned."""
+    """`namespace/name`; empty: no pod is concerned."""
 
 
 def find_drift(sight: NodeSight) -> frozenset[Drift]:
     """Find where what runs differs from what was decided, in one look."""
-    return frozenset((*_find_in_use(sight), *_find_gone(sight)))
-
-
-def _find_in_use(sight: NodeSight) -> Iterator[Drift]:
     prepared = {
-        (ref.namespace, ref.name, device)
+        (ClaimRef(ref.namespace, ref.name), device)
         for ref, devices in sight.prepared.items()
         for device in devices
     }
+    found = (
+        *_find_in_use(sight, prepared),
+        *_find_gone(sight),
+        *_find_never_prepared(sight, prepared),
+    )
+    return frozenset(found)
+
+
+def _find_in_use(
+    sight: NodeSight, prepared: AbstractSet[tuple[ClaimRef, DeviceID]]
+) -> Iterator[Drift]:
     for use in sight.in_use:
-        fields = (str(use.claim), str(use.device), use.pod)
+        fields = (str(use.claim), use.device, use.pod)
         if use.claim in sight.claims:
             claim = sight.claims[use.claim]
             if claim is None or use.device not in claim.devices:
                 yield Drift(DriftKind.NOT_ALLOCATED, *fields)
-        if (use.claim.namespace, use.claim.name, use.device) not in prepared:
+        if (use.claim, use.device) not in prepared:
             yield Drift(DriftKind.NOT_PREPARED, *fields)
 
 
@@ -97,7 +122,20 @@ def _find_gone(sight: NodeSight) -> Iterator[Drift]:
         claim = sight.claims[name]
         if claim is None or claim.uid != ref.uid or not claim.devices:
             for device in devices:
-                yield Drift(DriftKind.CLAIM_GONE, str(ref), str(device))
+                yield Drift(DriftKind.CLAIM_GONE, str(ref), device)
+
+
+def _find_never_prepared(
+    sight: NodeSight, prepared: AbstractSet[tuple[ClaimRef, DeviceID]]
+) -> Iterator[Drift]:
+    held = {(use.claim, use.device) for use in sight.in_use}
+    for wanted in sight.wanted:
+        claim = sight.claims.get(wanted.claim)
+        for device in claim.devices if claim is not None else ():
+            # What a container holds is told as that.
+            if (wanted.claim, device) not in (prepared | held):
+                fields = (str(wanted.claim), device, wanted.pod)
+                yield Drift(DriftKind.NEVER_PREPARED, *fields)
 
 
 class DriftWatch:
@@ -106,24 +144,33 @@ class DriftWatch:
     def __init__(self, lasts_s: float) -> None:
         """`lasts_s`: a difference that is over sooner is none."""
         self._lasts_s = lasts_s
-        self._since_s: dict[Drift, float] = {}
+        self._since: dict[Drift, Moment] = {}
         self._told: frozenset[Drift] = frozenset()
 
     @property
-    def told(self) -> Collection[Drift]:
-        """What differs now, and has for long enough."""
-        return self._told
+    def told(self) -> tuple[DeviceDrift, ...]:
+        """What differs now, and has for long enough; no more than a message holds."""
+        return tuple(
+            DeviceDrift(
+                kind=drift.kind,
+                device=drift.device,
+                claim=drift.claim,
+                pod=drift.pod,
+                since=self._since[drift].utc,
+            )
+            for drift in sorted(self._told)[:MAX_DRIFTS]
+        )
 
     def look(
-        self, sight: NodeSight, now_s: float
+        self, sight: NodeSight, now: Moment
     ) -> tuple[tuple[Drift, ...], tuple[Drift, ...]]:
         """Take one look into account; returns what begins and what ends, in order."""
         found = find_drift(sight)
-        self._since_s = {drift: self._since_s.get(drift, now_s) for drift in found}
+        self._since = {drift: self._since.get(drift, now) for drift in found}
         told = frozenset(
             drift
-            for drift, since_s in self._since_s.items()
-            if now_s - since_s >= self._lasts_s
+            for drift, since in self._since.items()
+            if now.monotonic_s - since.monotonic_s >= self._lasts_s
         )
         began, ended = told - self._told, self._told - told
         self._told = told

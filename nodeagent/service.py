@@ -126,7 +126,7 @@ async def _open_kubelet(
         liveness_address=config.liveness_address,
         drift_lasts_s=config.drift_lasts_s,
     )
-    async with open_kubelet_side(settings, source, state) as side:
+    async with open_kubelet_side(settings, source, state, _now) as side:
         yield side.tasks
 
 

@@ -10,7 +10,15 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.messages import ObjectObserved
-from contracts.topics import GANG_TOPICS, HEALTH, HEARTBEATS, INVENTORIES, STATE, Topic
+from contracts.topics import (
+    DRIFT,
+    GANG_TOPICS,
+    HEALTH,
+    HEARTBEATS,
+    INVENTORIES,
+    STATE,
+    Topic,
+)
 from moorings.cli.output import Format, notify, show
 from moorings.client import Client
 from moorings.errors import CannotReadError, UnknownNameError, UsageError
@@ -40,10 +48,10 @@ DEVICE_COLUMNS = (
     "claim",
     "age",
 )
-WIDE_COLUMNS = ("share", "taints", "why", "healthSince", "healthMessage")
+WIDE_COLUMNS = ("share", "taints", "why", "healthSince", "healthMessage", "drift")
 _WITHOUT = {
     "INV": "devices that node agents announce are not shown",
-    "HEALTH": "which devices node agents find unhealthy is not known",
+    "HEALTH": "which devices node agents find unhealthy, or drifted, is not known",
     "HB": "which node agents are silent is not known",
     "STATE": "devices of other drivers, and what the cluster holds, are not shown",
 }
@@ -160,6 +168,8 @@ def _to_cell(view: Mapping[str, Any], column: str) -> str:
             value = dict.fromkeys(holder[column] for holder in view["holders"])
         case "pod":
             value = [pod for holder in view["holders"] for pod in holder["pods"]]
+        case "drift":
+            value = dict.fromkeys(drift["kind"] for drift in view["drift"])
         case _:
             value = view[column]
     if not isinstance(value, (str, int)):
@@ -219,6 +229,8 @@ async def _fetch_devices(
         raise errors[0]
     if access is not None:
         await reader.read_slices(access)
+    if "HEALTH" not in unread and (error := await reader.read_drift()) is not None:
+        errors.append(error)
     silence = await reader.listen()
     for error in (*errors, *((silence,) if silence is not None else ())):
         notify(f"{error}; {_WITHOUT[error.stream]}")
@@ -253,6 +265,15 @@ class _SnapshotReader:
         try:
             async for message, _ in self._client.read(HEARTBEATS):
                 self.fold.heard.add(message.node)
+        except CannotReadError as error:
+            return error
+        return None
+
+    async def read_drift(self) -> CannotReadError | None:
+        """Read what runs otherwise than was decided; returns why it cannot be read."""
+        try:
+            async for message, _ in self._client.read(DRIFT):
+                self.fold.note_drift(message)
         except CannotReadError as error:
             return error
         return None

@@ -6,6 +6,7 @@ why an agent finds a device sick, and which pods a claim was written for. Pure.
 
 from __future__ import annotations
 
+from contracts.drift import DeviceDrift, DriftFound
 from contracts.ids import DeviceID, GangKey, GangUID, Namespace, NodeName, PoolID
 from contracts.messages import (
     AllocationWritten,
@@ -32,6 +33,7 @@ class DevicesFold:
         self._pod_gangs: dict[str, GangKey] = {}
         self._claim_pods: dict[str, tuple[str, ...]] = {}
         self._judged: dict[NodeName, dict[DeviceID, DeviceHealth]] = {}
+        self._drifts: dict[NodeName, tuple[DeviceDrift, ...]] = {}
         self._announced: dict[NodeName, frozenset[PoolID]] = {}
 
     def apply(self, message: SnapshotMessage, sequence: int) -> None:
@@ -77,6 +79,10 @@ class DevicesFold:
         self._claim_pods |= {claim: tuple(names) for claim, names in pods.items()}
         self._touched |= pods.keys()
 
+    def note_drift(self, found: DriftFound) -> None:
+        """Take note of what runs on a node otherwise than was decided."""
+        self._drifts[found.node] = found.devices
+
     def take_touched(self) -> set[str]:
         """Return whose word on a holder may have changed, since this was asked last.
 
@@ -90,11 +96,15 @@ class DevicesFold:
         judged: dict[DeviceID, DeviceHealth] = {}
         for of_node in self._judged.values():
             judged |= of_node
+        drifts: dict[DeviceID, tuple[DeviceDrift, ...]] = {}
+        for drift in (drift for of_node in self._drifts.values() for drift in of_node):
+            drifts[drift.device] = (*drifts.get(drift.device, ()), drift)
         return KnownDevices(
             snapshot=self.snapshot,
             pod_gangs=self._pod_gangs,
             claim_pods=self._claim_pods,
             judged=judged,
+            drifts=drifts,
             announced=frozenset().union(*self._announced.values()),
             heard=frozenset(self.heard) if hears else None,
         )

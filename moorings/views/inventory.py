@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.device import Device, DeviceTaint
+from contracts.drift import DeviceDrift
 from contracts.ids import (
     DeviceID,
     DeviceName,
@@ -32,11 +33,14 @@ from solver.snapshot.snapshot import Snapshot
 
 FREE, HELD, SHARED = "Free", "Held", "Shared"
 SICK, TAINTED, AWAY = "Unhealthy", "Tainted", "Unavailable"
+DRIFTED = "Drifted"
 HEALTHY = "Healthy"
 HEALTHS = (HEALTHY, "Unhealthy", "Unknown")
 """What node agents say of their devices; of a foreign driver's nobody does."""
-STATES = (FREE, HELD, SHARED, SICK, TAINTED, AWAY)
-"""What a device may be; of those that are not free, several at once."""
+STATES = (FREE, HELD, SHARED, SICK, TAINTED, AWAY, DRIFTED)
+"""What a device may be; of those that are not free, several at once.
+
+What has drifted is used otherwise than was decided, and so may be free all the same."""
 _CLAIM, _GANG = "claim/", "gang/"
 
 
@@ -50,6 +54,8 @@ class KnownDevices(Struct, frozen=True, kw_only=True):
     """By `namespace/name`, the pods that a claim was written for, by name."""
     judged: Mapping[DeviceID, DeviceHealth] = {}
     """Devices that agents say are not healthy."""
+    drifts: Mapping[DeviceID, tuple[DeviceDrift, ...]] = {}
+    """Devices that agents say are used otherwise than was decided."""
     announced: frozenset[PoolID] = frozenset()
     """Pools of which agents say how their devices are."""
     heard: frozenset[NodeName] | None = None
@@ -145,13 +151,17 @@ def _view_device(
         for share, names in _list_holders(use)
         for holder in leave_out_decided(names)
     ]
+    device_id = DeviceID(pool.driver, pool.pool, device.name)
+    drifts = known.drifts.get(device_id, ())
+    states = _list_states(use, of_device, node, pool)
     return {
         "node": name or "",
         "driver": pool.driver,
         "pool": pool.pool,
         "name": device.name,
-        "states": _list_states(use, of_device, node, pool),
-        **_view_health(known, DeviceID(pool.driver, pool.pool, device.name)),
+        "states": [*states, DRIFTED] if drifts else states,
+        **_view_health(known, device_id),
+        "drift": [_view_drift(drift) for drift in drifts],
         "holders": holders,
         "taints": [format_taint(t) for t in of_device if t.key != OWNED],
         "why": pool.contested or (node.unavailable if node is not None else ""),
@@ -176,6 +186,11 @@ def _view_health(known: KnownDevices, device: DeviceID) -> dict[str, str]:
         "healthSince": next(filter(None, times), ""),
         "healthMessage": ": ".join(filter(None, (judged.reason, judged.message))),
     }
+
+
+def _view_drift(drift: DeviceDrift) -> dict[str, str]:
+    named = {"kind": drift.kind.value, "claim": drift.claim, "pod": drift.pod}
+    return {**named, "since": drift.since}
 
 
 def _list_states(

@@ -1,16 +1,25 @@
-"""Tells by log and metric where what runs here differs from what was decided."""
+"""Tells where what runs here differs from what was decided: log, metric and bus."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from msgspec import structs
 
 from contracts.claim import ResourceClaim
+from contracts.drift import DeviceDrift, DriftKind
 from contracts.ids import ClaimRef, ClaimUID, DeviceID
-from nodeagent.drift import ClaimOnRecord, Drift, DriftKind, DriftWatch, NodeSight
+from nodeagent.drift import (
+    ClaimOnRecord,
+    Drift,
+    DriftWatch,
+    NodeSight,
+    find_settled,
+)
 from nodeagent.errors import PodResourcesError, PrepareError
+from nodeagent.health import Moment
 from nodeagent.kubelet.claims import ClaimReader
 from nodeagent.kubelet.pod_resources import PodResources
 from nodeagent.kubelet.preparer import Preparer
@@ -21,6 +30,9 @@ from runtime.retry import Outage
 from runtime.waits import first_of
 
 LOOK_S = 15.0
+_SETTLED_LOOKS = 20
+"""So many looks believe what the API server said of a claim that nothing contradicts:
+it is asked by every node."""
 
 log = get_logger(__name__)
 
@@ -35,7 +47,14 @@ class DriftTeller:
         preparers: Iterable[Preparer],
         *,
         lasts_s: float,
+        clock: Callable[[], Moment],
+        tell: Callable[[tuple[DeviceDrift, ...]], None],
     ) -> None:
+        """`tell` hears after each look of all that differs, for the bus."""
+        self._clock = clock
+        self._tell_bus = tell
+        self._known: dict[ClaimRef, tuple[ClaimOnRecord | None, float]] = {}
+        """What the API server said, and when."""
         self._pod_resources = pod_resources
         self._reader = reader
         self._preparers = {preparer.driver: preparer for preparer in preparers}
@@ -52,27 +71,56 @@ class DriftTeller:
                 await self._outage.wait(error, stop)
                 continue
             self._outage.note_success()
-            self._tell(*self._watch.look(sight, time.monotonic()))
+            self._tell(*self._watch.look(sight, self._clock()))
+            self._tell_bus(self._watch.told)
             await first_of(stop, within_s=self._look_s)
 
     async def _see(self) -> NodeSight:
-        in_use = await self._pod_resources.list_in_use(self._preparers.keys())
+        in_use, wanted = await self._pod_resources.list_held(self._preparers.keys())
         prepared: dict[ClaimRef, frozenset[DeviceID]] = {}
         for preparer in self._preparers.values():
             preparer.checkpoint.refresh()
             for record in preparer.checkpoint.claims.values():
                 devices = prepared.get(record.claim, frozenset())
                 prepared[record.claim] = devices | frozenset(record.device_ids)
-        named = {ClaimRef(ref.namespace, ref.name) for ref in prepared}
-        named |= {use.claim for use in in_use}
-        claims: dict[ClaimRef, ClaimOnRecord | None] = {}
-        for ref in sorted(named):
+        sight = NodeSight(in_use=in_use, wanted=wanted, prepared=prepared)
+        return structs.replace(sight, claims=await self._read_claims(sight))
+
+    async def _read_claims(
+        self, sight: NodeSight
+    ) -> dict[ClaimRef, ClaimOnRecord | None]:
+        """Read the claims that are named; what nothing contradicts only now and then.
+
+        Raises:
+            KubernetesError: the API server does not answer.
+        """
+        named = {ClaimRef(ref.namespace, ref.name) for ref in sight.prepared}
+        named |= {wanted.claim for wanted in sight.wanted}
+        settled = find_settled(sight)
+        now_s = self._clock().monotonic_s
+        oldest_s = now_s - _SETTLED_LOOKS * self._look_s
+        known = {
+            ref: known
+            for ref, known in self._known.items()
+            if ref in named & settled and known[1] > oldest_s
+        }
+        for ref in sorted(named - known.keys()):
             try:
-                claims[ref] = _read_record(await self._reader.read(ref))
+                known[ref] = self._read_record(await self._reader.read(ref)), now_s
             except PrepareError as error:
                 if isinstance(error.__cause__, NotFoundError):
-                    claims[ref] = None
-        return NodeSight(in_use=in_use, prepared=prepared, claims=claims)
+                    known[ref] = None, now_s
+        self._known = known
+        return {ref: claim for ref, (claim, _) in known.items()}
+
+    def _read_record(self, claim: ResourceClaim) -> ClaimOnRecord:
+        allocation = claim.allocation
+        results = () if allocation is None else allocation.devices.results
+        devices = (result.device_id for result in results)
+        ours = frozenset(
+            device for device in devices if device.driver in self._preparers
+        )
+        return ClaimOnRecord(ClaimUID(claim.metadata.uid), ours)
 
     def _tell(self, began: Iterable[Drift], ended: Iterable[Drift]) -> None:
         for event, drifts in (("drift.began", began), ("drift.ended", ended)):
@@ -81,16 +129,9 @@ class DriftTeller:
                     event,
                     kind=drift.kind.value,
                     claim=drift.claim,
-                    device=drift.device,
+                    device=str(drift.device),
                     pod=drift.pod,
                 )
         counts = Counter(drift.kind for drift in self._watch.told)
         for kind in DriftKind:
             DRIFT.labels(kind.value).set(counts[kind])
-
-
-def _read_record(claim: ResourceClaim) -> ClaimOnRecord:
-    allocation = claim.allocation
-    results = () if allocation is None else allocation.devices.results
-    devices = frozenset(result.device_id for result in results)
-    return ClaimOnRecord(ClaimUID(claim.metadata.uid), devices)

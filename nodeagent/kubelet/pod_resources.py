@@ -16,7 +16,7 @@ from contracts.ids import (
     Namespace,
     PoolName,
 )
-from nodeagent.drift import DeviceInUse
+from nodeagent.drift import ClaimWanted, DeviceInUse
 from nodeagent.errors import PodResourcesError
 from nodeagent.kubelet.stubs import podresources_v1_pb2 as api
 
@@ -50,10 +50,10 @@ class PodResources:
         async with grpc.aio.insecure_channel(address, options=options) as channel:
             yield cls(channel)
 
-    async def list_in_use(
+    async def list_held(
         self, drivers: Collection[DriverName]
-    ) -> frozenset[DeviceInUse]:
-        """List the devices of some drivers that containers hold.
+    ) -> tuple[frozenset[DeviceInUse], frozenset[ClaimWanted]]:
+        """List the devices of some drivers that containers hold, and all claims.
 
         Raises:
             PodResourcesError: kubelet does not answer.
@@ -62,23 +62,31 @@ class PodResources:
             answer = await self._list(api.ListPodResourcesRequest(), timeout=_ANSWER_S)
         except grpc.aio.AioRpcError as error:
             raise PodResourcesError(error.details() or error.code().name) from error
-        return frozenset(
-            use for use in _read_uses(answer) if use.device.driver in drivers
-        )
+        resources = list(_read_resources(answer))
+        in_use = (use for _, uses in resources for use in uses)
+        wanted = frozenset(named for named, _ in resources)
+        return frozenset(use for use in in_use if use.device.driver in drivers), wanted
 
 
-def _read_uses(answer: api.ListPodResourcesResponse) -> Iterator[DeviceInUse]:
+def _read_resources(
+    answer: api.ListPodResourcesResponse,
+) -> Iterator[tuple[ClaimWanted, list[DeviceInUse]]]:
     for pod in answer.pod_resources:
+        name = f"{pod.namespace}/{pod.name}"
         for container in pod.containers:
             for resource in container.dynamic_resources:
                 namespace = Namespace(resource.claim_namespace)
-                for held in resource.claim_resources:
-                    yield DeviceInUse(
-                        pod=f"{pod.namespace}/{pod.name}",
-                        claim=ClaimRef(namespace, resource.claim_name),
+                claim = ClaimRef(namespace, resource.claim_name)
+                uses = [
+                    DeviceInUse(
+                        pod=name,
+                        claim=claim,
                         device=DeviceID(
                             DriverName(held.driver_name),
                             PoolName(held.pool_name),
                             DeviceName(held.device_name),
                         ),
                     )
+                    for held in resource.claim_resources
+                ]
+                yield ClaimWanted(name, claim), uses

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from contracts.ids import DeviceID, DriverName, NodeName
 from contracts.names import AGENT_MANAGER
 from nodeagent.agent_state import AgentState
 from nodeagent.errors import SourceError
-from nodeagent.health import HealthStatus
+from nodeagent.health import HealthStatus, Moment
 from nodeagent.kubelet.claims import ClaimReader, ForgottenClaims
 from nodeagent.kubelet.drift_teller import DriftTeller
 from nodeagent.kubelet.liveness import serve_liveness
@@ -57,9 +58,12 @@ class KubeletSide(Struct):
 
 @contextlib.asynccontextmanager
 async def open_kubelet_side(
-    settings: KubeletSettings, source: DeviceSource, state: AgentState
+    settings: KubeletSettings,
+    source: DeviceSource,
+    state: AgentState,
+    clock: Callable[[], Moment],
 ) -> AsyncIterator[KubeletSide]:
-    """Serve kubelet while the block runs.
+    """Serve kubelet while the block runs; `state` is told what drifts.
 
     Raises:
         ConfigError: a folder, a socket or the API server cannot be had so.
@@ -98,7 +102,12 @@ async def open_kubelet_side(
             PodResources.open(settings.folder)
         )
         drifts = DriftTeller(
-            pod_resources, reader, preparers, lasts_s=settings.drift_lasts_s
+            pod_resources,
+            reader,
+            preparers,
+            lasts_s=settings.drift_lasts_s,
+            clock=clock,
+            tell=partial(state.note_drift, node),
         )
         tasks: dict[str, Task] = {
             "sweep-claims": sweeper.run,

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from moorings.local.process import find_free_port
-from tests.lab.controlplane.client import Json, RefusedError, named
+from tests.lab.controlplane.client import Json, named
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.node.forget import forget
 
 READY_S = 60.0
 _MODULE = Path(__file__).parents[1] / "controlplane"
@@ -35,21 +36,15 @@ class LightNode:
     ) -> None:
         self.name = name
         self.folder = folder
+        self.kubelet_folder = folder / "k"
+        """What is `/var/lib/kubelet` elsewhere."""
+        self.cdi_folder = folder / "cdi"
+        """Where the runtime looks for CDI files."""
         self._programs = programs
         self._control_plane = control_plane
         self._port = find_free_port()
         self._kubelet: subprocess.Popen[bytes] | None = None
         self._runtime: subprocess.Popen[bytes] | None = None
-
-    @property
-    def kubelet_folder(self) -> Path:
-        """What is `/var/lib/kubelet` elsewhere."""
-        return self.folder / "k"
-
-    @property
-    def cdi_folder(self) -> Path:
-        """Where the runtime looks for CDI files."""
-        return self.folder / "cdi"
 
     def start_runtime(self) -> None:
         """Start what plays the container runtime."""
@@ -84,7 +79,6 @@ class LightNode:
             f"--root-dir={self.kubelet_folder}",
             f"--cert-dir={self.folder / 'cert'}",
             f"--hostname-override={self.name}",
-            f"--node-labels=light={self.name}",
         )  # fmt: skip
 
     def kill_kubelet(self) -> None:
@@ -96,11 +90,13 @@ class LightNode:
         _kill(self._kubelet)
         _kill(self._runtime)
 
-    def container(self, namespace: str, pod: str) -> Json:
-        """Tell what the container of a pod got: `env` by CDI, and the names `cdi`."""
-        file = self.folder / "containers" / f"{namespace}_{pod}.json"
-        seen: Json = json.loads(file.read_text())
-        return seen
+    def devices_seen(self, pod: Json) -> set[str]:
+        """Give the devices that the environment of a pod's container names."""
+        name = f"{pod['metadata']['namespace']}_{pod['metadata']['name']}"
+        file = self.folder / "containers" / f"{name}.json"
+        return {
+            entry.partition("=")[2] for entry in json.loads(file.read_text())["env"]
+        }
 
     def log(self, name: str = "kubelet") -> str:
         """Read the log of `kubelet` or `runtime`."""
@@ -178,7 +174,7 @@ def running(
             yield node
         finally:
             node.stop()
-            asyncio.run(_closed(_forget(control_plane, name)))
+            asyncio.run(_closed(forget(control_plane, name)))
 
 
 async def _closed(work: Coroutine[Any, Any, None]) -> None:
@@ -198,14 +194,3 @@ async def _wait_ready(node: LightNode, control_plane: ControlPlane) -> None:
     except AssertionError as error:
         last = "\n".join(node.log().splitlines()[-30:])
         raise AssertionError(f"{error}\n{last}") from None
-
-
-async def _forget(control_plane: ControlPlane, name: str) -> None:
-    async with control_plane.client() as kube:
-        for resource in (
-            named("v1", "Node", name),
-            named("storage.k8s.io/v1", "CSINode", name),
-            named("coordination.k8s.io/v1", "Lease", name, "kube-node-lease"),
-        ):
-            with contextlib.suppress(RefusedError):
-                await kube.delete(resource)

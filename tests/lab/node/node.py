@@ -10,10 +10,12 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -41,6 +43,10 @@ class Node:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
         self.folder = folder
+        self.kubelet_folder = folder / "kubelet"
+        """The folders of drivers that are in `/var/lib/kubelet` there."""
+        self.cdi_folder = folder / "cdi"
+        """`/var/run/cdi` of the node."""
         self.cgroup = f"moorings-{folder.name}"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -58,6 +64,25 @@ class Node:
         name = f"{meta['namespace']}_{meta['name']}_{meta['uid']}"
         logs = sorted((self.folder / "pods" / name).rglob("*.log"))
         return "\n".join(path.read_text() for path in logs)
+
+    def devices_seen(self, pod: Json) -> set[str]:
+        """Give the devices that the environment of a pod's container names."""
+        return set(re.findall(r"DEVICE_\w+=(\S+)", self.container_log(pod)))
+
+    def kill_kubelet(self) -> None:
+        """End kubelet at once; containers go on, and the node starts it again."""
+        assert self._process is not None
+        inside = f"--pid=/proc/{self._process.pid}/ns/pid_for_children"
+        number = (self.folder / "kubelet.pid").read_text().strip()
+        (self.folder / "kubelet.pid").unlink()
+        subprocess.run(["nsenter", inside, "kill", "-9", number], check=True)
+
+    def start_kubelet(self) -> None:
+        """Wait until the node has started kubelet again."""
+        deadline = time.monotonic() + READY_S
+        while not (self.folder / "kubelet.pid").exists():
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.02)
 
     @contextlib.asynccontextmanager
     async def forward(self, address: str, port: int) -> AsyncIterator[int]:
@@ -136,15 +161,17 @@ async def running(
     programs: Path,
     name: str,
     images: Sequence[Path] = (),
+    *,
+    user: str = "",
 ) -> AsyncIterator[Node]:
     """Run a node of a control plane while the block runs; Ready when this yields.
 
-    The options of the control plane have `user_of(name)`.
+    kubelet speaks as `user` of the control plane's options, or as `user_of(name)`.
     """
     # Directly in /tmp: the paths of sockets are short.
     with tempfile.TemporaryDirectory(prefix="node-", dir="/tmp") as scratch:
         node = Node(name, Path(scratch))
-        _write_files(node, control_plane)
+        _write_files(node, control_plane, user or user_of(name).name)
         for image in (*_own_images(node.folder), *images):
             (node.folder / "images" / image.name).hardlink_to(image)
         outside = await _serve_outside(node.folder, control_plane)
@@ -159,10 +186,12 @@ async def running(
             outside.close()
 
 
-def _write_files(node: Node, control_plane: ControlPlane) -> None:
+def _write_files(node: Node, control_plane: ControlPlane, user: str) -> None:
     folder = node.folder
-    for part in ("images", "cni", "pods", "cert"):
+    for part in ("images", "cni", "pods", "cert", "cdi"):
         (folder / part).mkdir()
+    for part in ("plugins", "plugins_registry", "pod-resources"):
+        (node.kubelet_folder / part).mkdir(parents=True)
     config = settings.kubelet_config(f"/{node.cgroup}", str(folder / "pods"))
     (folder / "kubelet.json").write_text(json.dumps(config))
     (folder / "containerd.toml").write_text(settings.containerd_config(str(folder)))
@@ -179,7 +208,7 @@ def _write_files(node: Node, control_plane: ControlPlane) -> None:
         kubeconfig,
         f"https://{settings.API_ADDRESS}",
         control_plane.authority,
-        control_plane.token(user_of(node.name).name),
+        control_plane.token(user),
     )
     arguments = (
         f"--config={folder / 'kubelet.json'} --kubeconfig={kubeconfig}"

@@ -12,6 +12,11 @@ for path in /run/containerd /run/cdi /etc/cdi /var/lib/kubelet /var/lib/cni /var
   mount -t tmpfs -o mode=0755 tmpfs "$path"
 done
 mount --make-shared /var/lib/kubelet
+for path in plugins plugins_registry pod-resources; do # an agent may run outside
+  mkdir -p "/var/lib/kubelet/$path"
+  mount --bind "$folder/kubelet/$path" "/var/lib/kubelet/$path"
+done
+mount --bind "$folder/cdi" /run/cdi
 : >"$folder/resolv.conf" # nobody beyond the node is asked for names
 ip link set lo up
 ip address add 10.96.0.1/32 dev lo
@@ -30,6 +35,8 @@ for image in "$folder"/images/*.tar; do
   ctr --address /run/containerd/containerd.sock -n k8s.io images import --local "$image" >/dev/null
 done
 while :; do # killed, kubelet comes back, as a service manager would have it
-  kubelet $(cat "$folder/kubelet.arguments") >>"$folder/kubelet.log" 2>&1 || true
+  kubelet $(cat "$folder/kubelet.arguments") >>"$folder/kubelet.log" 2>&1 &
+  echo $! >"$folder/kubelet.pid"
+  wait $! || true
   sleep 0.2
 done

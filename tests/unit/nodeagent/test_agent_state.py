@@ -171,3 +171,22 @@ def test_devices_are_counted_by_driver_and_health() -> None:
         (driver, HealthStatus.HEALTHY): 1,
         (driver, HealthStatus.UNHEALTHY): 1,
     }
+
+
+def test_drift_is_said_once_and_only_of_nodes_where_somebody_looks() -> None:
+    """An empty answer is one, too: what was said before a restart is over."""
+    state = agent_state()
+    node = NODE
+    state.take_dirty(10)
+    assert state.make_drift(node, RESEND) is None
+    state.note_drift(node, ())
+    (dirty,) = state.take_dirty(10).values()
+    empty = state.make_drift(node, dirty)
+    assert empty is not None
+    assert (empty.message.devices, empty.is_changed) == ((), True)
+    state.note_drift(node, ())
+    assert state.dirty_count == 0
+    assert state.make_drift(node, HEALTH) is None
+    repeated = state.make_drift(node, RESEND)
+    assert repeated is not None
+    assert not repeated.is_changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contracts.device import ResourcePool
+from contracts.drift import DeviceDrift, DriftFound, DriftKind
 from contracts.ids import (
     ClusterName,
     DeviceID,
@@ -35,6 +36,15 @@ def test_a_device_that_is_well_again_is_not_judged() -> None:
     assert fold.known().judged == {DEVICE: SICK}
     fold.apply(HealthJudged(cluster=CLUSTER, node=NODE), 2)
     assert fold.known().judged == {}
+
+
+def test_what_drifted_is_told_until_its_node_says_so_no_more() -> None:
+    fold = DevicesFold()
+    drift = DeviceDrift(kind=DriftKind.CLAIM_GONE, device=DEVICE, claim="team/a")
+    fold.note_drift(DriftFound(cluster=CLUSTER, node=NODE, devices=(drift, drift)))
+    assert fold.known().drifts == {DEVICE: (drift, drift)}
+    fold.note_drift(DriftFound(cluster=CLUSTER, node=NODE))
+    assert fold.known().drifts == {}
 
 
 def test_a_pool_that_is_not_announced_any_more_is_not_vouched_for() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from contracts.drift import DeviceDrift, DriftKind
 from contracts.ids import (
     ClusterName,
     DeviceID,
@@ -200,8 +201,20 @@ def test_devices_are_selected_by_where_and_what_they_are(
     assert {name for name, row in rows.items() if chosen.lets_through(row)} == names
 
 
+def test_what_drifted_is_said_of_its_device_beside_what_it_is() -> None:
+    """A device that is used without being given is free for who decides."""
+    drift = DeviceDrift(
+        kind=DriftKind.NOT_ALLOCATED, device=SICK.device, claim="team/a", pod="team/p"
+    )
+    rows = rows_of(snapshot_of(GPUS), drifts={SICK.device: (drift,)})
+    assert rows["gpu-0"]["states"] == ["Free", "Drifted"]
+    (told,) = rows["gpu-0"]["drift"]
+    assert (told["kind"], told["pod"]) == ("InUseNotAllocated", "team/p")
+    assert (rows["gpu-1"]["states"], rows["gpu-1"]["drift"]) == (["Free"], [])
+
+
 def test_a_state_that_there_is_not_is_refused() -> None:
-    with pytest.raises(UsageError, match="--state 'broken' is none of free, held"):
+    with pytest.raises(UsageError, match="--state 'broken' is none of drifted, free"):
         DeviceFilter(state="broken")
 
 

@@ -1,0 +1,88 @@
+"""Containers on devices that our agent prepares: kubelet, containerd and runc are real.
+
+What kubelet does by itself is tried more closely in test_kubelet.py, where the
+runtime is played; here it is seen that real containers get and keep what they hold.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from contracts.ids import DriverName
+from nodeagent.kubelet.pod_resources import PodResources
+from tests.lab.cluster import stack as running_stack
+from tests.lab.controlplane import files, objects
+from tests.lab.controlplane.client import Kube
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.node import node as nodes
+from tests.lab.node.forget import forget
+from tests.lab.node.scenarios import hear_of_health, restart_agent_and_kubelet, roll
+from tests.lab.node.site import FLEET, Site
+from tests.lab.services import eventually
+
+PODS = 50 if os.environ.get("MOORINGS_SOAK") == "1" else 10
+"""Fifty at once take two cores for minutes; test_kubelet.py has them in any case."""
+
+
+@pytest.fixture
+async def site(
+    control_plane: ControlPlane,
+    runtime_programs: Path,
+    kube: Kube,
+    namespace: str,
+    tmp_path: Path,
+) -> AsyncIterator[Site]:
+    """A node that runs containers, beside a whole Moorings."""
+    name = f"full-{secrets.token_hex(4)}"
+    driver = f"{name}.example.com"
+    (tmp_path / "fleet.yaml").write_text(FLEET.format(node=name, driver=driver))
+    (tmp_path / "admin.kubeconfig").write_text(control_plane.kubeconfig().read_text())
+    device_class = await kube.create(objects.device_class(namespace, driver))
+    await kube.create(objects.template(namespace, "one", objects.requests(namespace)))
+    admin = files.ADMIN.name
+    async with (
+        running_stack(control_plane, tmp_path) as stack,
+        nodes.running(control_plane, runtime_programs, name, user=admin) as node,
+    ):
+        yield Site(
+            kube=kube,
+            namespace=namespace,
+            node=node,
+            stack=stack,
+            folder=tmp_path,
+            driver=driver,
+        )
+    await kube.delete(device_class)
+    await forget(control_plane, name)
+
+
+async def test_containers_hold_their_devices_through_restarts_and_upgrades(
+    site: Site,
+) -> None:
+    """One node, from its first container to an agent that replaces another."""
+    async with site.running(site.agent("first")):
+        await see_one_container(site)
+    await restart_agent_and_kubelet(site)
+    await roll(site, PODS)
+
+
+async def see_one_container(site: Site) -> None:
+    """Its environment names the device, kubelet lists it, and tells how it is."""
+    pod = await site.until_runs(await site.start("one"))
+    claim = await site.claim_of(pod)
+    (device,) = claim["status"]["allocation"]["devices"]["results"]
+    whole = f"{site.driver}/{device['pool']}/{device['device']}"
+    await eventually(lambda: site.node.devices_seen(pod) == {whole}, "it is seen")
+    async with PodResources.open(site.node.kubelet_folder) as pod_resources:
+        in_use, _ = await pod_resources.list_held((DriverName(site.driver),))
+    (held,) = in_use
+    assert (held.pod, str(held.device)) == (f"{site.namespace}/one", whole)
+    assert str(held.claim) == f"{site.namespace}/{claim['metadata']['name']}"
+    await hear_of_health(site, pod)
+    await site.end(pod)
+    assert site.cdi_files() == []

@@ -34,6 +34,8 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """kubelet's own folder, `/var/lib/kubelet`; empty: kubelet is not served."""
     cdi_folder: Annotated[str, Meta(pattern="^/")] = "/var/run/cdi"
     """Where the container runtime looks for CDI files."""
+    device_metadata: bool = False
+    """Whether containers get files about their devices (KEP-5304)."""
     instance: Annotated[str, Meta(pattern="^[A-Za-z0-9-]{0,63}$")] = ""
     """The uid of our pod, by which two agents of one node tell their sockets apart."""
     liveness_address: str = ""

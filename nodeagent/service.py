@@ -124,6 +124,7 @@ async def _open_kubelet(
         kubeconfig=config.kubeconfig,
         instance=config.instance,
         liveness_address=config.liveness_address,
+        tells_metadata=config.device_metadata,
         drift_lasts_s=config.drift_lasts_s,
     )
     async with open_kubelet_side(settings, source, state, _now) as side:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
@@ -17,9 +17,10 @@ from msgspec import structs
 
 from contracts.claim import ResourceClaim
 from contracts.ids import ClaimRef, ClaimUID, DeviceID, DriverName, NodeName
-from nodeagent.cdi import ContainerEdits, find_violations
+from nodeagent.cdi import ContainerEdits, Mount, find_violations
 from nodeagent.errors import PrepareError, SourceError
 from nodeagent.kubelet.hooks import run_hook
+from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.prepare.cdi_files import CdiFiles
 from nodeagent.prepare.checkpoint import Checkpoint
 from nodeagent.prepare.plan import check_names, plan_devices
@@ -51,15 +52,28 @@ class Preparer:
         *,
         checkpoint: Checkpoint,
         cdi: CdiFiles,
+        metadata: MetadataFiles | None = None,
         on_prepared: Callable[[ClaimRef], None] = lambda _claim: None,
     ) -> None:
-        """`on_prepared` hears of each claim that is ready; it must not wait."""
+        """Prepare for a driver.
+
+        Args:
+            driver: of the devices.
+            node: that it is on.
+            source: where they come from.
+            read_claim: reads claims.
+            checkpoint: keeps what is prepared.
+            cdi: tells container runtimes.
+            metadata: files for containers about their devices; None: none are written.
+            on_prepared: hears of each claim that is ready; it must not wait.
+        """
         self.driver = driver
         self.checkpoint = checkpoint
         self._node = node
         self._source = source
         self._read_claim = read_claim
         self._cdi = cdi
+        self._metadata = metadata
         self._on_prepared = on_prepared
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -85,15 +99,24 @@ class Preparer:
             planned = plan_devices(asked, claim, self._node, self.driver)
             edits: dict[str, ContainerEdits] = {}
             devices: list[PreparedDevice] = []
+            described: set[str] = set()
             for device, env in planned:
                 edit = await self._edit(device, env)
-                has_edits = edit != ContainerEdits()
+                # The file about a request comes with its first device.
+                brings_file = (
+                    self._metadata is not None and device.base_request not in described
+                )
+                described.add(device.base_request)
+                has_edits = edit != ContainerEdits() or brings_file
                 if has_edits:
                     edits[device.cdi_name] = edit
                 name = device.cdi_name if has_edits else ""
                 devices.append(structs.replace(device, cdi_name=name))
             prepared = await self._hold(asked, tuple(devices))
             await self._run_hooks(prepared, sets_up=True)
+            if self._metadata is not None:
+                mounts = await self._metadata.write(claim, prepared)
+                _add_mounts(edits, prepared, mounts)
             if edits:
                 await asyncio.to_thread(self._cdi.write, prepared, edits)
             log.info(
@@ -158,6 +181,8 @@ class Preparer:
         check_names(asked)
         async with self._turn(asked.uid):
             await asyncio.to_thread(self._cdi.remove, asked.uid)
+            if self._metadata is not None:
+                await asyncio.to_thread(self._metadata.remove, asked.uid)
             self.checkpoint.refresh()
             held = self.checkpoint.claims.get(asked.uid)
             if held is not None:
@@ -183,3 +208,17 @@ class Preparer:
         lock = self._turns.setdefault(uid, asyncio.Lock())
         async with lock:
             yield
+
+
+def _add_mounts(
+    edits: dict[str, ContainerEdits],
+    prepared: PreparedClaim,
+    mounts: Mapping[str, Mount],
+) -> None:
+    """Let the first device of each request bring the file about the request."""
+    missing = dict(mounts)
+    for device in prepared.devices:
+        mount = missing.pop(device.base_request, None)
+        if mount is not None:
+            edit = edits[device.cdi_name]
+            edits[device.cdi_name] = structs.replace(edit, mounts=(*edit.mounts, mount))

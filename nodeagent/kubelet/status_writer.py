@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Sequence
 from itertools import islice
 
-from contracts.ids import ClaimRef, DeviceID, object_key
-from nodeagent.errors import SourceError
+from contracts.ids import ClaimRef, object_key
 from nodeagent.kubelet.claims import ClaimReader
+from nodeagent.kubelet.describe import describe_devices
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.prepare.device_status import Entry, plan_status
 from nodeagent.prepare.prepared import PreparedClaim
-from nodeagent.sources.source import DeviceDescription, DeviceSource
+from nodeagent.sources.source import DeviceSource
 from runtime.kube.errors import (
     ConflictError,
     InvalidError,
@@ -34,7 +34,6 @@ _AT_ONCE = 4
 """Few: Prepare reads its claims through the same connections."""
 _DENIED_PAUSE_S = 60.0
 """A person must add the right; meanwhile thousands of nodes ask."""
-_DESCRIBE_LIMIT_S = 5.0
 _OUTDATED = (ConflictError, NotFoundError)
 """The claim is another one or gone: kubelet will have it unprepared."""
 
@@ -109,26 +108,14 @@ class PreparedStatusWriter:
             preparer.checkpoint.refresh()
             if claim.uid in preparer.checkpoint.claims:
                 records.append(preparer.checkpoint.claims[claim.uid])
-        descriptions = await self._describe_devices(records)
+        devices = [device for record in records for device in record.device_ids]
+        descriptions = await describe_devices(self._source, devices)
         plan = plan_status(records, descriptions)
         for left_out in plan.left_out:
             field = f"{left_out.device}: {left_out.field}"
             self._refuse(claim, field, left_out.reason)
         if plan.entries:
             await self._apply(claim, plan.entries)
-
-    async def _describe_devices(
-        self, records: list[PreparedClaim]
-    ) -> dict[DeviceID, DeviceDescription]:
-        descriptions: dict[DeviceID, DeviceDescription] = {}
-        for device in (device for record in records for device in record.device_ids):
-            try:
-                async with asyncio.timeout(_DESCRIBE_LIMIT_S):
-                    descriptions[device] = await self._source.describe(device)
-            except (SourceError, TimeoutError) as error:
-                reason = str(error) or "its source does not answer"
-                log.info("device.undescribed", device=str(device), reason=reason)
-        return descriptions
 
     async def _apply(self, claim: ClaimRef, entries: tuple[Entry, ...]) -> None:
         kind = await self._reader.find_kind()

@@ -17,6 +17,7 @@ from nodeagent.health import HealthStatus, Moment
 from nodeagent.kubelet.claims import ClaimReader, ForgottenClaims
 from nodeagent.kubelet.drift_teller import DriftTeller
 from nodeagent.kubelet.liveness import serve_liveness
+from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.kubelet.plugin import DeviceVerdict, Plugin
 from nodeagent.kubelet.pod_resources import PodResources
 from nodeagent.kubelet.preparer import Preparer
@@ -43,6 +44,8 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     instance: str = ""
     """The uid of our pod; empty: never two at once."""
     liveness_address: str = ""
+    tells_metadata: bool = False
+    """Whether containers get files about their devices (KEP-5304)."""
     drift_lasts_s: float = 20.0
     """A difference between what runs and what was decided that is over sooner is none.
     """
@@ -129,13 +132,16 @@ def _open_preparer(
     cdi = CdiFiles(settings.cdi_folder, driver)
     folder = settings.folder / "plugins" / driver / "claims"
     checkpoint = Checkpoint(folder, driver, cdi)
+    node = source.nodes[0]
+    metadata = MetadataFiles(folder.with_name("metadata"), node, source)
     preparer = Preparer(
         driver,
-        source.nodes[0],
+        node,
         source,
         reader.read,
         checkpoint=checkpoint,
         cdi=cdi,
+        metadata=metadata if settings.tells_metadata else None,
         on_prepared=status.note,
     )
     try:

@@ -28,6 +28,7 @@ from contracts.meta import ObjectMeta
 from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import PrepareError, SourceError
 from nodeagent.inventory import NodeDevices
+from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.prepare.cdi_files import CdiFiles
 from nodeagent.prepare.checkpoint import Checkpoint
@@ -126,7 +127,10 @@ class Bench:
 
 
 def make_preparer(
-    folder: Path, source: Bench, claims: Mapping[str, ResourceClaim]
+    folder: Path,
+    source: Bench,
+    claims: Mapping[str, ResourceClaim],
+    metadata: MetadataFiles | None = None,
 ) -> Preparer:
     """A preparer whose API server has some claims by name; open."""
 
@@ -137,6 +141,8 @@ def make_preparer(
 
     cdi = CdiFiles(folder / "cdi", DRIVER)
     checkpoint = Checkpoint(folder / "claims", DRIVER, cdi)
-    preparer = Preparer(DRIVER, NODE, source, read, checkpoint=checkpoint, cdi=cdi)
+    preparer = Preparer(
+        DRIVER, NODE, source, read, checkpoint=checkpoint, cdi=cdi, metadata=metadata
+    )
     preparer.open()
     return preparer

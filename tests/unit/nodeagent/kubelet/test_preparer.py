@@ -12,8 +12,10 @@ import pytest
 from contracts.claim import ResourceClaim
 from contracts.ids import ClaimRef, ClaimUID, Namespace
 from nodeagent.errors import PrepareError
+from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.sources.source import PartitionHooks
 from tests.builders.prepared import (
+    NODE,
     Bench,
     allocated,
     asked,
@@ -262,3 +264,36 @@ async def test_a_hook_that_fails_refuses_and_keeps_the_device_held(
     assert names(tmp_path / "cdi") == []
     await preparer.unprepare(A)
     assert names(tmp_path / "claims") == []
+
+
+def kind_and_mode(path: Path) -> tuple[str, int]:
+    """Read what a metadata file is, and who may read it."""
+    newest, _ = path.read_text().splitlines()
+    return json.loads(newest)["kind"], path.stat().st_mode & 0o777
+
+
+async def test_containers_read_of_their_devices_if_that_is_wanted(
+    tmp_path: Path,
+) -> None:
+    """Once a request, with its first device, also if that needs nothing else."""
+    claim = allocated(A, result("plain-0"), result("gpu-0"), result("gpu-1", "other"))
+    folder = tmp_path / "metadata"
+    metadata = MetadataFiles(folder, NODE, SOURCE)
+    preparer = make_preparer(tmp_path, SOURCE, {"a": claim}, metadata)
+    prepared = await preparer.prepare(A)
+    (file,) = (tmp_path / "cdi").iterdir()
+    mounts = {
+        device["name"]: device["containerEdits"].get("mounts", [])
+        for device in json.loads(file.read_text())["devices"]
+    }
+    plain, second, other = (device.cdi_name for device in prepared.devices)
+    assert mounts[second] == []
+    for name, request in ((plain, "gpu"), (other, "other")):
+        (mount,) = mounts[name]
+        path = Path(mount["hostPath"])
+        assert path == folder / A.uid / f"{request}.json"
+        assert mount["options"] == ["ro", "bind"]
+        assert kind_and_mode(path) == ("DeviceMetadata", 0o644)
+    assert await preparer.prepare(A) == prepared
+    await preparer.unprepare(A)
+    assert list(folder.iterdir()) == []

@@ -236,15 +236,12 @@ class AgentState:
             return None
         return OutgoingMessage(message, is_changed)
 
-    def make_drift(
-        self, node: NodeName, dirty: Dirty
-    ) -> OutgoingMessage[DriftFound] | None:
+    def make_drift(self, node: NodeName, dirty: Dirty) -> DriftFound | None:
         """Return the message about drift to send, if one is."""
         drift = self._records[node].drift
         if drift is None or not dirty.drift:
             return None
-        message = DriftFound(cluster=self._cluster, node=node, devices=drift)
-        return OutgoingMessage(message, is_changed=not dirty.resend)
+        return DriftFound(cluster=self._cluster, node=node, devices=drift)
 
 
 def _digest(data: bytes) -> bytes:

@@ -8,7 +8,7 @@ after a reconnect everything is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -207,6 +207,7 @@ class Announcer:
                 for node in (*dirty_by_node, *undiscovered):
                     self._state.mark_dirty(node, RESEND)
                 raise
+            await self._send_drift(dirty_by_node)
             node_count += len(dirty_by_node)
         # Marked only now: the loop above would take them again at once, for ever.
         for node in undiscovered:
@@ -240,11 +241,22 @@ class Announcer:
         if health is not None:
             outgoing.append(Outgoing.of(HEALTH, health.message))
             is_changed = is_changed or health.is_changed
-        drift = self._state.make_drift(node, dirty)
-        if drift is not None:
-            outgoing.append(Outgoing.of(DRIFT, drift.message))
-            is_changed = is_changed or drift.is_changed
         return outgoing, is_changed
+
+    async def _send_drift(self, dirty_by_node: Mapping[NodeName, Dirty]) -> None:
+        """Send what drifted, apart: nobody decides by it.
+
+        What fails is said when it changes, or when everything is repeated.
+        """
+        drifts = [
+            self._state.make_drift(node, dirty) for node, dirty in dirty_by_node.items()
+        ]
+        outgoing = [Outgoing.of(DRIFT, drift) for drift in drifts if drift is not None]
+        try:
+            if outgoing:
+                await self._bus.publish_many(outgoing)
+        except BusError as error:
+            log.warning("drift.untold", reason=str(error))
 
     async def publish_heartbeats(self, stop: asyncio.Event) -> None:
         """Show that the nodes are alive, spread over the interval."""

@@ -17,7 +17,7 @@ from nodeagent.cdi import Mount
 from nodeagent.errors import PrepareError, SourceError
 from nodeagent.kubelet.describe import describe_devices
 from nodeagent.prepare import files
-from nodeagent.prepare.metadata import DeviceFacts, MetadataFile, plan_metadata
+from nodeagent.prepare.metadata import DescribedDevice, MetadataFile, plan_metadata
 from nodeagent.prepare.prepared import PreparedClaim
 from nodeagent.sources.source import DeviceSource
 
@@ -49,7 +49,7 @@ class MetadataFiles:
 
     async def _learn(
         self, devices: tuple[DeviceID, ...]
-    ) -> dict[DeviceID, DeviceFacts]:
+    ) -> dict[DeviceID, DescribedDevice]:
         try:
             found = await self._source.discover(self._node)
         except SourceError as error:
@@ -61,7 +61,7 @@ class MetadataFiles:
         }
         described = await describe_devices(self._source, devices)
         return {
-            device: DeviceFacts(
+            device: DescribedDevice(
                 attributes=attributes.get(device, {}), description=description
             )
             for device, description in described.items()

@@ -33,7 +33,7 @@ _FOLDER = "/var/run/kubernetes.io/dra-device-attributes"
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
 
-class DeviceFacts(Struct, frozen=True, kw_only=True):
+class DescribedDevice(Struct, frozen=True, kw_only=True):
     """What is known of one device for whoever holds it."""
 
     attributes: Mapping[str, DeviceAttribute] = {}
@@ -61,7 +61,7 @@ class MetadataFile(Struct, frozen=True, kw_only=True):
 def plan_metadata(
     claim: ResourceClaim,
     prepared: PreparedClaim,
-    facts: Mapping[DeviceID, DeviceFacts],
+    facts: Mapping[DeviceID, DescribedDevice],
 ) -> tuple[MetadataFile, ...]:
     """Make the file of each request of a claim, in the order of its devices.
 
@@ -104,7 +104,7 @@ def plan_metadata(
 
 
 def _describe_devices(
-    prepared: PreparedClaim, facts: Mapping[DeviceID, DeviceFacts]
+    prepared: PreparedClaim, facts: Mapping[DeviceID, DescribedDevice]
 ) -> list[dict[str, Any]]:
     descriptions = {device: known.description for device, known in facts.items()}
     networks = {
@@ -114,7 +114,7 @@ def _describe_devices(
     }
     described: list[dict[str, Any]] = []
     for device_id in prepared.device_ids:
-        known = facts.get(device_id, DeviceFacts())
+        known = facts.get(device_id, DescribedDevice())
         entry: dict[str, Any] = {
             "driver": device_id.driver,
             "pool": device_id.pool,

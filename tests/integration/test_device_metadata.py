@@ -11,7 +11,7 @@ import pytest
 
 from contracts.device import DeviceAttribute
 from contracts.ids import DeviceName
-from nodeagent.prepare.metadata import POD_CLAIM_NAME, DeviceFacts, plan_metadata
+from nodeagent.prepare.metadata import POD_CLAIM_NAME, DescribedDevice, plan_metadata
 from nodeagent.prepare.prepared import PreparedClaim, PreparedDevice
 from nodeagent.sources.source import DeviceDescription, NetworkDescription
 from tests.builders.prepared import DRIVER, POOL, allocated, asked
@@ -43,7 +43,7 @@ def test_what_we_write_is_what_kubernetes_reads(reader: Path) -> None:
         addresses=("10.0.0.5/24",),
     )
     facts = {
-        device_id: DeviceFacts(
+        device_id: DescribedDevice(
             attributes={
                 "model": DeviceAttribute(string_value="fast"),
                 "speed": DeviceAttribute(int_value=400),

@@ -12,7 +12,7 @@ from contracts.claim import ResourceClaim
 from contracts.device import DeviceAttribute
 from contracts.ids import DeviceID, DeviceName
 from nodeagent.errors import PrepareError
-from nodeagent.prepare.metadata import POD_CLAIM_NAME, DeviceFacts, plan_metadata
+from nodeagent.prepare.metadata import POD_CLAIM_NAME, DescribedDevice, plan_metadata
 from nodeagent.prepare.prepared import PreparedClaim, PreparedDevice
 from nodeagent.sources.source import DeviceDescription, NetworkDescription
 from tests.builders.prepared import DRIVER, POOL, allocated, asked
@@ -47,7 +47,7 @@ def test_a_request_has_one_file_that_says_all_of_its_devices() -> None:
     """Once a version, the newest first."""
     first = DeviceID(DRIVER, POOL, prepared(("gpu", "gpu-0")).device_ids[0].device)
     facts = {
-        first: DeviceFacts(
+        first: DescribedDevice(
             attributes={"model": DeviceAttribute(string_value="H100")},
             description=DeviceDescription(network=NETWORK),
         )

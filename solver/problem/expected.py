@@ -1,10 +1,11 @@
 """Which pods are expected next: what was asked for lately, and whole nodes.
 
 The past is a bounded summary: how many pods of each kind the last gangs asked for that
-came up for a decision. Beside it stand pods that would take all devices of a class that
-a node has, or a half, a quarter, down to one of them: before there is a past they alone
-count, and later the less, the more has come. What follows is written into the Problem,
-so an answer depends on the Problem alone.
+came up for a decision. No namespace pushes out gangs of others of which fewer are
+known, nor counts for more than all others together. Beside it stand pods that would
+take all devices of a class that a node has, or a half, a quarter, down to one of them:
+before there is a past they alone count, and later the less, the more has come. What
+follows is written into the Problem, so an answer depends on the Problem alone.
 """
 
 from __future__ import annotations
@@ -12,18 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from contracts.codec import encode
-from contracts.ids import DeviceClassName, GangKey
-from solver.cache import Slots
-from solver.devices.candidates import (
-    MOST_LISTS,
-    indices_of,
-    pools_of,
-    select_devices,
-)
-from solver.devices.pools import pool_of
+from contracts.ids import DeviceClassName, GangKey, Namespace
+from contracts.lifecycle import GangRecord
 from solver.problem.problem import (
     DEVICE,
     MAX_SIZE,
@@ -36,11 +30,14 @@ from solver.problem.problem import (
     SubrequestPart,
     keep_countable,
 )
+from solver.problem.surveys import ClassSurvey, Selectors, Surveys
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
 
 PAST_GANGS = 1024
 """Gangs that the summary is of, those that came last."""
+NAMESPACE_PODS = 256
+"""Pods of a namespace that count, however few the others have asked for."""
 PAST_KINDS = 24
 """Kinds of pods that are expected because they came."""
 REVIEW = 256
@@ -51,46 +48,26 @@ MOST_PODS = 4096
 """Of a batch whose answer regards what is left over."""
 MOST_CLASSES, MOST_SHAPES = 4, 2
 """Classes whose shapes count, and different nodes of each."""
-Selectors = tuple[str, ...]
-
-
-class PastKind(Struct, frozen=True):
-    """Pods that were asked for, without what tells gangs apart."""
-
-    key: bytes
-    member: MemberPart
-
-
-class ClassSurvey(Struct, frozen=True):
-    """What nodes have of a class."""
-
-    nodes: dict[int, int]
-    """How many nodes have so many devices."""
-    capacity: dict[str, int]
-    """Of devices that may be shared, the most of each capacity; 1e-9 units."""
-
-
-_SURVEYS: Slots[Selectors, ClassSurvey] = Slots(MOST_LISTS)
-"""Of a page: what its nodes have of a class."""
 
 
 class PastDemand:
     """Counts what was asked for, and says what is expected."""
 
     def __init__(self) -> None:
-        self._gangs: dict[GangKey, tuple[tuple[bytes, int], ...]] = {}
-        """The last gangs, oldest first: their kinds, and the pods of each."""
-        self._pods: Counter[bytes] = Counter()
+        self._gangs: dict[Namespace, dict[GangKey, Counter[bytes]]] = {}
+        """The last gangs of each namespace, oldest first: the pods of each kind."""
+        self._pods: dict[Namespace, Counter[bytes]] = {}
         """Of each kind."""
         self._kinds: dict[bytes, MemberPart] = {}
         self._chosen: set[bytes] = set()
         """The kinds that are expected."""
         self._noted = 0
+        self._surveys = Surveys()
 
     def note(self, gangs: Iterable[GangPart]) -> None:
         """Count gangs that came up for a decision, each once."""
         for gang in gangs:
-            if gang.key not in self._gangs and not gang.refused:
+            if gang.key not in self._gangs.get(gang.namespace, ()) and not gang.refused:
                 self._note(gang)
 
     def expect(
@@ -103,35 +80,30 @@ class PastDemand:
         """
         if sum(gang.pods for gang in batch) > MOST_PODS:
             return ()
-        pages = tuple(pages)
-        known: dict[Selectors, bool] = {}
-
-        def is_known(selectors: Selectors) -> bool:
-            if selectors not in known:
-                known[selectors] = all(
-                    _survey(page, selectors, table) is not None for page in pages
-                )
-            return known[selectors]
-
+        self._surveys.follow(pages)
         chosen = {
             key: self._kinds[key]
             for key in sorted(self._chosen)
-            if all(is_known(sub.selectors) for sub in _list_first(self._kinds[key]))
+            if all(
+                self._surveys.is_known(sub.selectors, table)
+                for sub in _list_first(self._kinds[key])
+            )
         }
-        classes = self._list_classes(chosen)
+        pods = self._count_pods()
+        classes = self._list_classes(chosen, pods)
         surveys = {
-            sub.selectors: _unite(pages, sub.selectors, table) for sub in classes
+            sub.selectors: self._surveys.of(sub.selectors, table) for sub in classes
         }
         shapes = [
             (_whole(sub, count), count)
             for sub in classes
             for count in _list_shapes(surveys[sub.selectors].nodes)
         ]
-        most = max([PRIOR, *(self._pods[key] for key in chosen)])
+        most = max([PRIOR, *(pods[key] for key in chosen)])
         past = (
             ExpectedPart(
                 member=member,
-                weight=_scale(self._pods[key], most),
+                weight=_scale(pods[key], most),
                 size=_size_of(member, surveys),
             )
             for key, member in chosen.items()
@@ -154,36 +126,79 @@ class PastDemand:
                 key = encode(kind)
                 self._kinds.setdefault(key, kind)
                 pods[key] += member.count
-        self._gangs[gang.key] = tuple(pods.items())
-        self._pods.update(pods)
-        if len(self._gangs) > PAST_GANGS:
-            self._pods.subtract(dict(self._gangs.pop(next(iter(self._gangs)))))
+        self._gangs.setdefault(gang.namespace, {})[gang.key] = pods
+        self._pods.setdefault(gang.namespace, Counter()).update(pods)
+        if sum(map(len, self._gangs.values())) > PAST_GANGS:
+            self._forget_one()
         self._noted += 1
         is_early = self._noted < REVIEW and self._noted.bit_count() == 1
         if is_early or self._noted % REVIEW == 0:
             self._review()
 
+    def _forget_one(self) -> None:
+        """Forget the oldest gang of the namespace that most are known of."""
+        most = max(self._gangs, key=lambda namespace: len(self._gangs[namespace]))
+        gangs = self._gangs[most]
+        self._pods[most].subtract(gangs.pop(next(iter(gangs))))
+        self._pods[most] = +self._pods[most]
+        if not gangs:
+            del self._gangs[most], self._pods[most]
+
+    def _count_pods(self) -> Counter[bytes]:
+        """Count the pods of each kind, no namespace for more than all others.
+
+        `NAMESPACE_PODS` count of each in any case; of one alone all do.
+        """
+        totals = {name: pods.total() for name, pods in self._pods.items()}
+        everything = sum(totals.values())
+        counted: Counter[bytes] = Counter()
+        for namespace, pods in self._pods.items():
+            total = totals[namespace]
+            others = everything - total
+            most = max(NAMESPACE_PODS, others) if others else total
+            for key, count in pods.items():
+                counted[key] += count if total <= most else -(-count * most // total)
+        return counted
+
     def _review(self) -> None:
         """Choose anew which kinds are expected, and forget those that nobody wants."""
-        self._pods = +self._pods
-        self._kinds = {key: self._kinds[key] for key in self._pods}
-        often = sorted(self._pods, key=lambda key: (-self._pods[key], key))
+        pods = self._count_pods()
+        self._kinds = {key: self._kinds[key] for key in pods}
+        often = sorted(pods, key=lambda key: (-pods[key], key))
         self._chosen = set(often[:PAST_KINDS])
 
-    def _list_classes(self, chosen: Iterable[bytes]) -> list[SubrequestPart]:
+    def _list_classes(
+        self, chosen: Iterable[bytes], pods: Counter[bytes]
+    ) -> list[SubrequestPart]:
         """List the classes that are asked for most, as requests for one device."""
-        pods: Counter[tuple[DeviceClassName, Selectors]] = Counter()
+        asked: Counter[tuple[DeviceClassName, Selectors]] = Counter()
         for key in chosen:
             for sub in _list_first(self._kinds[key]):
                 of_class = sub.selectors[: sub.class_selectors]
-                pods[sub.device_class, of_class] += self._pods[key]
-        ordered = sorted(pods, key=lambda name: (-pods[name], name))
+                asked[sub.device_class, of_class] += pods[key]
+        ordered = sorted(asked, key=lambda name: (-asked[name], name))
         return [
             SubrequestPart(
                 device_class=name, selectors=selectors, class_selectors=len(selectors)
             )
             for name, selectors in ordered[:MOST_CLASSES]
         ]
+
+
+def list_last(records: Iterable[GangRecord]) -> list[GangRecord]:
+    """List the gangs that a past of these would still know, oldest first.
+
+    Of each namespace the last ones, as many as the others have.
+    """
+    newest = sorted(records, key=lambda record: -record.submission_sequence)
+    ranks: Counter[Namespace] = Counter()
+    ranked: list[tuple[int, int, GangRecord]] = []
+    for record in newest:
+        ranked.append((ranks[record.namespace], -record.submission_sequence, record))
+        ranks[record.namespace] += 1
+    kept = sorted(ranked, key=lambda entry: entry[:2])[:PAST_GANGS]
+    last = [record for _, _, record in kept]
+    return sorted(last, key=lambda record: record.submission_sequence)
 
 
 def _strip(member: MemberPart) -> MemberPart | None:
@@ -241,44 +256,3 @@ def _list_shapes(nodes: dict[int, int]) -> list[int]:
     for count in often[:MOST_SHAPES]:
         shapes.update(count >> halvings for halvings in range(count.bit_length()))
     return sorted(shapes)
-
-
-def _unite(
-    pages: Iterable[Page], selectors: Selectors, table: SelectorTable
-) -> ClassSurvey:
-    """Add up what the nodes of all pages have, as far as that is known."""
-    nodes: Counter[int] = Counter()
-    capacity: dict[str, int] = {}
-    for page in pages:
-        survey = _survey(page, selectors, table)
-        if survey is not None:
-            nodes.update(survey.nodes)
-            for name, amount in survey.capacity.items():
-                capacity[name] = max(amount, capacity.get(name, 0))
-    return ClassSurvey(dict(nodes), capacity)
-
-
-def _survey(
-    page: Page, selectors: Selectors, table: SelectorTable
-) -> ClassSurvey | None:
-    """Count what the nodes of a page have; None: the table does not know all."""
-    surveys = _SURVEYS.of(page.memory)
-    survey = surveys.get(selectors)
-    if survey is None:
-        devices: Counter[str] = Counter()
-        capacity: dict[str, int] = {}
-        for part in pools_of(page):
-            selection = select_devices(part, selectors, table)
-            if selection.missing:
-                return None
-            pool = pool_of(part)
-            if pool.node and selection.bits:
-                devices[pool.node] += selection.bits.bit_count()
-            for index in indices_of(selection.bits):
-                device = pool.devices[index]
-                for name, each in device.capacity.items():
-                    if device.allow_multiple_allocations:
-                        capacity[name] = max(each.value.nano, capacity.get(name, 0))
-        found = ClassSurvey(dict(Counter(devices.values())), capacity)
-        survey = surveys.keep(selectors, found)
-    return survey

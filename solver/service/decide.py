@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from heapq import nlargest
 from time import perf_counter, time
 
 from msgspec import structs
@@ -35,7 +34,7 @@ from solver.errors import (
 )
 from solver.judge.rules import judge
 from solver.problem.assemble import assemble, resolve_gangs
-from solver.problem.expected import PAST_GANGS, PastDemand
+from solver.problem.expected import PastDemand, list_last
 from solver.problem.problem import GangPart, Parameters, Problem, QuotaPart
 from solver.problem.quotas import (
     QuotaAdmission,
@@ -249,10 +248,8 @@ class Decider:
         """Return what was asked for; at first, by the gangs that are known."""
         if self._past is None:
             self._past = PastDemand()
-            last = nlargest(
-                PAST_GANGS, snapshot.gangs.values(), key=_submission_sequence_of
-            )
-            self._past.note(resolve_gangs(snapshot, reversed(last), features))
+            last = list_last(snapshot.gangs.values())
+            self._past.note(resolve_gangs(snapshot, last, features))
         return self._past
 
     def _follow_release(self, snapshot: Snapshot) -> Parameters:
@@ -347,10 +344,6 @@ def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:
         return False
     last = record.decision
     return isinstance(last, GangPending) and last.reasons == message.reasons
-
-
-def _submission_sequence_of(record: GangRecord) -> int:
-    return record.submission_sequence
 
 
 def _log_decision(opened: SolveOpened, decision: Decision, seconds: float) -> None:

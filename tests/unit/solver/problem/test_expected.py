@@ -9,11 +9,19 @@ from msgspec import structs
 
 from contracts.device import ResourcePool
 from contracts.gang import Gang, Member
-from contracts.ids import NodeName, SolveID
+from contracts.ids import GangUID, Namespace, NodeName, SolveID
+from contracts.lifecycle import GangRecord
 from contracts.messages import SubmitGang
 from solver.allocate import allocate
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
-from solver.problem.expected import MOST_PODS, PAST_GANGS, PAST_KINDS, PastDemand
+from solver.problem.expected import (
+    MOST_PODS,
+    NAMESPACE_PODS,
+    PAST_GANGS,
+    PAST_KINDS,
+    PastDemand,
+    list_last,
+)
 from solver.problem.problem import ExpectedPart, GangPart
 from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable
@@ -174,6 +182,69 @@ def test_the_past_is_bounded() -> None:
     assert 3000 not in {part.size for part in found}
     many = snapshot_of(nodes_of(8), [of_pod(n, n) for n in range(1, 61)])
     assert len(expected(many)) <= PAST_KINDS + 8
+
+
+def weights_after(past: PastDemand, snapshot: Snapshot) -> dict[int, int]:
+    """Weigh the kinds that came, by the thousandths of a device that they take."""
+    table = table_of(snapshot, resolved(snapshot))
+    found = past.expect((), snapshot.inventory.pages, table)
+    return {
+        part.size: part.weight for part in found if part.member.claims[0].name == ""
+    }
+
+
+def in_namespace(part: GangPart, namespace: str, *numbers: int) -> list[GangPart]:
+    return [
+        structs.replace(part, namespace=namespace, uid=DRAWN_UID.format(number))
+        for number in numbers
+    ]
+
+
+def test_no_namespace_pushes_out_what_others_asked_for() -> None:
+    """However often it submits: of who has fewer gangs in the past all are known."""
+    snapshot = snapshot_of(nodes_of(8), [of_pod(0, 3), of_pod(1, 5)])
+    few, many = resolved(snapshot)
+    past = PastDemand()
+    past.note(in_namespace(few, "quiet", *range(100)))
+    past.note(in_namespace(many, "loud", *range(10 * PAST_GANGS)))
+    weights = weights_after(past, snapshot)
+    assert weights[3000] == weights[5000] * 100 // NAMESPACE_PODS
+    alone = PastDemand()
+    alone.note(in_namespace(many, "loud", *range(10 * PAST_GANGS)))
+    assert set(weights_after(alone, snapshot)) & {3000, 5000} == {5000}
+
+
+@pytest.mark.parametrize(("others", "counted"), [(400, 400), (1, NAMESPACE_PODS)])
+def test_no_namespace_counts_for_more_than_all_others(
+    others: int, counted: int
+) -> None:
+    """Where that are very few, for so many pods."""
+    snapshot = snapshot_of(nodes_of(8), [of_pod(0, 3), of_pod(1, 5)])
+    few, many = resolved(snapshot)
+    huge = structs.replace(
+        many, members=(structs.replace(many.members[0], count=9_000),)
+    )
+    past = PastDemand()
+    past.note(in_namespace(huge, "loud", 1))
+    past.note(in_namespace(few, "quiet", *range(others)))
+    weights = weights_after(past, snapshot)
+    assert weights[3000] == weights[5000] * others // counted
+
+
+def test_a_start_knows_the_gangs_that_it_would_have_known() -> None:
+    """The last of each namespace, as many as of the others."""
+    records = [
+        GangRecord(
+            uid=GangUID(str(number)),
+            namespace=Namespace("quiet" if number < 9 else "loud"),
+            submission_sequence=number,
+        )
+        for number in range(3 * PAST_GANGS)
+    ]
+    last = list_last(records)
+    assert len(last) == PAST_GANGS
+    assert last[:9] == records[:9]
+    assert last[9:] == records[9 - PAST_GANGS :]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,133 @@
+"""How many devices of a class each node has, counted again only where pools changed.
+
+Before each batch all pages are looked at, of which few changed, and mostly by what is
+used of their pools: that changes no count. Pure, but for what is remembered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from solver.cache import Cache
+from solver.devices.candidates import (
+    MOST_LISTS,
+    indices_of,
+    pools_of,
+    select_devices,
+)
+from solver.devices.pools import pool_of
+from solver.selectors.table import SelectorTable
+from solver.snapshot.pages import Page
+from solver.snapshot.parts import Part
+
+Selectors = tuple[str, ...]
+
+
+class ClassSurvey(Struct, frozen=True):
+    """What nodes have of a class."""
+
+    nodes: dict[int, int]
+    """How many nodes have so many devices."""
+    capacity: dict[str, int]
+    """Of devices that may be shared, the most of each capacity; 1e-9 units."""
+
+
+class _SurveyedPage(Struct, frozen=True):
+    page: Page
+    pools: tuple[Part, ...]
+    surveys: Cache[Selectors, ClassSurvey]
+    """Of these pools."""
+
+
+class Surveys:
+    """Surveys of the pages that were followed last."""
+
+    def __init__(self) -> None:
+        self._pages: list[_SurveyedPage] = []
+        self._unions: Cache[Selectors, ClassSurvey] = Cache(MOST_LISTS)
+        """Of all pages, where all is known."""
+
+    def follow(self, pages: Iterable[Page]) -> None:
+        """Look at the pages as they are now."""
+        pages, before = list(pages), self._pages
+        if len(pages) != len(before):
+            self._pages = [_survey_later(page) for page in pages]
+        else:
+            pairs = zip(pages, before, strict=True)
+            self._pages = [_follow(page, last) for page, last in pairs]
+        pairs_after = zip(before, self._pages, strict=False)
+        if len(pages) != len(before) or any(
+            last.surveys is not now.surveys for last, now in pairs_after
+        ):
+            self._unions.clear()
+
+    def is_known(self, selectors: Selectors, table: SelectorTable) -> bool:
+        """Whether the table knows what these selectors say of every device."""
+        if selectors in self._unions:
+            return True
+        if any(_survey(page, selectors, table) is None for page in self._pages):
+            return False
+        self._unions.keep(selectors, self._unite(selectors, table))
+        return True
+
+    def of(self, selectors: Selectors, table: SelectorTable) -> ClassSurvey:
+        """Add up what the nodes of all pages have, as far as that is known."""
+        return self._unions.get(selectors) or self._unite(selectors, table)
+
+    def _unite(self, selectors: Selectors, table: SelectorTable) -> ClassSurvey:
+        nodes: Counter[int] = Counter()
+        capacity: dict[str, int] = {}
+        for page in self._pages:
+            survey = _survey(page, selectors, table)
+            if survey is not None:
+                nodes.update(survey.nodes)
+                for name, amount in survey.capacity.items():
+                    capacity[name] = max(amount, capacity.get(name, 0))
+        return ClassSurvey(dict(nodes), capacity)
+
+
+def _survey_later(page: Page) -> _SurveyedPage:
+    return _SurveyedPage(page, pools_of(page), Cache(MOST_LISTS))
+
+
+def _follow(page: Page, last: _SurveyedPage) -> _SurveyedPage:
+    if page is last.page:
+        return last
+    pools = pools_of(page)
+    if len(pools) == len(last.pools) and all(
+        pool is other for pool, other in zip(pools, last.pools, strict=True)
+    ):
+        return _SurveyedPage(page, pools, last.surveys)
+    return _survey_later(page)
+
+
+def _survey(
+    page: _SurveyedPage, selectors: Selectors, table: SelectorTable
+) -> ClassSurvey | None:
+    """Count what the nodes of a page have; None: the table does not know all."""
+    survey = page.surveys.get(selectors)
+    return survey or _count(page, selectors, table)
+
+
+def _count(
+    page: _SurveyedPage, selectors: Selectors, table: SelectorTable
+) -> ClassSurvey | None:
+    devices: Counter[str] = Counter()
+    capacity: dict[str, int] = {}
+    for part in page.pools:
+        selection = select_devices(part, selectors, table)
+        if selection.missing:
+            return None
+        pool = pool_of(part)
+        if pool.node and selection.bits:
+            devices[pool.node] += selection.bits.bit_count()
+        for index in indices_of(selection.bits):
+            device = pool.devices[index]
+            if device.allow_multiple_allocations:
+                for name, each in device.capacity.items():
+                    capacity[name] = max(each.value.nano, capacity.get(name, 0))
+    found = ClassSurvey(dict(Counter(devices.values())), capacity)
+    return page.surveys.keep(selectors, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from msgspec import Struct
@@ -56,21 +57,50 @@ def choose_engine(demand: Demand, kinds: tuple[NodeKind, ...]) -> EngineChoice:
         return EngineChoice(DIRECT, "rules of gangs that span pods")
     if demand.query.domains:
         return EngineChoice(DIRECT, "rules between pods on several nodes")
-    inexhaustible = _inexhaustible_requests(kinds)
-    unbounded = [
-        member
-        for member in demand.member_kinds
-        if not _is_bounded_by_devices(member, inexhaustible)
-    ]
-    for kind in kinds:
-        shape = kind.shape
-        if any(group.identity for group in shape.groups):
-            return EngineChoice(DIRECT, "devices that several nodes see")
-        for member in unbounded:
-            pairs = zip(member.needs, shape.free, strict=True)
-            if not any(need and free is not None for need, free in pairs):
-                return EngineChoice(DIRECT, "pods that use nothing up")
+    if any(group.identity for kind in kinds for group in kind.shape.groups):
+        return EngineChoice(DIRECT, "devices that several nodes see")
+    if next(_find_endless(demand, kinds), None) is not None:
+        return EngineChoice(DIRECT, "pods that use nothing up")
     return EngineChoice(PATTERN, "every rule is about one node")
+
+
+def find_gangs_beyond(demand: Demand, kinds: tuple[NodeKind, ...]) -> frozenset[int]:
+    """Find the gangs of which some pod is beyond patterns, rules apart."""
+    seen_by_several = frozenset(
+        number
+        for kind in kinds
+        for group in kind.shape.groups
+        if group.identity
+        for number in range(len(demand.query.requests))
+        if group.mask >> number & 1
+    )
+    endless = set(_find_endless(demand, kinds))
+    beyond = {
+        number
+        for number, member in enumerate(demand.member_kinds)
+        if number in endless
+        or any(ask.admin or ask.kind in seen_by_several for ask in member.asks)
+    }
+    return frozenset(
+        gang
+        for kind, gangs in demand.gang_kinds.items()
+        if any(member in beyond for member, _ in kind.members)
+        for gang in gangs
+    )
+
+
+def _find_endless(demand: Demand, kinds: tuple[NodeKind, ...]) -> Iterator[int]:
+    """Go through the member kinds whose pods use nothing up on some node."""
+    inexhaustible = _inexhaustible_requests(kinds)
+    for number, member in enumerate(demand.member_kinds):
+        if not _is_bounded_by_devices(member, inexhaustible) and any(
+            not any(
+                need and free is not None
+                for need, free in zip(member.needs, kind.shape.free, strict=True)
+            )
+            for kind in kinds
+        ):
+            yield number
 
 
 def _inexhaustible_requests(kinds: tuple[NodeKind, ...]) -> frozenset[int]:

@@ -9,19 +9,24 @@ from __future__ import annotations
 from msgspec import structs
 
 from solver.decision import Status
+from solver.engines.apart import PlacedGangs, can_be_apart, place_in_turn
 from solver.engines.choose import DIRECT, Decided, EngineChoice, choose_engine
+from solver.engines.direct.search import DirectSearch
 from solver.engines.goals import EngineResult, Goal, goals_of
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.tier_values import weight_in
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand
+from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.problem.expected import MOST_PODS
-from solver.problem.problem import Parameters
+from solver.problem.problem import Parameters, Problem
 from solver.tiers import Tier
 
 FIRST_FIT = "first fit"
+PART_WORK = 1.0
+"""Deterministic time of the direct model for a part of the gangs."""
 
 
 def raise_to_first_fit(
@@ -32,11 +37,13 @@ def raise_to_first_fit(
 ) -> Decided:
     """Return the answer, or that of first fit where more weight is in by it.
 
-    Batches with rules over several nodes, and those that are too large to be placed one
-    pod after the other, are returned as they are.
+    Batches with rules over several nodes are returned as they are. Many pods are placed
+    one after the other only where the answer places none.
     """
-    choice, result = decided
-    if result.status is Status.OPTIMAL or sum(demand.pods) > MOST_PODS:
+    result = decided[1]
+    if result.status is Status.OPTIMAL:
+        return decided
+    if result.placements and sum(demand.pods) > MOST_PODS:
         return decided
     if choose_engine(demand, kinds).engine == DIRECT:
         return decided
@@ -46,6 +53,40 @@ def raise_to_first_fit(
         return decided
     if _weights(demand, placements) <= _weights(demand, result.placements):
         return decided
+    return _first_fit(demand, parameters, decided, placements)
+
+
+def raise_to_turns(problem: Problem, demand: Demand, decided: Decided) -> Decided:
+    """Return the answer of the direct model, or a better one of gangs in their order.
+
+    They are placed by the direct model as well, each on what is left. Where pods have
+    rules about each other, an answer without any pod gives way to one of fewer gangs:
+    the first half, a quarter, and so on.
+    """
+    choice, result = decided
+    if choice.engine != DIRECT or result.status is Status.OPTIMAL:
+        return decided
+    order = sorted(
+        range(len(demand.gangs)), key=lambda gang: (-demand.gangs[gang].priority, gang)
+    )
+    placements: tuple[GangPlacement, ...] = ()
+    if can_be_apart(demand):
+        placed = place_in_turn(PlacedGangs(problem), demand.gangs, order)
+        placements = tuple(sorted(placed.placements, key=lambda item: item.gang))
+    elif not result.placements:
+        placements = _place_fewer(problem, demand, order)
+    if _weights(demand, placements) <= _weights(demand, result.placements):
+        return decided
+    return _first_fit(demand, problem.parameters, decided, placements)
+
+
+def _first_fit(
+    demand: Demand,
+    parameters: Parameters,
+    decided: Decided,
+    placements: tuple[GangPlacement, ...],
+) -> Decided:
+    choice, result = decided
     reason = f"{choice.engine} found less: {choice.reason}"
     return EngineChoice(FIRST_FIT, reason), structs.replace(
         result,
@@ -53,6 +94,25 @@ def raise_to_first_fit(
         placements=placements,
         bounds=_bounds(demand, parameters, result),
     )
+
+
+def _place_fewer(
+    problem: Problem, demand: Demand, order: list[int]
+) -> tuple[GangPlacement, ...]:
+    """Decide ever fewer of the most urgent gangs, until some have a place."""
+    limited = structs.replace(problem.parameters, work_limit=PART_WORK)
+    fewer = len(order) // 2
+    while fewer:
+        gangs = sorted(order[:fewer])
+        part = Demand(demand.gangs[gang] for gang in gangs)
+        kinds = find_node_kinds(problem, part.query)
+        placements = DirectSearch(part, kinds, limited).run().placements
+        if placements:
+            return tuple(
+                GangPlacement(gangs[item.gang], item.members) for item in placements
+            )
+        fewer //= 2
+    return ()
 
 
 def _weights(demand: Demand, placements: tuple[GangPlacement, ...]) -> list[int]:

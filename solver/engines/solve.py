@@ -11,10 +11,18 @@ from __future__ import annotations
 from msgspec import Struct, structs
 
 from solver.decision import Statistics, Status, TierValue
-from solver.engines.choose import DIRECT, PATTERN, Decided, EngineChoice, choose_engine
+from solver.engines.apart import ApartSearch, is_apart
+from solver.engines.choose import (
+    DIRECT,
+    PATTERN,
+    Decided,
+    EngineChoice,
+    choose_engine,
+    find_gangs_beyond,
+)
 from solver.engines.direct.search import DirectSearch
 from solver.engines.elastic import ElasticSearch
-from solver.engines.first_fit import raise_to_first_fit
+from solver.engines.first_fit import raise_to_first_fit, raise_to_turns
 from solver.engines.goals import Effort, EngineResult
 from solver.engines.leftover import LeftoverSearch
 from solver.engines.pattern.search import PatternSearch
@@ -86,7 +94,6 @@ def _decide_hopeful(
     engine: str | None,
 ) -> Decided:
     """Let the engine decide that is named, else as many as the batch needs."""
-    parameters = problem.parameters
     if _is_made_rigid(demand, kinds, engine):
         return ElasticSearch(
             problem,
@@ -96,7 +103,18 @@ def _decide_hopeful(
             ),
         ).run()
     if engine is not None:
-        return _decide(demand, kinds, parameters, engine)
+        return _decide(demand, kinds, problem.parameters, engine)
+    beyond = find_gangs_beyond(demand, kinds)
+    if is_apart(demand, kinds, beyond):
+        return ApartSearch(problem, demand, beyond, _decide_together).run()
+    return _decide_together(problem, demand, kinds)
+
+
+def _decide_together(
+    problem: Problem, demand: Demand, kinds: tuple[NodeKind, ...]
+) -> Decided:
+    """Decide a batch as a whole, or what spans pods and what does not in parts."""
+    parameters = problem.parameters
 
     def decide(
         demand: Demand, kinds: tuple[NodeKind, ...], last: Tier | None = None
@@ -109,8 +127,10 @@ def _decide_hopeful(
     if not demand.is_elastic and is_split(demand, kinds):
         return SplitSearch(problem, demand, decide).run()
     if demand.expected:
-        return LeftoverSearch(problem, demand, kinds, decide).run()
-    return decide(demand, kinds)
+        decided = LeftoverSearch(problem, demand, kinds, decide).run()
+    else:
+        decided = decide(demand, kinds)
+    return raise_to_turns(problem, demand, decided)
 
 
 def _place_of(tier: Tier) -> int:

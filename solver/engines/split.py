@@ -21,7 +21,7 @@ from solver.engines.taking import take
 from solver.engines.tier_values import weight_in
 from solver.engines.topology_cost import count_preference_cost
 from solver.errors import PatternLimitError
-from solver.kinds.counting import bound_pods
+from solver.kinds.counting import has_room
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import POD, spans_pods
 from solver.kinds.nodes import find_node_kinds
@@ -163,7 +163,7 @@ class SplitSearch:
             step = self._settle(step)
             demand = Demand((self._gangs[gang],))
             kinds = find_node_kinds(step.problem, demand.query)
-            if not _has_room(demand, kinds):
+            if not has_room(demand, kinds):
                 continue
             limited = structs.replace(
                 self._problem.parameters, work_limit=ONE_WORK, last_tier=Tier.TOPOLOGY
@@ -211,11 +211,3 @@ def _without_rules(gang: GangPart) -> GangPart:
     """Leave out the rules of a gang that span pods."""
     own = tuple(c for c in gang.constraints if c.scope == POD)
     return structs.replace(gang, constraints=own, topology=())
-
-
-def _has_room(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
-    """Whether all nodes together could hold every pod, by counting."""
-    return all(
-        pods <= sum(bound_pods(member, kind.shape) * len(kind.nodes) for kind in kinds)
-        for member, pods in zip(demand.member_kinds, demand.pods, strict=True)
-    )

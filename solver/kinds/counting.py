@@ -7,11 +7,11 @@ where requests compete or several constraints meet, never too little.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from solver.cache import cached
-from solver.kinds.demand import LocalConstraint, MemberKind, RequestAlternative
-from solver.kinds.shapes import GroupShape, NodeShape
+from solver.kinds.demand import Demand, LocalConstraint, MemberKind, RequestAlternative
+from solver.kinds.shapes import GroupShape, NodeKind, NodeShape
 
 PLENTY = 1 << 24
 """More pods than any batch has: counting sets no bound."""
@@ -35,6 +35,16 @@ def bound_pods(kind: MemberKind, shape: NodeShape) -> int:
             return 0
         bounds.append(_bound_by_constraint(kind, constraint, shape))
     return min(bounds)
+
+
+def has_room(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
+    """Whether all nodes together could hold each kind of pod of a batch, by itself."""
+    counted = tuple(kinds)
+    return all(
+        pods
+        <= sum(bound_pods(member, kind.shape) * len(kind.nodes) for kind in counted)
+        for member, pods in zip(demand.member_kinds, demand.pods, strict=True)
+    )
 
 
 def _bound_by_resources(kind: MemberKind, shape: NodeShape) -> list[int]:

@@ -7,14 +7,17 @@ from msgspec import structs
 
 from solver.allocate import allocate
 from solver.decision import Status
-from solver.engines.choose import EngineChoice
-from solver.engines.first_fit import FIRST_FIT, raise_to_first_fit
+from solver.engines.choose import DIRECT, EngineChoice
+from solver.engines.first_fit import FIRST_FIT, raise_to_first_fit, raise_to_turns
 from solver.engines.goals import EngineResult, Goal
 from solver.engines.pattern.search import PatternSearch
 from solver.errors import GraphTooLargeError
+from solver.kinds.demand import Demand
+from solver.kinds.pod_rules import settle_rules
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.builders import gang, member, member_claim, request
+from tests.builders.neighbours import caring, spread, zoned
 from tests.builders.patterns import demand_and_kinds, nodes_of_sizes
 from tests.builders.problems import (
     PARAMETERS,
@@ -84,9 +87,8 @@ def test_without_the_floor_less_would_be_placed(
     """The direct model alone stops early: the batches above are hard."""
     problem = hard_problem(seed, monkeypatch)
     with_floor = weights_in(problem)
-    monkeypatch.setattr(
-        "solver.engines.solve.raise_to_first_fit", lambda *given: given[-1]
-    )
+    for floor in ("raise_to_first_fit", "raise_to_turns"):
+        monkeypatch.setattr(f"solver.engines.solve.{floor}", lambda *given: given[-1])
     assert weights_in(problem) < with_floor
 
 
@@ -119,3 +121,53 @@ def test_only_the_first_bound_is_kept() -> None:
         (Tier.GANGS, 0): ordinary,
         (Tier.NODES, None): None,
     }
+
+
+NOTHING = EngineChoice(DIRECT, "hard"), EngineResult(status=Status.NOT_PROVEN)
+"""What the direct model answers where a batch is too much for it."""
+ADMIN = request(admin_access=True)
+
+
+def test_what_the_direct_model_cannot_do_at_once_it_does_in_turn() -> None:
+    """The most urgent gangs first; what the others cannot have is a stated gap."""
+    gangs = [
+        gang(
+            member(member_claim(request(count=3)), member_claim(ADMIN, name="watch")),
+            name=f"g{number}",
+            uid=UID.format(number),
+            priority=number,
+        )
+        for number in range(3)
+    ]
+    problem = problem_of(snapshot_of(nodes_of_sizes(4, 4), gangs))
+    demand = Demand(problem.gangs)
+    choice, found = raise_to_turns(problem, demand, NOTHING)
+    assert (choice.engine, found.status) == (FIRST_FIT, Status.FEASIBLE)
+    names = [demand.gangs[placed.gang].name for placed in found.placements]
+    assert sorted(names) == ["g1", "g2"]
+    assert found.bounds[Tier.GANGS, 0] == 4
+
+
+def test_pods_with_rules_about_each_other_are_fewer() -> None:
+    """What one gang does decides what another may: they are never decided in turn."""
+    gangs = [
+        caring(2, number=number, topology_spread_constraints=(spread(),))
+        for number in range(1, 6)
+    ]
+    problem = settle_rules(problem_of(zoned("a", "b", gangs=gangs)))
+    demand = Demand(problem.gangs)
+    assert demand.query.domains
+    choice, found = raise_to_turns(problem, demand, NOTHING)
+    assert choice.engine == FIRST_FIT
+    assert [placed.gang for placed in found.placements] == [0, 1]
+
+
+def test_an_answer_that_is_worth_as_much_stays() -> None:
+    """So does one that is proven, however little."""
+    problem = problem_of(snapshot_of(NODES, GANGS))
+    demand = Demand(problem.gangs)
+    proven = EngineChoice(DIRECT), EngineResult(status=Status.OPTIMAL)
+    assert raise_to_turns(problem, demand, proven) == proven
+    _, best = raise_to_turns(problem, demand, NOTHING)
+    again = EngineChoice(DIRECT), best
+    assert raise_to_turns(problem, demand, again) == again

@@ -1,0 +1,200 @@
+"""Batches in which some gangs are for the direct model alone, decided apart from them.
+
+Admin access, devices that several nodes see and pods that use nothing up are beyond
+patterns. Gangs that ask for such are placed one by one by the direct model, the rest by
+the engine that is made for it, each on what the other left. Both orders are tried where
+not all are in; the better one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+
+from msgspec import Struct, structs
+
+from solver.decision import Status
+from solver.engines.choose import Decided, EngineChoice
+from solver.engines.direct.search import DirectSearch
+from solver.engines.goals import Effort, EngineResult, Goal
+from solver.engines.taking import take
+from solver.engines.tier_values import weight_in
+from solver.engines.topology_cost import count_preference_cost
+from solver.kinds.counting import has_room
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import find_node_kinds
+from solver.kinds.shapes import NodeKind
+from solver.placement import GangPlacement
+from solver.problem.problem import GangPart, Problem
+from solver.tiers import Tier
+
+APART = "apart"
+REASON = "some gangs are for the direct model alone"
+WHOLE = 5_000
+"""Pods times nodes of a batch that the direct model decides as a whole."""
+MOST_ALIKE = 200_000
+"""The same of a batch in which all gangs are for the direct model."""
+ONE_WORK = 0.5
+"""Deterministic time for one gang."""
+DecideRest = Callable[[Problem, Demand, tuple[NodeKind, ...]], Decided]
+"""Decides gangs that are not beyond patterns."""
+
+
+def is_apart(
+    demand: Demand, kinds: tuple[NodeKind, ...], beyond: frozenset[int]
+) -> bool:
+    """Whether the gangs beyond patterns are decided apart: the batch is large."""
+    most = WHOLE if len(beyond) < len(demand.gangs) else MOST_ALIKE
+    size = sum(demand.pods) * sum(len(kind.nodes) for kind in kinds)
+    is_mixed = bool(beyond) and len(demand.gangs) > 1
+    return is_mixed and size > most and can_be_apart(demand)
+
+
+def can_be_apart(demand: Demand) -> bool:
+    """Whether gangs may be decided one after the other.
+
+    Not where pods have rules about each other: what was placed is no pod yet. Nor where
+    gangs may have extra pods, which come after all gangs.
+    """
+    rules = demand.query.domains or demand.query.counted
+    return not rules and not demand.is_elastic
+
+
+class PlacedGangs(Struct, frozen=True):
+    """What was decided so far, and the cluster as it is then."""
+
+    problem: Problem
+    placements: tuple[GangPlacement, ...] = ()
+    effort: Effort = Effort()
+
+    def take(
+        self, gangs: Sequence[GangPart], numbers: Sequence[int], result: EngineResult
+    ) -> PlacedGangs:
+        """Count in the cluster what some gangs were given; `numbers`: theirs."""
+        effort = self.effort.plus(result.effort)
+        placements = tuple(
+            GangPlacement(numbers[item.gang], item.members)
+            for item in result.placements
+        )
+        problem = self.problem
+        if placements:
+            problem = take(problem, ((gangs[item.gang], item) for item in placements))
+        return PlacedGangs(problem, (*self.placements, *placements), effort)
+
+
+def place_in_turn(
+    placed: PlacedGangs, gangs: Sequence[GangPart], order: Iterable[int]
+) -> PlacedGangs:
+    """Place gangs one by one, each where the direct model finds a place."""
+    limited = structs.replace(
+        placed.problem.parameters, work_limit=ONE_WORK, last_tier=Tier.TOPOLOGY
+    )
+    for gang in order:
+        demand = Demand((gangs[gang],))
+        kinds = find_node_kinds(placed.problem, demand.query)
+        if has_room(demand, kinds):
+            result = DirectSearch(demand, kinds, limited).run()
+            placed = placed.take(gangs, (gang,), result)
+    return placed
+
+
+class ApartSearch:
+    """One batch; `run` it once."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        demand: Demand,
+        beyond: frozenset[int],
+        decide: DecideRest,
+    ) -> None:
+        """`beyond`: the gangs that are placed one by one."""
+        self._problem = problem
+        self._demand = demand
+        self._gangs = demand.gangs
+        self._beyond = beyond
+        self._decide = decide
+
+    def run(self) -> Decided:
+        """Decide each level that has such gangs by itself, those between as one."""
+        priorities = sorted({gang.priority for gang in self._gangs}, reverse=True)
+        mixed = {self._gangs[gang].priority for gang in self._beyond}
+        placed, bounds = PlacedGangs(self._problem), dict[Goal, int | None]()
+        for _, levels in groupby(priorities, key=lambda p: p if p in mixed else None):
+            placed, bounds_of_levels = self._place_levels(placed, tuple(levels))
+            bounds |= bounds_of_levels
+        return self._to_result(placed, bounds)
+
+    def _place_levels(
+        self, placed: PlacedGangs, priorities: Sequence[int]
+    ) -> tuple[PlacedGangs, dict[Goal, int | None]]:
+        """Place the gangs of some priorities, and say what no answer exceeds."""
+        gangs = [i for i, g in enumerate(self._gangs) if g.priority in priorities]
+        beyond = [gang for gang in gangs if gang in self._beyond]
+        rest = [gang for gang in gangs if gang not in self._beyond]
+        beyond.sort(key=lambda gang: (-self._gangs[gang].weight, gang))
+        after_rest, bounds = self._place_rest(placed, rest)
+        best = place_in_turn(after_rest, self._gangs, beyond)
+        everybody = len(placed.placements) + len(gangs)
+        if beyond and rest and len(best.placements) < everybody:
+            before_rest = place_in_turn(placed, self._gangs, beyond)
+            other, _ = self._place_rest(before_rest, rest)
+            best = max((best, other), key=lambda t: self._weigh(t, priorities))
+        weights = {p: self._weight_of(gangs, p) for p in priorities}
+        if placed.placements:
+            # What is left by one answer bounds no other.
+            return best, {(Tier.GANGS, p): weights[p] for p in priorities}
+        return best, {
+            (Tier.GANGS, p): min(
+                weights[p],
+                bounds.get((Tier.GANGS, p), weights[p]) + self._weight_of(beyond, p),
+            )
+            for p in priorities
+        }
+
+    def _place_rest(
+        self, placed: PlacedGangs, gangs: Sequence[int]
+    ) -> tuple[PlacedGangs, dict[Goal, int]]:
+        """Let the engine that is made for them decide gangs on what is left."""
+        if not gangs:
+            return placed, {}
+        demand = Demand(
+            (self._gangs[gang] for gang in gangs), expected=self._problem.expected
+        )
+        kinds = find_node_kinds(placed.problem, demand.query)
+        _, result = self._decide(placed.problem, demand, kinds)
+        known = {goal: b for goal, b in result.bounds.items() if b is not None}
+        return placed.take(self._gangs, gangs, result), known
+
+    def _weigh(self, placed: PlacedGangs, priorities: Iterable[int]) -> list[int]:
+        return [weight_in(self._demand, placed.placements, p) for p in priorities]
+
+    def _weight_of(self, gangs: Iterable[int], priority: int) -> int:
+        asked = (self._gangs[gang] for gang in gangs)
+        return sum(gang.weight for gang in asked if gang.priority == priority)
+
+    def _to_result(
+        self, placed: PlacedGangs, bounds: dict[Goal, int | None]
+    ) -> Decided:
+        """Say what is proven: weights that reach their bounds, by first choices."""
+        placements = tuple(sorted(placed.placements, key=lambda item: item.gang))
+        kinds = find_node_kinds(self._problem, self._demand.query)
+        cost = count_preference_cost(self._demand, kinds, placements)
+        pods = [pod for item in placements for pods in item.members for pod in pods]
+        ranks = sum(sum(pod.alternatives) for pod in pods)
+        is_proven = (
+            not ranks
+            and not cost
+            and all(
+                most == weight_in(self._demand, placements, priority)
+                for (_, priority), most in bounds.items()
+                if priority is not None
+            )
+        )
+        result = EngineResult(
+            status=Status.OPTIMAL if is_proven else Status.FEASIBLE,
+            placements=placements,
+            bounds=bounds | {(Tier.ALTERNATIVES, None): 0 if not ranks else None},
+            effort=placed.effort,
+        )
+        return EngineChoice(APART, REASON), result

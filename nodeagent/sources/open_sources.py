@@ -14,7 +14,6 @@ from nodeagent.sources.command.settings import CommandSpec
 from nodeagent.sources.command.source import CommandSource
 from nodeagent.sources.counted import CountedSource, CountedSpec
 from nodeagent.sources.fleet import SimulatedSpec
-from nodeagent.sources.nvml.source import open_nvml
 from nodeagent.sources.nvml.spec import NvmlSpec
 from nodeagent.sources.part import Additions, SourcePart
 from nodeagent.sources.settings import read_text
@@ -52,6 +51,9 @@ def _open_source(
         case SysfsSpec():
             return open_sysfs(spec, node)
         case NvmlSpec():
+            # Nodes without NVIDIA's GPUs need not keep it in memory.
+            from nodeagent.sources.nvml.source import open_nvml  # noqa: PLC0415
+
             return open_nvml(spec, node, folder)
         case CommandSpec():
             return already_open(CommandSource(spec, node))

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 from pathlib import Path
 
 from tests.lab.cluster import create_pods, exists, is_running, template
-from tests.lab.command_line import moorings
+from tests.lab.command_line import drain
 from tests.lab.controlplane.client import Kube, named
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.objects import RESOURCE
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.services import eventually
 from tests.lab.waits import pods_of, until_told
-
-
-async def drain(
-    plane: ControlPlane, home: Path, *arguments: str
-) -> subprocess.CompletedProcess[str]:
-    """Run the command as the admin of the cluster."""
-    where = f"--kubeconfig={plane.kubeconfig()}"
-    return await asyncio.to_thread(
-        moorings, "agent", "drain", where, *arguments, home=home
-    )
 
 
 async def marks(kube: Kube, node: str) -> list[str]:
@@ -46,7 +35,9 @@ async def test_a_node_is_free_once_its_last_claim_has_ended(
     (first,) = await pods_of(site, "first", 1, is_running)
     node = first["spec"]["nodeName"]
     (other,) = set(site.nodes) - {node}
-    waiting = asyncio.create_task(drain(control_plane, tmp_path, f"--node={node}"))
+    waiting = asyncio.create_task(
+        drain(control_plane.kubeconfig(), tmp_path, f"--node={node}")
+    )
 
     async def marked() -> bool:
         return await marks(kube, node) == ["*"]
@@ -66,7 +57,7 @@ async def test_a_node_is_free_once_its_last_claim_has_ended(
     assert f"node {node}: free" in said.stdout
     assert "1 claims are held" in said.stderr
     assert "(used by first-0)" in said.stderr
-    gone = await drain(control_plane, tmp_path, f"--node={node}", "--undo")
+    gone = await drain(control_plane.kubeconfig(), tmp_path, f"--node={node}", "--undo")
     assert gone.returncode == 0, gone.stderr
     assert await marks(kube, node) == []
     ran = await kube.until(third, is_running)
@@ -84,17 +75,21 @@ async def test_a_device_that_is_held_is_not_free_in_time(
     claim = named(RESOURCE, "ResourceClaim", name["resourceClaimName"], site.namespace)
     held = (await kube.get(claim))["status"]["allocation"]["devices"]["results"][0]
     where = (f"--node={node}", f"--device={held['device']}")
-    said = await drain(control_plane, tmp_path, *where, "--timeout=1", "-o", "json")
+    said = await drain(
+        control_plane.kubeconfig(), tmp_path, *where, "--timeout=1", "-o", "json"
+    )
     assert said.returncode == 1, said.stderr
     answer = json.loads(said.stdout)
     assert answer["drained"] is False
     assert [holder["users"] for holder in answer["holders"]] == [["train-0"]]
     assert await marks(kube, node) == [held["device"]]
     for wrong in ((f"--node={node}", "--device=dev-9"), ("--node=nowhere",)):
-        said = await drain(control_plane, tmp_path, *wrong)
+        said = await drain(control_plane.kubeconfig(), tmp_path, *wrong)
         assert said.returncode == 3
         assert "no device of node" in said.stderr or "no node named" in said.stderr
-    undone = await drain(control_plane, tmp_path, *where, "--undo", "-o", "json")
+    undone = await drain(
+        control_plane.kubeconfig(), tmp_path, *where, "--undo", "-o", "json"
+    )
     assert json.loads(undone.stdout)["undone"] == [
         f"{site.driver}/{node}/{held['device']}"
     ]

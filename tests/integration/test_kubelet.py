@@ -6,6 +6,7 @@ CDI files as containerd does, and writes down what a container would get.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Iterator
@@ -16,14 +17,16 @@ from typing import NamedTuple
 import pytest
 
 from tests.lab.cluster import Stack, started
+from tests.lab.command_line import drain
 from tests.lab.controlplane import objects
-from tests.lab.controlplane.client import Kube
+from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.node import light
 from tests.lab.node.light import LightNode
 from tests.lab.node.scenarios import hear_of_health, restart_agent_and_kubelet, roll
 from tests.lab.node.site import FLEET, Site
 from tests.lab.services import eventually
+from tests.lab.waits import until_told
 
 
 class _Running(NamedTuple):
@@ -160,6 +163,42 @@ async def test_what_runs_otherwise_than_was_decided_is_told_until_it_is_over(
         await site.until_runs(waiting)
         assert await site.drifted() == {}
         await site.end(waiting)
+
+
+async def test_a_drained_node_is_free_once_its_driver_has_unprepared(
+    site: Site, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """The driver goes on unpreparing; what comes meanwhile gets nothing there."""
+    admin = control_plane.kubeconfig()
+    where = f"--node={site.node.name}"
+    async with site.running(site.agent("drain")):
+        pod = await site.until_runs(await site.start("a"))
+        waiting = asyncio.create_task(drain(admin, tmp_path, where))
+        late = await eventually_tainted(site)
+        assert not waiting.done()
+        assert len(site.records()) == 1
+        await site.kube.delete(pod)
+        done = await waiting
+        assert (done.returncode, site.records()) == (0, []), done.stderr
+        assert "Running" not in json.dumps((await site.kube.get(late))["status"])
+        undone = await drain(admin, tmp_path, where, "--undo")
+        assert undone.returncode == 0, undone.stderr
+        await site.until_runs(late)
+        await site.end(late)
+
+
+async def eventually_tainted(site: Site) -> Json:
+    """Wait until the node gives out nothing; gives a pod that waits for it."""
+
+    async def marked() -> bool:
+        rules = await site.kube.list(objects.RESOURCE, "DeviceTaintRule")
+        pools = [rule["spec"]["deviceSelector"].get("pool") for rule in rules]
+        return site.node.name in pools
+
+    await eventually(marked, "the node is marked", 60.0)
+    pod = await site.start("late")
+    await until_told(site.kube, pod, "GangDevicesTainted", 60.0)
+    return pod
 
 
 async def test_fifty_pods_start_while_one_instance_replaces_another(site: Site) -> None:

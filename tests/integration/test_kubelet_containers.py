@@ -6,6 +6,7 @@ runtime is played; here it is seen that real containers get and keep what they h
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from collections.abc import AsyncIterator
@@ -17,14 +18,16 @@ from contracts.ids import DriverName
 from nodeagent.kubelet.pod_resources import PodResources
 from tests.lab.cluster import stack as running_stack
 from tests.lab.controlplane import files, objects
-from tests.lab.controlplane.client import Kube
+from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.node import node as nodes
 from tests.lab.node.forget import forget
+from tests.lab.node.node import Node
 from tests.lab.node.scenarios import hear_of_health, restart_agent_and_kubelet, roll
-from tests.lab.node.site import FLEET, Site
+from tests.lab.node.site import FLEET, WAITS, Site
 from tests.lab.services import eventually
 
+METADATA = "/var/run/kubernetes.io/dra-device-attributes"
 PODS = 50 if os.environ.get("MOORINGS_SOAK") == "1" else 10
 """Fifty at once take two cores for minutes; test_kubelet.py has them in any case."""
 
@@ -65,19 +68,25 @@ async def test_containers_hold_their_devices_through_restarts_and_upgrades(
     site: Site,
 ) -> None:
     """One node, from its first container to an agent that replaces another."""
-    async with site.running(site.agent("first")):
+    async with site.running(site.agent("first", NODEAGENT_DEVICE_METADATA="true")):
         await see_one_container(site)
     await restart_agent_and_kubelet(site)
     await roll(site, PODS)
 
 
 async def see_one_container(site: Site) -> None:
-    """Its environment names the device, kubelet lists it, and tells how it is."""
-    pod = await site.until_runs(await site.start("one"))
+    """It is told of the device, kubelet lists it, and tells how it is."""
+    script = f"cat {METADATA}/resourceclaimtemplates/d/*/*; {WAITS[-1]}"
+    pod = await site.until_runs(await site.start("one", "sh", "-c", script))
     claim = await site.claim_of(pod)
     (device,) = claim["status"]["allocation"]["devices"]["results"]
     whole = f"{site.driver}/{device['pool']}/{device['device']}"
     await eventually(lambda: site.node.devices_seen(pod) == {whole}, "it is seen")
+    assert isinstance(site.node, Node)
+    newest = read_first_object(site.node.container_log(pod))
+    assert newest["metadata"]["uid"] == claim["metadata"]["uid"]
+    ((told,),) = (request["devices"] for request in newest["requests"])
+    assert (told["driver"], told["name"]) == (site.driver, device["device"])
     async with PodResources.open(site.node.kubelet_folder) as pod_resources:
         in_use, _ = await pod_resources.list_held((DriverName(site.driver),))
     (held,) = in_use
@@ -86,3 +95,10 @@ async def see_one_container(site: Site) -> None:
     await hear_of_health(site, pod)
     await site.end(pod)
     assert site.cdi_files() == []
+
+
+def read_first_object(log: str) -> Json:
+    """Read the first object of JSON in a container's log, whose lines have a head."""
+    line = next(line for line in log.splitlines() if '"DeviceMetadata"' in line)
+    found: Json = json.loads(line[line.index("{") :])
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -37,6 +38,16 @@ def moorings(
         text=True,
         timeout=90,
         check=False,
+    )
+
+
+async def drain(
+    kubeconfig: Path, home: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `moorings agent drain` as the admin of a cluster."""
+    where = f"--kubeconfig={kubeconfig}"
+    return await asyncio.to_thread(
+        moorings, "agent", "drain", where, *arguments, home=home
     )
 
 

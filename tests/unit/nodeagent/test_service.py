@@ -8,7 +8,13 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["rich", "uvloop", "ortools", "numpy", "typer"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("rich", "uvloop", "ortools", "numpy", "typer"),
+        "nodeagent.sources.nvml.source",
+    ],
+)
 def test_what_an_agent_has_no_use_for_is_not_loaded(module: str) -> None:
     """A kubelet's driver included."""
     loaded = "import nodeagent.__main__, nodeagent.kubelet.wiring, sys"

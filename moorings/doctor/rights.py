@@ -85,8 +85,6 @@ SERVICES = (
     Persona(
         name="nodeagent",
         everywhere={
-            "nodes": "get",
-            "nodes/status": "patch",
             f"resourceclaims.{_DRA}": "get",
             f"resourceclaims/status.{_DRA}": "patch",
         },

@@ -6,14 +6,19 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import pytest
+import yaml
 
 from tests.integration.conftest import Installed
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import STRATEGIC, Json, Kube, RefusedError, named
+from tests.lab.manifests import K8S
 from tests.lab.personas import BY_NAME, FOREIGN, OURS, SYSTEM, TEAM
+from tests.lab.services import eventually
 
 pytestmark = pytest.mark.usefixtures("bound")
 
+COMPONENT = K8S / "components" / "counted-resources"
+COUNTED = ("clusterrole", "clusterrolebinding")
 NODE = "authentication.kubernetes.io/node-name"
 SOMEBODY = {"apiGroup": "example.com", "resource": "x", "name": "x", "uid": "u"}
 
@@ -262,11 +267,33 @@ NODE_PATCHES: dict[str, tuple[Json, str]] = {
 
 @pytest.fixture
 async def nodes(admin: Kube) -> AsyncIterator[tuple[Json, Json]]:
-    """Two Nodes."""
+    """Two Nodes, where agents may offer counted resources."""
+    names = (f"moorings-nodeagent-counted-{kind}.yaml" for kind in COUNTED)
+    rights = [yaml.safe_load((COMPONENT / name).read_text()) for name in names]
     made = [await admin.create(objects.node(f"agents-{name}")) for name in "ab"]
+    for right in rights:
+        await admin.create(right)
+
+    async def may() -> bool:
+        try:
+            await _on_node(admin, made[0], {"status": {}}, "agents-a")
+        except RefusedError:
+            return False
+        return True
+
+    await eventually(may, "the role counts")
     yield made[0], made[1]
+    for right in rights:
+        await admin.delete(right)
     for node in made:
         await admin.delete(named("v1", "Node", node["metadata"]["name"]))
+
+
+async def test_agent_touches_no_node_without_the_component(admin: Kube) -> None:
+    node = await admin.create(objects.node("agents-c"))
+    with pytest.raises(RefusedError, match="cannot patch resource"):
+        await _on_node(admin, node, {"status": {}}, "agents-c")
+    await admin.delete(named("v1", "Node", "agents-c"))
 
 
 async def _on_node(admin: Kube, node: Json, patch: Json, own: str) -> Json:

@@ -68,8 +68,6 @@ PERSONAS = (
         "system:serviceaccount:moorings-system:nodeagent",
         {
             ANYWHERE: {
-                "nodes": "get",
-                "nodes/status": "patch",
                 f"resourceclaims.{DRA}": "get",
                 f"resourceclaims/status.{DRA}": "patch",
                 f"resourceclaims/driver.{DRA}": (

@@ -16,6 +16,7 @@ from solver.engines.goals import EngineResult, Goal, goals_of
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.tier_values import weight_in
 from solver.errors import PatternLimitError
+from solver.kinds.counting import bound_weight
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
@@ -53,10 +54,15 @@ def raise_to_first_fit(
         return decided
     if _weights(demand, placements) <= _weights(demand, result.placements):
         return decided
-    return _first_fit(demand, parameters, decided, placements)
+    return _first_fit(demand, kinds, parameters, decided, placements)
 
 
-def raise_to_turns(problem: Problem, demand: Demand, decided: Decided) -> Decided:
+def raise_to_turns(
+    problem: Problem,
+    demand: Demand,
+    kinds: tuple[NodeKind, ...],
+    decided: Decided,
+) -> Decided:
     """Return the answer of the direct model, or a better one of gangs in their order.
 
     They are placed by the direct model as well, each on what is left. Where pods have
@@ -77,11 +83,12 @@ def raise_to_turns(problem: Problem, demand: Demand, decided: Decided) -> Decide
         placements = _place_fewer(problem, demand, order)
     if _weights(demand, placements) <= _weights(demand, result.placements):
         return decided
-    return _first_fit(demand, problem.parameters, decided, placements)
+    return _first_fit(demand, kinds, problem.parameters, decided, placements)
 
 
 def _first_fit(
     demand: Demand,
+    kinds: tuple[NodeKind, ...],
     parameters: Parameters,
     decided: Decided,
     placements: tuple[GangPlacement, ...],
@@ -92,7 +99,7 @@ def _first_fit(
         result,
         status=Status.FEASIBLE,
         placements=placements,
-        bounds=_bounds(demand, parameters, result),
+        bounds=_bounds(demand, kinds, parameters, result),
     )
 
 
@@ -121,9 +128,12 @@ def _weights(demand: Demand, placements: tuple[GangPlacement, ...]) -> list[int]
 
 
 def _bounds(
-    demand: Demand, parameters: Parameters, result: EngineResult
+    demand: Demand,
+    kinds: tuple[NodeKind, ...],
+    parameters: Parameters,
+    result: EngineResult,
 ) -> dict[Goal, int | None]:
-    """Bound each goal: the first as it was, other weights by all gangs.
+    """Bound each goal: the first as it was or by counting, other weights by all gangs.
 
     What was proven of later goals holds for answers that keep what the former one
     reached of earlier goals, and is lost.
@@ -134,10 +144,12 @@ def _bounds(
     for priority in _priorities(demand):
         gangs = [gang for gang in demand.gangs if gang.priority == priority]
         bounds[Tier.GANGS, priority] = sum(gang.weight for gang in gangs)
-    first = (Tier.GANGS, _priorities(demand)[0])
-    known = result.bounds.get(first)
+    highest = _priorities(demand)[0]
+    known = result.bounds.get((Tier.GANGS, highest))
+    if known is None and not demand.is_elastic:
+        known = bound_weight(demand, kinds, highest)
     if known is not None:
-        bounds[first] = known
+        bounds[Tier.GANGS, highest] = known
     return bounds
 
 

@@ -130,7 +130,7 @@ def _decide_together(
         decided = LeftoverSearch(problem, demand, kinds, decide).run()
     else:
         decided = decide(demand, kinds)
-    return raise_to_turns(problem, demand, decided)
+    return raise_to_turns(problem, demand, kinds, decided)
 
 
 def _place_of(tier: Tier) -> int:

@@ -8,6 +8,8 @@ where requests compete or several constraints meet, never too little.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import floor
 
 from solver.cache import cached
 from solver.kinds.demand import Demand, LocalConstraint, MemberKind, RequestAlternative
@@ -23,13 +25,10 @@ def bound_pods(kind: MemberKind, shape: NodeShape) -> int:
     if not shape.fits >> kind.fit & 1:
         return 0
     bounds = [PLENTY, *_bound_by_resources(kind, shape)]
-    sole: list[RequestAlternative] = []
     for request in range(kind.requests):
         asks = [kind.asks[i] for i in kind.alternatives(request)]
         bounds.append(sum(_bound_by_ask(ask, shape) for ask in asks))
-        if len(asks) == 1 and not asks[0].all_devices and not asks[0].admin:
-            sole.append(asks[0])
-    bounds.extend(_bound_by_kinds(sole, shape))
+    bounds.extend(_bound_by_kinds(_sole_asks(kind), shape))
     for constraint in kind.constraints:
         if min(bounds) == 0:
             return 0
@@ -45,6 +44,49 @@ def has_room(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
         <= sum(bound_pods(member, kind.shape) * len(kind.nodes) for kind in counted)
         for member, pods in zip(demand.member_kinds, demand.pods, strict=True)
     )
+
+
+def bound_weight(demand: Demand, kinds: Iterable[NodeKind], priority: int) -> int:
+    """Bound the weight of the gangs of a priority that are in, by devices alone.
+
+    The most valuable ones per device are in, until all devices of all nodes are used.
+    Only requests without alternatives count; extra pods bring no weight.
+    """
+    asks = [ask for member in demand.member_kinds for ask in member.asks]
+    left = sum(
+        len(kind.nodes)
+        * sum(
+            max((bound_uses(group, ask) for ask in asks), default=0)
+            for group in kind.shape.groups
+        )
+        for kind in kinds
+    )
+    asked_of = [
+        sum(ask.count for ask in _sole_asks(member)) for member in demand.member_kinds
+    ]
+    total = 0
+    shares = []
+    for kind, gangs in demand.gang_kinds.items():
+        if kind.priority != priority:
+            continue
+        asked = sum(asked_of[member] * pods for member, pods in kind.members)
+        if asked:
+            shares.append((Fraction(kind.weight, asked), asked * len(gangs)))
+        else:
+            total += kind.weight * len(gangs)
+    worth = Fraction(0)
+    for share, asked in sorted(shares, reverse=True):
+        taken = min(asked, left)
+        worth += share * taken
+        left -= taken
+    return total + floor(worth)
+
+
+def _sole_asks(member: MemberKind) -> list[RequestAlternative]:
+    """List what a pod certainly takes for itself: a number of devices, no other way."""
+    by_request = [member.alternatives(request) for request in range(member.requests)]
+    sole = [member.asks[asks[0]] for asks in by_request if len(asks) == 1]
+    return [ask for ask in sole if not ask.all_devices and not ask.admin]
 
 
 def _bound_by_resources(kind: MemberKind, shape: NodeShape) -> list[int]:

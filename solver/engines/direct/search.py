@@ -34,8 +34,9 @@ SMALL_WORK = 0.5
 """Deterministic time that a small model may take."""
 LATER_WORK = {Tier.LEFTOVER: 0.5, Tier.NODES: 0.1}
 """Likewise the goals after the alternatives."""
-MOST_CELLS = 30_000
-"""Cells times nodes of a model; a larger one is not built."""
+MOST_CELLS, MOST_KINDS = 30_000, 60_000
+"""Cells, or where no gang is split into any, kinds of pod, times nodes of a model; a
+larger one is not built."""
 LATER_NODES = 128
 """Over more nodes the complete model does not pursue them."""
 Best = tuple[Placements, cpsat.Solved]
@@ -79,10 +80,9 @@ class DirectSearch:
         return self._place_best_on(all_nodes)
 
     def _is_too_large(self, nodes: tuple[NodeView, ...]) -> bool:
-        """Whether a model of gangs that are split into cells is better not built."""
-        if not self._demand.gang_rules:
-            return False
-        return len(self._demand.member_kinds) * len(nodes) > MOST_CELLS
+        """Whether a model is better not built."""
+        most = MOST_CELLS if self._demand.gang_rules else MOST_KINDS
+        return len(self._demand.member_kinds) * len(nodes) > most
 
     def _place_by_topology(self, all_nodes: tuple[NodeView, ...]) -> Best | None:
         """Place a gang on nodes that its topology lets it be on, if that can be."""

@@ -7,12 +7,13 @@ from msgspec import structs
 
 from solver.allocate import allocate
 from solver.decision import Status
-from solver.engines.choose import DIRECT, EngineChoice
+from solver.engines.choose import DIRECT, Decided, EngineChoice
 from solver.engines.first_fit import FIRST_FIT, raise_to_first_fit, raise_to_turns
 from solver.engines.goals import EngineResult, Goal
 from solver.engines.pattern.search import PatternSearch
 from solver.errors import GraphTooLargeError
 from solver.kinds.demand import Demand
+from solver.kinds.nodes import find_node_kinds
 from solver.kinds.pod_rules import settle_rules
 from solver.problem.problem import Problem
 from solver.tiers import Tier
@@ -128,6 +129,11 @@ NOTHING = EngineChoice(DIRECT, "hard"), EngineResult(status=Status.NOT_PROVEN)
 ADMIN = request(admin_access=True)
 
 
+def raised(problem: Problem, demand: Demand, decided: Decided) -> Decided:
+    kinds = find_node_kinds(problem, demand.query)
+    return raise_to_turns(problem, demand, kinds, decided)
+
+
 def test_what_the_direct_model_cannot_do_at_once_it_does_in_turn() -> None:
     """The most urgent gangs first; what the others cannot have is a stated gap."""
     gangs = [
@@ -141,7 +147,7 @@ def test_what_the_direct_model_cannot_do_at_once_it_does_in_turn() -> None:
     ]
     problem = problem_of(snapshot_of(nodes_of_sizes(4, 4), gangs))
     demand = Demand(problem.gangs)
-    choice, found = raise_to_turns(problem, demand, NOTHING)
+    choice, found = raised(problem, demand, NOTHING)
     assert (choice.engine, found.status) == (FIRST_FIT, Status.FEASIBLE)
     names = [demand.gangs[placed.gang].name for placed in found.placements]
     assert sorted(names) == ["g1", "g2"]
@@ -157,7 +163,7 @@ def test_pods_with_rules_about_each_other_are_fewer() -> None:
     problem = settle_rules(problem_of(zoned("a", "b", gangs=gangs)))
     demand = Demand(problem.gangs)
     assert demand.query.domains
-    choice, found = raise_to_turns(problem, demand, NOTHING)
+    choice, found = raised(problem, demand, NOTHING)
     assert choice.engine == FIRST_FIT
     assert [placed.gang for placed in found.placements] == [0, 1]
 
@@ -167,7 +173,7 @@ def test_an_answer_that_is_worth_as_much_stays() -> None:
     problem = problem_of(snapshot_of(NODES, GANGS))
     demand = Demand(problem.gangs)
     proven = EngineChoice(DIRECT), EngineResult(status=Status.OPTIMAL)
-    assert raise_to_turns(problem, demand, proven) == proven
-    _, best = raise_to_turns(problem, demand, NOTHING)
+    assert raised(problem, demand, proven) == proven
+    _, best = raised(problem, demand, NOTHING)
     again = EngineChoice(DIRECT), best
-    assert raise_to_turns(problem, demand, again) == again
+    assert raised(problem, demand, again) == again

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from contracts.gang import Member
-from solver.decision import TierValue
+from solver.decision import Status, TierValue
 from solver.engines.choose import DIRECT
+from solver.engines.direct import search
 from solver.engines.solve import Answer, answer
 from solver.problem.problem import MAX_SIZE, MAX_WEIGHT
 from solver.tiers import Tier
@@ -85,3 +88,13 @@ def test_values_past_what_the_model_can_count_are_true_but_not_proven() -> None:
     left, touched = later(found)
     assert (left.tier, left.bound) == (Tier.LEFTOVER, None)
     assert (touched.value, touched.bound) == (1, None)
+
+
+def test_a_model_that_is_too_large_is_not_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that a batch of many kinds takes neither the time nor the memory."""
+    monkeypatch.setattr(search, "MOST_KINDS", 1)
+    found = decided({"a": 1, "b": 1}, member(member_claim(request()), count=2))
+    assert found.status is Status.NOT_PROVEN
+    assert found.statistics.models == 0

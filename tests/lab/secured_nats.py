@@ -33,7 +33,7 @@ from tests.lab.manifests import BASE, K8S, TOKENS
 from tests.lab.partition import Link, forwarding
 from tests.lab.services import Process
 
-HEALTHY_S = 60.0
+HEALTHY_S = 300.0
 SERVERS = 3
 
 

@@ -95,6 +95,11 @@ class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
     hold: bool = False
     """Take the devices before the pods exist."""
 
+    @property
+    def is_elastic(self) -> bool:
+        """Whether it may be in with fewer pods than it asks for."""
+        return any(member.least < member.count for member in self.members)
+
 
 def count_growing(gang: GangSpec, placed: Iterable[str]) -> dict[str, int]:
     """Count the pods of a gang that have no place, by member; where all have: nothing.

@@ -130,7 +130,7 @@ def _check_topology(
         message = f"no device that the pods may get has {topology.attribute}"
         yield ruled.report(f"{path}.key", LintRule.TOPOLOGY_KEY, message, severity)
         return
-    counts = {member.name: member.count for member in ruled.part.members}
+    counts = {member.name: member.least for member in ruled.part.members}
     shortfall = find_shortfall(topology, counts, rooms) if is_required else None
     if shortfall is not None:
         yield ruled.report(path, LintRule.TOPOLOGY, shortfall.message)

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from contracts.allocation import Rule
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
 from contracts.messages import AllocationWritten, MemberAllocated, PodWritten
@@ -95,7 +96,11 @@ def is_recent(story: GangStory) -> bool:
 def _describe_wait(record: GangRecord) -> str:
     if record.decision is None:
         return UNDECIDED
-    return "ending" if record.ending is not None else ""
+    if record.ending is not None:
+        return "ending"
+    growing = record.placed.growing if record.placed is not None else {}
+    more = ", ".join(f"{count} of {name}" for name, count in growing.items())
+    return f"{Rule.GROWING}: no place yet for {more}" if more else ""
 
 
 def _submitted_at(record: GangRecord) -> str:

@@ -71,7 +71,7 @@ def bind_pods(
         for index, pod in pods.items():
             places[name, index] = _place(pod, member)
     # Nothing begins before all are there; later the places of others stay empty.
-    count = sum(member.count for member in gang.spec.members)
+    count = len(decision.members)
     if not opened and len(places) < count:
         message = f"{len(places)} of {count} pods are there"
         return NotReady(reason="PodsMissing", message=message)

@@ -48,9 +48,11 @@ def find_difference(
         if text:
             return f"pod {pod.metadata.name}: {text}"
     for name, member in members.items():
-        if whole and counts[name] != member.count:
+        if whole and not member.least <= counts[name] <= member.count:
+            wanted = f"{member.least} to " if member.least < member.count else ""
             return (
-                f"member {name}: {member.count} pods wanted, {counts[name]} are there"
+                f"member {name}: {wanted}{member.count} pods wanted, "
+                f"{counts[name]} are there"
             )
     return ""
 

@@ -56,7 +56,7 @@ def find_shortage(
         hint = hint or f"{company.asked} more wait already, and none of the gang runs"
     there = len(pods) + company.count
     if gang is not None:
-        size = sum(member.count for member in gang.spec.members)
+        size = sum(member.least for member in gang.spec.members)
         return _compare(there, size, hint)
     if membership.is_lone:
         return None

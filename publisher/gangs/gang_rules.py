@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from contracts.allocation import Reason, Rule
 from contracts.gang import Gang, Member
 from contracts.names import CONSTRAINTS, TOPOLOGY
 from contracts.pods.declared_rules import (
@@ -64,20 +63,6 @@ def keep_rules(rules: DeclaredRules, members: Sequence[Member]) -> DeclaredRules
         if of_rule or not rule.members:
             topology.append(replace(rule, members=of_rule))
     return DeclaredRules(constraints=tuple(constraints), topology=tuple(topology))
-
-
-def find_elastic(gang: Gang) -> NotReady | None:
-    """Name a member of which not all pods need a place; None: all of each do."""
-    for member in gang.spec.members:
-        if member.min_count not in (None, member.count):
-            cause = Reason(
-                rule=Rule.NOT_MODELLED,
-                subject=member.name,
-                field="spec.members[].minCount",
-                message="this version cannot decide it yet",
-            )
-            return NotReady(reason=str(cause.rule), message=str(cause), cause=cause)
-    return None
 
 
 def _find_fault(

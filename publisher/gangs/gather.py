@@ -27,7 +27,8 @@ from contracts.workload import Pod
 from publisher.gang_names import shorten_gang_name
 from publisher.gangs.compare import default_member_of, find_difference
 from publisher.gangs.completeness import find_shortage
-from publisher.gangs.gang_rules import find_elastic, find_rules, keep_rules
+from publisher.gangs.elastic import let_shrink, split_by_member
+from publisher.gangs.gang_rules import find_rules, keep_rules
 from publisher.gangs.gang_size import ALONE, Company
 from publisher.gangs.joining import JoiningPods, split_by_group
 from publisher.gangs.members import ONLY, GroupedPods, Owns, group_pods, leave_out
@@ -72,7 +73,12 @@ def split_joining(
         owner = view.owners.owner_of(view.membership(pods[0]))
         rules = find_rules(pods, gang, owner, None)
     topology = rules.topology if isinstance(rules, DeclaredRules) else ()
-    parts = split_by_group(pods, topology, view)
+    by_member = [list(pods)]
+    if company.ran and gang is not None:
+        by_member = split_by_member(gang, pods)
+    parts = [
+        part for some in by_member for part in split_by_group(some, topology, view)
+    ]
     for part in parts:
         others = tuple(pod for other in parts if other is not part for pod in other)
         beside = replace(company, stand_ins=(*company.stand_ins, *others))
@@ -104,6 +110,8 @@ def assemble(
     members = _join(unsubmitted, grouped, rules, view)
     if isinstance(members, Reason):
         return NotReady(reason=str(members.rule), message=str(members), cause=members)
+    if gang is not None:
+        members = let_shrink(gang, members, grouped.places, is_whole=is_whole)
     rules = rules if is_whole else keep_rules(rules, members)
     avoided = unsubmitted.avoided
     spec = replace(
@@ -162,9 +170,6 @@ def _find_obstacle(
     busy = find_missing(pods, view) or find_contention(pods, view, owns)
     if busy is not None or gang is None:
         return busy
-    elastic = find_elastic(gang)
-    if elastic is not None:
-        return elastic
     whole = not unsubmitted.company.count
     differs = find_difference(gang, pods, view, owns, whole=whole)
     return NotReady(reason="ClaimsDiffer", message=differs) if differs else None

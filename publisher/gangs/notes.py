@@ -33,6 +33,7 @@ _ORDINARY: tuple[str, ...] = (
     Rule.JOINT,
     Rule.OUTRANKED,
     Rule.NODE_RESOURCES,
+    Rule.GROWING,
 )
 """Reasons that end when others end: nobody has to do anything. All else is wrong."""
 _FLEETING = (

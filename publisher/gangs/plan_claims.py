@@ -83,17 +83,18 @@ def assignments_of(
     undecided = {
         (name, index)
         for name, places in submission.places.items()
-        for index in range(len(places))
+        for index, place in enumerate(places)
+        if place.pods
     }
     for member in decision.members:
         places = submission.places.get(member.member, ())
+        if member.index < len(places) and not places[member.index].pods:
+            continue
         if (member.member, member.index) not in undecided:
             reason = f"{member.member}/{member.index}: there is no such pod, or twice"
             raise DecisionError(decision.uid, reason)
         undecided.discard((member.member, member.index))
         place = places[member.index]
-        if not place.pods:
-            continue
         claims = tuple(_claims(decision, member, names[member.member], place))
         assignments.append(
             Assignment(

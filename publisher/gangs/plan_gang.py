@@ -27,6 +27,12 @@ from publisher.gangs.context import (
     StatusReport,
     SubmittedGang,
 )
+from publisher.gangs.elastic import (
+    keep_placed,
+    report_unplaced,
+    settles_in,
+    tell_growing,
+)
 from publisher.gangs.gang_size import find_company
 from publisher.gangs.gather import (
     ReadyGang,
@@ -56,12 +62,19 @@ from publisher.gangs.view import claim_keys, is_gated, is_over, uids_of
 def plan_gang(context: PlanContext) -> GroupPlan:
     """Say what may be done now for the pods of a group."""
     plan = GroupPlan()
-    view = context.view
+    view, asking = context.view, context
+    context = replace(context, records=tuple(map(keep_placed, context.records)))
     pods = view.pods(context.group)
     # First what needs no gang, then the gangs that were submitted.
     plan_repairs(pods, view, plan)
     plan_avoidance(context, pods, find_refused(context, pods, plan), plan)
     kept, asked = _plan_submitted_gangs(context, pods, plan)
+    for whole, placed in zip(asking.records, context.records, strict=True):
+        report = report_unplaced(whole, placed, pods)
+        if report is not None:
+            plan.reports.append(report)
+            kept |= uids_of(report.pods)
+            asked |= uids_of(report.pods)
     gang = view.gang(context.group)
     if gang is not None and gang.spec.hold and plan_reservation(context, gang, plan):
         return plan
@@ -76,10 +89,12 @@ def plan_gang(context: PlanContext) -> GroupPlan:
         company = find_company(same_run, run, asked, context.records)
         for part in split_replacements(run, view, gang=gang, company=company):
             for some in split_joining(part, company, gang, view):
-                _plan_new(context, some, plan)
+                _plan_new(asking, some, plan)
     for group in group_connected(displaced, lambda pod: claim_keys(pod).values()):
-        _plan_new(context, UnsubmittedPods(pods=tuple(group), alone=True), plan)
+        _plan_new(asking, UnsubmittedPods(pods=tuple(group), alone=True), plan)
     plan.reports += report_misplaced(context, free, plan)
+    if gang is not None:
+        plan.reports = list(tell_growing(gang, pods, plan.reports))
     if not pods and not context.records and gang is not None:
         message = "no pod is there yet"
         plan.reports.append(
@@ -211,6 +226,10 @@ def _plan_new(
         avoided=avoided,
     )
     gang = assemble(unsubmitted, view, context.owns)
+    settles_s = settles_in(context, unsubmitted.gang, pods)
+    if settles_s and isinstance(gang, ReadyGang) and not unsubmitted.company.ran:
+        plan.look_again_in(settles_s)
+        gang = NotReady(reason="PodsMissing", message="more pods are waited for")
     report = StatusReport(phase=GangPhase.PENDING, pods=pods)
     match gang:
         case NotReady(reason=reason, message=message, cause=cause):

@@ -143,6 +143,11 @@ def _member(number: int, draw: random.Random) -> Member:
 
 def _gang(number: int, draw: random.Random) -> Gang:
     members = [_member(index, draw) for index in range(draw.choice((1, 1, 2)))]
+    if draw.random() < 0.2:
+        fewest = [draw.randint(0, each.count) for each in members]
+        fewest[0] = max(fewest[0], 1)
+        pairs = zip(members, fewest, strict=True)
+        members = [replace(each, min_count=few) for each, few in pairs]
     namespace = "other" if draw.random() < 0.1 else "default"
     return gang(
         *members,

@@ -16,7 +16,13 @@ from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.kubelet import Kubelets
 from tests.lab.controlplane.objects import RESOURCE
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.gang_examples import CHECKS, DeviceKey, ExamplePod, ExampleSite
+from tests.lab.gang_examples import (
+    CHECKS,
+    DeviceKey,
+    ExamplePod,
+    ExampleSite,
+    check_pairs,
+)
 from tests.lab.services import eventually
 from tests.lab.waits import until_told
 
@@ -130,6 +136,44 @@ async def test_pods_that_come_later_go_to_the_rack_of_those_that_run(
     await kube.until(late, exists)
     note = await until_told(kube, await kube.get(late), "GangDevicesTaken")
     assert "room for 0 of 1 pods" in note
+
+
+async def test_a_gang_grows_where_others_leave_room(
+    example: ExampleSite, kubelets: Kubelets, kube: Kube
+) -> None:
+    """It begins with what fits; the rest waits by name, and nothing that runs moves."""
+    assert kubelets.nodes
+    template, job = example.read("rack", example.prefix)
+    await kube.create(template)
+    other = await kube.create(job)
+    leaving = await running_pods(kube, example.prefix, 2)
+    gang, template, service = example.read("elastic", example.prefix)
+    created = await kube.create(gang)
+    await kube.create(template)
+    created_service = await kube.create(service)
+    before = of_service(await running_pods(kube, example.prefix, 8))
+    assert len(before) == 6
+    assert "6 of 10 pods" in await until_told(kube, created, "Growing")
+    await kube.until(created, lambda found: found["status"].get("reason") == "Growing")
+    found = await kube.get(created)
+    assert (found["status"]["phase"], found["status"]["pods"]) == ("Running", "6/10")
+    # Then the other leaves its rack.
+    for item in (other, *leaving):
+        await kube.delete(item, grace_s=0)
+    for pod in leaving:
+        await kube.until_gone(pod)
+    after = await running_pods(kube, example.prefix, 8)
+    stayed = {uid_of(p): p["spec"]["nodeName"] for p in after}
+    assert stayed.items() >= {uid_of(p): p["spec"]["nodeName"] for p in before}.items()
+    check_pairs(example, [await placed(kube, pod) for pod in after])
+    # Fewer replicas need no room.
+    await kube.patch(created_service, {"spec": {"replicas": 4}})
+    await running_pods(kube, example.prefix, 4)
+
+
+def of_service(pods: list[Json]) -> list[Json]:
+    """Choose the pods of the elastic service."""
+    return [pod for pod in pods if pod["metadata"]["name"].startswith("elastic-")]
 
 
 async def test_an_annotation_that_is_wrong_is_told_and_can_be_mended(

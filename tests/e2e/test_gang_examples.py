@@ -27,10 +27,11 @@ def placed(plan: Any) -> Iterator[ExamplePod]:
     devices: dict[tuple[str, int], list[DeviceKey]] = {}
     for claim in plan["claims"]:
         of_pod = devices.setdefault((claim["member"], claim["index"]), [])
-        of_pod += (
-            (result["driver"], result["pool"], result["device"])
-            for result in claim["allocation"]["devices"]["results"]
-        )
+        if claim["verdict"] == "allocated":
+            of_pod += (
+                (result["driver"], result["pool"], result["device"])
+                for result in claim["allocation"]["devices"]["results"]
+            )
     for pod in gang["members"]:
         key = (pod["name"], pod["index"])
         yield ExamplePod(*key, pod["node"], tuple(devices[key]))

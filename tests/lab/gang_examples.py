@@ -134,6 +134,20 @@ def _check_clique(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
     assert len(set.union(*site.values("cliqueID", pods))) == 1
 
 
+def check_pairs(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
+    """Each pair of pods, by index, is in one rack, as far as both run."""
+    racks: dict[int, set[str]] = {}
+    for pod, rack in zip(sorted(pods), site.labels("rack", pods), strict=True):
+        racks.setdefault(pod.index // 2, set()).add(rack)
+    assert [len(of_pair) for of_pair in racks.values()] == [1] * len(racks)
+    assert len({pod.node for pod in pods}) == len(pods)
+
+
+def _check_elastic(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
+    assert sorted(pod.index for pod in pods) == list(range(8))
+    check_pairs(site, pods)
+
+
 CHECKS: dict[str, Callable[[ExampleSite, Sequence[ExamplePod]], None]] = {
     "pcie-root": _check_pcie_root,
     "rail": _check_rail,
@@ -145,5 +159,6 @@ CHECKS: dict[str, Callable[[ExampleSite, Sequence[ExamplePod]], None]] = {
     "levels": _check_levels,
     "preferred": _check_preferred,
     "clique": _check_clique,
+    "elastic": _check_elastic,
 }
 """By example, what holds of its answer."""

@@ -44,8 +44,11 @@ DEVICES = (
 """Rack r1 has eight devices, r2 four; c1 and c2 have four each."""
 
 
-def asking(count: int, *, devices: int = 1, **rules: Any) -> Gang:
-    pods = member(member_claim(request(count=devices)), count=count)
+def asking(
+    count: int, *, devices: int = 1, least: int | None = None, **rules: Any
+) -> Gang:
+    claim = member_claim(request(count=devices))
+    pods = member(claim, count=count, min_count=least)
     return builders.gang(pods, **rules)
 
 
@@ -60,6 +63,7 @@ def found(gang: Gang) -> list[tuple[str, LintRule, str]]:
     "gang",
     [
         asking(8, topology=(topology_rule("rack"),)),
+        asking(9, least=8, topology=(topology_rule("rack"),)),
         asking(12, topology=(topology_rule("rack", group_size=4),)),
         asking(2, topology=(topology_rule("rack", max_per_domain=1),)),
         asking(4, topology=(topology_rule(CLIQUE),)),

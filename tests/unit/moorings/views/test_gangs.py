@@ -230,3 +230,11 @@ def test_what_is_over_is_not_shown_unasked() -> None:
         at = (now - timedelta(minutes=minutes)).isoformat()
         rejected = record_of(replace(SUBMITTED, submitted_at=at), rejection)
         assert is_recent(story(rejected)) is is_shown
+
+
+def test_pods_without_a_place_are_told_of_a_gang_that_is_in() -> None:
+    """They are no fault of it: how many of which member."""
+    growing = replace(DECISION, growing={"worker": 3})
+    record = record_of(SUBMITTED, growing)
+    assert view_gang(record)["reason"] == "Growing: no place yet for 3 of worker"
+    assert view_gang(PLACED)["reason"] == ""

@@ -8,7 +8,7 @@ from contracts.names import CONSTRAINTS, TOPOLOGY
 from contracts.pods.declared_rules import DeclaredRules
 from contracts.pods.gang_owners import GangOwner
 from contracts.pods.membership import OwnerKey
-from publisher.gangs.gang_rules import find_elastic, find_rules, keep_rules
+from publisher.gangs.gang_rules import find_rules, keep_rules
 from publisher.gangs.readiness import NotReady
 from tests import builders
 from tests.builders import gang_constraint, member, member_claim, topology_rule
@@ -117,12 +117,3 @@ def test_what_made_the_pods_may_ask_for_a_domain_too() -> None:
     assert find_rules(pods, None, group, MEMBERS) == DeclaredRules(
         topology=(topology_rule("rack"), topology_rule("zone"))
     )
-
-
-def test_a_member_of_which_some_are_enough_is_named() -> None:
-    """As the solver names it; nobody would place only some of the pods."""
-    elastic = find_elastic(builders.gang(member(count=4, min_count=2)))
-    assert elastic is not None
-    assert elastic.cause is not None
-    assert elastic.cause.field == "spec.members[].minCount"
-    assert find_elastic(builders.gang(member(count=4, min_count=4))) is None

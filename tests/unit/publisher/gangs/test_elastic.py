@@ -1,0 +1,191 @@
+"""A gang that runs with fewer pods than it asks for, and those that wait for growth."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from contracts.gang import Gang, GangPhase
+from contracts.ids import GangUID, Namespace
+from contracts.messages import AllocationWritten, GatesOpened, SubmitGang
+from contracts.reports import WAITING
+from contracts.workload import Pod
+from publisher.gangs.context import GroupPlan
+from publisher.gangs.elastic import GROWING, keep_placed
+from publisher.gangs.plan_gang import plan_gang
+from publisher.gangs.records import PodGangRecord
+from tests import builders
+from tests.builders import member, member_claim
+from tests.builders.decisions import CLUSTER, gang_allocated, gang_pending
+from tests.builders.plans import context_of, record_of, submission_of, view_of
+from tests.builders.pods import real_claim, uid_of, waiting_pod
+from tests.builders.values import NAMESPACE, NODE, UID
+
+
+def train(count: int = 4, least: int | None = 2, **more: int) -> Gang:
+    """A Gang object; `more`: further members that need so many of 2 pods."""
+    others = (
+        member(member_claim(), name=name, count=2, min_count=enough)
+        for name, enough in more.items()
+    )
+    worker = member(member_claim(), count=count, min_count=least)
+    return builders.gang(worker, *others)
+
+
+def waits(name: str, of: str = "") -> Pod:
+    return waiting_pod(name, gang="train", member=of, templates=["gpus"])
+
+
+def runs(name: str, uid: str = UID) -> Pod:
+    return waiting_pod(
+        name,
+        gang="train",
+        templates=["gpus"],
+        opened_by=uid,
+        node=NODE,
+        phase="Running",
+    )
+
+
+def planned(gang: Gang, pods: list[Pod], *records: PodGangRecord) -> GroupPlan:
+    claims = [real_claim(f"{pod.metadata.name}-gpus") for pod in pods]
+    return plan_gang(context_of(view_of(pods, claims, [gang]), *records))
+
+
+def asked(plan: GroupPlan) -> list[list[tuple[str, int, int | None]]]:
+    """Say of each gang that is asked for now its members: name, pods and enough."""
+    return [
+        [(m.name, m.count, m.min_count) for m in message.gang.spec.members]
+        for message in plan.messages
+        if isinstance(message, SubmitGang)
+    ]
+
+
+def elastic_submission(pods: list[Pod], least: int = 2) -> SubmitGang:
+    """Submit pods of which so many are enough."""
+    made = submission_of(pods)
+    spec = made.gang.spec
+    workers = (replace(spec.members[0], min_count=least),)
+    gang = replace(made.gang, spec=replace(spec, members=workers))
+    return replace(made, gang=gang)
+
+
+def told(plan: GroupPlan) -> dict[str, tuple[str, str]]:
+    """Say of each pod the phase and reason that its authors are told."""
+    return {
+        pod.metadata.name: (report.phase, report.reason)
+        for report in plan.reports
+        for pod in report.pods
+    }
+
+
+def written() -> AllocationWritten:
+    return AllocationWritten(
+        cluster=CLUSTER, namespace=Namespace(NAMESPACE), uid=GangUID(UID), attempt=1
+    )
+
+
+def opened(pods: int) -> GatesOpened:
+    return GatesOpened(
+        cluster=CLUSTER,
+        namespace=Namespace(NAMESPACE),
+        uid=GangUID(UID),
+        attempt=1,
+        state=1,
+        pods=pods,
+    )
+
+
+FOUR = [waits(name) for name in "abcd"]
+
+
+def test_a_gang_is_asked_for_with_the_pods_that_are_there() -> None:
+    """From those that it needs up to those that it wants; no fewer, and no more."""
+    assert asked(planned(train(), FOUR[:1])) == []
+    assert asked(planned(train(), FOUR[:2])) == [[("worker", 2, None)]]
+    assert asked(planned(train(), FOUR[:3])) == [[("worker", 3, 2)]]
+    assert asked(planned(train(), FOUR)) == [[("worker", 4, 2)]]
+    five = planned(train(), [*FOUR, waits("e")])
+    assert asked(five) == []
+    assert told(five)["e"] == (WAITING, "ClaimsDiffer")
+
+
+def test_more_pods_are_waited_for_while_they_come() -> None:
+    """Two seconds after the last one, unless all are there."""
+
+    def aged(pod: Pod, created: str) -> Pod:
+        meta = replace(pod.metadata, creation_timestamp=created)
+        return replace(pod, metadata=meta)
+
+    fresh = [aged(pod, "2026-11-20T11:59:59Z") for pod in FOUR]
+    plan = planned(train(), fresh[:3])
+    assert (asked(plan), plan.look_again_s) == ([], 1.0)
+    assert len(asked(planned(train(), fresh))) == 1
+    old = [aged(pod, "2026-11-20T11:59:58Z") for pod in FOUR]
+    assert len(asked(planned(train(), old[:3]))) == 1
+
+
+def test_the_gang_is_what_was_placed() -> None:
+    """Its other pods wait with it until its gates are open."""
+    record = record_of(elastic_submission(FOUR), gang_allocated(pods=2))
+    placed = keep_placed(record)
+    assert placed.pods == {uid_of("a"), uid_of("b")}
+    plan = planned(train(), FOUR, record)
+    assert asked(plan) == []
+    assert {patch.key for patch in plan.patches} <= {
+        f"{NAMESPACE}/{name}" for name in ("a-gpus", "b-gpus")
+    }
+    assert plan.patches
+    assert told(plan)["c"] == told(plan)["d"] == (GangPhase.DECIDED, GROWING)
+    assert told(plan)["a"] == (GangPhase.DECIDED, "")
+
+
+def test_a_decision_with_too_few_pods_is_not_carried_out() -> None:
+    """Whatever a solver says: below what the gang needs all are missing."""
+    record = record_of(elastic_submission(FOUR, least=3), gang_allocated(pods=2))
+    assert keep_placed(record) is record
+    plan = planned(train(least=3), FOUR, record)
+    (message,) = plan.messages
+    assert "nothing was decided" in getattr(message, "reason", "")
+
+
+def test_the_rest_is_asked_for_beside_those_that_run() -> None:
+    """Once the gates are open, as many as fit; its reason says that it grows."""
+    pods = [runs("a"), runs("b"), *FOUR[2:]]
+    decided = (elastic_submission(FOUR), gang_allocated(pods=2))
+    assert asked(planned(train(), pods, record_of(*decided, written()))) == []
+    record = record_of(*decided, opened(2))
+    plan = planned(train(), pods, record)
+    assert asked(plan) == [[("worker", 2, 1)]]
+    assert told(plan)["c"] == (GangPhase.RUNNING, GROWING)
+    # They wait for the solver then, and are not asked for again.
+    (submitted,) = (m for m in plan.messages if isinstance(m, SubmitGang))
+    later = record_of(submitted, gang_pending(submitted.uid))
+    plan = planned(train(), pods, record, later)
+    assert asked(plan) == []
+    assert told(plan)["d"] == (GangPhase.RUNNING, GROWING)
+
+
+def test_members_grow_apart() -> None:
+    """None waits for room for another."""
+    gang = train(count=3, least=1, spare=0)
+    pods = [runs("a"), waits("b"), waits("c"), waits("s", "spare"), waits("t", "spare")]
+    named = [
+        replace(
+            pod,
+            metadata=replace(
+                pod.metadata,
+                labels={"moorings.dev/member": "worker", **pod.metadata.labels},
+            ),
+        )
+        for pod in pods
+    ]
+    both = asked(planned(gang, named))
+    assert sorted(both) == [[("spare", 2, 1)], [("worker", 2, 1)]]
+
+
+def test_a_rigid_gang_never_grows() -> None:
+    """What waits beside it is told why as ever."""
+    pods = [runs("a"), runs("b"), runs("c"), FOUR[3]]
+    plan = planned(train(least=None), pods)
+    assert asked(plan) == [[("worker", 1, None)]]
+    assert told(plan)["d"][1] != GROWING

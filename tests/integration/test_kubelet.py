@@ -129,7 +129,8 @@ async def test_what_runs_otherwise_than_was_decided_is_told_until_it_is_over(
 ) -> None:
     """A container without a record of ours, a record without its claim.
 
-    Then a pod whose device that record keeps from being prepared.
+    Then a pod whose device that record keeps from being prepared, and one whose claim
+    somebody frees.
     """
     agent = site.agent("drift", NODEAGENT_DRIFT_LASTS_S="0.5")
 
@@ -152,17 +153,22 @@ async def test_what_runs_otherwise_than_was_decided_is_told_until_it_is_over(
         record.write_bytes(kept)
         waiting = await site.start("b")
         both = ["AllocatedNotPrepared", "PreparedClaimGone"]
-
-        async def shown() -> bool:
-            return list((await site.drifted()).values()) == [both]
-
-        await eventually(shown, "both are shown", 60.0)
+        await eventually(partial(are_shown, site, both), "both are shown", 60.0)
         record.unlink()
         for kind in both:
             await eventually(partial(told, "drift.ended", kind), kind, 60.0)
         await site.until_runs(waiting)
         assert await site.drifted() == {}
+        freed = {"status": {"allocation": None, "reservedFor": None}}
+        await site.kube.patch(await site.claim_of(waiting), freed, "status")
+        both = ["InUseNotAllocated", "PreparedClaimGone"]
+        await eventually(partial(are_shown, site, both), "both are shown", 60.0)
         await site.end(waiting)
+
+
+async def are_shown(site: Site, kinds: list[str]) -> bool:
+    """Whether one device has drifted, in these ways."""
+    return list((await site.drifted()).values()) == [kinds]
 
 
 async def test_a_drained_node_is_free_once_its_driver_has_unprepared(

@@ -28,7 +28,11 @@ _FOLDER_MODE, _FILE_MODE = 0o755, 0o644
 class MetadataFiles:
     """The files of a driver in one folder."""
 
-    def __init__(self, folder: Path, node: NodeName, source: DeviceSource) -> None:
+    def __init__(
+        self, folder: Path, node: NodeName, source: DeviceSource, *, are_wanted: bool
+    ) -> None:
+        """Not `are_wanted`: none are written, and those of before are removed."""
+        self.are_wanted = are_wanted
         self._folder = folder
         self._node = node
         self._source = source

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
@@ -52,7 +52,7 @@ class Preparer:
         *,
         checkpoint: Checkpoint,
         cdi: CdiFiles,
-        metadata: MetadataFiles | None = None,
+        metadata: MetadataFiles,
         on_prepared: Callable[[ClaimRef], None] = lambda _claim: None,
     ) -> None:
         """Prepare for a driver.
@@ -64,7 +64,7 @@ class Preparer:
             read_claim: reads claims.
             checkpoint: keeps what is prepared.
             cdi: tells container runtimes.
-            metadata: files for containers about their devices; None: none are written.
+            metadata: files for containers about their devices.
             on_prepared: hears of each claim that is ready; it must not wait.
         """
         self.driver = driver
@@ -97,24 +97,10 @@ class Preparer:
         async with self._turn(asked.uid):
             claim = await self._read_claim(asked)
             planned = plan_devices(asked, claim, self._node, self.driver)
-            edits: dict[str, ContainerEdits] = {}
-            devices: list[PreparedDevice] = []
-            described: set[str] = set()
-            for device, env in planned:
-                edit = await self._edit(device, env)
-                # The file about a request comes with its first device.
-                brings_file = (
-                    self._metadata is not None and device.base_request not in described
-                )
-                described.add(device.base_request)
-                has_edits = edit != ContainerEdits() or brings_file
-                if has_edits:
-                    edits[device.cdi_name] = edit
-                name = device.cdi_name if has_edits else ""
-                devices.append(structs.replace(device, cdi_name=name))
-            prepared = await self._hold(asked, tuple(devices))
+            devices, edits = await self._plan_edits(planned)
+            prepared = await self._hold(asked, devices)
             await self._run_hooks(prepared, sets_up=True)
-            if self._metadata is not None:
+            if self._metadata.are_wanted:
                 mounts = await self._metadata.write(claim, prepared)
                 _add_mounts(edits, prepared, mounts)
             if edits:
@@ -127,6 +113,25 @@ class Preparer:
             )
             self._on_prepared(asked)
             return prepared
+
+    async def _plan_edits(
+        self, planned: Iterable[tuple[PreparedDevice, dict[str, str]]]
+    ) -> tuple[tuple[PreparedDevice, ...], dict[str, ContainerEdits]]:
+        """Return the devices, and by CDI name what a container gets with them."""
+        edits: dict[str, ContainerEdits] = {}
+        devices: list[PreparedDevice] = []
+        described: set[str] = set()
+        for device, env in planned:
+            edit = await self._edit(device, env)
+            # The file about a request comes with its first device.
+            is_first = device.base_request not in described
+            described.add(device.base_request)
+            name = ""
+            if edit != ContainerEdits() or (self._metadata.are_wanted and is_first):
+                name = device.cdi_name
+                edits[name] = edit
+            devices.append(structs.replace(device, cdi_name=name))
+        return tuple(devices), edits
 
     async def _edit(
         self, device: PreparedDevice, env: dict[str, str]
@@ -181,8 +186,7 @@ class Preparer:
         check_names(asked)
         async with self._turn(asked.uid):
             await asyncio.to_thread(self._cdi.remove, asked.uid)
-            if self._metadata is not None:
-                await asyncio.to_thread(self._metadata.remove, asked.uid)
+            await asyncio.to_thread(self._metadata.remove, asked.uid)
             self.checkpoint.refresh()
             held = self.checkpoint.claims.get(asked.uid)
             if held is not None:

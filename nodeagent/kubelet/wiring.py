@@ -133,7 +133,12 @@ def _open_preparer(
     folder = settings.folder / "plugins" / driver / "claims"
     checkpoint = Checkpoint(folder, driver, cdi)
     node = source.nodes[0]
-    metadata = MetadataFiles(folder.with_name("metadata"), node, source)
+    metadata = MetadataFiles(
+        folder.with_name("metadata"),
+        node,
+        source,
+        are_wanted=settings.tells_metadata,
+    )
     preparer = Preparer(
         driver,
         node,
@@ -141,7 +146,7 @@ def _open_preparer(
         reader.read,
         checkpoint=checkpoint,
         cdi=cdi,
-        metadata=metadata if settings.tells_metadata else None,
+        metadata=metadata,
         on_prepared=status.note,
     )
     try:

@@ -130,7 +130,8 @@ def make_preparer(
     folder: Path,
     source: Bench,
     claims: Mapping[str, ResourceClaim],
-    metadata: MetadataFiles | None = None,
+    *,
+    tells_metadata: bool = False,
 ) -> Preparer:
     """A preparer whose API server has some claims by name; open."""
 
@@ -141,6 +142,9 @@ def make_preparer(
 
     cdi = CdiFiles(folder / "cdi", DRIVER)
     checkpoint = Checkpoint(folder / "claims", DRIVER, cdi)
+    metadata = MetadataFiles(
+        folder / "metadata", NODE, source, are_wanted=tells_metadata
+    )
     preparer = Preparer(
         DRIVER, NODE, source, read, checkpoint=checkpoint, cdi=cdi, metadata=metadata
     )

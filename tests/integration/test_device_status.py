@@ -20,6 +20,7 @@ from contracts.ids import (
 )
 from contracts.names import AGENT_MANAGER
 from nodeagent.kubelet.claims import ClaimReader
+from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.kubelet.status_writer import PreparedStatusWriter
 from nodeagent.prepare.cdi_files import CdiFiles
@@ -153,6 +154,7 @@ async def preparing(
             reader.read,
             checkpoint=checkpoint,
             cdi=cdi,
+            metadata=MetadataFiles(folder / "m", node, source, are_wanted=False),
             on_prepared=status.note,
         )
         preparer.open()

@@ -66,7 +66,9 @@ def look(folder: Path) -> None:
 
 async def use(folder: Path) -> None:
     """Prepare and unprepare, once more and for another claim."""
-    preparer = make_preparer(folder, Bench("gpu-0", "gpu-1"), CLAIMS)
+    preparer = make_preparer(
+        folder, Bench("gpu-0", "gpu-1"), CLAIMS, tells_metadata=True
+    )
     first = await preparer.prepare(CLAIM)
     assert await preparer.prepare(CLAIM) == first
     with pytest.raises(PrepareError, match="is prepared for"):
@@ -93,7 +95,7 @@ def test_an_agent_may_be_killed_at_any_call_while_it_unprepares(
     """Whether kubelet then unprepares it again, or prepares it for another pod."""
     rounds = 0
     kept = tmp_path / "kept"
-    preparer = make_preparer(kept, Bench("gpu-0", "gpu-1"), CLAIMS)
+    preparer = make_preparer(kept, Bench("gpu-0", "gpu-1"), CLAIMS, tells_metadata=True)
     asyncio.run(preparer.prepare(CLAIM))
     for rounds in kills(tmp_path / "tried", "unprepare"):  # noqa: B007 # counted
         look(tmp_path / "tried")

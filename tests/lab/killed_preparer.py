@@ -22,7 +22,9 @@ _CALLS = ("open", "write", "fsync", "replace", "unlink")
 def main(folder: Path, action: str, calls: int) -> None:
     """Do one action, `prepare` or `unprepare`, as far as it goes."""
     claims = {"a": allocated(CLAIM, result("gpu-0"), result("gpu-1"))}
-    preparer = make_preparer(folder, Bench("gpu-0", "gpu-1"), claims)
+    preparer = make_preparer(
+        folder, Bench("gpu-0", "gpu-1"), claims, tells_metadata=True
+    )
     left = calls
 
     def count(name: str, call: Callable[..., Any]) -> Callable[..., Any]:

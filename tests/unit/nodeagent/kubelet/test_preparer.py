@@ -12,10 +12,8 @@ import pytest
 from contracts.claim import ResourceClaim
 from contracts.ids import ClaimRef, ClaimUID, Namespace
 from nodeagent.errors import PrepareError
-from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.sources.source import PartitionHooks
 from tests.builders.prepared import (
-    NODE,
     Bench,
     allocated,
     asked,
@@ -278,8 +276,7 @@ async def test_containers_read_of_their_devices_if_that_is_wanted(
     """Once a request, with its first device, also if that needs nothing else."""
     claim = allocated(A, result("plain-0"), result("gpu-0"), result("gpu-1", "other"))
     folder = tmp_path / "metadata"
-    metadata = MetadataFiles(folder, NODE, SOURCE)
-    preparer = make_preparer(tmp_path, SOURCE, {"a": claim}, metadata)
+    preparer = make_preparer(tmp_path, SOURCE, {"a": claim}, tells_metadata=True)
     prepared = await preparer.prepare(A)
     (file,) = (tmp_path / "cdi").iterdir()
     mounts = {
@@ -295,5 +292,6 @@ async def test_containers_read_of_their_devices_if_that_is_wanted(
         assert mount["options"] == ["ro", "bind"]
         assert kind_and_mode(path) == ("DeviceMetadata", 0o644)
     assert await preparer.prepare(A) == prepared
-    await preparer.unprepare(A)
-    assert list(folder.iterdir()) == []
+    # Also by an agent that is told to write no more of them.
+    await make_preparer(tmp_path, SOURCE, {"a": claim}).unprepare(A)
+    assert names(folder) == []

@@ -19,6 +19,7 @@ from solver.explain.funnel import Funnel
 from solver.judge.rules import judge
 from solver.kinds.demand import Demand
 from solver.kinds.pod_rules import settle_rules
+from solver.kinds.shared_claims import SharedClaimLayouts
 from solver.problem.problem import GangPart, Problem
 from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
@@ -72,7 +73,7 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     hopeless = {demand.gangs[gang].key for gang in best.hopeless}
     cluster = Cluster(problem.pages, problem.parameters.features)
     results = Results(problem, cluster, narrow=True)
-    funnel = Funnel(problem)
+    funnel, layouts = Funnel(problem), SharedClaimLayouts(problem)
     placed = [gang for gang in problem.gangs if gang.key in placements_by_gang]
     for gang in problem.gangs:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
@@ -88,6 +89,6 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
             reason = Reason(rule=Rule.NOT_PROVEN, message=message)
             yield structs.replace(undecided, reasons=(reason,))
         else:
-            reasons = funnel.explain(gang.core, placed=placed)
+            reasons = funnel.explain(layouts.as_decided(gang).core, placed=placed)
             is_faulty = any(reason.rule is Rule.SELECTOR_ERROR for reason in reasons)
             yield structs.replace(undecided, reasons=reasons, failed=is_faulty)

@@ -221,13 +221,11 @@ def claim_ref(
     gang: GangPart, member: MemberPart, index: int, claim: ClaimPart
 ) -> ClaimRef:
     """Name a pod's claim; one that does not exist yet gets a derived name and uid."""
-    name = claim.claim_name or f"{gang.name}-{member.name}-{index}-{claim.name}"
-    uid = claim.claim_uid or str(
-        uuid5(
-            _namespace(gang.uid),
-            f"{gang.namespace}/{member.name}/{index}/{claim.name}",
-        )
-    )
+    name, text = claim.claim_name, f"{gang.namespace}/{claim.claim_name}"
+    if not name:
+        name = f"{gang.name}-{member.name}-{index}-{claim.name}"
+        text = f"{gang.namespace}/{member.name}/{index}/{claim.name}"
+    uid = claim.claim_uid or str(uuid5(_namespace(gang.uid), text))
     return ClaimRef(gang.namespace, name, ClaimUID(uid))
 
 

@@ -82,9 +82,9 @@ def _check_paths(ruled: RuledGang) -> Iterator[Finding]:
 
 def _list_named(part: GangPart, constraint: GangConstraint) -> Iterator[SubrequestPart]:
     """Go through what the paths of a constraint name; none: all that there is."""
-    for member in part.members:
-        for path, alternative in list_paths(member):
-            if names_path(constraint, path):
+    for number in range(len(part.members)):
+        for paths, alternative in list_paths(part, number):
+            if names_path(constraint, paths):
                 yield alternative
 
 

@@ -33,6 +33,7 @@ from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
+from solver.kinds.shared_claims import SharedClaimLayouts
 from solver.placement import GangPlacement
 from solver.problem.problem import Parameters, Problem
 from solver.tiers import Tier
@@ -55,7 +56,9 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 def answer(problem: Problem, engine: str | None = None) -> Answer:
     """Decide the batch; `engine` is asked instead of the one that would be chosen."""
-    expected = problem.expected
+    sharing = SharedClaimLayouts(problem)
+    asked = [gang for gang in problem.gangs if not gang.refused]
+    problem, expected = sharing.problem, problem.expected
     demand = Demand(problem.gangs, expected=expected)
     kinds = find_node_kinds(problem, demand.query)
     # First leave out the gangs that no set of nodes could hold, by counting alone: an
@@ -76,8 +79,9 @@ def answer(problem: Problem, engine: str | None = None) -> Answer:
     return Answer(
         status=result.status,
         placements=tuple(
-            GangPlacement(hopeful_gangs[placement.gang], placement.members)
+            sharing.join(asked[number], GangPlacement(number, placement.members))
             for placement in result.placements
+            for number in (hopeful_gangs[placement.gang],)
         ),
         hopeless=hopeless,
         tiers=tier_values_of(

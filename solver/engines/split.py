@@ -210,4 +210,15 @@ class SplitSearch:
 def _without_rules(gang: GangPart) -> GangPart:
     """Leave out the rules of a gang that span pods."""
     own = tuple(c for c in gang.constraints if c.scope == POD)
-    return structs.replace(gang, constraints=own, topology=())
+    gang = structs.replace(gang, constraints=own, topology=())
+    if not gang.separated:
+        return gang
+    # A shared claim is left out, and pods that have nothing else: patterns are of pods
+    # that use something up.
+    pods = [
+        member
+        for number, member in enumerate(gang.members)
+        if number not in gang.claim_members
+    ]
+    using = tuple(member for member in pods if member.claims)
+    return structs.replace(gang, members=using or tuple(pods), separated=())

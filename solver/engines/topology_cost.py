@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 from msgspec import Struct
 
-from contracts.ids import NodeName
+from contracts.ids import DeviceID, NodeName
 from contracts.pods.node_resources import PODS
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import DomainKey, GangRules
@@ -23,7 +23,8 @@ class _Placed(Struct, frozen=True, eq=False):
     pods: int
     """That it stands for."""
     view: NodeView
-    placement: PodPlacement
+    devices: frozenset[DeviceID]
+    """Its own, and those that it shares."""
 
 
 def count_preference_cost(
@@ -50,12 +51,29 @@ def _cost_of(
     placement: GangPlacement,
 ) -> int:
     column = demand.query.resources.index(PODS)
-    placed = [
-        _Placed(kind, demand.member_kinds[kind].needs[column], views[pod.node], pod)
+    pods_and_kinds = [
+        (kind, pod)
         for kinds, pods in zip(
             demand.kinds_of_pods(placement.gang), placement.members, strict=True
         )
         for kind, pod in zip(kinds, pods, strict=False)
+    ]
+    shared: dict[int, frozenset[DeviceID]] = {}
+    for claim in rules.shared:
+        listed = (
+            _devices_of(pod) for kind, pod in pods_and_kinds if kind == claim.claim
+        )
+        devices = frozenset[DeviceID]().union(*listed)
+        for user in claim.users:
+            shared[user] = shared.get(user, frozenset()) | devices
+    placed = [
+        _Placed(
+            kind,
+            demand.member_kinds[kind].needs[column],
+            views[pod.node],
+            _devices_of(pod) | shared.get(kind, frozenset()),
+        )
+        for kind, pod in pods_and_kinds
     ]
     cost = 0
     for together in rules.together:
@@ -67,6 +85,10 @@ def _cost_of(
             domains = _count_pods(demand, spread.key, spread.kinds, placed)
             cost += sum(max(pods - spread.most, 0) for pods in domains.values())
     return cost
+
+
+def _devices_of(pod: PodPlacement) -> frozenset[DeviceID]:
+    return frozenset(device for listed in pod.devices for device in listed)
 
 
 def _count_pods(
@@ -84,11 +106,10 @@ def _count_pods(
 def _find_domain(demand: Demand, key: DomainKey, pod: _Placed) -> Hashable:
     if key.label is not None:
         return pod.view.shape.domains[key.label]
-    devices = {device for listed in pod.placement.devices for device in listed}
     position = demand.query.named.index(key.column or 0)
     common: set[Element] | None = None
     for group, shape in zip(pod.view.groups, pod.view.shape.groups, strict=True):
         values = set(shape.elements[position])
-        if values and not devices.isdisjoint(group.devices):
+        if values and not pod.devices.isdisjoint(group.devices):
             common = values if common is None else common & values
     return common.pop() if common is not None and len(common) == 1 else None

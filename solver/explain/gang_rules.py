@@ -12,11 +12,12 @@ from collections.abc import Iterable
 
 from contracts.allocation import Reason, Rule
 from contracts.gang_rules import GangTopology
+from contracts.ids import NodeName
 from solver.kinds.counting import bound_pods, bound_uses
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.gang_rules import PREFERRED
 from solver.kinds.nodes import find_node_kinds
-from solver.kinds.shapes import NodeKind, NodeShape
+from solver.kinds.shapes import DeviceGroup, GroupShape, NodeKind, NodeShape
 from solver.problem.attributes import Element
 from solver.problem.problem import GangPart, Problem
 
@@ -28,7 +29,7 @@ Rooms = dict[object, int]
 
 def explain_gang_rules(problem: Problem, gang: GangPart) -> Reason | None:
     """Return the first rule of a gang that leaves too little room; None: none does."""
-    if not gang.topology and not gang.constraints:
+    if not (gang.topology or gang.constraints or gang.separated):
         return None
     demand = Demand((gang,))
     kinds = find_node_kinds(problem, demand.query)
@@ -37,7 +38,7 @@ def explain_gang_rules(problem: Problem, gang: GangPart) -> Reason | None:
             reason = _explain_topology(demand, kinds, number, rule)
             if reason is not None:
                 return reason
-    return _explain_match(demand, kinds)
+    return _explain_reach(demand, kinds) or _explain_match(demand, kinds)
 
 
 def explain_together(gang: GangPart) -> Reason | None:
@@ -62,10 +63,10 @@ def _explain_topology(
             member.count,
             _count_by_domain(kinds, label, demand.member_kinds[cells[0].kind]),
         )
-        for member, cells in zip(
-            demand.gangs[0].members, demand.cells_of[0], strict=True
+        for number, (member, cells) in enumerate(
+            zip(demand.gangs[0].members, demand.cells_of[0], strict=True)
         )
-        if rule.is_about(member.name)
+        if number not in demand.gangs[0].claim_members and rule.is_about(member.name)
     ]
     pods = sum(count for count, _ in rooms)
     size, most = rule.group_size, rule.max_per_domain
@@ -120,10 +121,54 @@ def _add_up(rooms: Iterable[tuple[int, Rooms, int]]) -> Rooms:
     return total
 
 
+def _explain_reach(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
+    """Compare the pods that have room where one device is seen with those asked for."""
+    for claim, shared in zip(
+        demand.gangs[0].separated,
+        demand.gang_rules[0].shared if demand.gang_rules else (),
+        strict=True,
+    ):
+        member = demand.member_kinds[shared.claim]
+        asked = sum(demand.pods[kind] for kind in shared.users)
+        rooms: Rooms = {}
+        for kind in kinds:
+            pods = sum(
+                min(
+                    bound_pods(demand.member_kinds[user], kind.shape), demand.pods[user]
+                )
+                for user in shared.users
+            )
+            for view in kind.nodes if pods else ():
+                for where in {
+                    _name_reach(group, named, view.name)
+                    for group, named in zip(kind.shape.groups, view.groups, strict=True)
+                    if any(bound_uses(group, ask) for ask in member.asks)
+                }:
+                    rooms[where] = rooms.get(where, 0) + pods
+        found = max(rooms.values(), default=0)
+        if found < asked and any(ask.count or ask.all_devices for ask in member.asks):
+            name = demand.gangs[0].members[claim.member].claims[0].claim_name
+            return Reason(
+                rule=Rule.JOINT,
+                subject=f"claim {name}",
+                message=f"its {asked} pods must be on nodes that see the same devices; "
+                f"{_describe(rooms, asked, 'pods')}",
+                facts={"asked": asked, "room": found, "reaches": len(rooms)},
+            )
+    return None
+
+
+def _name_reach(group: GroupShape, named: DeviceGroup, node: NodeName) -> str:
+    """Name the devices that all nodes see which see one of a group."""
+    if not group.identity or group.is_pinning:
+        return f"node {node}"
+    return f"pool {named.devices[0].pool}"
+
+
 def _explain_match(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
     """Compare the pods that have room on devices of one value with those asked for."""
     for rule in demand.gang_rules[0].sets if demand.gang_rules else ():
-        if rule.distinct:
+        if rule.distinct or rule.each is not None:
             continue
         rooms: Rooms = Counter[object]()
         asked = sum(demand.pods[kind] for kind in {kind for kind, _, _ in rule.uses})

@@ -107,9 +107,9 @@ def _check_node(
 ) -> NodeCheck:
     room = {}
     for name in resources:
-        left = left_of(node, name)
-        if left is not None:
-            room[name] = left // need_of(member, name)
+        left, need = left_of(node, name), need_of(member, name)
+        if left is not None and need:
+            room[name] = left // need
     for take in member.settled.takes:
         left = take.rule.left_on(node.name, node.labels)
         if left is not None:

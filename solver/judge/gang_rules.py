@@ -113,6 +113,7 @@ def _constraint_holds(
     """In each set all devices have the attribute: one in common, or none twice."""
     name = rule.match_attribute or rule.distinct_attribute or ""
     values_by_set: dict[str, list[set[Value]]] = {}
+    counted = set[tuple[object, ...]]()
     for pod in pods:
         key = {"Pod": str(pod), "Member": pod.part.name}.get(rule.scope, "")
         for use in pod.uses:
@@ -120,6 +121,11 @@ def _constraint_holds(
                 _names(path, pod.part, use) for path in rule.requests
             ):
                 continue
+            # What several pods of a set share is one device.
+            same = (key, use.shared, use.request, use.device)
+            if use.shared and same in counted:
+                continue
+            counted.add(same)
             values = facts.compared_values(
                 use.subrequest, name, use.device.driver, use.facts.device
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from solver.decision import Decision
 from solver.judge.facts import Violations
+from solver.judge.shared_claims import list_allocations
 from solver.problem.problem import Problem
 
 
@@ -15,9 +16,8 @@ def quotas_are_kept(problem: Problem, decision: Decision) -> Violations:
     given = [
         (gang.namespace, result.driver)
         for gang, decided in zip(problem.gangs, decision.gangs, strict=False)
-        for pod in decided.members
-        for claim in pod.claims
-        for result in claim.allocation.devices.results
+        for allocation in list_allocations(decided)
+        for result in allocation.devices.results
         if not result.admin_access
     ]
     for quota in problem.quotas:

@@ -27,6 +27,8 @@ class Use(Struct, frozen=True, kw_only=True):
     request: int
     subrequest: SubrequestPart
     facts: DeviceFacts
+    shared: str = ""
+    """The ResourceClaim, if several pods share it; empty: it is the pod's alone."""
 
     @property
     def shareable(self) -> bool:

@@ -223,14 +223,23 @@ class Demand:
         gang = self.gangs[index]
         member = gang.members[number]
         kind = self._member_kind(member)
-        if not gang.constraints and not gang.topology:
+        if not (gang.constraints or spans_pods(gang)):
             yield kind, member.count, member.least
             return
         own, compared = list[LocalConstraint](), set[tuple[int, int]]()
+        is_single = is_sorted_by_devices(gang, member)
         for constraint in gang.constraints:
-            scope = self._scope_of(constraint, member)
-            if constraint.scope != POD:
+            scope = self._scope_of(constraint, gang, number)
+            if constraint.scope != POD or number in gang.claim_members:
                 compared.update(scope)
+            elif any(
+                self._scope_of(constraint, gang, claim.member, number)
+                for claim in gang.separated
+                if number in dict(claim.users)
+            ):
+                # What a pod shares is compared with what it has alone.
+                compared.update(scope)
+                is_single = True
             elif scope:
                 own.append(LocalConstraint(constraint.match_attribute is None, scope))
         kind = structs.replace(
@@ -241,7 +250,6 @@ class Demand:
         if not spans_pods(gang):
             yield kind, member.count, member.least
             return
-        is_single = is_sorted_by_devices(gang, member)
         first = 0
         for cell, pods in enumerate(split_into_cells(gang, member)):
             of_cell = structs.replace(
@@ -251,14 +259,21 @@ class Demand:
             first += pods
 
     def _scope_of(
-        self, constraint: GangConstraint, member: MemberPart
+        self,
+        constraint: GangConstraint,
+        gang: GangPart,
+        number: int,
+        user: int | None = None,
     ) -> tuple[tuple[int, int], ...]:
-        """List (ask, column) of what a gang's constraint names of a member's pod."""
+        """List (ask, column) of what a gang's constraint names of a member's pod.
+
+        Of a shared claim `user` is the member whose name for it counts; None: any.
+        """
         name = attribute_of(constraint)
         return tuple(
             (ask, self._column_index[column_of(sub, name)])
-            for ask, (path, sub) in enumerate(list_paths(member))
-            if names_path(constraint, path)
+            for ask, (paths, sub) in enumerate(list_paths(gang, number, user))
+            if paths and names_path(constraint, paths)
         )
 
     def _member_kind(self, member: MemberPart) -> MemberKind:

@@ -8,7 +8,7 @@ are constraints of its member kind, and not here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Protocol
 
@@ -38,6 +38,8 @@ class SetRule(Struct, frozen=True):
     distinct: bool
     uses: tuple[tuple[int, int, int], ...]
     """(member kind, ask, column)."""
+    each: int | None = None
+    """Member kind of which each pod is a set, with what all of them share."""
 
 
 class DomainKey(Struct, frozen=True):
@@ -67,6 +69,15 @@ class PodsSpread(Struct, frozen=True):
     required: bool
 
 
+class ClaimShared(Struct, frozen=True):
+    """A claim of which pods on several nodes must reach every device."""
+
+    claim: int
+    """Member kind that stands for it."""
+    users: tuple[int, ...]
+    """Member kinds of the pods."""
+
+
 class GangRules(Struct, frozen=True):
     """The rules of one gang that span pods."""
 
@@ -76,6 +87,7 @@ class GangRules(Struct, frozen=True):
     """Pods that must have a domain, by member kind."""
     together: tuple[PodsTogether, ...] = ()
     spread: tuple[PodsSpread, ...] = ()
+    shared: tuple[ClaimShared, ...] = ()
     has_preferences: bool = False
     """Whether some topology is preferred, even if that can cost nothing."""
 
@@ -95,8 +107,24 @@ class DomainQuery(Protocol):
 
 Cells = Sequence[tuple[Cell, ...]]
 """By member."""
-ScopeOf = Callable[[GangConstraint, MemberPart], tuple[tuple[int, int], ...]]
-"""(constraint, member) -> (ask, column) of what it names."""
+Scope = tuple[tuple[int, int], ...]
+"""(ask, column) of devices that are compared."""
+Uses = tuple[tuple[int, int, int], ...]
+"""(member kind, ask, column)."""
+
+
+class ScopeOf(Protocol):
+    """Finds what a constraint names of the members of a gang."""
+
+    def __call__(
+        self,
+        constraint: GangConstraint,
+        gang: GangPart,
+        number: int,
+        user: int | None = None,
+    ) -> Scope:
+        """Find what it names of a member; `user`: as this member calls the claim."""
+        ...
 
 
 def build_rules(
@@ -105,28 +133,16 @@ def build_rules(
     """Write the rules of a gang that span pods over its cells."""
     sets = list[SetRule]()
     for constraint in gang.constraints:
-        if constraint.scope == POD:
-            continue
-        distinct = constraint.match_attribute is None
-        uses_by_member = [
-            tuple(
-                (cell.kind, ask, column)
-                for cell in cells_of_member
-                for ask, column in scope_of(constraint, member)
-            )
-            for member, cells_of_member in zip(gang.members, cells, strict=True)
-        ]
-        if constraint.scope != MEMBER:
-            uses_by_member = [tuple(chain.from_iterable(uses_by_member))]
-        sets.extend(SetRule(distinct, uses) for uses in uses_by_member if uses)
+        sets.extend(_SetRules(constraint, gang, cells, scope_of).make())
+    pods = [number not in gang.claim_members for number in range(len(cells))]
     placed, together, spread = [], list[PodsTogether](), list[PodsSpread]()
     for rule in gang.topology:
         key = _key_of(rule, query)
         required = rule.mode != PREFERRED
         named = [
             own
-            for member, own in zip(gang.members, cells, strict=True)
-            if rule.is_about(member.name)
+            for member, own, is_pod in zip(gang.members, cells, pods, strict=True)
+            if is_pod and rule.is_about(member.name)
         ]
         kinds = tuple(cell.kind for own in named for cell in own)
         if required:
@@ -147,8 +163,71 @@ def build_rules(
         tuple(placed),
         tuple(together),
         tuple(spread),
+        tuple(
+            ClaimShared(
+                cells[claim.member][0].kind,
+                tuple(cell.kind for user, _ in claim.users for cell in cells[user]),
+            )
+            for claim in gang.separated
+        ),
         has_preferences=any(rule.mode == PREFERRED for rule in gang.topology),
     )
+
+
+class _SetRules:
+    """Makes the sets of devices that one constraint is about."""
+
+    def __init__(
+        self,
+        constraint: GangConstraint,
+        gang: GangPart,
+        cells: Cells,
+        scope_of: ScopeOf,
+    ) -> None:
+        self._constraint = constraint
+        self._gang = gang
+        self._cells = cells
+        self._scope_of = scope_of
+
+    def make(self) -> Iterator[SetRule]:
+        """Make one set for the gang, or one for each member, or what pods share."""
+        distinct = self._constraint.match_attribute is None
+        numbers = range(len(self._cells))
+        if self._constraint.scope not in (POD, MEMBER):
+            uses = tuple(chain.from_iterable(map(self._uses_of, numbers)))
+            if uses:
+                yield SetRule(distinct, uses)
+            return
+        for number in sorted(set(numbers) - self._gang.claim_members):
+            own, shared = self._uses_of(number), self._list_shared(number)
+            if self._constraint.scope == MEMBER:
+                if own or shared:
+                    yield SetRule(distinct, (*own, *shared))
+            elif shared:
+                # Of a pod alone it is a constraint of its kind.
+                for kind in dict.fromkeys(kind for kind, _, _ in own):
+                    mine = tuple(use for use in own if use[0] == kind)
+                    yield SetRule(distinct, (*mine, *shared), each=kind)
+                if not own:
+                    yield SetRule(distinct, shared)
+
+    def _uses_of(self, number: int, user: int | None = None) -> Uses:
+        return tuple(
+            (cell.kind, ask, column)
+            for cell in self._cells[number]
+            for ask, column in self._scope_of(
+                self._constraint, self._gang, number, user
+            )
+        )
+
+    def _list_shared(self, user: int) -> Uses:
+        """List what the constraint names of the claims that a member's pods share."""
+        return tuple(
+            use
+            for claim in self._gang.separated
+            if user in dict(claim.users)
+            for use in self._uses_of(claim.member, user)
+        )
 
 
 def _key_of(rule: GangTopology, query: DomainQuery) -> DomainKey:
@@ -170,7 +249,7 @@ def _list_groups(cells: tuple[Cell, ...], size: int) -> Iterator[tuple[int, ...]
 
 def spans_pods(gang: GangPart) -> bool:
     """Whether a gang has rules that are not about single pods."""
-    return bool(gang.topology) or any(
+    return bool(gang.topology or gang.separated) or any(
         constraint.scope != POD for constraint in gang.constraints
     )
 
@@ -187,7 +266,7 @@ def list_spanning_attributes(gang: GangPart) -> Iterator[tuple[str, bool]]:
     With each: whether what requests derive counts for it.
     """
     for constraint in gang.constraints:
-        if constraint.scope != POD:
+        if constraint.scope != POD or gang.separated:
             yield attribute_of(constraint), True
     for rule in gang.topology:
         if rule.attribute is not None:
@@ -200,18 +279,41 @@ def attribute_of(constraint: GangConstraint) -> FullyQualifiedName:
     return name or FullyQualifiedName("")
 
 
-def list_paths(member: MemberPart) -> Iterator[tuple[DevicePath, SubrequestPart]]:
-    """Go through the alternatives of a pod, with the paths that name their devices."""
+def list_paths(
+    gang: GangPart, number: int, user: int | None = None
+) -> Iterator[tuple[tuple[DevicePath, ...], SubrequestPart]]:
+    """Go through the alternatives of a member, with the paths that name their devices.
+
+    Those of a shared claim are named by each member whose pods share it; `user`: as
+    this one names them.
+    """
+    member = gang.members[number]
+    shared = next((c for c in gang.separated if c.member == number), None)
     for claim in member.claims:
+        names = [(member.name, claim.name)]
+        if shared is not None:
+            names = [
+                (gang.members[each].name, name)
+                for each, name in shared.users
+                if user in (None, each)
+            ]
         for request in claim.requests:
             for sub in request.alternatives:
-                yield DevicePath(member.name, claim.name, request.name, sub.name), sub
+                yield (
+                    tuple(
+                        DevicePath(owner, name, request.name, sub.name)
+                        for owner, name in names
+                    ),
+                    sub,
+                )
 
 
-def names_path(constraint: GangConstraint, path: DevicePath) -> bool:
-    """Whether a constraint is about the devices of an alternative."""
+def names_path(constraint: GangConstraint, paths: Iterable[DevicePath]) -> bool:
+    """Whether a constraint is about the devices of an alternative, by any path."""
     return not constraint.requests or any(
-        DevicePath.parse(text).covers(path) for text in constraint.requests
+        DevicePath.parse(text).covers(path)
+        for text in constraint.requests
+        for path in paths
     )
 
 

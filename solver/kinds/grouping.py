@@ -34,6 +34,7 @@ class ServingDevice(Struct, frozen=True):
     values: tuple[frozenset[Element], ...]
     traits: Traits
     identity: Identity
+    is_pinning: bool = False
 
 
 class Grouper:
@@ -78,6 +79,7 @@ class Grouper:
                 device.values,
                 device.traits,
                 device.identity,
+                device.is_pinning,
             )
             if device.traits.left is not None or self._query.is_by_device:
                 key = (*key, device.name)
@@ -97,6 +99,7 @@ class Grouper:
                 group[0].traits,
                 _identity_of(group),
                 self._list_elements(group[0]),
+                group[0].is_pinning,
             )
             for group, numbers in zip(alike, values, strict=True)
         ]

@@ -86,6 +86,16 @@ def _name_reach(pool: PoolPart, index: int) -> tuple[str, ...]:
     return ("slice", pool_slice.name)
 
 
+def _is_pinning(pool: PoolPart, index: int) -> bool:
+    """Whether the result of a claim names one node: see `Results`."""
+    device, pool_slice = pool.devices[index], slice_of(pool, index)
+    selector = pool_slice.node_selector
+    if pool_slice.per_device_node_selection:
+        selector = device.node_selector
+    terms = () if selector is None else selector.node_selector_terms
+    return bool(device.binds_to_node) or len(terms) > 1
+
+
 class _NodeDevices(Struct, frozen=True):
     """What the batch sees of a node's devices, whatever it asks of the node."""
 
@@ -231,6 +241,7 @@ class _NodeReader:
                 ),
                 traits,
                 identity,
+                bool(identity) and _is_pinning(pool, index),
             )
 
     def _read_value(

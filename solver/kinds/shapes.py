@@ -47,6 +47,8 @@ class GroupShape(Struct, frozen=True, cache_hash=True):
     identity: Identity = ()
     elements: tuple[tuple[Element, ...], ...] = ()
     """The values themselves, by `Query.named`: what gangs compare between nodes."""
+    is_pinning: bool = False
+    """Whether a claim that has one is for one node, though several see the device."""
 
     @property
     def is_shareable(self) -> bool:

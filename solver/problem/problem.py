@@ -104,6 +104,12 @@ class ClaimPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     fault: str = ""
     """As that of a subrequest, for the constraints."""
 
+    @property
+    def asked(self) -> int:
+        """Count the devices that its first choices ask for, those of `All` as one."""
+        first = (request.alternatives[:1] for request in self.requests)
+        return sum(1 if s.all_devices else s.count for each in first for s in each)
+
 
 class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Equal pods of a gang."""
@@ -144,12 +150,16 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
 
         That is what it counts for in the weight of its gang and among extra pods.
         """
-        return sum(
-            1 if first.all_devices else first.count
-            for claim in self.claims
-            for request in claim.requests
-            for first in request.alternatives[:1]
-        )
+        return sum(claim.asked for claim in self.claims)
+
+
+class SeparatedClaim(Struct, frozen=True):
+    """A claim that several pods of a gang share, as a member of its own."""
+
+    member: int
+    """Index of the member that stands for it."""
+    users: tuple[tuple[int, str], ...]
+    """Indices of the members whose pods share it, and what each calls it."""
 
 
 class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -165,6 +175,8 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     constraints: tuple[GangConstraint, ...] = ()
     """What devices of several claims have in common; each path names something."""
     topology: tuple[GangTopology, ...] = ()
+    separated: tuple[SeparatedClaim, ...] = ()
+    """Shared claims as engines see them; never recorded, since it follows."""
     rejected: bool = False
     """Whether `refused` can never change for the gang as written."""
     refused: tuple[Reason, ...] = ()
@@ -195,6 +207,11 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
             for member in self.members
         )
         return structs.replace(self, members=tuple(members))
+
+    @property
+    def claim_members(self) -> frozenset[int]:
+        """Indices of the members that stand for shared claims, not for pods."""
+        return frozenset(claim.member for claim in self.separated)
 
 
 class NeighbourPart(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -21,6 +21,7 @@ from contracts.ids import DriverName, Namespace
 from contracts.lifecycle import GangRecord
 from solver.problem.assemble import resolve_gangs
 from solver.problem.problem import ClaimPart, GangPart, QuotaPart, SubrequestPart
+from solver.problem.shared_claims import count_claims
 from solver.quotas import ALL_DRIVERS, Quotas
 from solver.selectors.drivers import driver_of
 from solver.snapshot.snapshot import Snapshot
@@ -165,8 +166,8 @@ def is_held_up_by_others(reasons: Iterable[Reason]) -> bool:
 def count_asked(gang: GangPart, driver: DriverName) -> int:
     """Count the devices that a gang may get of a driver, at most."""
     return sum(
-        member.count * sum(_count_of_claim(claim, driver) for claim in member.claims)
-        for member in gang.members
+        pods * _count_of_claim(claim, driver)
+        for pods, claim in count_claims(gang.members)
     )
 
 

@@ -7,10 +7,9 @@ change while the gang stays as written is a rejection; a missing class is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.allocation import MAX_DEVICES, Reason, Rule
 from contracts.claim import (
@@ -38,6 +37,11 @@ from solver.problem.node_needs import (
 from solver.problem.problem import ClaimPart, GangPart, MemberPart
 from solver.problem.refusals import invalid, not_before_binding, not_modelled, unknown
 from solver.problem.requests import find_constraint_fault, resolve_requests
+from solver.problem.shared_claims import (
+    check_shared_claims,
+    count_claims,
+    find_shared_claims,
+)
 from solver.snapshot.parts import ClassPart
 
 EXTENDED_RESOURCES = "extended-resources"
@@ -88,6 +92,9 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
             _resolve_member(gang, member, how) for member in gang.spec.members
         )
         check_paths(gang.spec.constraints, members)
+        if not how.lenient:
+            check_shared_claims(members)
+        _refuse_unmodelled(members)
     except RefusedError as error:
         refused, rejected = (error.reason,), error.rejected
     return GangPart(
@@ -104,11 +111,20 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
     )
 
 
-def _weigh(gang: Gang, members: Iterable[MemberPart]) -> int:
+def _weigh(gang: Gang, members: tuple[MemberPart, ...]) -> int:
     """Count the devices asked for by the pods without which the gang is not in."""
     if gang.spec.weight is not None:
         return gang.spec.weight
-    return max(sum(member.least * member.asked for member in members), 1)
+    core = (structs.replace(member, count=member.least) for member in members)
+    return max(sum(pods * claim.asked for pods, claim in count_claims(core)), 1)
+
+
+def _refuse_unmodelled(members: tuple[MemberPart, ...]) -> None:
+    """Refuse pods that may be left out where pods share a claim."""
+    growing = next((m.name for m in members if m.least < m.count), "")
+    if growing and find_shared_claims(members):
+        field = "spec.members[].minCount beside a claim that pods share"
+        raise not_modelled(growing, field)
 
 
 def _validate(subject: str, value: Gang | ResourceClaim) -> None:
@@ -185,8 +201,6 @@ def _resolve_claim(
     gang: Gang, member: Member, claim: MemberClaim, how: ResolveOptions
 ) -> ClaimPart:
     subject = f"{member.name}/{claim.name}"
-    if claim.claim_name and member.count > 1:
-        raise not_modelled(subject, "spec.members[].claims[].claimName of many pods")
     spec, claim_uid = _find_claim_spec(gang, claim, subject, how.lookup)
     if not how.lenient:
         spec = default_claim_spec(spec)
@@ -252,11 +266,11 @@ def _find_claim_spec(
     if claim.claim_name:
         existing = lookup.claim(object_key(namespace, claim.claim_name))
         uid = existing.metadata.uid if existing is not None else ""
-        if existing is not None and existing.allocation:
-            raise not_modelled(subject, "claimName of an allocated claim")
         if claim.spec is None:
             if existing is None:
                 raise unknown(Rule.UNKNOWN_CLAIM, subject, claim.claim_name)
+            if existing.allocation:
+                raise not_modelled(subject, "claimName of an allocated claim")
             return existing.spec, uid
     if claim.spec is not None:
         return claim.spec, uid

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 from msgspec import structs
 
 from contracts.claim import DerivedAttribute, DeviceRequest
-from contracts.device import Device, ResourceSlice
+from contracts.device import Device, NodeSelector, ResourceSlice
 from contracts.features import Features
-from contracts.gang import Gang, Member
+from contracts.gang import Gang, Member, MemberClaim
 from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import DeviceID
 from contracts.workload import Node
@@ -29,6 +30,7 @@ from tests.builders import (
     member,
     member_claim,
     node,
+    node_selector,
     pool,
     request,
     resource_slice,
@@ -54,6 +56,11 @@ PARAMETERS = Parameters(version="test", features=FEATURES)
 def gang_world(seed: int) -> tuple[Problem, Counter[str]]:
     """Draw a world and ask for everything that waits in it; says what occurs."""
     return _World(random.Random(seed)).problem()  # drawn by seed
+
+
+def fabric_of(*content: Device, **reach: Any) -> ResourceSlice:
+    """Make a pool that is not of one node."""
+    return resource_slice(*content, name="fabric", pool="fabric", **reach)
 
 
 class _World:
@@ -83,8 +90,7 @@ class _World:
         taken = draw.sample(names, 1) if draw.random() < 0.15 else []
         snapshot = snapshot_of(pools, gangs, taken=taken)
         snapshot = observe_core(snapshot, *nodes)
-        if draw.random() < 0.15:
-            self._seen["seen by all"] += 1
+        if draw.random() < (0.7 if self._seen["shared claim"] else 0.15):
             fabric = self._fabric()
             snapshot = observe(snapshot, fabric.metadata.name, fabric)
         expected: tuple[ExpectedPart, ...] = ()
@@ -128,8 +134,26 @@ class _World:
         return device(name, attributes=attributes)  # type: ignore[arg-type]  # drawn values
 
     def _fabric(self) -> ResourceSlice:
-        content = self._devices(self._draw.choice((1, 2)), "f")
-        return resource_slice(*content, name="fabric", pool="fabric", all_nodes=True)
+        """Draw a pool that several nodes see: all, those of a rack, or each device."""
+        draw, dice = self._draw, self._draw.random()
+        content = self._devices(draw.choice((1, 2)), "f")
+        if dice < 0.4:
+            self._seen["seen by all"] += 1
+            return fabric_of(*content, all_nodes=True)
+        rack, zone = (node_selector(**{RACK: "a"}), node_selector(**{ZONE: "x"}))
+        if dice < 0.7:
+            self._seen["seen by rack"] += 1
+            return fabric_of(*content, node_selector=rack)
+        self._seen["seen by device"] += 1
+        terms = (*rack.node_selector_terms, *zone.node_selector_terms)
+        reaches: tuple[dict[str, Any], ...] = (
+            {"all_nodes": True},
+            {"node_selector": rack},
+            {"node_selector": NodeSelector(node_selector_terms=terms)},
+            {"all_nodes": True, "binds_to_node": True},
+        )
+        content = [structs.replace(d, **draw.choice(reaches)) for d in content]
+        return fabric_of(*content, per_device_node_selection=True)
 
     # --- gangs ---------------------------------------------------------------------
 
@@ -138,6 +162,8 @@ class _World:
         members = [self._member(0, draw.choice((1, 2, 2, 3, 3, 4)))]
         if draw.random() < 0.3:
             members.append(self._member(1, draw.choice((1, 1, 2))))
+        if draw.random() < 0.2:
+            members = self._share(number, members)
         is_plain = number > 0 and draw.random() < 0.5
         self._seen["plain"] += is_plain
         constraints = [] if is_plain else self._constraints(members)
@@ -154,7 +180,8 @@ class _World:
     def _elastic(self, drawn: Gang) -> Gang:
         """Let some gangs be in with fewer pods than they ask for."""
         draw = self._draw
-        if draw.random() < 0.6:
+        shares = any(c.claim_name for m in drawn.spec.members for c in m.claims)
+        if shares or draw.random() < 0.6:
             return drawn
         members = [
             structs.replace(each, min_count=draw.randint(0, each.count))
@@ -168,6 +195,23 @@ class _World:
         return structs.replace(
             drawn, spec=structs.replace(drawn.spec, members=tuple(members))
         )
+
+    def _share(self, gang: int, members: list[Member]) -> list[Member]:
+        """Let a claim of the first member be one of all its pods, or of others too."""
+        first, *others = members
+        chosen = self._draw.choice(first.claims)
+        shared = structs.replace(chosen, claim_name=f"shared-{gang}")
+        self._seen["shared claim"] += 1
+
+        def own(each: Member, *more: MemberClaim) -> Member:
+            kept = (c for c in each.claims if c.name != chosen.name)
+            return structs.replace(each, claims=(*more, *kept))
+
+        if others and self._draw.random() < 0.5:
+            self._seen["shared by members"] += 1
+            again = structs.replace(shared, name="other")
+            others = [structs.replace(o, claims=(*o.claims, again)) for o in others]
+        return [own(first, shared), *others]
 
     def _member(self, number: int, count: int) -> Member:
         draw = self._draw

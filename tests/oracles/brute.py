@@ -26,9 +26,16 @@ from tests.oracles.brute_gangs import (
     Member,
     allowed,
     is_plain,
+    list_had,
     may_grow,
     preferences_cost,
     worth_of,
+)
+from tests.oracles.brute_sharing import (
+    Merged,
+    Sharing,
+    claims_of_many,
+    without_claims,
 )
 from tests.oracles.brute_slack import Leftover
 from tests.oracles.brute_world import Place, Thing, World
@@ -69,21 +76,6 @@ def _pods_of(state: tuple[Taken, ...]) -> list[tuple[int, int]]:
     return [(item.place, item.sort) for item in state if item.thing == POD]
 
 
-def _list_had(
-    member: MemberPart,
-    asked: list[SubrequestPart],
-    chosen: tuple[tuple[int, ...], ...],
-    place: Place,
-) -> tuple[Had, ...]:
-    """List the devices of a pod, each with what it is for."""
-    wanted = [(claim, r) for claim in member.claims for r in claim.requests]
-    return tuple(
-        Had(claim, request.name, item, place.things[device])
-        for (claim, request), item, devices in zip(wanted, asked, chosen, strict=True)
-        for device in devices
-    )
-
-
 class Brute:
     """Everything there is to know of one tiny Problem."""
 
@@ -91,6 +83,7 @@ class Brute:
         self.world = World(problem)
         self.between = Between(problem, self.world)
         self._ways = 0
+        self._merged = Merged()
         self.gangs = [gang for gang in problem.gangs if not gang.refused]
         self.priorities = sorted({g.priority for g in self.gangs}, reverse=True)
         elastic = (g for g in self.gangs if any(map(may_grow, g.members)))
@@ -146,10 +139,7 @@ class Brute:
     def _gang(
         self, gang: GangPart, state: tuple[Taken, ...]
     ) -> dict[tuple[Taken, ...], tuple[int, int, int]]:
-        """Place it in every way, with so few pods or more.
-
-        Of what is taken then: what extra pods are worth, and (negative) ranks and cost.
-        """
+        """Place it in every way: what is taken, and what that is worth but weight."""
         states: _Ways = {(state, (), 0): 0}
         for member in gang.members:
             least = member.count if member.min_count is None else member.min_count
@@ -160,8 +150,13 @@ class Brute:
                 if index + 1 >= least:
                     enough = {**enough, **states}
             states = enough
+        shared = claims_of_many(gang)
+        for claim in shared:
+            states = Sharing(self.world, gang, claim).give(states, self._on_claim)
         best: dict[tuple[Taken, ...], tuple[int, int, int]] = {}
         for (more, pods, extra), ranks in states.items():
+            if shared and not allowed(gang, pods, self.world):
+                continue
             value = (extra, -ranks, -preferences_cost(gang, pods, self.world))
             best[more] = max(value, best.get(more, value))
         return best
@@ -172,17 +167,20 @@ class Brute:
         """Place one more pod in every way."""
         member, index = pod
         found: _Ways = {}
-        sort = self.between.sort_of(gang, member)
+        sort, shared = self.between.sort_of(gang, member), claims_of_many(gang)
+        own = without_claims(member, shared)
         for (known, pods, extra), ranks in states.items():
-            for more, rank, (place, devices) in self._pod(member, sort, known):
+            for more, rank, (place, devices) in self._pod(own, sort, known):
                 together = pods
-                # Who is where matters to the rules of the gang alone.
+                # Who is where matters to rules of the gang, and to what pods share.
                 if not is_plain(gang):
                     node, stands_for = place.node, member.resources.get("pods", 1)
                     mine = Member(member.name, index, node, stands_for, devices)
                     together = (*pods, mine)
-                    if not allowed(gang, together, self.world):
+                    if not shared and not allowed(gang, together, self.world):
                         continue
+                elif shared:
+                    together = self._merged.add(pods, member.name, place.node)
                 key = (more, together, extra + worth)
                 found[key] = min(ranks + rank, found.get(key, 1 << 30))
         return found
@@ -195,9 +193,16 @@ class Brute:
                 continue
             yield from self._on((member, sort), number, place, state)
 
+    def _on_claim(
+        self, member: MemberPart, number: int, place: Place, state: tuple[Taken, ...]
+    ) -> Iterator[tuple[tuple[Taken, ...], int, tuple[Had, ...]]]:
+        """Allocate a claim by itself on a node in every way."""
+        for more, rank, (_, had) in self._on((member, None), number, place, state):
+            yield more, rank, had
+
     def _on(
         self,
-        pod: tuple[MemberPart, int],
+        pod: tuple[MemberPart, int | None],
         number: int,
         place: Place,
         state: tuple[Taken, ...],
@@ -219,11 +224,12 @@ class Brute:
                     for thing, cost, admin in mine
                     if not admin
                 ]
-                needs = {"pods": 1, **member.resources}
-                kept.append(Taken(number, POD, tuple(sorted(needs.items())), sort))
+                if sort is not None:  # a claim is no pod
+                    needs = {"pods": 1, **member.resources}
+                    kept.append(Taken(number, POD, tuple(sorted(needs.items())), sort))
                 more = tuple(sorted([*state, *kept]))
                 if self._all_fit(more) and self.between.may_hold(_pods_of(more)):
-                    devices = _list_had(member, asked, chosen, place)
+                    devices = list_had(member, asked, chosen, place)
                     yield more, sum(ranks), (place, devices)
 
     def _options(

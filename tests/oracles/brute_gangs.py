@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from contracts.gang_rules import GangConstraint, GangTopology
 from solver.problem.problem import ClaimPart, GangPart, MemberPart, SubrequestPart
 from solver.snapshot.parts import NodePart
-from tests.oracles.brute_world import Thing, World
+from tests.oracles.brute_world import Place, Thing, World
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +22,8 @@ class Had:
     request: str
     asked: SubrequestPart
     thing: Thing
+    shared: str = ""
+    """The claim, if others of the gang have it, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,21 @@ def worth_of(member: MemberPart) -> int:
     """Count what a pod is worth that its gang could be without."""
     firsts = [r.alternatives[0] for claim in member.claims for r in claim.requests]
     return max(1, sum(1 if f.all_devices else f.count for f in firsts))
+
+
+def list_had(
+    member: MemberPart,
+    asked: list[SubrequestPart],
+    chosen: tuple[tuple[int, ...], ...],
+    place: Place,
+) -> tuple[Had, ...]:
+    """List the devices of a pod, each with what it is for."""
+    wanted = [(claim, r) for claim in member.claims for r in claim.requests]
+    return tuple(
+        Had(claim, request.name, item, place.things[device])
+        for (claim, request), item, devices in zip(wanted, asked, chosen, strict=True)
+        for device in devices
+    )
 
 
 def is_plain(gang: GangPart) -> bool:
@@ -88,6 +105,7 @@ def preferences_cost(gang: GangPart, pods: tuple[Member, ...], world: World) -> 
 
 def _agree(rule: GangConstraint, pods: tuple[Member, ...], world: World) -> bool:
     sets: dict[object, list[frozenset[tuple[str, object]]]] = {}
+    seen: list[object] = []
     for pod in pods:
         which = {"Gang": None, "Member": pod.name, "Pod": pod}[rule.scope]
         for had in pod.devices:
@@ -95,6 +113,11 @@ def _agree(rule: GangConstraint, pods: tuple[Member, ...], world: World) -> bool
                 _means(text.split("/"), pod.name, had) for text in rule.requests
             ):
                 continue
+            if had.shared:
+                one = (which, had.shared, had.request, had.thing.name)
+                if one in seen:
+                    continue
+                seen.append(one)
             name = rule.match_attribute or rule.distinct_attribute or ""
             sets.setdefault(which, []).append(world.values(had.asked, name, had.thing))
     for values in sets.values():

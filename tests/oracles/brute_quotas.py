@@ -44,7 +44,10 @@ def _keeps(together: list[GangPart], last: GangPart, quota: QuotaPart) -> bool:
 def _most(gang: GangPart, driver: str) -> int:
     """Count the devices of a driver that the gang gets at most."""
     pods = [member for member in gang.members for _ in range(member.count)]
-    return sum(_most_of(claim, driver) for pod in pods for claim in pod.claims)
+    claims = [claim for pod in pods for claim in pod.claims]
+    named = {claim.claim_name: claim for claim in claims if claim.claim_name}
+    once = [*named.values(), *(claim for claim in claims if not claim.claim_name)]
+    return sum(_most_of(claim, driver) for claim in once)
 
 
 def _most_of(claim: ClaimPart, driver: str) -> int:

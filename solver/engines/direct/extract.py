@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from contracts.ids import DeviceID
 from solver.engines.cpsat import Solved
+from solver.engines.direct.shared_claims import settle_home
 from solver.engines.direct.variables import Lot, Placements
 from solver.kinds.demand import Demand, GangKind
 from solver.placement import GangPlacement, PodPlacement
@@ -30,9 +31,11 @@ def extract(placements: Placements, solved: Solved) -> tuple[GangPlacement, ...]
     demand = placements.demand
     kind_of = {gang: k for k, gangs in demand.gang_kinds.items() for gang in gangs}
     left = {key: solved.value(extra) for key, extra in placements.extra.items()}
-    return tuple(
+    views = {view.name: view for view in placements.nodes}
+    placed = (
         _place_gang(demand, gang, queues, (kind_of[gang], left)) for gang in gangs_in
     )
+    return tuple(settle_home(placements, placement, views) for placement in placed)
 
 
 def _place_gang(

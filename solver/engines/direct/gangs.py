@@ -8,7 +8,7 @@ gang are its own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
 
 from ortools.sat.python import cp_model
@@ -62,29 +62,43 @@ def devices_agree(placements: Placements) -> None:
     """
     for rules in placements.demand.gang_rules:
         for number, rule in enumerate(rules.sets):
-            uses = list(_list_uses(placements, rule))
-            if rule.distinct:
-                _forbid_repeats(placements, uses)
-            else:
-                _pick_value(placements, uses, f"common[{rules.gang},{number}]")
+            for place, uses in enumerate(_list_sets(placements, rule)):
+                if rule.distinct:
+                    _forbid_repeats(placements, uses)
+                else:
+                    name = f"common[{rules.gang},{number},{place}]"
+                    _pick_value(placements, uses, name)
+
+
+_Uses = list[tuple[Term, tuple[Element, ...]]]
+"""Devices that a rule is about, with the values they have."""
+
+
+def _list_sets(placements: Placements, rule: SetRule) -> Iterator[_Uses]:
+    """Go through the sets of devices that a rule is about: one, or one for each pod."""
+    columns = {(kind, ask): column for kind, ask, column in rule.uses}
+    kinds = sorted({kind for kind, _, _ in rule.uses} - {rule.each})
+    lots = [lot for kind in kinds for lot in placements.lots_of[kind]]
+    together = list(_list_uses(placements, lots, columns))
+    if rule.each is None:
+        yield together
+        return
+    # Without the pod this asks nothing that other pods of its gang do not ask.
+    for lot in placements.lots_of[rule.each]:
+        yield [*_list_uses(placements, [lot], columns), *together]
 
 
 def _list_uses(
-    placements: Placements, rule: SetRule
+    placements: Placements, lots: Iterable[Lot], columns: dict[tuple[int, int], int]
 ) -> Iterator[tuple[Term, tuple[Element, ...]]]:
-    """Go through the devices that a rule is about, with the values they have."""
-    columns = {(kind, ask): column for kind, ask, column in rule.uses}
-    for kind in sorted({kind for kind, _, _ in rule.uses}):
-        for lot in placements.lots_of[kind]:
-            for (ask, group), term in lot.uses.items():
-                column = columns.get((kind, ask))
-                if column is not None:
-                    yield term, placements.elements_of(lot, group, column)
+    for lot in lots:
+        for (ask, group), term in lot.uses.items():
+            column = columns.get((lot.kind, ask))
+            if column is not None:
+                yield term, placements.elements_of(lot, group, column)
 
 
-def _pick_value(
-    placements: Placements, uses: list[tuple[Term, tuple[Element, ...]]], name: str
-) -> None:
+def _pick_value(placements: Placements, uses: _Uses, name: str) -> None:
     values = dict.fromkeys(value for _, elements in uses for value in elements)
     picks = {
         value: placements.model.new_bool_var(f"{name}[{number}]")
@@ -96,9 +110,7 @@ def _pick_value(
         placements.model.add(total([(variable, 1), *having]) <= 0)
 
 
-def _forbid_repeats(
-    placements: Placements, uses: list[tuple[Term, tuple[Element, ...]]]
-) -> None:
+def _forbid_repeats(placements: Placements, uses: _Uses) -> None:
     terms_by_value: dict[Element, list[Term]] = defaultdict(list)
     for term, elements in uses:
         for value in elements:
@@ -246,6 +258,25 @@ def _sort_by_devices(
     return lot.domains[column]
 
 
+def _list_shared(
+    placements: Placements, lot: Lot, column: int
+) -> dict[tuple[Element, ...], list[Term]]:
+    """List the devices that the pod of a lot shares, by the values that they have."""
+    terms_by_elements: dict[tuple[Element, ...], list[Term]] = defaultdict(list)
+    claims = [
+        shared.claim
+        for rules in placements.demand.gang_rules
+        for shared in rules.shared
+        if lot.kind in shared.users
+    ]
+    for other in (other for claim in claims for other in placements.lots_of[claim]):
+        for (_, group), term in other.uses.items():
+            elements = placements.elements_of(other, group, column)
+            if elements:
+                terms_by_elements[elements].append(term)
+    return terms_by_elements
+
+
 class _LotDomains:
     """Makes the variables that say in which domain the pod of a lot is."""
 
@@ -258,6 +289,9 @@ class _LotDomains:
             elements = placements.elements_of(lot, group, column)
             if elements:
                 self._having.append((term, elements))
+        for elements, terms in _list_shared(placements, lot, column).items():
+            shared = self._both(lot.pods, self._not(self._mark(terms)))
+            self._having.append(((shared, 1), elements))
 
     def make(self) -> dict[Element | None, cp_model.IntVar]:
         """Make one variable a value, and one for no domain."""
@@ -284,6 +318,12 @@ class _LotDomains:
         self._model.add(total([*count, (mark, -most)]) <= 0)
         self._model.add(total([*count, (mark, -1)]) >= 0)
         return mark
+
+    def _not(self, mark: cp_model.IntVar) -> cp_model.IntVar:
+        """Make a variable that is 1 exactly where another is 0."""
+        other = self._model.new_bool_var("")
+        self._model.add(mark + other == 1)
+        return other
 
     def _both(
         self, has_any: cp_model.IntVar, lacking: cp_model.IntVar

@@ -4,7 +4,8 @@
 (selectors, taints, what is taken) is not a rule here: only groups that may are in the
 model. The judge states every rule again, on its own. Rules about counters, shares and
 compatibility groups, which may reach over several nodes, are in `shared.py`, those
-between pods in `between.py`, those of whole gangs in `gangs.py`.
+between pods in `between.py`, those of whole gangs in `gangs.py`, of claims that pods
+share in `shared_claims.py`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from solver.engines.direct.shared import (
     counters_suffice,
     scaled,
 )
+from solver.engines.direct.shared_claims import shared_claims_are_reached
 from solver.engines.direct.variables import Lot, Placements, may_exceed
 from solver.kinds.demand import LocalConstraint, RequestAlternative
 
@@ -297,5 +299,6 @@ RULES: tuple[Callable[[Placements], None], ...] = (
     pods_have_domains,
     pods_are_together,
     domains_are_not_crowded,
+    shared_claims_are_reached,
     single_lots_fill_in_order,
 )

@@ -23,7 +23,8 @@ from solver.engines.upstream.world import World
 from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
 from solver.kinds.node_fit import fit_of, is_fit, left_of, need_of
 from solver.kinds.pod_rules import settle_rules
-from solver.placement import PodPlacement
+from solver.kinds.shared_claims import SharedClaimLayouts
+from solver.placement import GangPlacement, PodPlacement
 from solver.problem.problem import GangPart, MemberPart, Problem
 from solver.results import Results
 from solver.snapshot.parts import NodePart, UsePart
@@ -57,6 +58,7 @@ class _Scheduler:
         features = problem.parameters.features
         self._cluster = Cluster(problem.pages, features)
         self._results = Results(problem, self._cluster, narrow=False)
+        self._layouts = SharedClaimLayouts(problem)
         self._uses: dict[PoolID, UsePart] = {}
         """What is used of pools that pods placed so far have devices of."""
         self._needs: dict[NodeName, dict[str, int]] = {}
@@ -73,12 +75,17 @@ class _Scheduler:
             message = "rules between pods are not decided in this order"
             reason = Reason(rule=Rule.NOT_MODELLED, message=message)
             return structs.replace(undecided, reasons=(reason,), failed=True)
-        if gang.constraints or gang.topology:
+        whole = self._layouts.as_decided(gang)
+        if gang.constraints or gang.topology or whole.separated:
             message = "rules of whole gangs are not decided in this order"
+            if whole.separated:
+                message = (
+                    "claims of pods on several nodes are not decided in this order"
+                )
             reason = Reason(rule=Rule.NOT_MODELLED, message=message)
             return structs.replace(undecided, reasons=(reason,), failed=True)
         try:
-            members = self._place_gang(gang)
+            members = self._place_gang(gang, whole)
         except (FatalError, ResultError) as error:
             node_only = isinstance(error, FatalError) and error.node_only
             facts = {"nodeOnly": 1} if node_only else {}
@@ -99,26 +106,34 @@ class _Scheduler:
             return structs.replace(undecided, reasons=(reason,))
         return structs.replace(undecided, members=members)
 
-    def _place_gang(self, gang: GangPart) -> tuple[MemberAllocated, ...] | None:
+    def _place_gang(
+        self, gang: GangPart, whole: GangPart
+    ) -> tuple[MemberAllocated, ...] | None:
         """Place the pods of a gang, one after the other; None: too few find a node.
 
-        Nothing is taken then.
+        Nothing is taken then. `whole`: the gang with pods that share a claim as one.
         """
         uses_before, needs_before = dict(self._uses), dict(self._needs)
-        members = []
-        for member in gang.members:
+        members, placed = list[MemberAllocated](), list[tuple[PodPlacement, ...]]()
+        for member in whole.members:
+            pods = list[PodPlacement]()
             for index in range(member.count):
-                pod = self._place_pod(gang, member)
+                pod = self._place_pod(whole, member)
                 if pod is None and index >= member.least:
                     break
                 if pod is None:
                     self._uses, self._needs = uses_before, needs_before
                     return None
-                allocated = self._results.of_pod(gang, member, index, pod)
+                allocated = self._results.of_pod(whole, member, index, pod)
                 self._take_devices(allocated)
                 self._needs[pod.node] = self._needs_with_pod(pod.node, member)
                 members.append(allocated)
-        return tuple(members)
+                pods.append(pod)
+            placed.append(tuple(pods))
+        if whole is gang:
+            return tuple(members)
+        joined = self._layouts.join(gang, GangPlacement(0, tuple(placed)))
+        return self._results.of_gang(gang, joined)
 
     def _place_pod(self, gang: GangPart, member: MemberPart) -> PodPlacement | None:
         """Place a pod on the first node that serves it.

@@ -22,6 +22,7 @@ from tests.builders import (
     topology_rule,
 )
 from tests.builders.problems import observe_core, problem_of, snapshot_of
+from tests.builders.sharing import fabric, workers
 
 RACK = "example.com/rack"
 BY_RACK = (topology_rule(RACK),)
@@ -91,3 +92,22 @@ def test_what_one_part_holds_the_other_does_not_get() -> None:
     gangs = [asking(n, 1, topology=BY_RACK if n % 2 else ()) for n in range(8)]
     found = decided(racks, *gangs)
     assert sum(bool(item.members) for item in found.gangs) == 6
+
+
+def test_gangs_that_share_a_claim_over_nodes_leave_the_rest_to_patterns() -> None:
+    """They have a bound, too: what all are worth if the claim is no matter."""
+    plain = [
+        gang(
+            member(
+                member_claim(request(device_class="gpus"), name="gpu"), count=number + 1
+            ),
+            name=f"p{number}",
+            uid=f"00000000-0000-4000-8000-00000000000{number}",
+        )
+        for number in range(2)
+    ]
+    found = allocate(fabric("aabb", workers(2), *plain, gpus=2))
+    assert found.statistics.engine == SPLIT
+    assert found.status is Status.OPTIMAL
+    assert found.statistics.patterns
+    assert all(item.members for item in found.gangs)

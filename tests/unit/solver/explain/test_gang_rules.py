@@ -17,6 +17,7 @@ from tests.builders import (
     topology_rule,
 )
 from tests.builders.problems import observe_core, problem_of, snapshot_of
+from tests.builders.sharing import fabric, workers
 
 RACK, RAIL = "rack", "a.b/rail"
 
@@ -89,3 +90,14 @@ def test_the_nearest_domain_is_named(asked: Gang, rule: Rule, message: str) -> N
     """With how many of the gang it has room for."""
     reason = reason_of(asked)
     assert (reason.rule, reason.message) == (rule, message)
+
+
+def test_nodes_that_see_too_little_of_a_shared_claim_are_counted() -> None:
+    """Pool by pool, or node by node where devices are local."""
+    problem = fabric("aab", workers(3))
+    (reason,) = allocate(problem).gangs[0].reasons
+    assert (reason.rule, reason.subject) == (Rule.JOINT, "claim channel")
+    assert reason.message == (
+        "its 3 pods must be on nodes that see the same devices; pool fabric-a has room "
+        "for 2 of 3 pods, pool fabric-b for 1"
+    )

@@ -1,0 +1,52 @@
+"""ResourceClaims that several pods of a gang name: each is one allocation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msgspec import structs
+
+from solver.problem.problem import ClaimPart, MemberPart
+from solver.problem.refusals import invalid
+
+FIELD = "spec.members[].claims[].claimName"
+
+
+def check_shared_claims(members: Iterable[MemberPart]) -> None:
+    """Require that a ResourceClaim is named once in a pod, and asks the same of all.
+
+    Raises:
+        RefusedError: it is not so; for good, as the gang is written.
+    """
+    first: dict[str, ClaimPart] = {}
+    for member in members:
+        named = [claim for claim in member.claims if claim.claim_name]
+        if len({claim.claim_name for claim in named}) < len(named):
+            raise invalid(member.name, FIELD, "names one ResourceClaim twice")
+        for claim in named:
+            known = first.setdefault(claim.claim_name, claim)
+            if structs.replace(claim, name=known.name) != known:
+                message = f"asks for something else of {claim.claim_name} than others"
+                raise invalid(f"{member.name}/{claim.name}", FIELD, message)
+
+
+def find_shared_claims(members: Iterable[MemberPart]) -> frozenset[str]:
+    """Name the ResourceClaims that several pods name."""
+    users = Counter[str]()
+    for member in members:
+        for name in {claim.claim_name for claim in member.claims} - {""}:
+            users[name] += member.count
+    return frozenset(name for name, pods in users.items() if pods > 1)
+
+
+def count_claims(members: Iterable[MemberPart]) -> Iterator[tuple[int, ClaimPart]]:
+    """Go through the claims of a gang with how many there are: a shared one is one."""
+    seen = set[str]()
+    for member in members:
+        for claim in member.claims:
+            if not claim.claim_name:
+                yield member.count, claim
+            elif claim.claim_name not in seen:
+                seen.add(claim.claim_name)
+                yield 1, claim

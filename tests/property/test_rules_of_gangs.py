@@ -43,7 +43,11 @@ FEATURES = (
     "Required attribute",
     "Required label",
     "seen by all",
+    "seen by device",
+    "seen by rack",
     "shareable",
+    "shared by members",
+    "shared claim",
     "spread",
     "two claims",
 )

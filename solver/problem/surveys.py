@@ -12,12 +12,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from solver.cache import Cache
-from solver.devices.candidates import (
-    MOST_LISTS,
-    indices_of,
-    pools_of,
-    select_devices,
-)
+from solver.devices.candidates import MOST_LISTS, pools_of, select_devices
 from solver.devices.pools import pool_of
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
@@ -124,9 +119,8 @@ def _count(
         pool = pool_of(part)
         if pool.node and selection.bits:
             devices[pool.node] += selection.bits.bit_count()
-        for index in indices_of(selection.bits):
-            device = pool.devices[index]
-            if device.allow_multiple_allocations:
+        for index, device in enumerate(pool.devices):
+            if device.allow_multiple_allocations and selection.bits >> index & 1:
                 for name, each in device.capacity.items():
                     capacity[name] = max(each.value.nano, capacity.get(name, 0))
     found = ClassSurvey(dict(Counter(devices.values())), capacity)

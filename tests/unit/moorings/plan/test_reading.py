@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from contracts.codec import to_builtins
+from contracts.device import ResourceSlice
+from contracts.kubernetes.decode import decode_object, to_kubernetes
 from contracts.workload import Workload
 from moorings.plan.reading import Reader
+from tests import builders
 from tests.builders.inputs import Json, written_job, written_pod
 from tests.builders.workloads import pod_group_of_coscheduling
 
@@ -160,3 +164,22 @@ def test_a_selector_of_spread_that_is_not_known_is_an_error() -> None:
     spread = written_pod("a", topologySpreadConstraints=[constraint])
     field = "spec.topologySpreadConstraints[0].labelSelector.matchLabls"
     assert f"{field}: unknown field" in refusal(spread)
+
+
+def test_devices_share_what_is_equal() -> None:
+    """A large cluster has each model a hundred thousand times; no value changes."""
+    raws = [
+        to_builtins(to_kubernetes(builders.resource_slice(each, name=name)))
+        for name in ("a", "b")
+        for each in [builders.device("d", attributes={"model": "X1", "id": name})]
+    ]
+    read = Reader(print).read([("f", raw) for raw in raws])
+    slices = [entry.decoded.value for entry in read]
+    assert slices == [decode_object(raw).value for raw in raws]
+    first, second = (
+        value.spec.devices[0].attributes
+        for value in slices
+        if isinstance(value, ResourceSlice)
+    )
+    assert first["model"] is second["model"]
+    assert first["id"] != second["id"]

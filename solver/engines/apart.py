@@ -9,7 +9,6 @@ not all are in; the better one counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
 
 from msgspec import Struct, structs
 
@@ -116,30 +115,42 @@ class ApartSearch:
         self._decide = decide
 
     def run(self) -> Decided:
-        """Decide each level that has such gangs by itself, those between as one."""
+        """Decide some levels after the other, each time down to one with such gangs."""
         priorities = sorted({gang.priority for gang in self._gangs}, reverse=True)
         mixed = {self._gangs[gang].priority for gang in self._beyond}
         placed, bounds = PlacedGangs(self._problem), dict[Goal, int | None]()
-        for _, levels in groupby(priorities, key=lambda p: p if p in mixed else None):
-            placed, bounds_of_levels = self._place_levels(placed, tuple(levels))
-            bounds |= bounds_of_levels
+        levels: list[int] = []
+        for priority in priorities:
+            levels.append(priority)
+            if priority in mixed or priority == priorities[-1]:
+                placed, bounds_of_levels = self._place_levels(placed, levels)
+                bounds |= bounds_of_levels
+                levels = []
         return self._to_result(placed, bounds)
 
     def _place_levels(
         self, placed: PlacedGangs, priorities: Sequence[int]
     ) -> tuple[PlacedGangs, dict[Goal, int | None]]:
-        """Place the gangs of some priorities, and say what no answer exceeds."""
+        """Place the gangs of some priorities, and say what no answer exceeds.
+
+        Those beyond patterns are all of the last one.
+        """
         gangs = [i for i, g in enumerate(self._gangs) if g.priority in priorities]
         beyond = [gang for gang in gangs if gang in self._beyond]
-        rest = [gang for gang in gangs if gang not in self._beyond]
         beyond.sort(key=lambda gang: (-self._gangs[gang].weight, gang))
+        rest = [gang for gang in gangs if gang not in self._beyond]
         after_rest, bounds = self._place_rest(placed, rest)
         best = place_in_turn(after_rest, self._gangs, beyond)
         everybody = len(placed.placements) + len(gangs)
         if beyond and rest and len(best.placements) < everybody:
-            before_rest = place_in_turn(placed, self._gangs, beyond)
-            other, _ = self._place_rest(before_rest, rest)
-            best = max((best, other), key=lambda t: self._weigh(t, priorities))
+            # The other order: they come before the rest of their own priority.
+            last = priorities[-1]
+            above = [gang for gang in rest if self._gangs[gang].priority > last]
+            beside = [gang for gang in rest if self._gangs[gang].priority == last]
+            other, _ = self._place_rest(placed, above)
+            other = place_in_turn(other, self._gangs, beyond)
+            other, _ = self._place_rest(other, beside)
+            best = max((best, other), key=lambda p: self._weigh(p, priorities))
         weights = {p: self._weight_of(gangs, p) for p in priorities}
         if placed.placements:
             # What is left by one answer bounds no other.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from solver.decision import Status
-from solver.engines.apart import PlacedGangs, can_be_apart, place_in_turn
+from solver.engines.apart import APART, PlacedGangs, can_be_apart, place_in_turn
 from solver.engines.choose import DIRECT, Decided, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
 from solver.engines.goals import EngineResult, Goal, goals_of
@@ -63,14 +63,14 @@ def raise_to_turns(
     kinds: tuple[NodeKind, ...],
     decided: Decided,
 ) -> Decided:
-    """Return the answer of the direct model, or a better one of gangs in their order.
+    """Return an answer that the direct model had a part in, or a better one in turn.
 
-    They are placed by the direct model as well, each on what is left. Where pods have
-    rules about each other, an answer without any pod gives way to one of fewer gangs:
-    the first half, a quarter, and so on.
+    Gangs are placed in their order by the direct model, each on what is left. Where
+    pods have rules about each other, an answer without any pod gives way to one of
+    fewer gangs: the first half, a quarter, and so on.
     """
     choice, result = decided
-    if choice.engine != DIRECT or result.status is Status.OPTIMAL:
+    if choice.engine not in (APART, DIRECT) or result.status is Status.OPTIMAL:
         return decided
     order = sorted(
         range(len(demand.gangs)), key=lambda gang: (-demand.gangs[gang].priority, gang)

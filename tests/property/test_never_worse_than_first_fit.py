@@ -1,0 +1,65 @@
+"""No answer is worth less than gangs in their order, each where it first fits.
+
+First fit is kube-scheduler's own order, which shares no search with the engines. The
+batches ask for more than there is; every answer is judged by `allocate`.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from msgspec import structs
+
+from contracts.gang import Gang
+from solver.allocate import allocate
+from solver.decision import Decision
+from solver.engines import apart
+from solver.engines.apart import APART
+from solver.engines.upstream.allocate import allocate_upstream
+from solver.problem.problem import Problem
+from tests.builders import gang, member, member_claim, request
+from tests.draw.crowds import UID, world
+
+WORLDS = 2_000 if os.environ.get("MOORINGS_SOAK") else 24
+AT_ONCE = WORLDS // 3
+
+
+def weights_in(problem: Problem, decision: Decision) -> list[tuple[int, int]]:
+    """Add up the weight that is in, by priority, highest first."""
+    weights = {-each.priority: 0 for each in problem.gangs}
+    for each, answer in zip(problem.gangs, decision.gangs, strict=True):
+        if answer.verdict == "allocated":
+            weights[-each.priority] += each.weight
+    return sorted(weights.items())
+
+
+def watching(number: int) -> Gang:
+    """Ask for admin access to a device beside one of its own."""
+    watched = member_claim(request("watched", admin_access=True), name="watch")
+    pod = member(member_claim(request()), watched)
+    return gang(pod, name=f"watching-{number}", uid=UID.format(900 + number))
+
+
+@pytest.mark.parametrize("first", range(0, WORLDS, AT_ONCE))
+def test_no_batch_is_worth_less(first: int) -> None:
+    """Whichever engine decides it."""
+    for seed in range(first, first + AT_ONCE):
+        problem = world(seed, nodes=(3, 8), gangs=(8, 16)).problem
+        ours, plain = allocate(problem), allocate_upstream(problem)
+        assert weights_in(problem, ours) >= weights_in(problem, plain), seed
+
+
+@pytest.mark.parametrize("first", range(0, WORLDS, AT_ONCE))
+def test_nor_one_that_is_decided_apart(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of whose gangs are for the direct model."""
+    monkeypatch.setattr(apart, "WHOLE", 0)
+    for seed in range(first, first + AT_ONCE):
+        drawn = world(seed, nodes=(3, 8), gangs=(8, 16))
+        mixed = (*drawn.gangs, *map(watching, range(3)))
+        problem = structs.replace(drawn, gangs=mixed).problem
+        ours, plain = allocate(problem), allocate_upstream(problem)
+        assert ours.statistics.engine == APART
+        assert weights_in(problem, ours) >= weights_in(problem, plain), seed

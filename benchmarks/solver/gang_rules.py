@@ -34,8 +34,8 @@ FAMILIES: dict[str, Family] = {
 SIZES: dict[str, dict[str, tuple[int, ...]]] = {
     "groups": {"small": (128,), "full": (512,)},
     "idle": {"small": (256,), "full": (1_523,)},
-    "scarce": {"small": (128,), "full": (1_523,)},
-    "filled": {"small": (128,), "full": (1_024,)},
+    "scarce": {"small": (128,), "full": (1_523, 10_000)},
+    "filled": {"small": (128,), "full": (1_024, 5_328)},
     "aligned": {"small": (64,), "full": (64,)},
 }
 """Nodes of the rows of each family."""

@@ -39,7 +39,7 @@ DEVICES, IN_RACK, IN_BLOCK = 8, 16, 256
 
 
 class World(Struct, frozen=True):
-    """A cluster, the gangs that wait, and the devices that first fit gives out."""
+    """A cluster, the gangs that wait, and the weight that first fit takes in."""
 
     snapshot: Snapshot
     gangs: tuple[SubmitGang, ...]
@@ -62,26 +62,39 @@ def idle(nodes: int) -> World:
 
 
 def scarce(nodes: int, seed: int) -> World:
-    """Ask for 1.3 times what there is, half of the gangs in one rack or block."""
-    draw, gangs, asked = random.Random(seed), list[SubmitGang](), 0
-    while asked < 1.3 * nodes * DEVICES:
-        pods, devices = draw.choice((2, 4, 8, 16)), draw.choice((1, 2, 4, 8))
-        bound = len(gangs) % 2
-        key = draw.choice((RACK, RACK, BLOCK))
-        rules = (GangTopology(key=key),) if bound else ()
-        gangs.append(_gang(len(gangs) + 1, pods, devices, rules))
-        asked += pods * devices
+    """Ask for 1.3 times what there is by one gang for five nodes, each of own worth.
+
+    Half of the gangs in one rack or block. First fit takes who comes first.
+    """
+    draw, asked = random.Random(seed), list[tuple[int, int, str]]()
+    for number in range(nodes // 5):
+        devices = draw.choice((1, 2, 4, 8))
+        key = draw.choice((RACK, RACK, BLOCK)) if number % 2 else ""
+        most = IN_RACK * (DEVICES // devices) * 3 // 4
+        asked.append((draw.randint(2, most if key == RACK else 32), devices, key))
+    # As large as they must be, all together, to ask for so much.
+    factor = 1.3 * nodes * DEVICES / sum(pods * each for pods, each, _ in asked)
+    gangs = list[SubmitGang]()
+    for age, (least, devices, key) in enumerate(asked, start=1):
+        most = IN_RACK * (DEVICES // devices) if key == RACK else nodes
+        pods = min(most, max(1, round(factor * least)))
+        rules = (GangTopology(key=key),) if key else ()
+        worth = round(pods * devices * draw.uniform(0.5, 2.0))
+        gangs.append(_gang(age, pods, devices, rules, weight=worth))
     return _world(nodes, gangs)
 
 
 def filled(nodes: int, seed: int) -> World:
-    """Cut 95 % of each rack into gangs that must be in one: all of them fit."""
-    draw, gangs = random.Random(seed), list[SubmitGang]()
+    """Cut racks into gangs that must be in one: all of them fit, and fill 95 %.
+
+    First fit leaves pieces of racks that no gang is small enough for.
+    """
+    draw, gangs, left = random.Random(seed), list[SubmitGang](), 0.0
     for _ in range(nodes // IN_RACK):
-        left = round(0.95 * IN_RACK)
-        while left:
-            pods = min(left, draw.choice((2, 3, 5, 6, 7, 9, 10)))
-            left -= pods
+        left += 0.95 * IN_RACK
+        pieces = _cut(draw, round(left))
+        left -= sum(pieces)
+        for pods in pieces:
             rules = (GangTopology(key=RACK),)
             gangs.append(_gang(len(gangs) + 1, pods, DEVICES, rules))
     draw.shuffle(gangs)
@@ -104,12 +117,25 @@ def aligned(pods: int) -> World:
     return _world(pods, [asked], nics=True)
 
 
+def _cut(draw: random.Random, nodes: int) -> list[int]:
+    """Cut so many nodes of a rack into pieces of 5 to 9."""
+    pieces = list[int]()
+    while left := nodes - sum(pieces):
+        sizes = [size for size in range(5, 10) if size == left or left - size >= 5]
+        pieces.append(draw.choice(sizes))
+    return pieces
+
+
 def _gang(
-    age: int, pods: int, devices: int, topology: tuple[GangTopology, ...]
+    age: int,
+    pods: int,
+    devices: int,
+    topology: tuple[GangTopology, ...],
+    weight: int | None = None,
 ) -> SubmitGang:
     claims = (member_claim("gpus", request("gpu", GPU, devices)),)
     asked = submission(age, Member(name="worker", count=pods, claims=claims))
-    spec = replace(asked.gang.spec, topology=topology)
+    spec = replace(asked.gang.spec, topology=topology, weight=weight)
     return replace(asked, gang=replace(asked.gang, spec=spec))
 
 
@@ -167,7 +193,8 @@ def _first_fit(nodes: int, gangs: Sequence[SubmitGang]) -> int:
         for node, left in enumerate(free):
             by_domain[node // width].extend([node] * (left // devices))
         places = next((p for p in by_domain.values() if len(p) >= member.count), [])
+        asked = member.count * devices * len(member.claims)
+        given += (asked if spec.weight is None else spec.weight) if places else 0
         for node in places[: member.count]:
             free[node] -= devices
-            given += devices * len(member.claims)
     return given

@@ -8,6 +8,8 @@ Problem.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from msgspec import Struct, structs
 
 from solver.decision import Statistics, Status, TierValue
@@ -32,7 +34,7 @@ from solver.errors import PatternLimitError
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
-from solver.kinds.shapes import NodeKind
+from solver.kinds.shapes import NodeKind, NodeShape
 from solver.kinds.shared_claims import SharedClaimLayouts
 from solver.placement import GangPlacement
 from solver.problem.problem import Parameters, Problem
@@ -229,10 +231,7 @@ def _statistics_of(
 
 def _hopeless_gangs(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, ...]:
     """Find the gangs that all nodes together cannot hold, by counting."""
-    room = [
-        sum(bound_pods(member, kind.shape) * len(kind.nodes) for kind in kinds)
-        for member in demand.member_kinds
-    ]
+    room = _count_room(demand, kinds)
     return tuple(
         sorted(
             gang
@@ -241,3 +240,19 @@ def _hopeless_gangs(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, .
             for gang in gangs
         )
     )
+
+
+def _count_room(demand: Demand, kinds: tuple[NodeKind, ...]) -> list[int]:
+    """Bound the pods of each member kind that all nodes together hold.
+
+    What sets cells of gangs and domains of nodes apart is no matter of counting.
+    """
+    nodes = Counter[NodeShape]()
+    for kind in kinds:
+        nodes[structs.replace(kind.shape, domains=())] += len(kind.nodes)
+    alike = [structs.replace(member, cell=None) for member in demand.member_kinds]
+    room = {
+        member: sum(bound_pods(member, shape) * count for shape, count in nodes.items())
+        for member in dict.fromkeys(alike)
+    }
+    return [room[member] for member in alike]

@@ -1,20 +1,24 @@
 """Large batches in which some gangs have rules that span pods, decided in parts.
 
-The direct model has those rules, the pattern engine decides what is large. Priority by
-priority, gangs with such rules are placed one by one and the rest by the engine that is
-made for it, each on what the other left, in both orders; the better one counts. What
-all gangs would be worth without such rules is a bound.
+What all gangs would be worth without such rules is a bound, and says who should be in.
+Priority by priority, those with such rules are placed first: at once where the rules
+are about labels of nodes (`domains/`), else one by one by the direct model. Whoever
+finds no place is left out, and it is decided anew who should be in. The engine that is
+made for the rest decides it on what is left. Where that does not reach the bound, the
+rest goes first as well; the better order counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
 
 from solver.decision import Status
 from solver.engines.choose import PATTERN, Decide, Decided, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
+from solver.engines.domains.search import place_in_domains
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.taking import take
@@ -23,11 +27,11 @@ from solver.engines.topology_cost import count_preference_cost
 from solver.errors import PatternLimitError
 from solver.kinds.counting import has_room
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import POD, spans_pods
+from solver.kinds.gang_rules import spans_pods, without_spanning_rules
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
-from solver.problem.problem import GangPart, Problem
+from solver.problem.problem import Problem
 from solver.tiers import Tier
 
 SPLIT = "split"
@@ -36,6 +40,12 @@ WHOLE = 5_000
 """Pods times nodes of a batch that the direct model decides as a whole."""
 ONE_WORK = 0.5
 """Deterministic time for one gang whose rules span pods."""
+PACKING_WORK = 2.0
+"""And for all that are placed at once."""
+MOST_ALONE = 64
+"""Gangs that are placed one by one though they found no place at once."""
+ROUNDS = 4
+"""How often it is decided who should be in."""
 
 
 def is_split(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
@@ -65,7 +75,7 @@ class _Step(Struct, frozen=True):
 class _Bound(Struct, frozen=True):
     """What gangs without rules that span pods come to."""
 
-    weights: dict[int, int]
+    weights: Mapping[int, int]
     """Reached, by priority."""
     bounds: dict[Goal, int | None]
     gangs_in: frozenset[int]
@@ -83,7 +93,8 @@ class SplitSearch:
 
     def run(self) -> Decided:
         """Decide one priority after the other."""
-        bound = self._decide_without_rules()
+        everybody = range(len(self._gangs))
+        bound = self._decide_without_rules(self._problem, everybody)
         step, bounds = _Step(self._problem), dict[Goal, int | None]()
         is_bound = bound is not None
         priorities = sorted({gang.priority for gang in self._gangs}, reverse=True)
@@ -118,23 +129,24 @@ class SplitSearch:
         )
         return EngineChoice(SPLIT, REASON), result
 
-    def _decide_without_rules(self) -> _Bound | None:
+    def _decide_without_rules(
+        self, problem: Problem, gangs: Sequence[int]
+    ) -> _Bound | None:
         """Decide as if no gang had rules that span pods; None: that takes long."""
-        demand = Demand(map(_without_rules, self._gangs))
-        kinds = find_node_kinds(self._problem, demand.query)
+        demand = Demand(without_spanning_rules(self._gangs[gang]) for gang in gangs)
+        kinds = find_node_kinds(problem, demand.query)
         if choose_engine(demand, kinds).engine != PATTERN:
             return None
         try:
-            result = PatternSearch(demand, kinds, self._problem.parameters).run()
+            result = PatternSearch(demand, kinds, problem.parameters).run()
         except PatternLimitError:
             return None
         self._effort = self._effort.plus(result.effort)
-        priorities = {gang.priority for gang in self._gangs}
-        return _Bound(
-            {p: self._weigh(result.placements, p) for p in priorities},
-            result.bounds,
-            frozenset(placement.gang for placement in result.placements),
-        )
+        gangs_in = frozenset(gangs[placement.gang] for placement in result.placements)
+        weights = Counter[int]()
+        for gang in gangs_in:
+            weights[self._gangs[gang].priority] += self._gangs[gang].weight
+        return _Bound(weights, result.bounds, gangs_in)
 
     def _place_level(
         self, step: _Step, priority: int, most: int | None, bound: _Bound | None
@@ -143,19 +155,62 @@ class SplitSearch:
         level = [i for i, gang in enumerate(self._gangs) if gang.priority == priority]
         spanning = [gang for gang in level if spans_pods(self._gangs[gang])]
         rest = [gang for gang in level if not spans_pods(self._gangs[gang])]
-        gangs_in = frozenset[int]() if bound is None else bound.gangs_in
-        order = sorted(spanning, key=lambda gang: self._urgency(gang, gangs_in))
-        first = self._place_rest(self._place_in_turn(step, order), rest)
+        chosen, has_all = self._place_chosen(step, spanning, rest, bound)
+        gangs_in = {placement.gang for placement in chosen.placements}
+        left = [gang for gang in spanning if gang not in gangs_in]
+        first = self._place_spanning(self._place_rest(chosen, rest), left, work=0)
         everything = sum(self._gangs[gang].weight for gang in level)
         reached = self._weigh(first.placements, priority)
-        if not (spanning and rest) or reached in (most, everything):
+        if has_all or not (spanning and rest) or reached in (most, everything):
             return first
-        last = self._place_in_turn(self._place_rest(step, rest), order)
+        last = self._place_spanning(self._place_rest(step, rest), spanning, work=0)
         return max((first, last), key=lambda s: self._weigh(s.placements, priority))
 
-    def _urgency(self, gang: int, gangs_in: frozenset[int]) -> tuple[bool, int, int]:
-        """Rank a gang: those worth it without rules first, then the largest."""
-        return (gang not in gangs_in, -self._gangs[gang].weight, gang)
+    def _place_chosen(
+        self, step: _Step, spanning: list[int], rest: list[int], bound: _Bound | None
+    ) -> tuple[_Step, bool]:
+        """Place those with rules that should be in; whether all found a place at once.
+
+        Whoever finds none is left out, and who should be in is decided anew.
+        """
+        candidates, best = list(spanning), step
+        if bound is None:
+            return self._place_spanning(step, spanning), False
+        for number in range(ROUNDS):
+            if number:
+                settled = self._settle(step)
+                bound = self._decide_without_rules(settled.problem, candidates + rest)
+            if bound is None:
+                break
+            wanted = [gang for gang in candidates if gang in bound.gangs_in]
+            best = self._place_spanning(step, wanted)
+            gangs_in = {placement.gang for placement in best.placements}
+            without = set(wanted) - gangs_in
+            if not without:
+                return best, not number
+            candidates = [gang for gang in candidates if gang not in without]
+        return best, False
+
+    def _place_spanning(
+        self, step: _Step, gangs: list[int], *, work: float = PACKING_WORK
+    ) -> _Step:
+        """Place gangs with rules: at once, then those left over one by one.
+
+        `work` may be spent on choosing domains; with none, no gang is tried again.
+        """
+        if not gangs:
+            return step
+        step = self._settle(step)
+        asked = [self._gangs[gang] for gang in gangs]
+        placed = place_in_domains(step.problem, asked, work_limit=work)
+        self._effort = self._effort.plus(Effort(work=placed.work))
+        step = self._add(step, gangs, placed.placements)
+        others = {gangs[number] for number in placed.others}
+        gangs_in = {placement.gang for placement in step.placements}
+        order = sorted(gangs, key=lambda gang: (-self._gangs[gang].weight, gang))
+        missing = [gang for gang in order if gang not in gangs_in | others]
+        alone = [gang for gang in order if gang in others]
+        return self._place_in_turn(step, alone + missing[: MOST_ALONE if work else 0])
 
     def _place_in_turn(self, step: _Step, order: Iterable[int]) -> _Step:
         """Place gangs one by one, each where the direct model finds a place."""
@@ -184,10 +239,15 @@ class SplitSearch:
 
     def _take(self, step: _Step, gangs: list[int], result: EngineResult) -> _Step:
         self._effort = self._effort.plus(result.effort)
-        if not result.placements:
+        return self._add(step, gangs, result.placements)
+
+    def _add(
+        self, step: _Step, gangs: list[int], found: tuple[GangPlacement, ...]
+    ) -> _Step:
+        if not found:
             return step
         placements = tuple(
-            GangPlacement(gangs[item.gang], item.members) for item in result.placements
+            GangPlacement(gangs[item.gang], item.members) for item in found
         )
         return _Step(
             step.problem,
@@ -205,20 +265,3 @@ class SplitSearch:
 
     def _weigh(self, placements: Iterable[GangPlacement], priority: int) -> int:
         return weight_in(self._demand, placements, priority)
-
-
-def _without_rules(gang: GangPart) -> GangPart:
-    """Leave out the rules of a gang that span pods."""
-    own = tuple(c for c in gang.constraints if c.scope == POD)
-    gang = structs.replace(gang, constraints=own, topology=())
-    if not gang.separated:
-        return gang
-    # A shared claim is left out, and pods that have nothing else: patterns are of pods
-    # that use something up.
-    pods = [
-        member
-        for number, member in enumerate(gang.members)
-        if number not in gang.claim_members
-    ]
-    using = tuple(member for member in pods if member.claims)
-    return structs.replace(gang, members=using or tuple(pods), separated=())

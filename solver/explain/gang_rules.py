@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from contracts.allocation import Reason, Rule
 from contracts.gang_rules import GangTopology
 from contracts.ids import NodeName
@@ -101,6 +103,8 @@ def _count_by_domain(
 ) -> Rooms:
     """Count the pods that the nodes of each domain have room for."""
     rooms: Rooms = Counter[object]()
+    # Whose cell it is does not matter, and what was counted before is remembered.
+    member = structs.replace(member, cell=None)
     for kind in kinds:
         domain = kind.shape.domains[label]
         room = bound_pods(member, kind.shape)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.gang_rules import DevicePath, GangConstraint, GangTopology
 from contracts.ids import FullyQualifiedName
@@ -252,6 +252,25 @@ def spans_pods(gang: GangPart) -> bool:
     return bool(gang.topology or gang.separated) or any(
         constraint.scope != POD for constraint in gang.constraints
     )
+
+
+def without_spanning_rules(gang: GangPart) -> GangPart:
+    """Leave out the rules of a gang that are not about single pods.
+
+    A shared claim is left out as well, and pods that have nothing else: patterns are of
+    pods that use something up.
+    """
+    own = tuple(c for c in gang.constraints if c.scope == POD)
+    gang = structs.replace(gang, constraints=own, topology=())
+    if not gang.separated:
+        return gang
+    pods = [
+        member
+        for number, member in enumerate(gang.members)
+        if number not in gang.claim_members
+    ]
+    using = tuple(member for member in pods if member.claims)
+    return structs.replace(gang, members=using or tuple(pods), separated=())
 
 
 def list_labels(gangs: Iterable[GangPart]) -> tuple[str, ...]:

@@ -81,12 +81,15 @@ class NodeTable:
         self._states = states
         self._kinds = kinds
         self._value_of = SlackValue(demand.expected)
-        # First a row for each kind, with room for a row for each pod's node.
+        # First a row for each kind, with room for a row for each node.
         count = len(kinds)
         self._rows = count
-        most = count + sum(demand.pods)
+        most = count + sum(len(kind.nodes) for kind in kinds)
         starts = [states.start(kind.shape) for kind in kinds]
         self._orders = [order for _, order in starts]
+        self._kind_of: Integers = np.zeros(most, np.int64)
+        """Of each row."""
+        self._kind_of[:count] = range(count)
         self._state: Integers = np.zeros(most, np.int64)
         self._state[:count] = [state for state, _ in starts]
         self._unused = [len(kind.nodes) for kind in kinds]
@@ -113,15 +116,30 @@ class NodeTable:
         """The nodes with pods."""
         return [node for node in self._used.values() if node.pods]
 
-    def place(self, member: int) -> UsedNode | None:
+    @property
+    def kind_of(self) -> Integers:
+        """Of each row the node kind."""
+        return self._kind_of[: self._rows]
+
+    def count_room(self, kind: int) -> Integers:
+        """Bound the pods of an expected kind on the nodes of each row, by counting."""
+        rows = slice(0, self._rows)
+        nodes = np.ones(self._rows, np.int64)
+        nodes[: len(self._unused)] = self._unused
+        room = self._states.room[self._state[rows]]
+        bounded = self._value_of.bound_room(room, self._free[rows])[:, kind]
+        return bounded * nodes
+
+    def place(self, member: int, among: Sequence[int] | None = None) -> UsedNode | None:
         """Place a pod where it loses least; None: nowhere is room.
 
-        Of equal places one that has pods already is chosen, then the first by name.
+        `among`: rows that it may be on. Of equal places one that has pods already is
+        chosen, then the first by name.
 
         Raises:
             TooManyPlacementsError: on some node there are too many ways to place it.
         """
-        row = self._find_row(member)
+        row = self._find_row(member, among)
         option = None if row is None else self._weigh(member, row).option
         if row is None or option is None:
             return None
@@ -146,6 +164,7 @@ class NodeTable:
         if not self._unused[kind]:
             self._changed.append(kind)
         row, self._rows = self._rows, self._rows + 1
+        self._kind_of[row] = kind
         self._state[row] = self._state[kind]
         self._free[row] = self._free[kind]
         node = self._used[row] = UsedNode(row, view, self._orders[kind], [])
@@ -158,16 +177,19 @@ class NodeTable:
 
     # --- where a pod loses least -----------------------------------------------------
 
-    def _find_row(self, member: int) -> int | None:
+    def _find_row(self, member: int, among: Sequence[int] | None) -> int | None:
         losses = self._follow(member)
-        loss, rank = losses.loss[: self._rows], losses.rank[: self._rows]
+        rows = slice(0, self._rows) if among is None else np.array(among, np.int64)
+        loss, rank = losses.loss[rows], losses.rank[rows]
         if rank.any():
             best_rank = rank[loss != IMPOSSIBLE].min(initial=IMPOSSIBLE)
             loss = np.where(rank == best_rank, loss, IMPOSSIBLE)
-        least = loss.min()
+        least = loss.min(initial=IMPOSSIBLE)
         if least == IMPOSSIBLE:
             return None
         equal: list[int] = np.flatnonzero(loss == least).tolist()
+        if among is not None:
+            equal = [among[index] for index in equal]
         used = (row for row in equal if row in self._used and self._used[row].pods)
         return next(used, equal[0])
 

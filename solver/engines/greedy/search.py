@@ -6,7 +6,7 @@ to begin with: see `solver/engines/leftover.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from solver.engines.greedy.node_table import NodeTable, UsedNode
 from solver.engines.greedy.states import DeviceStates
@@ -39,7 +39,7 @@ class GreedySearch:
             turns = self._place_gang(table, gang)
             if turns is not None:
                 turns_by_gang[gang] = turns
-        return self._extract(table, turns_by_gang)
+        return extract_turns(self._demand, table.used, turns_by_gang)
 
     def _place_gang(self, table: NodeTable, gang: int) -> list[Turn] | None:
         """Place all pods of a gang, those that ask for most first; or none."""
@@ -58,26 +58,28 @@ class GreedySearch:
                 turns.append((member, node, len(node.pods) - 1))
         return turns
 
-    def _extract(
-        self, table: NodeTable, turns_by_gang: dict[int, list[Turn]]
-    ) -> tuple[GangPlacement, ...]:
-        """Name the devices of every gang that is in, most urgent gang first."""
-        members = self._demand.member_kinds
-        placed: dict[int, list[PodPlacement]] = {
-            node.row: list(
-                place_in_turn(
-                    (node.view, node.order),
-                    [(members[pod.member], pod.placement) for pod in node.pods],
-                )
+
+def extract_turns(
+    demand: Demand, used: Iterable[UsedNode], turns_by_gang: Mapping[int, list[Turn]]
+) -> tuple[GangPlacement, ...]:
+    """Name the devices of every gang that is in, most urgent gang first.
+
+    The turns of a member are in the order of its pods.
+    """
+    members = demand.member_kinds
+    placed: dict[int, list[PodPlacement]] = {
+        node.row: list(
+            place_in_turn(
+                (node.view, node.order),
+                [(members[pod.member], pod.placement) for pod in node.pods],
             )
-            for node in table.used
-        }
-        placements = []
-        for gang, turns in sorted(turns_by_gang.items()):
-            pods: list[list[PodPlacement]] = [
-                [] for _ in self._demand.gangs[gang].members
-            ]
-            for member, node, number in turns:
-                pods[member].append(placed[node.row][number])
-            placements.append(GangPlacement(gang, tuple(map(tuple, pods))))
-        return tuple(placements)
+        )
+        for node in used
+    }
+    placements = []
+    for gang, turns in sorted(turns_by_gang.items()):
+        pods: list[list[PodPlacement]] = [[] for _ in demand.gangs[gang].members]
+        for member, node, number in turns:
+            pods[member].append(placed[node.row][number])
+        placements.append(GangPlacement(gang, tuple(map(tuple, pods))))
+    return tuple(placements)

@@ -44,19 +44,19 @@ class SlackValue:
         Raises:
             PriceOverflowError: they may not.
         """
-        most = self._bound_room(room, free).max(axis=0, initial=0).tolist()
+        most = self.bound_room(room, free).max(axis=0, initial=0).tolist()
         pairs = zip(self._expected, most, strict=True)
         if sum(value_of_room(kind, pods) for kind, pods in pairs) > MOST_VALUE:
             raise PriceOverflowError
 
     def __call__(self, room: Integers, free: Integers) -> Integers:
         """Value nodes; `room` by node and expected kind, `free` by node and column."""
-        thousandths = self._bound_room(room, free) * self._size
+        thousandths = self.bound_room(room, free) * self._size
         worth = thousandths + self._more * np.minimum(thousandths, DEVICE)
         values: Integers = worth @ self._weight
         return values
 
-    def _bound_room(self, room: Integers, free: Integers) -> Integers:
+    def bound_room(self, room: Integers, free: Integers) -> Integers:
         """Bound what the devices have room for by what is left besides."""
         room = room.copy()
         for column, kinds, need in self._bounds:

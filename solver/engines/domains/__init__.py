@@ -1,0 +1,1 @@
+"""Gangs whose pods are in domains of nodes, placed where counting finds room."""

@@ -10,6 +10,7 @@ import pytest
 
 from contracts.claim import ResourceClaim
 from contracts.kubernetes.decode import decode_object
+from contracts.names import CONSTRAINTS, TOPOLOGY
 from publisher.gangs.claims import is_prepared
 from tests.integration.conftest import Installed
 from tests.lab.controlplane import objects
@@ -28,6 +29,8 @@ GATED: dict[str, dict[str, Any]] = {
     "several": {"templates": {"a": "owned", "b": "either"}, "claims": {"c": "owned"}},
     "owned-and-foreign": {"templates": {"a": "foreign", "b": "owned"}},
     "gang": {"labels": {"moorings.dev/gang": "train"}},
+    "constraints": {"annotations": {CONSTRAINTS: "[]"}},
+    "topology": {"annotations": {TOPOLOGY: '[{"key": "example.com/rack"}]'}},
 }
 UNTOUCHED: dict[str, dict[str, Any]] = {
     "without-claims": {},

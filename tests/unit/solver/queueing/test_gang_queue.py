@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from contracts.claim import ResourceClaimTemplate
 from contracts.gang import Gang
 from contracts.ids import (
@@ -15,6 +17,7 @@ from contracts.ids import (
 )
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ObjectGone
+from solver.allocate import allocate
 from solver.queueing.gang_queue import BatchLimits, GangQueue, choose_batch
 from solver.snapshot.events import ANYTHING
 from solver.snapshot.snapshot import Snapshot, apply
@@ -25,10 +28,18 @@ from tests.builders import (
     gang,
     member,
     member_claim,
+    node,
     pool,
     request,
+    topology_rule,
 )
-from tests.builders.problems import CLUSTER, observe, snapshot_of
+from tests.builders.problems import (
+    CLUSTER,
+    observe,
+    observe_core,
+    problem_of,
+    snapshot_of,
+)
 
 OTHER = "other.example.com"
 CLASSES = {
@@ -36,6 +47,7 @@ CLASSES = {
     "nic": (f'device.driver == "{OTHER}" && true',),
     "any": ("true",),
 }
+RACK = "example.com/rack"
 MANY = BatchLimits(gangs=1_000_000, pods=1_000_000)
 
 
@@ -168,6 +180,30 @@ def test_a_gang_is_tried_again_only_after_something_grew_that_may_concern_it() -
     assert woken(queue, snapshot.without_grown()) == []
     gone = ObjectGone(cluster=CLUSTER, kind="DeviceClass", key="nic")
     assert woken(queue, apply(snapshot.without_grown(), gone)) == ["default-1"]
+
+
+def test_a_node_that_changes_racks_wakes_the_gangs_that_its_devices_concern() -> None:
+    """Two pods need two devices of one rack; a relabelled node makes it so."""
+    wanted = asking(0, pods=2)
+    spec = structs.replace(wanted.spec, topology=(topology_rule(RACK),))
+    other = asking(1, device_class="nic", pods=2)
+    pools = {name: [pool(*devices(1), name=name)] for name in ("a", "b")}
+    snapshot = snapshot_of(
+        pools, [structs.replace(wanted, spec=spec), other], classes=CLASSES
+    )
+    racks = (node("a", labels={RACK: "r1"}), node("b", labels={RACK: "r2"}))
+    snapshot = observe_core(snapshot, *racks).without_grown()
+    queue = queue_of(snapshot)
+    assert len(queue.choose(snapshot, MANY)) == 2
+    first, _ = allocate(problem_of(snapshot)).gangs
+    assert not first.members
+
+    moved = observe_core(snapshot, node("b", labels={RACK: "r1"}))
+    assert woken(queue, moved) == ["default-0"]
+    first, _ = allocate(problem_of(moved)).gangs
+    assert first.members
+    same = observe_core(moved.without_grown(), node("b", labels={RACK: "r1"}))
+    assert woken(queue, same) == []
 
 
 def test_a_template_concerns_its_own_namespace_alone() -> None:

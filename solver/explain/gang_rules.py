@@ -17,7 +17,7 @@ from contracts.gang_rules import GangTopology
 from contracts.ids import NodeName
 from solver.kinds.counting import bound_pods, bound_uses
 from solver.kinds.demand import Demand, MemberKind
-from solver.kinds.gang_rules import PREFERRED
+from solver.kinds.gang_rules import PREFERRED, SetRule
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import DeviceGroup, GroupShape, NodeKind, NodeShape
 from solver.problem.attributes import Element
@@ -36,11 +36,11 @@ def explain_gang_rules(problem: Problem, gang: GangPart) -> Reason | None:
     demand = Demand((gang,))
     kinds = find_node_kinds(problem, demand.query)
     for number, rule in enumerate(gang.topology):
-        if rule.mode != PREFERRED and rule.attribute is None:
+        if rule.mode != PREFERRED:
             reason = _explain_topology(demand, kinds, number, rule)
             if reason is not None:
                 return reason
-    return _explain_reach(demand, kinds) or _explain_match(demand, kinds)
+    return _explain_reach(demand, kinds) or _explain_sets(demand, kinds)
 
 
 def explain_together(gang: GangPart) -> Reason | None:
@@ -58,17 +58,13 @@ def explain_together(gang: GangPart) -> Reason | None:
 def _explain_topology(
     demand: Demand, kinds: tuple[NodeKind, ...], number: int, rule: GangTopology
 ) -> Reason | None:
-    """Compare the room in the domains of a label with what one rule asks for."""
-    label = demand.query.labels.index(rule.key)
+    """Compare the room in the domains of a key with what one rule asks for."""
     rooms = [
-        (
-            member.count,
-            _count_by_domain(kinds, label, demand.member_kinds[cells[0].kind]),
-        )
-        for number, (member, cells) in enumerate(
+        (member.count, _count_by_domain(demand, kinds, rule, cells[0].kind))
+        for index, (member, cells) in enumerate(
             zip(demand.gangs[0].members, demand.cells_of[0], strict=True)
         )
-        if number not in demand.gangs[0].claim_members and rule.is_about(member.name)
+        if index not in demand.gangs[0].claim_members and rule.is_about(member.name)
     ]
     pods = sum(count for count, _ in rooms)
     size, most = rule.group_size, rule.max_per_domain
@@ -99,10 +95,16 @@ def _explain_topology(
 
 
 def _count_by_domain(
-    kinds: Iterable[NodeKind], label: int, member: MemberKind
+    demand: Demand, kinds: Iterable[NodeKind], rule: GangTopology, number: int
 ) -> Rooms:
-    """Count the pods that the nodes of each domain have room for."""
+    """Count the pods of a kind that the nodes, or devices, of each domain can hold."""
+    member = demand.member_kinds[number]
+    if rule.attribute is not None:
+        column = demand.query.column_of_attribute(rule.attribute)
+        scope = [(ask, column) for ask in range(len(member.asks))]
+        return _count_by_value(demand, kinds, number, scope, may_lack=True)
     rooms: Rooms = Counter[object]()
+    label = demand.query.labels.index(rule.key)
     # Whose cell it is does not matter, and what was counted before is remembered.
     member = structs.replace(member, cell=None)
     for kind in kinds:
@@ -169,29 +171,75 @@ def _name_reach(group: GroupShape, named: DeviceGroup, node: NodeName) -> str:
     return f"pool {named.devices[0].pool}"
 
 
-def _explain_match(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
-    """Compare the pods that have room on devices of one value with those asked for."""
+def _explain_sets(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
+    """Explain the first constraint whose values are too few."""
     for rule in demand.gang_rules[0].sets if demand.gang_rules else ():
-        if rule.distinct or rule.each is not None:
+        if rule.each is not None:
             continue
-        rooms: Rooms = Counter[object]()
-        asked = sum(demand.pods[kind] for kind in {kind for kind, _, _ in rule.uses})
-        for number in {kind for kind, _, _ in rule.uses}:
-            scope = [(ask, col) for kind, ask, col in rule.uses if kind == number]
-            by_value = _count_by_value(demand, kinds, number, scope)
-            for value, room in by_value.items():
-                rooms[value] = rooms.get(value, 0) + min(room, demand.pods[number])
-        found = max(rooms.values(), default=0)
-        if found < asked:
-            name = demand.query.columns[rule.uses[0][2]].attribute
-            return Reason(
-                rule=Rule.CONSTRAINT,
-                field="spec.constraints",
-                message=f"devices of its {asked} pods must have one value of {name}; "
-                f"{_describe(rooms, asked, 'pods')}",
-                facts={"asked": asked, "room": found, "values": len(rooms)},
-            )
+        explain = _explain_distinct if rule.distinct else _explain_match
+        reason = explain(demand, kinds, rule)
+        if reason is not None:
+            return reason
     return None
+
+
+def _explain_match(
+    demand: Demand, kinds: tuple[NodeKind, ...], rule: SetRule
+) -> Reason | None:
+    """Compare the pods that have room on devices of one value with those asked for."""
+    rooms: Rooms = Counter[object]()
+    asked = sum(demand.pods[kind] for kind in {kind for kind, _, _ in rule.uses})
+    for number in {kind for kind, _, _ in rule.uses}:
+        scope = [(ask, col) for kind, ask, col in rule.uses if kind == number]
+        by_value = _count_by_value(demand, kinds, number, scope)
+        for value, room in by_value.items():
+            rooms[value] = rooms.get(value, 0) + min(room, demand.pods[number])
+    found = max(rooms.values(), default=0)
+    if found >= asked:
+        return None
+    name = demand.query.columns[rule.uses[0][2]].attribute
+    return Reason(
+        rule=Rule.CONSTRAINT,
+        field="spec.constraints",
+        message=f"devices of its {asked} pods must have one value of {name}; "
+        f"{_describe(rooms, asked, 'pods')}",
+        facts={"asked": asked, "room": found, "values": len(rooms)},
+    )
+
+
+def _explain_distinct(
+    demand: Demand, kinds: tuple[NodeKind, ...], rule: SetRule
+) -> Reason | None:
+    """Compare the values that devices have with the devices that must differ in it."""
+    asked, values = 0, set[Element]()
+    for number, ask, column in rule.uses:
+        member = demand.member_kinds[number]
+        if _is_counted(member, ask):
+            asked += demand.pods[number] * member.asks[ask].count
+        position = demand.query.named.index(column)
+        values.update(
+            value
+            for kind in kinds
+            for group in kind.shape.groups
+            if bound_uses(group, member.asks[ask])
+            for value in group.elements[position]
+        )
+    if len(values) >= asked:
+        return None
+    name = demand.query.columns[rule.uses[0][2]].attribute
+    return Reason(
+        rule=Rule.CONSTRAINT,
+        field="spec.constraints",
+        message=f"its {asked} devices must all differ in {name}; those that it may "
+        f"have come to {len(values)} values",
+        facts={"asked": asked, "values": len(values)},
+    )
+
+
+def _is_counted(member: MemberKind, ask: int) -> bool:
+    """Whether each pod gets so many devices for an ask, whatever is chosen."""
+    alternatives = member.alternatives(member.asks[ask].request)
+    return len(alternatives) == 1 and bool(member.asks[ask].count)
 
 
 def _count_by_value(
@@ -199,23 +247,29 @@ def _count_by_value(
     kinds: Iterable[NodeKind],
     number: int,
     scope: list[tuple[int, int]],
+    *,
+    may_lack: bool = False,
 ) -> Rooms:
-    """Count the pods of a kind whose devices there are of each value, by counting."""
+    """Count the pods of a kind whose devices there are of each value, by counting.
+
+    `may_lack`: devices without any value go with each.
+    """
     member, rooms = demand.member_kinds[number], Counter[object]()
     sole = [
         (ask, demand.query.named.index(column))
         for ask, column in scope
-        if len(member.alternatives(member.asks[ask].request)) == 1
-        and member.asks[ask].count
+        if _is_counted(member, ask)
     ]
+    positions = {demand.query.named.index(column) for _, column in scope}
     for kind in kinds:
         most = bound_pods(member, kind.shape)
-        for value in _list_values(kind.shape) if most else ():
+        for value in _list_values(kind.shape, positions) if most else ():
             room = [
                 sum(
                     bound_uses(group, member.asks[ask])
                     for group in kind.shape.groups
                     if value in group.elements[position]
+                    or (may_lack and not group.elements[position])
                 )
                 // member.asks[ask].count
                 for ask, position in sole
@@ -224,9 +278,12 @@ def _count_by_value(
     return rooms
 
 
-def _list_values(shape: NodeShape) -> set[Element]:
+def _list_values(shape: NodeShape, positions: set[int]) -> set[Element]:
     return {
-        value for group in shape.groups for column in group.elements for value in column
+        value
+        for group in shape.groups
+        for position in positions
+        for value in group.elements[position]
     }
 
 

@@ -82,7 +82,18 @@ def reason_of(asked: Gang) -> Reason:
         (
             gang(member(count=3), constraints=(gang_constraint(distinct=RAIL),)),
             Rule.CONSTRAINT,
-            "each pod fits on some node, but not all with a.b/rail",
+            (
+                "its 3 devices must all differ in a.b/rail; those that it may have "
+                "come to 2 values"
+            ),
+        ),
+        (
+            gang(member(count=5), topology=(topology_rule(f"attribute:{RAIL}"),)),
+            Rule.GANG_TOPOLOGY,
+            (
+                "its 5 pods must be in one domain of attribute:a.b/rail; 0 has room "
+                "for 4 of 5 pods, 1 for 4"
+            ),
         ),
     ],
 )

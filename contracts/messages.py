@@ -174,10 +174,7 @@ class PodRef(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Place(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Who one index of a member is: one pod, or pods that share a claim.
-
-    Pods that share a claim need one node, so they are placed as one.
-    """
+    """Who one index of a member is: one pod, or nobody any more."""
 
     pods: tuple[PodRef, ...]
     claims: tuple[str, ...] = ()
@@ -324,10 +321,7 @@ class BatchSolved(ClusterMessage, frozen=True, kw_only=True):
 
 
 class PodWritten(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The pod that a member of a gang became, and its claims, as Kubernetes has them.
-
-    Pods that share a claim are one member: each of them is named.
-    """
+    """The pod that a member of a gang became, and its claims, as they are named."""
 
     member: str
     index: Count

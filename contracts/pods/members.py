@@ -18,15 +18,11 @@ from contracts.claim import DeviceClass
 from contracts.errors import DecodeError
 from contracts.gang import Member, MemberClaim, MemberNode
 from contracts.meta import ObjectMeta
-from contracts.pods.node_affinity import list_required_pods
-from contracts.pods.node_resources import PODS, sum_requests
+from contracts.pods.node_resources import sum_requests
 from contracts.pods.pod_rules import list_host_ports, list_unknown_namespaces
-from contracts.quantity import Quantity
 from contracts.workload import PodSpec
 
 T = TypeVar("T")
-_LABEL = 63
-"""Characters of a DNS label, which names of claims are."""
 
 
 class MemberPod(Struct, frozen=True, kw_only=True):
@@ -42,11 +38,6 @@ class MemberPod(Struct, frozen=True, kw_only=True):
     node: MemberNode
     refusal: Reason | None = None
     """Why it cannot be decided."""
-
-    @property
-    def shared_claims(self) -> frozenset[str]:
-        """The named claims, which other pods may use as well."""
-        return frozenset(claim.claim_name for claim in self.claims if claim.claim_name)
 
 
 def read_member_pod(
@@ -119,78 +110,14 @@ def group_connected(
     return list(groups.values())
 
 
-def group_by_shared_claims(pods: Iterable[MemberPod]) -> list[list[MemberPod]]:
-    """Group pods of one namespace that share claims: each group is one member.
-
-    They must be on one node, so they are decided as one.
-    """
-    return group_connected(pods, lambda pod: pod.shared_claims)
-
-
-def member_of(name: str, pods: Sequence[MemberPod]) -> Member:
-    """Make a member of one pod, or of pods that share claims."""
-    claims = tuple(
-        structs.replace(claim, name=name)
-        for name, (_, claim) in name_claims(pods).items()
-    )
-    return Member(name=name, claims=claims, node=_node_of(pods))
-
-
-def name_claims(pods: Sequence[MemberPod]) -> dict[str, tuple[MemberPod, MemberClaim]]:
-    """Name the claims of a member, shared ones once: whose each is, and its own name.
-
-    Of a shared claim it is the first pod that has it.
-    """
-    claims_by_name: dict[str, tuple[MemberPod, MemberClaim]] = {}
-    shared: set[str] = set()
-    for pod in pods:
-        for claim in pod.claims:
-            if claim.claim_name in shared:
-                continue
-            if claim.claim_name is not None:
-                shared.add(claim.claim_name)
-            name, number = claim.name, 0
-            while name in claims_by_name:
-                number += 1
-                name = f"{claim.name[: _LABEL - 5]}-{number}"
-            claims_by_name[name] = (pod, claim)
-    return claims_by_name
-
-
-def refusal_of(pods: Sequence[MemberPod]) -> Reason | None:
-    """Return why the pods of one member cannot be decided; None: they can."""
-    for pod in pods:
-        if pod.refusal is not None:
-            return pod.refusal
-    first = pods[0].node
-    for pod in pods if len(pods) > 1 else ():
-        field = _find_pod_rule(pod.node)
-        if field:
-            return _not_modelled(pod.name, field, "of pods that share a claim")
-    for pod in pods[1:]:
-        for field, of_first, of_pod in (
-            ("spec.nodeSelector", first.node_selector, pod.node.node_selector),
-            ("spec.tolerations", first.tolerations, pod.node.tolerations),
-            ("spec.affinity", first.affinity, pod.node.affinity),
-        ):
-            if of_first != of_pod:
-                message = f"differs from that of {pods[0].name}, which shares a claim"
-                return _not_modelled(pod.name, field, message)
-    return None
-
-
-def _node_of(pods: Sequence[MemberPod]) -> MemberNode:
-    """Add up what the pods of a member ask of their node together."""
-    if len(pods) == 1:
-        return pods[0].node
-    total: dict[str, int] = {}
-    for pod in pods:
-        for name, amount in pod.node.resources.items():
-            total[name] = total.get(name, 0) + amount.nano
-    resources = {name: Quantity.of_nano(nano) for name, nano in sorted(total.items())}
-    resources[PODS] = Quantity.of(len(pods))
-    node = with_labels_of(pods[0].node, [pod.node.labels for pod in pods])
-    return structs.replace(node, resources=resources)
+def member_of(name: str, pod: MemberPod) -> Member:
+    """Make a member of one pod; a claim that it names twice is one."""
+    claims, seen = list[MemberClaim](), set[str]()
+    for claim in pod.claims:
+        if claim.claim_name is None or claim.claim_name not in seen:
+            claims.append(claim)
+            seen.update(filter(None, [claim.claim_name]))
+    return Member(name=name, claims=tuple(claims), node=pod.node)
 
 
 def with_labels_of(node: MemberNode, labels: Sequence[Mapping[str, str]]) -> MemberNode:
@@ -214,20 +141,6 @@ def _refuse(name: str, spec: PodSpec) -> Reason | None:
         message = "labels of namespaces are not known"
         return _not_modelled(name, f"spec.{path}.namespaceSelector", message)
     return None
-
-
-def _find_pod_rule(node: MemberNode) -> str:
-    """Return the field by which a pod asks something of others; empty: it does not."""
-    if node.host_ports:
-        return "spec.containers[].ports[].hostPort"
-    if node.topology_spread_constraints:
-        return "spec.topologySpreadConstraints"
-    try:
-        return next(
-            (f"spec.affinity.{p}" for p in list_required_pods(node.affinity)), ""
-        )
-    except DecodeError:
-        return ""  # validation refuses it, with the field
 
 
 def _not_modelled(subject: str, field: str, message: str = "") -> Reason:

@@ -161,12 +161,24 @@ def _plan_claims(
     gang: GangDecision,
     consumers: Consumers,
 ) -> Iterator[ClaimPlan]:
-    if gang.members:
-        for member in gang.members:
-            for plan in _plan_allocated(work, message, gang, member):
-                key = object_key(plan.namespace, plan.name)
-                yield structs.replace(plan, reserved_for=consumers.get(key, ()))
-    yield from _plan_unallocated(work, message, part, gang)
+    plans = [
+        plan
+        for member in gang.members
+        for plan in _plan_allocated(work, message, gang, member)
+    ]
+    plans += _plan_unallocated(work, message, part, gang)
+    # A claim that several pods share stands with the first of them.
+    sharing: dict[str, list[ClaimPlan]] = {}
+    for plan in plans:
+        key = object_key(plan.namespace, plan.name)
+        sharing.setdefault(key, []).append(plan)
+    for key, same in sharing.items():
+        first = (same[0].member, same[0].index)
+        pods = ", ".join(dict.fromkeys(plan.pod for plan in same if plan.pod))
+        users = () if same[0].allocation is None else consumers.get(key, ())
+        for plan in same:
+            if (plan.member, plan.index) == first:
+                yield structs.replace(plan, pod=pods, reserved_for=users)
 
 
 def _name_by_claim(

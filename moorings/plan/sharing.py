@@ -111,5 +111,8 @@ def _hold(
 ) -> None:
     claim = view.claim(key)
     if claim is not None:
-        status = ResourceClaimStatus(allocation=allocation, reserved_for=users)
+        before = () if claim.status is None else claim.status.reserved_for
+        status = ResourceClaimStatus(
+            allocation=allocation, reserved_for=(*before, *users)
+        )
         view.apply_claim(key, structs.replace(claim, status=status))

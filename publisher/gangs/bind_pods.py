@@ -46,7 +46,7 @@ def bind_pods(
     if missing is not None:
         return missing
     text = find_difference(gang, waiting, view, owns, whole=False)
-    text = text or _find_shared(waiting)
+    text = text or _find_shared(gang, waiting)
     if text:
         return NotReady(reason="ClaimsDiffer", message=text)
     decided: dict[str, dict[int, MemberAllocated]] = {}
@@ -121,11 +121,20 @@ def _find_held(
     return None
 
 
-def _find_shared(pods: Sequence[Pod]) -> str:
-    """Name a claim of several pods: members say nothing of who shares one."""
+def _find_shared(gang: Gang, pods: Sequence[Pod]) -> str:
+    """Name a claim of several pods that the Gang does not say is one."""
+    namespace = gang.metadata.namespace
+    named = {
+        f"{namespace}/{claim.claim_name}"
+        for member in gang.spec.members
+        for claim in member.claims
+        if claim.claim_name
+    }
     for key, users in Counter(claims_of(pods)).items():
-        if users > 1:
-            return f"{users} pods share ResourceClaim {key}, which the Gang cannot say"
+        if users > 1 and key not in named:
+            return (
+                f"{users} pods share ResourceClaim {key}, which the Gang does not say"
+            )
     return ""
 
 

@@ -32,23 +32,22 @@ _WAITING = (GangPhase.PENDING, "Waiting")
 def let_shrink(
     gang: Gang,
     members: Sequence[Member],
-    places: Mapping[str, Sequence[Place]],
     *,
     is_whole: bool,
 ) -> tuple[Member, ...]:
     """Say of the members of a submission how many of their pods are enough.
 
-    Of pods that join others one is. Where pods share claims all are needed: places are
-    fewer than the pods that the Gang counts.
+    Of pods that join others one is. Where pods share claims all are needed: the solver
+    decides such claims for all of them.
     """
-    if not gang.spec.is_elastic:
+    shares = any(claim.claim_name for member in members for claim in member.claims)
+    if shares or not gang.spec.is_elastic:
         return tuple(members)
     least = {member.name: member.least for member in gang.spec.members}
     shrinking = []
     for member in members:
-        of_member = places.get(member.name, ())
         enough = least.get(member.name, member.count) if is_whole else 1
-        if any(len(place.pods) > 1 for place in of_member) or enough >= member.count:
+        if enough >= member.count:
             shrinking.append(member)
         else:
             shrinking.append(replace(member, min_count=enough))

@@ -111,7 +111,7 @@ def assemble(
     if isinstance(members, Reason):
         return NotReady(reason=str(members.rule), message=str(members), cause=members)
     if gang is not None:
-        members = let_shrink(gang, members, grouped.places, is_whole=is_whole)
+        members = let_shrink(gang, members, is_whole=is_whole)
     rules = rules if is_whole else keep_rules(rules, members)
     avoided = unsubmitted.avoided
     spec = replace(

@@ -1,12 +1,13 @@
 """Pods and their claims -> the members of a gang, and which pod is which.
 
-Equal pods become one member with a count; pods that share a claim become one place,
-because they need one node. Claims that are allocated already ask for nothing, but
-bind their pods to where they are. Pure; knows no Gang object.
+Equal pods become one member with a count. A claim that several of them use is named in
+their member: it is one allocation. Claims that are allocated already ask for nothing,
+but bind their pods to where they are. Pure; knows no Gang object.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import (
     Callable,
     Container,
@@ -30,11 +31,8 @@ from contracts.ids import NodeName
 from contracts.messages import Place, PodRef
 from contracts.pods.members import (
     MemberPod,
-    group_by_shared_claims,
     member_of,
-    name_claims,
     read_member_pod,
-    refusal_of,
     with_labels_of,
 )
 from contracts.pods.node_affinity import NODE_AFFINITY, read_pinned_node
@@ -70,32 +68,31 @@ def group_pods(
     in the order of their first pods; a second kind of pods under one name is named
     `name-2`. Pods of which nothing says the name are `unnamed`.
     """
-    pods_by_uid = {pod.metadata.uid: pod for pod in pods}
     members: dict[bytes, tuple[Member, list[Place]]] = {}
     labels: dict[bytes, list[Mapping[str, str]]] = {}
     names: set[str] = set()
     member_pods = [_read(pod, view, owns) for pod in pods]
     telling = _list_telling_labels(member_pods)
-    for group in group_by_shared_claims(member_pods):
-        refusal = refusal_of(group)
-        if refusal is not None:
-            return refusal
-        sharing = [pods_by_uid[pod.uid] for pod in group]
-        member = _bind(member_of("", group), sharing, view)
+    shared = _find_shared_claims(member_pods)
+    for pod, read in zip(pods, member_pods, strict=True):
+        if read.refusal is not None:
+            return read.refusal
+        member = _bind(member_of("", read), [pod], view)
         if isinstance(member, Reason):
             return member
-        member = _without_claim_names(member)
-        name = view.membership(sharing[0]).member or unnamed
+        place = _place(read, pod, member)
+        member = _keep_claim_names(member, shared)
+        name = view.membership(pod).member or unnamed
         # What asks for the same under one name is one member, unless labels differ by
         # which pods of the gang choose each other.
         told = {k: v for k, v in member.node.labels.items() if k in telling}
-        likeness = encode([name, len(group), _with_labels(member, told)])
-        labels.setdefault(likeness, []).extend(pod.node.labels for pod in group)
+        likeness = encode([name, _with_labels(member, told)])
+        labels.setdefault(likeness, []).append(read.node.labels)
         if likeness not in members:
             name = _number(name, names)
             names.add(name)
             members[likeness] = (replace(member, name=name), [])
-        members[likeness][1].append(_place(group, pods_by_uid))
+        members[likeness][1].append(place)
     return GroupedPods(
         members=tuple(
             replace(
@@ -239,21 +236,26 @@ def _selectors(pods: Sequence[Pod], view: View) -> Iterator[NodeSelector]:
             yield held.node_selector
 
 
-def _without_claim_names(member: Member) -> Member:
-    """Leave out which ResourceClaims they are: places say it."""
-    claims = tuple(replace(claim, claim_name=None) for claim in member.claims)
+def _find_shared_claims(pods: Iterable[MemberPod]) -> frozenset[str]:
+    """Find the claims that several of these pods use."""
+    users: Counter[str] = Counter()
+    for pod in pods:
+        users.update({claim.claim_name for claim in pod.claims if claim.claim_name})
+    return frozenset(name for name, count in users.items() if count > 1)
+
+
+def _keep_claim_names(member: Member, shared: Container[str]) -> Member:
+    """Leave out which ResourceClaims they are, but shared ones: places say it."""
+    claims = tuple(
+        claim if claim.claim_name in shared else replace(claim, claim_name=None)
+        for claim in member.claims
+    )
     return replace(member, claims=claims)
 
 
-def _place(group: Sequence[MemberPod], by_uid: Mapping[str, Pod]) -> Place:
+def _place(read: MemberPod, pod: Pod, member: Member) -> Place:
+    keys = claim_keys(pod)
     return Place(
-        pods=tuple(PodRef(name=pod.name, uid=pod.uid) for pod in group),
-        claims=tuple(_claim_names(group, by_uid)),
+        pods=(PodRef(name=read.name, uid=read.uid),),
+        claims=tuple(keys[claim.name].partition("/")[2] for claim in member.claims),
     )
-
-
-def _claim_names(
-    group: Sequence[MemberPod], by_uid: Mapping[str, Pod]
-) -> Iterator[str]:
-    for pod, claim in name_claims(group).values():
-        yield claim_keys(by_uid[pod.uid])[claim.name].partition("/")[2]

@@ -44,7 +44,7 @@ from publisher.gangs.view import (
 
 
 class Assignment(Struct, frozen=True, kw_only=True):
-    """What was decided for one place: pods that go to one node with their claims."""
+    """What was decided for one place: its pod, its node, and its claims."""
 
     namespace: Namespace
     member: str
@@ -123,20 +123,24 @@ def plan_claims(
     writes: list[Patch] = []
     refusals: list[str] = []
     joining: dict[str, list[PodRef]] = {}
+    decided: dict[str, tuple[AllocationResult, list[PodRef]]] = {}
     for assignment in assignments:
         alive = assignment.alive(view)
         if assignment.node not in view.nodes and any(map(is_gated, alive)):
             refusals.append(f"node {assignment.node} is gone")
         for key, allocation in assignment.claims:
-            users = [ref_of(pod) for pod in alive if key in claim_keys(pod).values()]
-            step = _plan_step(key, allocation, users, view, now) if users else None
-            if isinstance(step, str):
-                refusals.append(step)
-            elif step is not None:
-                writes.append(step)
+            # Pods that share a claim are decided with one allocation.
+            _, users = decided.setdefault(key, (allocation, []))
+            users += [ref_of(pod) for pod in alive if key in claim_keys(pod).values()]
         for pod in filter(is_gated, alive):
             for key in prior_claims_of(pod, assignment, view, owns):
                 joining.setdefault(key, []).append(ref_of(pod))
+    for key, (allocation, users) in decided.items():
+        step = _plan_step(key, allocation, users, view, now) if users else None
+        if isinstance(step, str):
+            refusals.append(step)
+        elif step is not None:
+            writes.append(step)
     if refusals:
         return ClaimWrites(refusals=tuple(refusals))
     writes += _plan_joining(joining, view)

@@ -110,6 +110,29 @@ async def test_an_example_gets_what_its_rule_says(
     CHECKS[name](example, [await placed(kube, pod) for pod in pods])
 
 
+async def test_pods_on_two_nodes_share_a_channel(
+    example: ExampleSite, kubelets: Kubelets, kube: Kube
+) -> None:
+    """One allocation, written for the nodes that reach it, and reserved for both."""
+    assert kubelets.nodes
+    claim, template, item = example.read("channel", example.prefix)
+    for made in (claim, template):
+        await kube.create(made)
+    job = await kube.create(item)
+    pods = await running_pods(kube, example.prefix, 2)
+    places = [await placed(kube, pod) for pod in pods]
+    CHECKS["channel"](example, places)
+    (rack,) = set(example.labels("rack", places))
+    held = (await kube.get(claim))["status"]
+    assert {u["uid"] for u in held["reservedFor"]} == set(map(uid_of, pods))
+    (term,) = held["allocation"]["nodeSelector"]["nodeSelectorTerms"]
+    (asked,) = term["matchExpressions"]
+    assert (asked["operator"], asked["values"]) == ("In", [rack])
+    (result,) = held["allocation"]["devices"]["results"]
+    assert result["pool"].endswith(f"rack-{rack.removeprefix('r')}")
+    await kube.delete(job)
+
+
 async def test_pods_that_come_later_go_to_the_rack_of_those_that_run(
     example: ExampleSite, kubelets: Kubelets, kube: Kube
 ) -> None:

@@ -148,6 +148,11 @@ def _check_elastic(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
     check_pairs(site, pods)
 
 
+def _check_channel(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
+    assert len({pod.node for pod in pods}) == len(pods) == 2
+    assert len(set(site.labels("rack", pods))) == 1
+
+
 CHECKS: dict[str, Callable[[ExampleSite, Sequence[ExamplePod]], None]] = {
     "pcie-root": _check_pcie_root,
     "rail": _check_rail,
@@ -160,5 +165,8 @@ CHECKS: dict[str, Callable[[ExampleSite, Sequence[ExamplePod]], None]] = {
     "preferred": _check_preferred,
     "clique": _check_clique,
     "elastic": _check_elastic,
+
+
+    "channel": _check_channel,
 }
 """By example, what holds of its answer."""

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from contracts.allocation import Reason
 from contracts.gang import MemberClaim
 from contracts.pod_terms import HostPort, TopologySpreadConstraint
 from contracts.pods.members import (
     MemberPod,
-    group_by_shared_claims,
     group_connected,
     member_of,
-    name_claims,
     read_member_pod,
-    refusal_of,
+    with_labels_of,
 )
 from contracts.pods.node_affinity import REQUIRED
-from contracts.pods.node_resources import PODS
 from contracts.validate import validate
 from contracts.workload import (
     Container,
@@ -49,18 +43,6 @@ def names(groups: list[list[MemberPod]]) -> list[list[str]]:
     return [[item.name for item in group] for group in groups]
 
 
-def test_pods_that_share_by_way_of_others_are_one_member() -> None:
-    """The one that binds them may come last."""
-    pods = [
-        asking("a", shared("x")),
-        asking("b", own()),
-        asking("c", shared("y")),
-        asking("d", shared("y", "one"), shared("x", "two")),
-        asking("e", shared("y")),
-    ]
-    assert names(group_by_shared_claims(pods)) == [["a", "c", "d", "e"], ["b"]]
-
-
 def test_joining_is_transitive_whatever_the_order() -> None:
     """Groups stand in the order of their first members."""
     marks = {1: "ab", 2: "c", 3: "d", 4: "bc", 5: "e", 6: "", 7: ""}
@@ -72,63 +54,25 @@ def test_joining_is_transitive_whatever_the_order() -> None:
         ]
 
 
-def test_a_member_of_many_pods_asks_for_all_of_them() -> None:
-    """Each claim once and by a name of its own, which leads back to its pod."""
-    long = "n" * 63
-    first = asking("a", shared("x"), own("gpus-1"), own(long))
-    second = asking("b", own("gpus"), shared("x", "other"), own(long))
-    member = member_of("both", [first, second])
-    found = name_claims([first, second])
-    assert [item.name for item in member.claims] == list(found)
-    assert [(item.name, claim.name) for item, claim in found.values()] == [
-        ("a", "gpus"),
-        ("a", "gpus-1"),
-        ("a", long),
-        ("b", "gpus"),
-        ("b", long),
+def test_a_claim_that_a_pod_names_twice_is_one() -> None:
+    """It has the first of its names."""
+    asked = asking("a", shared("x"), own("own"), shared("x", "other"), shared("y", "z"))
+    member = member_of("pod", asked)
+    assert [(claim.name, claim.claim_name) for claim in member.claims] == [
+        ("gpus", "x"),
+        ("own", None),
+        ("z", "y"),
     ]
-    assert member.claims[0].claim_name == "x"
-    amounts = {name: amount.text for name, amount in member.node.resources.items()}
-    assert amounts == {"cpu": "4", PODS: "2"}
     assert not list(validate(gang(member)))
 
 
-@pytest.mark.parametrize(
-    ("field", "pods"),
-    [
-        (
-            "spec.topologySpreadConstraints",
-            [
-                asking("a"),
-                asking("b", topology_spread_constraints=(TopologySpreadConstraint(),)),
-            ],
-        ),
-        ("spec.nodeSelector", [asking("a"), asking("b", node_selector={"zone": "1"})]),
-        (
-            f"spec.affinity.podAntiAffinity.{REQUIRED}",
-            [
-                asking("a"),
-                asking("b", affinity={"podAntiAffinity": {REQUIRED: [{}]}}),
-            ],
-        ),
-        (
-            f"spec.affinity.podAffinity.{REQUIRED}[0].namespaceSelector",
-            [
-                asking(
-                    "a",
-                    affinity=near(
-                        term(namespaceSelector={"matchLabels": {"team": "a"}})
-                    ),
-                )
-            ],
-        ),
-    ],
-)
-def test_what_cannot_be_decided_is_named(field: str, pods: list[MemberPod]) -> None:
+def test_what_cannot_be_decided_is_named() -> None:
     """By pod and by field."""
-    reason = refusal_of(pods)
-    assert isinstance(reason, Reason)
-    assert (reason.subject, reason.field) == (pods[-1].name, field)
+    elsewhere = near(term(namespaceSelector={"matchLabels": {"team": "a"}}))
+    reason = asking("a", affinity=elsewhere).refusal
+    assert reason is not None
+    field = f"spec.affinity.podAffinity.{REQUIRED}[0].namespaceSelector"
+    assert (reason.subject, reason.field) == ("a", field)
 
 
 def test_a_member_says_what_others_may_ask_about_its_pods() -> None:
@@ -150,8 +94,7 @@ def test_a_member_says_what_others_may_ask_about_its_pods() -> None:
 
 def test_a_member_of_many_pods_has_the_labels_that_all_have() -> None:
     """The others are named, so that nobody takes them for absent."""
-    first = asking("a", shared("x"), labels={"app": "x", "index": "0", "own": ""})
-    second = asking("b", shared("x"), labels={"app": "x", "index": "1"})
-    node = member_of("both", [first, second]).node
+    labels = [{"app": "x", "index": "0", "own": ""}, {"app": "x", "index": "1"}]
+    node = with_labels_of(asking("a").node, labels)
     assert node.labels == {"app": "x"}
     assert node.varying_labels == ("index", "own")

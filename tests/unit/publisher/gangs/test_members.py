@@ -59,13 +59,27 @@ def test_another_kind_of_pods_under_one_label_has_a_number() -> None:
     assert shape(got) == {"w": 1, "w-2": 1}
 
 
-def test_pods_that_share_a_claim_are_one_place() -> None:
-    """They must be on one node, and the claim is asked for once."""
-    pods = [waiting_pod(name, shared={"gpus": "c"}) for name in ("a", "b")]
-    got = grouped(pods, real_claim("c"))
-    assert shape(got) == {"pod": 1}
-    assert names(got.places["pod"]) == [["a", "b"]]
-    assert [place.claims for place in got.places["pod"]] == [("c",)]
+def test_a_claim_of_several_pods_is_named() -> None:
+    """They are places of their own, whose claim is one; one pod's need no name."""
+    pods = [
+        waiting_pod(name, shared={"gpus": "c", "own": f"own-{name}"}) for name in "ab"
+    ]
+    got = grouped(pods, *map(real_claim, ("c", "own-a", "own-b")))
+    assert shape(got) == {"pod": 2}
+    assert names(got.places["pod"]) == [["a"], ["b"]]
+    assert [place.claims for place in got.places["pod"]] == [
+        ("c", "own-a"),
+        ("c", "own-b"),
+    ]
+    (member,) = got.members
+    assert [claim.claim_name for claim in member.claims] == ["c", None]
+
+
+def test_pods_that_share_another_claim_are_another_member() -> None:
+    """What a member names, all its pods share."""
+    pods = [waiting_pod(f"{c}{n}", shared={"gpus": c}) for c in "cd" for n in range(2)]
+    got = grouped(pods, real_claim("c"), real_claim("d"))
+    assert shape(got) == {"pod": 2, "pod-2": 2}
 
 
 def test_pods_of_a_pod_group_share_the_claim_that_was_made_for_it() -> None:
@@ -79,8 +93,9 @@ def test_pods_of_a_pod_group_share_the_claim_that_was_made_for_it() -> None:
         for pod in (waiting_pod(name, templates=["gpus"]) for name in ("a", "b"))
     ]
     got = grouped(pods, claim)
-    assert names(got.places["pod"]) == [["a", "b"]]
-    assert [place.claims for place in got.places["pod"]] == [("c",)]
+    assert names(got.places["pod"]) == [["a"], ["b"]]
+    assert [place.claims for place in got.places["pod"]] == [("c",), ("c",)]
+    assert got.members[0].claims[0].claim_name == "c"
 
 
 def test_an_allocated_claim_asks_for_nothing_but_binds_its_pod() -> None:

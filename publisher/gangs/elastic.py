@@ -9,13 +9,13 @@ what runs is never moved and the gang's rules hold for all. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from contracts.allocation import Rule
 from contracts.gang import Gang, GangPhase, Member
-from contracts.messages import MAX_REASON, Place
+from contracts.messages import MAX_REASON
 from contracts.workload import Pod
 from publisher.gangs.compare import member_name_of
 from publisher.gangs.context import PlanContext, StatusReport

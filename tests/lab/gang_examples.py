@@ -165,8 +165,6 @@ CHECKS: dict[str, Callable[[ExampleSite, Sequence[ExamplePod]], None]] = {
     "preferred": _check_preferred,
     "clique": _check_clique,
     "elastic": _check_elastic,
-
-
     "channel": _check_channel,
 }
 """By example, what holds of its answer."""

@@ -47,9 +47,10 @@ def test_an_example_gets_what_its_rule_says(name: str) -> None:
     CHECKS[name](ExampleSite(), list(placed(json.loads(answer.stdout))))
 
 
-def test_why_not_is_said_as_the_page_has_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["rack", "channel"])
+def test_why_not_is_said_as_the_page_has_it(name: str, tmp_path: Path) -> None:
     """With a worker more than a rack has room for."""
-    text = (FOLDER / "rack.yaml").read_text()
+    text = (FOLDER / f"{name}.yaml").read_text()
     three = tmp_path / "three.yaml"
     three.write_text(text.replace("s: 2", "s: 3").replace("m: 2", "m: 3"))
     words = ("plan", "-f", str(CLUSTER), "-f", str(three), "-o", "json")
@@ -57,7 +58,9 @@ def test_why_not_is_said_as_the_page_has_it(tmp_path: Path) -> None:
     assert answer.exit_code == 1, answer.output
     (gang,) = json.loads(answer.stdout)["gangs"]
     (reason,) = gang["reasons"]
-    said = f"{reason['rule']}: {reason['field']}: {reason['message']}"
+    field, subject = reason.get("field"), reason.get("subject")
+    where = f": {field}" if field else f" ({subject})"
+    said = f"{reason['rule']}{where}: {reason['message']}"
     assert said in " ".join((FOLDER.parent / "gangs.md").read_text().split())
 
 

@@ -96,6 +96,11 @@ class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
     """Take the devices before the pods exist."""
 
     @property
+    def least(self) -> int:
+        """Count the pods without which it is not in."""
+        return sum(member.least for member in self.members)
+
+    @property
     def is_elastic(self) -> bool:
         """Whether it may be in with fewer pods than it asks for."""
         return any(member.least < member.count for member in self.members)

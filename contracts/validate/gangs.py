@@ -58,7 +58,7 @@ def check_gang(value: Gang) -> Violations:
     pods = sum(member.count for member in spec.members)
     if pods > MAX_MEMBERS:
         yield invalid("spec.members", pods, f"must be at most {MAX_MEMBERS} pods")
-    if pods and not sum(member.least for member in spec.members):
+    if pods and not spec.least:
         message = "must be greater than zero for at least one member"
         yield invalid("spec.members", 0, f"minCount {message}")
     yield from check_constraints(spec.constraints, spec.members, "spec.constraints")

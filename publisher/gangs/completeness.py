@@ -56,8 +56,7 @@ def find_shortage(
         hint = hint or f"{company.asked} more wait already, and none of the gang runs"
     there = len(pods) + company.count
     if gang is not None:
-        size = sum(member.least for member in gang.spec.members)
-        return _compare(there, size, hint)
+        return _compare(there, gang.spec.least, hint)
     if membership.is_lone:
         return None
     declared = read_declared_size(pods, membership)
@@ -82,11 +81,19 @@ def find_shortage(
     return _compare_roles(pods, owner, view, company)
 
 
-def is_left_alone(pods: Sequence[Pod], view: View, gang: Gang | None) -> bool:
-    """Whether these pods were to join others of their gang, and none of them runs."""
+def is_left_alone(
+    pods: Sequence[Pod], view: View, gang: Gang | None, enough: int = 0
+) -> bool:
+    """Whether these pods were to join others of their gang, and none of them runs.
+
+    `enough`: the pods with which their submission is content. Pods of an elastic gang
+    were to join where these are fewer than the gang begins with.
+    """
     same_run = list_run(view.pods(view.group_of(pods[0])), pods, view)
     if find_company(same_run, pods).ran:
         return False
+    if gang is not None and gang.spec.is_elastic:
+        return enough < gang.spec.least
     shortage = find_shortage(pods, view, gang=gang)
     return shortage is not None and shortage.reason == _MISSING
 

@@ -54,7 +54,7 @@ def find_fault(
         return f"{count - len(there)} of {count} pods are gone"
     if not displaced and not submitted.is_reserved:
         waiting, gang = submitted.waiting, context.view.gang(context.group)
-        if is_left_alone(waiting, context.view, gang):
+        if is_left_alone(waiting, context.view, gang, _count_enough(message)):
             return "a gang begins whole, and no pod that these were to join runs"
     decided = {(a.member, a.index): a for a in assignments}
     for member in message.gang.spec.members:
@@ -65,6 +65,16 @@ def find_fault(
                 return fault
     faults = (_find_pod_fault(context, pod, decided.values()) for pod in displaced)
     return next(filter(None, faults), "")
+
+
+def _count_enough(message: SubmitGang) -> int:
+    """Count the pods with which a submission is content."""
+    return sum(
+        sum(len(place.pods) for place in message.places.get(member.name, ()))
+        if member.min_count is None
+        else member.min_count
+        for member in message.gang.spec.members
+    )
 
 
 def find_place_fault(

@@ -194,6 +194,32 @@ async def test_a_gang_grows_where_others_leave_room(
     await running_pods(kube, example.prefix, 4)
 
 
+async def test_a_job_grows_with_its_parallelism(
+    example: ExampleSite, kubelets: Kubelets, kube: Kube
+) -> None:
+    """Beside the pods that run, by the rule that the gang began with."""
+    assert kubelets.nodes
+    gang, template, service = example.read("elastic", example.prefix)
+    gang["spec"]["members"][0] |= {"count": 4, "minCount": 2}
+    pods = service["spec"]["template"]
+    pods["spec"]["restartPolicy"] = "Never"
+    both = {"completions": 2, "parallelism": 2}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": service["metadata"],
+        "spec": {"completionMode": "Indexed", "template": pods, **both},
+    }
+    await kube.create(gang)
+    await kube.create(template)
+    created = await kube.create(job)
+    before = await running_pods(kube, example.prefix, 2)
+    await kube.patch(created, {"spec": {"completions": 4, "parallelism": 4}})
+    after = await running_pods(kube, example.prefix, 4)
+    assert {uid_of(pod) for pod in before} < {uid_of(pod) for pod in after}
+    check_pairs(example, [await placed(kube, pod) for pod in after])
+
+
 def of_service(pods: list[Json]) -> list[Json]:
     """Choose the pods of the elastic service."""
     return [pod for pod in pods if pod["metadata"]["name"].startswith("elastic-")]

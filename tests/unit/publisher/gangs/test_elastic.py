@@ -6,7 +6,12 @@ from msgspec.structs import replace
 
 from contracts.gang import Gang, GangPhase
 from contracts.ids import GangUID, Namespace
-from contracts.messages import AllocationWritten, GatesOpened, SubmitGang
+from contracts.messages import (
+    AllocationWritten,
+    CancelGang,
+    GatesOpened,
+    SubmitGang,
+)
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.context import GroupPlan
@@ -189,3 +194,18 @@ def test_a_rigid_gang_never_grows() -> None:
     plan = planned(train(least=None), pods)
     assert asked(plan) == [[("worker", 1, None)]]
     assert told(plan)["d"][1] != GROWING
+
+
+def test_pods_that_were_to_join_do_not_begin_without_those_that_ran() -> None:
+    """As an addition one would be enough; a gang begins with what it needs."""
+    pods = [runs("a"), runs("b"), *FOUR[2:]]
+    record = record_of(elastic_submission(FOUR), gang_allocated(pods=2), opened(2))
+    (submitted,) = (
+        message
+        for message in planned(train(), pods, record).messages
+        if isinstance(message, SubmitGang)
+    )
+    later = record_of(submitted)
+    plan = planned(train(), FOUR[2:], later)
+    (given_up,) = (m for m in plan.messages if isinstance(m, CancelGang))
+    assert "no pod that these were to join runs" in given_up.reason

@@ -177,3 +177,20 @@ def test_the_judge_counts_the_pods_of_each_member() -> None:
         for t in found.objective
     )
     assert "past value 2" in judge(problem, structs.replace(found, objective=bounds))[0]
+
+
+def test_beside_an_elastic_gang_others_keep_their_engine() -> None:
+    """A batch that the direct model would not decide in time is not given to it."""
+    names = [f"n{number:03}" for number in range(200)]
+    pools = {name: [pool(*devices(2), name=name)] for name in names}
+    gangs = [asking(number, 4) for number in range(90)]
+    growing = [asking(90, 60, 4), asking(91, 6, 2, topology=BY_RACK)]
+    racks = [node(name, labels={RACK: name[:3]}) for name in names]
+    snapshot = observe_core(snapshot_of(pools, [*gangs, *growing]), *racks)
+    found = allocate(problem_of(snapshot))
+    assert found.statistics.engine not in {"", DIRECT}
+    assert all(each.members for each in found.gangs)
+    assert sum(placed(found)) == 400
+    assert tier(found, Tier.EXTRA)[0][1] == 400 - 90 * 4 - 4 - 2
+    rack = {pod.node[:3] for pod in found.gangs[-1].members}
+    assert len(rack) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from solver.engines.goals import goals_of
 from solver.kinds.demand import Demand
 from solver.tiers import Tier
@@ -57,3 +59,22 @@ def test_goals_past_the_last_tier_are_not_pursued() -> None:
     asked = demand_of(expects=True, either=True)
     assert goals_of(asked, Tier.ALTERNATIVES)[-1] == (Tier.ALTERNATIVES, None)
     assert goals_of(asked, Tier.GANGS) == [(Tier.GANGS, 7), (Tier.GANGS, 1)]
+
+
+def test_extra_pods_are_a_goal_of_the_priorities_that_have_any() -> None:
+    """After all gangs, before what the batch prefers."""
+    gangs = [
+        gang(
+            structs.replace(EITHER, count=2, min_count=least),
+            name=f"g{priority}",
+            uid=f"00000000-0000-4000-8000-{priority:012}",
+            priority=priority,
+        )
+        for priority, least in ((1, 1), (4, 2), (7, 1))
+    ]
+    problem = problem_of(snapshot_of({"n": [pool(name="n")]}, gangs), PARAMETERS)
+    assert goals_of(Demand(problem.gangs), Tier.ALTERNATIVES)[3:] == [
+        (Tier.EXTRA, 7),
+        (Tier.EXTRA, 1),
+        (Tier.ALTERNATIVES, None),
+    ]

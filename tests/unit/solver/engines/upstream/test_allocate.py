@@ -80,6 +80,16 @@ def test_a_gang_that_does_not_fit_leaves_nothing_behind() -> None:
     assert nodes_of(served) == ["n0", "n0"]
 
 
+def test_a_gang_has_the_pods_that_fit_if_they_are_enough() -> None:
+    """In order, as many as find a node."""
+    for least, placed in ((2, 3), (4, 0)):
+        pods = member(member_claim(), count=5, min_count=least)
+        (found,) = allocate_upstream(
+            problem_of(snapshot_of(nodes_of_sizes(1, 2), [gang(pods)]))
+        ).gangs
+        assert [pod.index for pod in found.members] == list(range(placed))
+
+
 def test_a_node_takes_no_more_pods_than_its_resources_allow() -> None:
     """Devices alone do not make room."""
     pods = member(resources={"cpu": 2}, count=3)

@@ -25,6 +25,10 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+_DEEPEST = 400
+"""Levels of nesting; objects of Kubernetes have some thirty."""
+_DEEP_INDENT = re.compile(rf"^[ \t?:-]{{{_DEEPEST // 2}}}", re.MULTILINE)
+"""Blocks are at most two levels a column: a sequence stands below its key."""
 _MAY_BE_JSON = re.compile(r"\s*\{")
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -41,6 +45,7 @@ def parse_documents(source: str, text: str) -> Iterator[tuple[str, Any]]:
         if document is not None:
             yield from ((source, value) for value in _flatten_json(document))
             return
+        _refuse_depth(source, text)
         documents = yaml.load_all(text, _Loader)  # a safe loader
         for number, parsed in enumerate(documents, start=1):
             if parsed is not None:
@@ -49,6 +54,27 @@ def parse_documents(source: str, text: str) -> Iterator[tuple[str, Any]]:
     except (yaml.YAMLError, msgspec.DecodeError, ContractsError) as error:
         reason = " ".join(str(error).split())
         raise BadInputError(source, reason) from error
+
+
+def _refuse_depth(source: str, text: str) -> None:
+    """Refuse what is nested so deeply that PyYAML would end the process.
+
+    It composes nodes by recursion in C, without a limit; events it makes without.
+
+    Raises:
+        BadInputError: it is.
+    """
+    may_be_deep = text.count("[") + text.count("{") > _DEEPEST
+    if not may_be_deep and not _DEEP_INDENT.search(text):
+        return
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise BadInputError(source, f"nested over {_DEEPEST} deep")
 
 
 def _read_json(text: str) -> dict[str, msgspec.Raw] | None:

@@ -66,6 +66,28 @@ def test_what_only_begins_like_json_is_yaml(tmp_path: Path, text: str) -> None:
     assert len(values) == text.count("---") + 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000 + "]" * 100_000,
+        '{"a":' * 100_000 + "1" + "}" * 100_000,
+        "- " * 100_000 + "1",
+        "a:\n" + "".join(f"{'  ' * n}- b:\n" for n in range(600)),
+    ],
+    ids=["flow", "json", "one line", "block"],
+)
+def test_what_is_nested_without_end_is_refused(tmp_path: Path, text: str) -> None:
+    """PyYAML would end the process, be it a server's."""
+    name = write(tmp_path / "a.yaml", text)
+    with pytest.raises(BadInputError, match="nested over 400 deep"):
+        list(read_documents([name]))
+
+
+def test_what_has_many_brackets_need_not_be_deep(tmp_path: Path) -> None:
+    name = write(tmp_path / "a.yaml", f"a: [{'[1], ' * 1000}]")
+    assert [len(value["a"]) for _, value in read_documents([name])] == [1000]
+
+
 def test_a_folder_is_read_in_order_of_its_files(tmp_path: Path) -> None:
     for file in ("b.yaml", "a.yml", "c.txt"):
         write(tmp_path / file, f"name: {file}")

@@ -100,7 +100,11 @@ class SplitSearch:
         priorities = sorted({gang.priority for gang in self._gangs}, reverse=True)
         for priority in priorities:
             goal: Goal = (Tier.GANGS, priority)
-            most = bound.bounds.get(goal) if bound is not None and is_bound else None
+            # No answer has more in than all gangs.
+            weights = (g.weight for g in self._gangs if g.priority == priority)
+            most: int | None = sum(weights)
+            if bound is not None and is_bound and bound.bounds.get(goal) is not None:
+                most = bound.bounds[goal]
             step = self._place_level(step, priority, most, bound)
             bounds[goal] = most
             # A bound below holds for answers that reach what was reached above it.

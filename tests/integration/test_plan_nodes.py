@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from contracts.allocation import Rule
 from moorings.cli.documents import read_documents
 from moorings.plan.decide import Planner, PlanOptions
 from moorings.plan.plan import Plan
@@ -229,11 +230,12 @@ def test_pods_of_a_gang_that_share_a_claim_fit_together_or_not_at_all(
         pods = (in_gang(pod(name, cpu, **by_name)) for name in "ab")
         (gang,) = plan(DEVICES, NODE, SHARED, *pods).gangs
         assert gang.verdict == verdict
+    # They need not be alike: one does not tolerate the node, so neither is there.
     strange = in_gang(pod("b", **by_name, operator="value"))
     strange = strange.replace("value: Exists", "value: other")
     first = in_gang(pod("a", **by_name))
     (gang,) = plan(DEVICES, NODE, SHARED, first, strange).gangs
-    assert gang.reasons[0].field == "spec.tolerations"
+    assert gang.reasons[0].rule is Rule.NODE_TAINTED
 
 
 MPI_JOB = """

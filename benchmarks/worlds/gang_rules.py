@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from contracts.device import Device, ResourcePool
 from contracts.gang import Member
 from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import DeviceName, DriverName, FullyQualifiedName, NodeName, PoolName
-from contracts.messages import ObjectObserved, SubmitGang
+from contracts.messages import DevicesAnnounced, ObjectObserved, SubmitGang
 from contracts.meta import ObjectMeta
 from contracts.workload import Node
 from solver.snapshot.snapshot import Snapshot, apply
@@ -58,17 +58,23 @@ def groups(pods: int) -> World:
 
 def idle(nodes: int) -> World:
     """Ask for one gang of 8 nodes in a rack of an idle cluster."""
-    return _world(nodes, [_gang(1, 8, DEVICES, (GangTopology(key=RACK),))])
+    return _world(nodes, [in_rack(1)])
 
 
-def scarce(nodes: int, seed: int) -> World:
+def in_rack(age: int) -> SubmitGang:
+    """Ask for 8 nodes in one rack."""
+    return _gang(age, 8, DEVICES, (GangTopology(key=RACK),))
+
+
+def scarce(nodes: int, seed: int, sizes: Sequence[int] = (1, 2, 4, 8)) -> World:
     """Ask for 1.3 times what there is by one gang for five nodes, each of own worth.
 
-    Half of the gangs in one rack or block. First fit takes who comes first.
+    Half of the gangs in one rack or block. First fit takes who comes first. `sizes`:
+    devices that a pod may have.
     """
     draw, asked = random.Random(seed), list[tuple[int, int, str]]()
     for number in range(nodes // 5):
-        devices = draw.choice((1, 2, 4, 8))
+        devices = draw.choice(sizes)
         key = draw.choice((RACK, RACK, BLOCK)) if number % 2 else ""
         most = IN_RACK * (DEVICES // devices) * 3 // 4
         asked.append((draw.randint(2, most if key == RACK else 32), devices, key))
@@ -82,6 +88,11 @@ def scarce(nodes: int, seed: int) -> World:
         worth = round(pods * devices * draw.uniform(0.5, 2.0))
         gangs.append(_gang(age, pods, devices, rules, weight=worth))
     return _world(nodes, gangs)
+
+
+def uneven(nodes: int, seed: int) -> World:
+    """Ask as `scarce` does, also for 3 and 6 devices, which leave parts of nodes."""
+    return scarce(nodes, seed, (1, 2, 3, 4, 6, 8))
 
 
 def filled(nodes: int, seed: int) -> World:
@@ -144,12 +155,19 @@ def _world(nodes: int, gangs: Sequence[SubmitGang], *, nics: bool = False) -> Wo
     for driver in (GPU, NIC):
         message = observed_class(driver, f'device.driver == "{driver}"')
         snapshot = apply(snapshot, message)
+    for inventory, node in list_nodes(nodes, nics=nics):
+        snapshot = apply(apply(snapshot, inventory), node)
+    return World(snapshot, tuple(gangs), _first_fit(nodes, gangs))
+
+
+def list_nodes(
+    nodes: int, *, nics: bool = False
+) -> Iterator[tuple[DevicesAnnounced, ObjectObserved]]:
+    """Go through nodes: their devices, and their Node with its labels."""
     for number in range(nodes):
         name = NodeName(f"node-{number:05}")
         pools = [_pool(name, driver) for driver in (GPU, NIC)[: 1 + nics]]
-        snapshot = apply(snapshot, announced(name, *pools))
-        snapshot = apply(snapshot, _observed_node(name, number))
-    return World(snapshot, tuple(gangs), _first_fit(nodes, gangs))
+        yield announced(name, *pools), _observed_node(name, number)
 
 
 def _pool(node: NodeName, driver: str) -> ResourcePool:

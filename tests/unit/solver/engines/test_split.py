@@ -86,13 +86,16 @@ def test_a_higher_priority_never_gives_way() -> None:
     assert found.status is Status.OPTIMAL
 
 
-def test_below_a_priority_that_gave_something_up_nothing_is_bound() -> None:
-    """Not only right below it: what was lost above leaves more to all."""
+def test_below_a_priority_that_gave_something_up_all_gangs_are_the_bound() -> None:
+    """Not only right below it: what was lost above leaves more to all.
+
+    All gangs of a priority are the bound then.
+    """
     high = asking(0, 6, topology=BY_RACK, priority=5)
     found = decided(FOUR, high, asking(1, 2, priority=3), asking(2, 2, priority=1))
     assert [bool(item.members) for item in found.gangs] == [False, True, True]
     values = [(t.value, t.bound) for t in found.objective[:3]]
-    assert values == [(0, 6), (2, None), (2, None)]
+    assert values == [(0, 6), (2, 2), (2, 2)]
 
 
 def test_what_one_part_holds_the_other_does_not_get() -> None:

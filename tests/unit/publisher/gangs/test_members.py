@@ -107,6 +107,18 @@ def test_an_allocated_claim_asks_for_nothing_but_binds_its_pod() -> None:
     assert member.node.node_name == "node-7"
 
 
+def test_a_pod_that_comes_later_goes_where_its_claim_is_reached() -> None:
+    """A claim of a fabric is for the nodes that its allocation selects."""
+    reach = builders.node_selector(rack="r1")
+    held = replace(builders.allocation(), node_selector=reach)
+    pod = waiting_pod("a", templates=["gpus"], shared={"channel": "c"})
+    claims = (real_claim("a-gpus"), real_claim("c", allocated=held))
+    (member,) = grouped([pod], *claims).members
+    assert [claim.name for claim in member.claims] == ["gpus"]
+    assert not member.node.node_name
+    assert read_required_nodes(member.node.affinity) == reach
+
+
 def test_claims_on_two_nodes_cannot_be_one_pod() -> None:
     """It is said which nodes, and of which pod."""
     pod = waiting_pod("a", shared={"one": "c", "two": "d"})

@@ -6,9 +6,10 @@ simplest way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
+from contracts.allocation import AllocationResult
 from contracts.avoidance import NodesAvoided
 from contracts.gang import Member
 from contracts.ids import (
@@ -33,12 +34,15 @@ from contracts.messages import (
     MemberAllocated,
     SubmitGang,
 )
+from contracts.pods.members import group_connected
 from contracts.pods.node_affinity import read_pinned_node, read_required_nodes
 from tests import builders
 from tests.simulation.world import World, devices_of
 
 CLUSTER = ClusterName("east")
 STREAMS = ("SUBMIT", "CMD", "DEC", "CONF")
+_Place: TypeAlias = tuple[Member, int]
+"""A pod of a gang: its member and its index."""
 
 
 class Bus:
@@ -175,22 +179,44 @@ class Solver:
 
     def _place(self, submission: SubmitGang) -> tuple[MemberAllocated, ...] | None:
         free = self.free()
-        allocated: list[MemberAllocated] = []
-        for member in submission.gang.spec.members:
-            for index in range(member.count):
-                node = _node_for(member, free)
-                if node is None:
-                    return None
-                allocated.append(_allocate(member, index, node, free[node]))
-        return tuple(allocated)
+        allocated: dict[tuple[str, int], MemberAllocated] = {}
+        members = submission.gang.spec.members
+        for together in _list_together(members):
+            node = _node_for(together, free)
+            if node is None:
+                return None
+            shared: dict[str, AllocationResult] = {}
+            for member, index in together:
+                allocated[member.name, index] = _allocate(
+                    member, index, node, free[node], shared
+                )
+        order = [(member.name, n) for member in members for n in range(member.count)]
+        return tuple(allocated[place] for place in order)
 
 
-def _node_for(member: Member, free: Mapping[str, list[str]]) -> str | None:
-    only = {member.node.node_name, read_pinned_node(member.node.affinity)} - {"", None}
-    left_out = set(_list_left_out(member))
+def _list_together(members: Sequence[Member]) -> list[list[_Place]]:
+    """List the pods by those that share claims, which are on one node here."""
+    places = [(member, index) for member in members for index in range(member.count)]
+
+    def ties(place: _Place) -> list[str]:
+        member, _ = place
+        return [claim.claim_name for claim in member.claims if claim.claim_name]
+
+    return group_connected(places, ties)
+
+
+def _node_for(together: Sequence[_Place], free: Mapping[str, list[str]]) -> str | None:
+    only: set[str | None] = set()
+    left_out: set[str] = set()
+    wanted: set[object] = set()
+    for member, index in together:
+        only |= {member.node.node_name, read_pinned_node(member.node.affinity)}
+        left_out |= set(_list_left_out(member))
+        for claim in member.claims:
+            wanted.add(claim.claim_name or (member.name, index, claim.name))
+    only -= {"", None}
     for node, names in free.items():
-        enough = len(names) >= len(member.claims)
-        if enough and only <= {node} and node not in left_out:
+        if len(names) >= len(wanted) and only <= {node} and node not in left_out:
             return node
     return None
 
@@ -205,14 +231,25 @@ def _list_left_out(member: Member) -> Iterator[str]:
 
 
 def _allocate(
-    member: Member, index: int, node: str, free: list[str]
+    member: Member,
+    index: int,
+    node: str,
+    free: list[str],
+    shared: dict[str, AllocationResult],
 ) -> MemberAllocated:
+    """Give a pod the next devices; what it shares is given once, in `shared`."""
     claims = []
     for claim in member.claims:
-        request = "gpu" if claim.spec is None else claim.spec.devices.requests[0].name
-        held = builders.allocation(
-            builders.result(free.pop(0), request=request, pool=node), node=node
-        )
+        held = shared.get(claim.claim_name or "")
+        if held is None:
+            request = (
+                "gpu" if claim.spec is None else claim.spec.devices.requests[0].name
+            )
+            held = builders.allocation(
+                builders.result(free.pop(0), request=request, pool=node), node=node
+            )
+        if claim.claim_name:
+            shared[claim.claim_name] = held
         ref = ClaimRef(Namespace(builders.NAMESPACE), "any", ClaimUID("any"))
         claims.append(ClaimAllocated(claim=claim.name, ref=ref, allocation=held))
     return MemberAllocated(

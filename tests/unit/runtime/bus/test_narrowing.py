@@ -26,7 +26,7 @@ def test_an_agent_sends_for_its_node_and_reads_its_streams() -> None:
     allowed = permissions_of_agent("nodeagent node-1", "local", "node-1")
     sent = {s for s in allowed.publish if not s.startswith("JS.")}
 
-    assert sent == {f"{e}.v1.local.node-1" for e in ("inv", "health", "hb")}
+    assert sent == {f"{e}.v1.local.node-1" for e in ("inv", "health", "hb", "drift")}
     assert allowed.subscribe == ("_INBOX.nodeagent=20node-1.>",)
 
 

@@ -54,6 +54,8 @@ class UnsubmittedPods(Struct, frozen=True, kw_only=True):
     """Gated, not over."""
     company: Company = ALONE
     """Who makes the gang whole beside these."""
+    before: tuple[Pod, ...] = ()
+    """Others that join it too: they wait, and are asked for before these."""
     alone: bool = False
     """Whether they do not wait for others: their gates are open already."""
     gang: Gang | None = None
@@ -65,9 +67,16 @@ class UnsubmittedPods(Struct, frozen=True, kw_only=True):
 
 
 def split_joining(
-    pods: Sequence[Pod], company: Company, gang: Gang | None, view: View
+    pods: Sequence[Pod],
+    company: Company,
+    gang: Gang | None,
+    view: View,
+    before: Sequence[Pod] = (),
 ) -> Iterator[UnsubmittedPods]:
-    """Split pods into those that are asked for together beside those that run."""
+    """Split pods into those that are asked for together beside those that run.
+
+    `before`: others of the gang that wait, and were asked for before these.
+    """
     rules: DeclaredRules | NotReady = DeclaredRules()
     if company.ran:
         owner = view.owners.owner_of(view.membership(pods[0]))
@@ -79,10 +88,16 @@ def split_joining(
     parts = [
         part for some in by_member for part in split_by_group(some, topology, view)
     ]
+    earlier = list(before)
     for part in parts:
         others = tuple(pod for other in parts if other is not part for pod in other)
         beside = replace(company, stand_ins=(*company.stand_ins, *others))
-        yield UnsubmittedPods(pods=tuple(part), company=beside if others else company)
+        yield UnsubmittedPods(
+            pods=tuple(part),
+            company=beside if others else company,
+            before=tuple(earlier) if company.ran else (),
+        )
+        earlier += part
 
 
 def assemble(
@@ -108,8 +123,8 @@ def assemble(
     if isinstance(recovery, NotReady):
         return recovery
     members = _join(unsubmitted, grouped, rules, view)
-    if isinstance(members, Reason):
-        return NotReady(reason=str(members.rule), message=str(members), cause=members)
+    if isinstance(members, NotReady):
+        return members
     if gang is not None:
         members = let_shrink(gang, members, is_whole=is_whole)
     rules = rules if is_whole else keep_rules(rules, members)
@@ -130,7 +145,7 @@ def assemble(
 
 def _join(
     unsubmitted: UnsubmittedPods, grouped: GroupedPods, rules: DeclaredRules, view: View
-) -> tuple[Member, ...] | Reason:
+) -> tuple[Member, ...] | NotReady:
     """Bind pods that join a gang to the rules that it keeps already."""
     if not (rules.constraints or rules.topology):
         return grouped.members
@@ -147,7 +162,21 @@ def _join(
     beside = named(pod for pod in running if not is_over(pod))
     if not beside:
         return grouped.members
-    return JoiningPods(named(pods), beside, view).narrow(grouped.members, rules)
+    joining = JoiningPods(named(pods), beside, view, named(unsubmitted.before))
+    first = joining.find_first(rules)
+    if first is not None:
+        pod, field = first
+        return NotReady(
+            reason="Queued",
+            message=f"{field} is about pod {pod.metadata.name} as well, which was "
+            "asked for before: waits until that pod may run",
+        )
+    narrowed = joining.narrow(grouped.members, rules)
+    if isinstance(narrowed, Reason):
+        return NotReady(
+            reason=str(narrowed.rule), message=str(narrowed), cause=narrowed
+        )
+    return narrowed
 
 
 def _find_obstacle(

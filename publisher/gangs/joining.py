@@ -40,11 +40,50 @@ class JoiningPods:
         new: Sequence[tuple[str, Pod]],
         running: Sequence[tuple[str, Pod]],
         view: View,
+        before: Sequence[tuple[str, Pod]] = (),
     ) -> None:
-        """Both as (member, pod)."""
+        """All as (member, pod); `before` were asked for, and do not run."""
         self._new = new
         self._running = running
         self._view = view
+        self._before = before
+
+    def find_first(self, rules: DeclaredRules) -> tuple[Pod, str] | None:
+        """Find a pod that must run before these are asked for, and the rule's field.
+
+        Nothing keeps a rule over pods that are decided apart but what already runs: a
+        most per domain is counted, a domain is joined.
+        """
+        new = {member for member, _ in self._new}
+        for number, constraint in enumerate(rules.constraints):
+            named = {path.partition("/")[0] for path in constraint.requests}
+            before = [pod for of, pod in self._before if not named or of in named]
+            if constraint.scope != "Pod" and before and (not named or named & new):
+                return before[0], f"spec.constraints[{number}]"
+        for number, rule in enumerate(rules.topology):
+            if rule.mode != "Required" or not any(map(rule.is_about, new)):
+                continue
+            before = [pod for of, pod in self._before if rule.is_about(of)]
+            if before and not self._is_kept_apart(rule, before):
+                return before[0], f"spec.topology[{number}]"
+        return None
+
+    def _is_kept_apart(self, rule: GangTopology, before: Sequence[Pod]) -> bool:
+        """Whether a rule is kept though others are decided at the same time."""
+        if rule.max_per_domain is not None:
+            return False
+        if rule.group_size is None:
+            return any(rule.is_about(of) for of, _ in self._running)
+        size = rule.group_size
+
+        def list_groups(pods: Iterable[Pod]) -> set[int | None]:
+            numbers = map(_number_of, pods)
+            return {None if number is None else number // size for number in numbers}
+
+        both = list_groups(pod for _, pod in self._new) & list_groups(before)
+        return both <= list_groups(
+            pod for of, pod in self._running if rule.is_about(of)
+        )
 
     def narrow(
         self, members: Sequence[Member], rules: DeclaredRules

@@ -87,9 +87,11 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     for run in split_by_run(waiting, view):
         same_run = list_run(stay, run, view)
         company = find_company(same_run, run, asked, context.records)
+        before = [pod for pod in same_run if pod.metadata.uid in asked]
         for part in split_replacements(run, view, gang=gang, company=company):
-            for some in split_joining(part, company, gang, view):
+            for some in split_joining(part, company, gang, view, before):
                 _plan_new(asking, some, plan)
+            before += part
     for group in group_connected(displaced, lambda pod: claim_keys(pod).values()):
         _plan_new(asking, UnsubmittedPods(pods=tuple(group), alone=True), plan)
     plan.reports += report_misplaced(context, free, plan)

@@ -328,15 +328,18 @@ def test_nodes_and_devices_are_shown(stack: tuple[Path, str]) -> None:
     assert len(rows) == int(devices)
     assert {row["node"] for row in rows} == {name}
     wide = moorings("get", "devices", "--state", "free", "-o", "wide", home=home)
-    columns = wide.stdout.splitlines()[0].split()[-4:]
-    assert columns == ["TAINTS", "WHY", "HEALTHSINCE", "HEALTHMESSAGE"]
+    columns = wide.stdout.splitlines()[0].split()[-5:]
+    assert columns == ["TAINTS", "WHY", "HEALTHSINCE", "HEALTHMESSAGE", "DRIFT"]
 
 
 MISTAKES = {
     ("get", "nothing-here"): (3, "no gang named 'nothing-here'"),
     ("get", "pod", "nothing-here"): (3, "no pod named 'nothing-here'"),
     ("get", "deployments", "web"): (2, "no 'deployments' here; there are devices, ga"),
-    ("get", "devices", "--state", "broken"): (2, "--state 'broken' is none of free"),
+    ("get", "devices", "--state", "broken"): (
+        2,
+        "--state 'broken' is none of drifted, free",
+    ),
     ("get", "pods", "--node", "a"): (2, "get: --node: of nodes and devices, not"),
     ("explain", "node/a"): (2, "'node/a' is no gang and no pod/NAME"),
     ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; pods that"),

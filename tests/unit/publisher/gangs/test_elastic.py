@@ -16,6 +16,7 @@ from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.context import GroupPlan
 from publisher.gangs.elastic import GROWING, keep_placed
+from publisher.gangs.joining import POD_INDEX
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecord
 from tests import builders
@@ -209,3 +210,26 @@ def test_pods_that_were_to_join_do_not_begin_without_those_that_ran() -> None:
     plan = planned(train(), FOUR[2:], later)
     (given_up,) = (m for m in plan.messages if isinstance(m, CancelGang))
     assert "no pod that these were to join runs" in given_up.reason
+
+
+def numbered(pod: Pod, index: int) -> Pod:
+    pod.metadata.labels[POD_INDEX] = str(index)
+    return pod
+
+
+def test_pods_that_a_rule_binds_are_not_asked_for_apart_at_once() -> None:
+    """Groups that join would fill a domain together; the second counts the first."""
+    gang = train(6)
+    rule = builders.topology_rule("rack", group_size=2, max_per_domain=2)
+    gang = replace(gang, spec=replace(gang.spec, topology=(rule,)))
+    pods = [numbered(runs("a"), 0), numbered(runs("b"), 1)]
+    pods += [numbered(waits(name), n) for n, name in enumerate("cdef", 2)]
+
+    plan = planned(gang, pods)
+
+    assert asked(plan) == [[("worker", 2, 1)]]
+    told = [report.message for report in plan.reports if report.reason == GROWING]
+    assert "Queued: spec.topology[0] is about pod c as well" in told[-1]
+    free = replace(rule, max_per_domain=None)
+    gang = replace(gang, spec=replace(gang.spec, topology=(free,)))
+    assert len(asked(planned(gang, pods))) == 2

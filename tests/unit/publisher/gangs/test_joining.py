@@ -142,3 +142,34 @@ def test_pods_of_several_groups_are_asked_for_apart() -> None:
     assert split_by_group(pods, [topology_rule("rack")], view_of()) == [pods]
     unnumbered = [waiting_pod("a"), waiting_pod("b")]
     assert split_by_group(unnumbered, [rule], view_of()) == [unnumbered]
+
+
+def first_of(
+    asked: DeclaredRules, new: list[Pod], before: list[Pod], old: list[Pod]
+) -> tuple[str, str] | None:
+    """Say which pod workers wait for, and by which rule."""
+    new_, old_, before_ = (
+        [("worker", pod) for pod in pods] for pods in (new, old, before)
+    )
+    found = JoiningPods(new_, old_, view_of(nodes=NODES), before_).find_first(asked)
+    return found and (found[0].metadata.name, found[1])
+
+
+def test_what_runs_is_counted_so_others_that_join_go_first() -> None:
+    """But not where a rule names a domain that both join, or is not about both."""
+    new, before = [numbered(waiting_pod("b"), 3)], [numbered(waiting_pod("a"), 2)]
+    old = [running("n0", 0)]
+    field = "spec.topology[0]"
+    assert first_of(rules(max_per_domain=1), new, before, old) == ("a", field)
+    assert first_of(rules(max_per_domain=1), new, [], old) is None
+    assert first_of(rules(), new, before, old) is None
+    assert first_of(rules(), new, before, []) == ("a", field)
+    assert first_of(rules(mode="Preferred"), new, before, []) is None
+    assert first_of(rules(group_size=2), new, before, old) == ("a", field)
+    assert first_of(rules(group_size=3), new, before, old) is None
+    beside = [running("n2", 2)]
+    assert first_of(rules(group_size=2), new, before, beside) is None
+    between = DeclaredRules(constraints=(gang_constraint("a.io/x"),))
+    assert first_of(between, new, before, []) == ("a", "spec.constraints[0]")
+    of_pod = DeclaredRules(constraints=(gang_constraint("a.io/x", scope="Pod"),))
+    assert first_of(of_pod, new, before, []) is None

@@ -61,7 +61,7 @@ class NodeSight(Struct, frozen=True, kw_only=True):
 
 
 def find_settled(sight: NodeSight) -> frozenset[ClaimRef]:
-    """Find the claims, by name, of which kubelet and our records say the same.
+    """Find the claims, with their uids, of which kubelet and our records say the same.
 
     Somebody must have freed such a claim under its pod to make it differ.
     """
@@ -69,9 +69,9 @@ def find_settled(sight: NodeSight) -> frozenset[ClaimRef]:
     for use in sight.in_use:
         held[use.claim].add(use.device)
     return frozenset(
-        name
+        ref
         for ref, devices in sight.prepared.items()
-        if held[name := ClaimRef(ref.namespace, ref.name)] == devices
+        if held[ClaimRef(ref.namespace, ref.name)] == devices
     )
 
 

@@ -102,7 +102,9 @@ class DriftTeller:
         known = {
             ref: known
             for ref, known in self._known.items()
-            if ref in named & settled and known[1] > oldest_s
+            if ref in named
+            and known[1] > oldest_s
+            and _identify(ref, known[0]) in settled
         }
         for ref in sorted(named - known.keys()):
             try:
@@ -135,3 +137,8 @@ class DriftTeller:
         counts = Counter(drift.kind for drift in self._watch.told)
         for kind in DriftKind:
             DRIFT.labels(kind.value).set(counts[kind])
+
+
+def _identify(name: ClaimRef, claim: ClaimOnRecord | None) -> ClaimRef | None:
+    """Name a claim with its uid; None: there is none."""
+    return None if claim is None else structs.replace(name, uid=claim.uid)

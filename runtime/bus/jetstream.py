@@ -139,7 +139,7 @@ async def call_retried(
 
 
 async def read_info(
-    connection: Connection, stream: str, timeout_s: float
+    connection: Connection, stream: str, timeout_s: float | None = None
 ) -> StreamInfo:
     """Ask the leader of a stream how it is.
 
@@ -234,9 +234,15 @@ async def read_server_time(connection: Connection, stream: str) -> float:
     """Ask the leader of a stream for its time, in seconds since the epoch.
 
     By it messages are stamped and expire; our own clock may be days away.
+
+    Raises:
+        BusError: the server says no, or the stream has had no leader for long.
     """
-    operation = f"STREAM.INFO.{stream}"
-    info = await call_retried(connection, operation, None, StreamInfo)
+    info = await retry(
+        f"STREAM.INFO.{stream}",
+        lambda: read_info(connection, stream),
+        on=BusUnavailableError,
+    )
     return seconds(info.ts)
 
 

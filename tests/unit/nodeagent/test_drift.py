@@ -119,7 +119,7 @@ def test_settled_is_what_kubelet_and_records_agree_on() -> None:
     sight = agreed("a", "b", "c")
     in_use = frozenset({use("a", "a"), use("b", "a")})
     found = find_settled(NodeSight(in_use=in_use, prepared=sight.prepared))
-    assert found == {claim("a")}
+    assert found == {claim("a", "uid-a")}
 
 
 def test_what_is_told_fits_a_message() -> None:

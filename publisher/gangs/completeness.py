@@ -8,7 +8,7 @@ pod of their role has it: nobody decides for them, but they are there. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from contracts.allocation import Rule
 from contracts.gang import Gang
@@ -52,11 +52,17 @@ def find_shortage(
     """
     membership = view.membership(pods[0])
     hint = _hint(pods, view)
-    if company.asked and not company.ran:
-        hint = hint or f"{company.asked} more wait already, and none of the gang runs"
+    waits = ""
+    if company.held:
+        waits = f"{company.held} more wait already, and none of the gang runs"
+        hint = hint or waits
     there = len(pods) + company.count
     if gang is not None:
-        return _compare(there, gang.spec.least, hint)
+        short = _compare(there, gang.spec.least, hint)
+        if short is None and waits:
+            # They are of the same gang: it begins once, not in two parts.
+            return NotReady(reason=_MISSING, message=waits)
+        return short
     if membership.is_lone:
         return None
     declared = read_declared_size(pods, membership)
@@ -82,18 +88,20 @@ def find_shortage(
 
 
 def is_left_alone(
-    pods: Sequence[Pod], view: View, gang: Gang | None, enough: int = 0
+    pods: Sequence[Pod], view: View, gang: Gang | None, enough: Mapping[str, int]
 ) -> bool:
     """Whether these pods were to join others of their gang, and none of them runs.
 
-    `enough`: the pods with which their submission is content. Pods of an elastic gang
-    were to join where these are fewer than the gang begins with.
+    `enough`: by member, the pods with which their submission is content. Pods of an
+    elastic gang were to join where a member has fewer than the gang begins with.
     """
     same_run = list_run(view.pods(view.group_of(pods[0])), pods, view)
     if find_company(same_run, pods).ran:
         return False
     if gang is not None and gang.spec.is_elastic:
-        return enough < gang.spec.least
+        return any(
+            enough.get(member.name, 0) < member.least for member in gang.spec.members
+        )
     shortage = find_shortage(pods, view, gang=gang)
     return shortage is not None and shortage.reason == _MISSING
 

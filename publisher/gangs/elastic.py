@@ -64,13 +64,16 @@ def split_by_member(gang: Gang, pods: Sequence[Pod]) -> list[list[Pod]]:
     return list(by_member.values())
 
 
-def keep_placed(record: PodGangRecord) -> PodGangRecord:
+def keep_placed(record: PodGangRecord, *, runs: bool) -> PodGangRecord:
     """Return a gang as if it had been submitted with the pods alone that are placed.
 
-    One of whose members fewer are placed than needed stays as it is.
+    One of whose members fewer are placed than needed stays as it is; so does one that
+    was given up before a gate was open (`runs`: one is), which all of its pods leave.
     """
     decision, message = record.placed, record.submission
     if decision is None or message is None or not message.places:
+        return record
+    if record.command is not None and not runs:
         return record
     members = message.gang.spec.members
     placed = Counter(member.member for member in decision.members)
@@ -79,7 +82,7 @@ def keep_placed(record: PodGangRecord) -> PodGangRecord:
     if any(placed[member.name] < member.least for member in members):
         return record
     kept = tuple(
-        replace(member, count=placed[member.name], min_count=None)
+        replace(member, count=placed[member.name])
         for member in members
         if placed[member.name]
     )

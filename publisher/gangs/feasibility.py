@@ -67,14 +67,16 @@ def find_fault(
     return next(filter(None, faults), "")
 
 
-def _count_enough(message: SubmitGang) -> int:
-    """Count the pods with which a submission is content."""
-    return sum(
-        sum(len(place.pods) for place in message.places.get(member.name, ()))
+def _count_enough(message: SubmitGang) -> dict[str, int]:
+    """Count the pods with which a submission is content, by member."""
+    return {
+        member.name: sum(
+            len(place.pods) for place in message.places.get(member.name, ())
+        )
         if member.min_count is None
         else member.min_count
         for member in message.gang.spec.members
-    )
+    }
 
 
 def find_place_fault(

@@ -31,8 +31,8 @@ class Company(Struct, frozen=True, kw_only=True):
     """Pods that wait as well, in the place of one each that ran and is over."""
     gone: int = 0
     """Pods that ran and are gone, of gangs that still run."""
-    asked: int = 0
-    """How many pods wait that were submitted, whether they count or not."""
+    held: int = 0
+    """How many others wait whose submission stands, or is being taken back."""
 
     @property
     def count(self) -> int:
@@ -49,15 +49,19 @@ def find_company(
     waiting: Sequence[Pod],
     asked: Collection[str] = (),
     records: Sequence[PodGangRecord] = (),
+    held: Collection[str] = (),
 ) -> Company:
     """Say who of a gang's `pods` counts beside those that are `waiting`.
 
-    `asked` has the uids of pods that wait and whose submissions stand.
+    `asked` has the uids of pods that wait and whose submissions stand, `held` also of
+    those whose submissions are being taken back.
     """
-    run = [pod for pod in _of_same_run(pods, waiting) if not is_gated(pod)]
+    alike = list(_of_same_run(pods, waiting))
+    run = [pod for pod in alike if not is_gated(pod)]
     ran = tuple(_list_running(run, waiting))
     if not ran:
-        return Company(asked=len(asked))
+        waits = [pod for pod in alike if is_gated(pod) and not is_over(pod)]
+        return Company(held=len(uids_of(waits) & set(held)))
     there = uids_of(ran)
     over = sum(is_over(pod) and pod.metadata.uid not in there for pod in run)
     stand_ins = [pod for pod in pods if pod.metadata.uid in asked]
@@ -65,7 +69,6 @@ def find_company(
         ran=ran,
         stand_ins=tuple(stand_ins[:over]),
         gone=_count_gone(pods, there, records),
-        asked=len(asked),
     )
 
 

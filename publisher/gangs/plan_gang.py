@@ -63,18 +63,21 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     """Say what may be done now for the pods of a group."""
     plan = GroupPlan()
     view, asking = context.view, context
-    context = replace(context, records=tuple(map(keep_placed, context.records)))
     pods = view.pods(context.group)
+    running = {p.metadata.annotations.get(GANG_UID) for p in pods if not is_gated(p)}
+    records = (keep_placed(r, runs=r.uid in running) for r in context.records)
+    context = replace(context, records=tuple(records))
     # First what needs no gang, then the gangs that were submitted.
     plan_repairs(pods, view, plan)
     plan_avoidance(context, pods, find_refused(context, pods, plan), plan)
-    kept, asked = _plan_submitted_gangs(context, pods, plan)
+    kept, asked, held = _plan_submitted_gangs(context, pods, plan)
     for whole, placed in zip(asking.records, context.records, strict=True):
         report = report_unplaced(whole, placed, pods)
         if report is not None:
             plan.reports.append(report)
             kept |= uids_of(report.pods)
             asked |= uids_of(report.pods)
+            held |= uids_of(report.pods)
     gang = view.gang(context.group)
     if gang is not None and gang.spec.hold and plan_reservation(context, gang, plan):
         return plan
@@ -86,7 +89,7 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     stay = [pod for pod in pods if pod.metadata.uid not in leave]
     for run in split_by_run(waiting, view):
         same_run = list_run(stay, run, view)
-        company = find_company(same_run, run, asked, context.records)
+        company = find_company(same_run, run, asked, context.records, held)
         before = [pod for pod in same_run if pod.metadata.uid in asked]
         for part in split_replacements(run, view, gang=gang, company=company):
             for some in split_joining(part, company, gang, view, before):
@@ -110,13 +113,15 @@ def plan_gang(context: PlanContext) -> GroupPlan:
 
 def _plan_submitted_gangs(
     context: PlanContext, pods: Sequence[Pod], plan: GroupPlan
-) -> tuple[set[str], set[str]]:
+) -> tuple[set[str], set[str], set[str]]:
     """Plan for all gangs of a group; returns the uids of pods that they keep.
 
-    The second set is of those that wait for devices: their gangs are not given up.
+    The second set is of those that wait for devices: their gangs are not given up. The
+    third is of those that wait and whose gangs may still hold something.
     """
     kept: set[str] = set()
     asked: set[str] = set()
+    held: set[str] = set()
     gated = uids_of(pod for pod in pods if is_gated(pod) and not is_over(pod))
     newest = _newest_gang_by_pod(context.records)
     # First those that name their pods.
@@ -127,6 +132,8 @@ def _plan_submitted_gangs(
             kept |= stay
             if not record.is_ending and record.uid not in plan.given_up:
                 asked |= stay & gated
+            if not record.is_finished:
+                held |= stay & gated
     # Then those that were submitted before their pods, decided ones before others:
     # each may have the waiting pods that nobody has asked for before it.
     reserved = [record for record in context.records if not record.pods]
@@ -141,7 +148,9 @@ def _plan_submitted_gangs(
         kept |= stay
         if not record.is_ending and record.uid not in plan.given_up:
             asked |= stay & gated
-    return kept, asked
+        if not record.is_finished:
+            held |= stay & gated
+    return kept, asked, held
 
 
 def _plan_one(

@@ -91,8 +91,8 @@ def test_pods_that_only_wait_make_nobody_whole() -> None:
     found = find_shortage(pods[3:], view, gang=None)
     assert found is not None
     assert found.message == "1 of 4 pods are there"
-    assert is_left_alone(pods[3:], view, None)
-    assert not is_left_alone(pods, view, None)
+    assert is_left_alone(pods[3:], view, None, {})
+    assert not is_left_alone(pods, view, None, {})
 
 
 def test_a_pod_that_was_asked_for_stands_in_for_one_that_failed() -> None:
@@ -103,7 +103,7 @@ def test_a_pod_that_was_asked_for_stands_in_for_one_that_failed() -> None:
     company = Company(ran=tuple(ran), stand_ins=(asked,))
     assert find_shortage([again], view, gang=None, company=company) is None
     assert find_shortage([again], view, gang=None) is not None
-    assert not is_left_alone([again], view, None)
+    assert not is_left_alone([again], view, None, {})
 
 
 def test_pods_of_the_job_before_do_not_count() -> None:

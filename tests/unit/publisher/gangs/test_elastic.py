@@ -134,7 +134,7 @@ def test_more_pods_are_waited_for_while_they_come() -> None:
 def test_the_gang_is_what_was_placed() -> None:
     """Its other pods wait with it until its gates are open."""
     record = record_of(elastic_submission(FOUR), gang_allocated(pods=2))
-    placed = keep_placed(record)
+    placed = keep_placed(record, runs=False)
     assert placed.pods == {uid_of("a"), uid_of("b")}
     plan = planned(train(), FOUR, record)
     assert asked(plan) == []
@@ -149,7 +149,7 @@ def test_the_gang_is_what_was_placed() -> None:
 def test_a_decision_with_too_few_pods_is_not_carried_out() -> None:
     """Whatever a solver says: below what the gang needs all are missing."""
     record = record_of(elastic_submission(FOUR, least=3), gang_allocated(pods=2))
-    assert keep_placed(record) is record
+    assert keep_placed(record, runs=False) is record
     plan = planned(train(least=3), FOUR, record)
     (message,) = plan.messages
     assert "nothing was decided" in getattr(message, "reason", "")
@@ -211,6 +211,80 @@ def test_pods_that_were_to_join_do_not_begin_without_those_that_ran() -> None:
     plan = planned(train(), FOUR[2:], later)
     (given_up,) = (m for m in plan.messages if isinstance(m, CancelGang))
     assert "no pod that these were to join runs" in given_up.reason
+
+
+EIGHT = [waits(name) for name in "abcdefgh"]
+TAKEN_BACK = "7 more wait already, and none of the gang runs"
+
+
+def cancelled(reason: str) -> CancelGang:
+    return CancelGang(
+        cluster=CLUSTER,
+        namespace=Namespace(NAMESPACE),
+        uid=GangUID(UID),
+        reason=reason,
+    )
+
+
+def test_pods_that_come_while_the_gang_waits_are_no_second_gang() -> None:
+    """Though they are enough for one: they might run apart from the first."""
+    first = elastic_submission(EIGHT[:4], least=3)
+    for record in (record_of(first), record_of(first, gang_allocated(pods=4))):
+        plan = planned(train(8, 3), EIGHT, record)
+        assert asked(plan) == []
+        assert told(plan)["e"] == (WAITING, "PodsMissing")
+    rigid = planned(train(4, None), EIGHT, record_of(submission_of(EIGHT[:4])))
+    assert asked(rigid) == []
+
+
+def test_a_gang_that_is_taken_back_begins_again_with_all_its_pods() -> None:
+    """Also those that had no place, and one that came for one that is gone."""
+    decided = (elastic_submission(EIGHT, least=3), gang_allocated(pods=4))
+    pods = [*EIGHT[1:], waits("z")]
+    assert asked(planned(train(8, 3), pods, record_of(*decided))) == []
+    given_up = cancelled("publisher: 1 of 4 pods are gone")
+    taken_back = planned(train(8, 3), pods, record_of(*decided, given_up))
+    assert asked(taken_back) == []
+    (told_z,) = (r.message for r in taken_back.reports if r.pods == (pods[-1],))
+    assert TAKEN_BACK in told_z
+
+
+def test_a_cancel_is_of_all_pods_of_a_gang() -> None:
+    """Not only of those that were placed."""
+    decided = (elastic_submission(EIGHT, least=3), gang_allocated(pods=4))
+    record = record_of(*decided, cancelled("not needed any more"))
+    assert asked(planned(train(8, 3), EIGHT, record)) == []
+    assert keep_placed(record, runs=False) is record
+    assert len(keep_placed(record, runs=True).pods) == 4
+
+
+def test_pods_beside_those_that_took_held_devices_wait_for_these() -> None:
+    """A gang that holds its devices was decided with fewer pods than it wants."""
+    gang = train(8, 3)
+    held = replace(gang, spec=replace(gang.spec, hold=True))
+    message = submission_of(count=8)
+    asked_for = replace(message.gang, spec=gang.spec)
+    message = replace(message, gang=asked_for)
+    record = record_of(message, gang_allocated(pods=4))
+    plan = planned(held, EIGHT, record)
+    assert asked(plan) == []
+    assert told(plan)["h"] == (WAITING, "PodsMissing")
+
+
+def test_pods_that_were_to_join_are_not_enough_by_number_alone() -> None:
+    """Each member has its least; what was placed beyond what is enough says nothing."""
+    gang = builders.gang(
+        member(member_claim(), name="launcher", count=1),
+        member(member_claim(), count=8, min_count=2),
+    )
+    workers = [waits(name, "worker") for name in "abcd"]
+    for least in (1, 4):
+        joined = elastic_submission([*workers, waits("e", "worker")], least=least)
+        record = record_of(joined, gang_allocated(pods=4))
+        plan = planned(gang, [*workers, waits("e", "worker")], record)
+        (given_up,) = (m for m in plan.messages if isinstance(m, CancelGang))
+        assert "no pod that these were to join runs" in given_up.reason
+        assert plan.patches == []
 
 
 def numbered(pod: Pod, index: int) -> Pod:

@@ -50,7 +50,8 @@ def test_who_only_waits_counts_for_nobody() -> None:
     """Whatever was submitted for it: nothing of the gang runs."""
     waiting, asked = [pod("a")], pod("b")
     assert find_company([*waiting, asked], waiting, [B]).count == 0
-    assert find_company([*waiting, asked], waiting, [B]).asked == 1
+    held = find_company([*waiting, asked], waiting, [B], held=[B]).held
+    assert held == 1
 
 
 def test_who_is_asked_for_stands_in_for_one_that_ran() -> None:

@@ -89,7 +89,7 @@ class ElasticSearch:
                 return whole
         first = self._ask(range(len(self._gangs)))
         placed = first.placed
-        if not first.is_linked:
+        if not first.is_linked and placed:
             again = self._ask(sorted(placed))
             placed = max((again.placed, placed), key=self._value_of)
         if first.is_linked and first.is_whole and not self._growing:

@@ -109,7 +109,7 @@ class SplitSearch:
             bounds[goal] = most
             # A bound below holds for answers that reach what was reached above it.
             reached = self._weigh(step.placements, priority)
-            is_kept = bound is not None and bound.weights.get(priority) == reached
+            is_kept = bound is not None and bound.weights.get(priority, 0) == reached
             is_bound = is_bound and is_kept
         return self._to_result(step, bounds)
 

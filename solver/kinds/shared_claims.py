@@ -113,6 +113,7 @@ class SharedClaimLayouts:
         With admin access what pods have before and after each other matters.
         """
         first, *others = (gang.members[number] for number in members)
+        shared = find_shared_claims(gang.members)
         return (
             all(fit_of(other) == fit_of(first) for other in others)
             and not (first.settled.takes or first.settled.roles)
@@ -128,7 +129,7 @@ class SharedClaimLayouts:
                 self._has_local_devices(claim)
                 for number in members
                 for claim in gang.members[number].claims
-                if claim.claim_name in find_shared_claims(gang.members)
+                if claim.claim_name in shared
             )
         )
 

@@ -76,6 +76,8 @@ class DirectSearch:
                 best = self._pursue_later(best, all_nodes)
                 return self._result(best, proven=True)
         if self._is_too_large(all_nodes):
+            # Nothing was asked, so nothing is known: no bound, rather than the value.
+            self._bounds |= dict.fromkeys((*self._first, *self._later))
             return self._result(None, proven=False)
         return self._place_best_on(all_nodes)
 

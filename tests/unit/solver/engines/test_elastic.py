@@ -27,7 +27,13 @@ from tests.builders import (
     request,
     topology_rule,
 )
-from tests.builders.problems import observe_core, problem_of, snapshot_of
+from tests.builders.problems import (
+    PARAMETERS,
+    expected_of,
+    observe_core,
+    problem_of,
+    snapshot_of,
+)
 
 RACK = "example.com/rack"
 BY_RACK = (topology_rule(RACK),)
@@ -194,3 +200,23 @@ def test_beside_an_elastic_gang_others_keep_their_engine() -> None:
     assert tier(found, Tier.EXTRA)[0][1] == 400 - 90 * 4 - 4 - 2
     rack = {pod.node[:3] for pod in found.gangs[-1].members}
     assert len(rack) == 1
+
+
+def test_a_gang_that_is_out_leaves_nobody_to_ask_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of its pods has room, its extra ones too, and all that it needs have not."""
+    monkeypatch.setattr(split, "WHOLE", RIGID)
+    claim = member_claim(request(count=1))
+    one = member(claim, name="one", count=6, min_count=5)
+    other = member(claim, name="other", count=6, min_count=5, resources={"cpu": 1})
+    pools = {name: [pool(*devices(2), name=name)] for name in FOUR}
+    snapshot = observe_core(
+        snapshot_of(pools, [gang(one, other)]), *(node(name) for name in FOUR)
+    )
+    coming = expected_of(snapshot, member())
+
+    found = allocate(problem_of(snapshot, PARAMETERS, coming))
+
+    assert placed(found) == [0]
+    assert found.statistics.engine == PATTERN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from contracts.gang import Gang
 from solver.allocate import allocate
@@ -96,6 +97,19 @@ def test_below_a_priority_that_gave_something_up_all_gangs_are_the_bound() -> No
     assert [bool(item.members) for item in found.gangs] == [False, True, True]
     values = [(t.value, t.bound) for t in found.objective[:3]]
     assert values == [(0, 6), (2, 2), (2, 2)]
+
+
+def test_what_nobody_of_a_priority_reaches_takes_no_proof_from_those_below() -> None:
+    """Each of its pods has room, and all of them together have not."""
+    claim = member_claim(request())
+    pods = [member(claim, name=name, count=6) for name in ("one", "other")]
+    pods[1] = member(claim, name="other", count=6, resources={"cpu": 1})
+    high = gang(*pods, name="high", uid="00000000-0000-4000-8000-000000000009")
+    high = structs.replace(high, spec=structs.replace(high.spec, priority=5))
+
+    found = decided(FOUR, high, asking(0, 4, topology=BY_RACK), asking(1, 4))
+
+    assert [(t.value, t.bound) for t in found.objective[:2]] == [(0, 0), (8, 8)]
 
 
 def test_what_one_part_holds_the_other_does_not_get() -> None:

@@ -107,7 +107,8 @@ def test_what_nobody_of_a_priority_reaches_takes_no_proof_from_those_below() -> 
     high = gang(*pods, name="high", uid="00000000-0000-4000-8000-000000000009")
     high = structs.replace(high, spec=structs.replace(high.spec, priority=5))
 
-    found = decided(FOUR, high, asking(0, 4, topology=BY_RACK), asking(1, 4))
+    three = [asking(0, 4, topology=BY_RACK), asking(1, 4), asking(2, 4)]
+    found = decided(FOUR, high, *three)
 
     assert [(t.value, t.bound) for t in found.objective[:2]] == [(0, 0), (8, 8)]
 

@@ -13,6 +13,7 @@ from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.kubernetes.decode import decode_object, flatten, flatten_items, is_list
 from moorings.errors import BadInputError
+from moorings.nesting import MAX_LEVELS, TOO_DEEP, check_events, check_levels
 
 
 class _Loader(yaml.CSafeLoader):
@@ -25,10 +26,10 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-_DEEPEST = 400
-"""Levels of nesting; objects of Kubernetes have some thirty."""
-_DEEP_INDENT = re.compile(rf"^[ \t?:-]{{{_DEEPEST // 2}}}", re.MULTILINE)
+_DEEP_INDENT = re.compile(rf"^[ \t?:-]{{{MAX_LEVELS // 2}}}", re.MULTILINE)
 """Blocks are at most two levels a column: a sequence stands below its key."""
+_MAY_BE_ANCHOR = re.compile(r"&[\w-]")
+_MAY_BE_ALIAS = re.compile(r"\*[\w-]")
 _MAY_BE_JSON = re.compile(r"\s*\{")
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -38,14 +39,16 @@ def parse_documents(source: str, text: str) -> Iterator[tuple[str, Any]]:
     """Go through all documents: (source, parsed object); Lists are taken apart.
 
     Raises:
-        BadInputError: the text is no YAML or JSON.
+        BadInputError: the text is no YAML or JSON, or is nested too deeply, or its
+            aliases stand for too much.
     """
     try:
         document = _read_json(text)
         if document is not None:
-            yield from ((source, value) for value in _flatten_json(document))
+            values = _flatten_json(source, document)
+            yield from ((source, value) for value in values)
             return
-        _refuse_depth(source, text)
+        _check_yaml(source, text)
         documents = yaml.load_all(text, _Loader)  # a safe loader
         for number, parsed in enumerate(documents, start=1):
             if parsed is not None:
@@ -54,27 +57,23 @@ def parse_documents(source: str, text: str) -> Iterator[tuple[str, Any]]:
     except (yaml.YAMLError, msgspec.DecodeError, ContractsError) as error:
         reason = " ".join(str(error).split())
         raise BadInputError(source, reason) from error
+    except RecursionError as error:  # msgspec's limit is what is left of Python's stack
+        raise BadInputError(source, TOO_DEEP) from error
 
 
-def _refuse_depth(source: str, text: str) -> None:
-    """Refuse what is nested so deeply that PyYAML would end the process.
+def _check_yaml(source: str, text: str) -> None:
+    """Refuse what PyYAML would end the process by, or make endless work of.
 
-    It composes nodes by recursion in C, without a limit; events it makes without.
+    It composes nodes by recursion in C, without a limit; events it makes without. They
+    are looked at only where the text may be like that: they cost as much as reading it.
 
     Raises:
         BadInputError: it is.
     """
-    may_be_deep = text.count("[") + text.count("{") > _DEEPEST
-    if not may_be_deep and not _DEEP_INDENT.search(text):
-        return
-    depth = 0
-    for event in yaml.parse(text, _Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST:
-            raise BadInputError(source, f"nested over {_DEEPEST} deep")
+    may_be_deep = text.count("[") + text.count("{") > MAX_LEVELS
+    has_aliases = _MAY_BE_ALIAS.search(text) and _MAY_BE_ANCHOR.search(text)
+    if may_be_deep or has_aliases or _DEEP_INDENT.search(text):
+        check_events(source, yaml.parse(text, _Loader))
 
 
 def _read_json(text: str) -> dict[str, msgspec.Raw] | None:
@@ -87,14 +86,30 @@ def _read_json(text: str) -> dict[str, msgspec.Raw] | None:
         return None
 
 
-def _flatten_json(fields: dict[str, msgspec.Raw]) -> Iterator[Any]:
-    """Yield the objects of a list; a long list is never parsed as a whole."""
+def _flatten_json(source: str, fields: dict[str, msgspec.Raw]) -> Iterator[Any]:
+    """Yield the objects of a list; a long list is never parsed as a whole.
+
+    Raises:
+        BadInputError: an object is nested too deeply.
+    """
     items = fields.get("items", msgspec.Raw())
     rest = {key: _parse(raw) for key, raw in fields.items() if key != "items"}
     if is_list(rest) and bytes(memoryview(items)[:1]) == b"[":
-        yield from flatten_items(rest, map(_parse, _ITEMS.decode(items)))
+        check_levels(source, rest)
+        listed = (_parse_item(source, raw) for raw in _ITEMS.decode(items))
+        yield from flatten_items(rest, listed)
     else:
-        yield from flatten({key: _parse(raw) for key, raw in fields.items()})
+        whole = {key: _parse(raw) for key, raw in fields.items()}
+        check_levels(source, whole)
+        yield from flatten(whole)
+
+
+def _parse_item(source: str, raw: msgspec.Raw) -> Any:
+    value = _parse(raw)
+    data = bytes(raw)
+    if data.count(b"[") + data.count(b"{") > MAX_LEVELS:  # else it cannot be
+        check_levels(source, value)
+    return value
 
 
 def _parse(raw: msgspec.Raw) -> Any:

@@ -116,18 +116,39 @@ class GangStory(Struct, frozen=True, kw_only=True):
 
 
 def count_pods(record: GangRecord, held: HeldObjects | None) -> int:
-    """Count the pods of one submission; pods that share a claim are several."""
-    if record.phase is GangPhase.RUNNING and held is not None:
+    """Count the pods of one submission; pods that share a claim are several.
+
+    Of one that runs those that have a place.
+    """
+    is_running = record.phase is GangPhase.RUNNING
+    if is_running and held is not None:
         return held.pod_counts[record.namespace, record.uid]
     if record.submission is None:
         return 0
+    members = record.submission.gang.spec.members
+    counts = {member.name: member.count for member in members}
+    if is_running and record.placed is not None:
+        # Those without a place wait, or are those of a later submission.
+        counts = Counter(member.member for member in record.placed.members)
     places = record.submission.places
     return sum(
-        sum(len(place.pods) for place in places[member.name])
-        if member.name in places
-        else member.count
-        for member in record.submission.gang.spec.members
+        sum(len(place.pods) for place in places[name][:count])
+        if name in places
+        else count
+        for name, count in counts.items()
     )
+
+
+def count_growing(record: GangRecord, later: Iterable[GangRecord]) -> dict[str, int]:
+    """Count, by member, the pods that neither it nor a later submission has placed.
+
+    `later`: what was submitted after it for the same gang, and is not over.
+    """
+    if record.placed is None:
+        return {}
+    decisions = [each.placed for each in later if each.placed is not None]
+    placed = Counter(m.member for decision in decisions for m in decision.members)
+    return dict(Counter(record.placed.growing) - placed)
 
 
 def collect_stories(

@@ -11,7 +11,8 @@ from msgspec import Struct, structs
 from contracts.codec import Codec, encode
 from contracts.errors import ContractsError
 from contracts.features import DEFAULT_VERSION
-from moorings.errors import UsageError
+from moorings.errors import BadInputError, UsageError
+from moorings.nesting import check_levels
 from moorings.plan.decide import Planner, PlanOptions
 from moorings.plan.limits import read_features
 from moorings.plan.plan import NOTHING_UNDERSTOOD, Plan
@@ -45,11 +46,14 @@ def plan_lines(lines: Iterable[bytes], planner: Planner) -> Iterator[bytes]:
 def _plan_line(line: bytes, planner: Planner) -> Plan:
     try:
         case = _CASE.decode(line)
+        check_levels("id", case.id)
+        for index, raw in enumerate(case.objects):
+            check_levels(f"objects[{index}]", raw)
         features = read_features(case.kubernetes_version, case.feature_gates)
         messages: list[str] = []
         reader = Reader(messages.append)
         objects = reader.read_list(case.objects)
-    except (ContractsError, UsageError, ValueError) as error:
+    except (ContractsError, BadInputError, UsageError, ValueError) as error:
         return Plan(id=_find_id(line), status="Error", error=str(error))
     if reader.refused:
         errors = "; ".join(text for text in messages if text.startswith("error: "))
@@ -75,6 +79,8 @@ def _find_id(line: bytes) -> Any:
     """Find the id even of a line that is wrong otherwise."""
     try:
         value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        found = value.get("id") if isinstance(value, dict) else None
+        check_levels("id", found)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, BadInputError):
         return None
-    return value.get("id") if isinstance(value, dict) else None
+    return found

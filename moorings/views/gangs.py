@@ -8,7 +8,7 @@ the clock for ages, and nothing else.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,7 +18,13 @@ from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
 from contracts.messages import AllocationWritten, MemberAllocated, PodWritten
 from contracts.reports import PodsReport
-from moorings.stories import GangStory, HeldObjects, WrittenGangs, count_pods
+from moorings.stories import (
+    GangStory,
+    HeldObjects,
+    WrittenGangs,
+    count_growing,
+    count_pods,
+)
 from moorings.views.ages import format_age, measure_age
 
 UNDECIDED = "waiting to be decided"
@@ -26,8 +32,16 @@ _RECENT_S = 3600.0
 """What was rejected is shown for so long."""
 
 
-def view_gang(record: GangRecord, held: HeldObjects | None = None) -> dict[str, Any]:
-    """Return the row of one submission; without `held` its gone pods are not known."""
+def view_gang(
+    record: GangRecord,
+    held: HeldObjects | None = None,
+    later: Sequence[GangRecord] = (),
+) -> dict[str, Any]:
+    """Return the row of one submission; without `held` its gone pods are not known.
+
+    `later`: what was submitted after it for the same gang, and lives.
+    """
+    reason = str(record.reasons[0]) if record.reasons else _describe_wait(record, later)
     spec = record.submission.gang.spec if record.submission is not None else None
     decision = record.placed
     return {
@@ -41,14 +55,17 @@ def view_gang(record: GangRecord, held: HeldObjects | None = None) -> dict[str, 
         "attempt": record.attempt,
         "since": _submitted_at(record),
         "age": format_age(measure_age(_submitted_at(record))),
-        "reason": str(record.reasons[0]) if record.reasons else _describe_wait(record),
+        "reason": reason,
     }
 
 
 def view_story(story: GangStory, held: HeldObjects | None) -> dict[str, Any]:
     """Return the row of a gang: of all there is of it what needs attention most."""
     records = story.living or story.records[-1:]
-    rows = [view_gang(record, held) for record in records]
+    rows = [
+        view_gang(record, held, records[number:])
+        for number, record in enumerate(records, start=1)
+    ]
     placed = [record.placed for record in records if record.placed is not None]
     reasons = [f"{report.reason}: {report.message}" for report in story.reports]
     reasons += [row["reason"] for row in rows if row["phase"] == story.phase]
@@ -93,12 +110,12 @@ def is_recent(story: GangStory) -> bool:
     return measure_age(_submitted_at(last)) < _RECENT_S
 
 
-def _describe_wait(record: GangRecord) -> str:
+def _describe_wait(record: GangRecord, later: Sequence[GangRecord]) -> str:
     if record.decision is None:
         return UNDECIDED
     if record.ending is not None:
         return "ending"
-    growing = record.placed.growing if record.placed is not None else {}
+    growing = count_growing(record, later)
     more = ", ".join(f"{count} of {name}" for name, count in growing.items())
     return f"{Rule.GROWING}: no place yet for {more}" if more else ""
 
@@ -199,10 +216,11 @@ def explain_gang(
     written: AllocationWritten | None = None,
     held: HeldObjects | None = None,
     reports: Iterable[PodsReport] = (),
+    later: Sequence[GangRecord] = (),
 ) -> dict[str, Any]:
-    """Return all that is known of one submission."""
+    """Return all that is known of one submission; `later` as of `view_gang`."""
     return {
-        **view_gang(record, held),
+        **view_gang(record, held, later),
         "reasons": [
             {
                 "rule": str(reason.rule),
@@ -226,8 +244,10 @@ def explain_story(
     """Return all that is known of a gang: each submission, and what is beside them."""
     records = story.living or (() if story.reports else story.records[-1:])
     explanations = [
-        explain_gang(record, written.get(record.key), held, story.reports)
-        for record in records
+        explain_gang(
+            record, written.get(record.key), held, story.reports, records[number:]
+        )
+        for number, record in enumerate(records, start=1)
     ]
     uids = {record.uid for record in records}
     others = [report for report in story.reports if report.gang_uid not in uids]

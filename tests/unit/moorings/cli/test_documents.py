@@ -71,10 +71,11 @@ def test_what_only_begins_like_json_is_yaml(tmp_path: Path, text: str) -> None:
     [
         "[" * 100_000 + "]" * 100_000,
         '{"a":' * 100_000 + "1" + "}" * 100_000,
+        '{"a":' * 401 + "1" + "}" * 401,
         "- " * 100_000 + "1",
         "a:\n" + "".join(f"{'  ' * n}- b:\n" for n in range(600)),
     ],
-    ids=["flow", "json", "one line", "block"],
+    ids=["flow", "json", "shallower json", "one line", "block"],
 )
 def test_what_is_nested_without_end_is_refused(tmp_path: Path, text: str) -> None:
     """PyYAML would end the process, be it a server's."""

@@ -9,6 +9,7 @@ import pytest
 
 from contracts.codec import to_builtins
 from contracts.kubernetes.decode import to_kubernetes
+from moorings.nesting import MAX_LEVELS
 from moorings.plan.decide import Planner
 from moorings.plan.lines import plan_lines
 from moorings.plan.plan import Plan
@@ -78,4 +79,29 @@ def test_a_case_that_fails_unforeseen_does_not_end_the_stream(
     failed, fine = answers(line(id=1), line(id=2))
     assert (failed["id"], failed["status"]) == (1, "Error")
     assert failed["error"] == "TypeError: beyond int64"
+    assert fine["status"] != "Error"
+
+
+@pytest.mark.parametrize("levels", [500, 100_000])
+def test_a_line_that_is_nested_without_end_ends_nothing(levels: int) -> None:
+    """Whether the parser gives up or what reads its objects would, be it in the id."""
+    deep = "[" * levels + "]" * levels
+    wrongs = [
+        f'{{"id": 1, "objects": [{deep}]}}',
+        f'{{"id": 2, "objects": [{{"a": {deep}}}]}}',
+        f'{{"id": {deep}, "objects": []}}',
+        f'{{"id": {deep}}}',
+    ]
+    *refused, fine = answers(*(wrong.encode() for wrong in wrongs), line(id=9))
+    assert [plan["status"] for plan in refused] == ["Error"] * len(wrongs)
+    assert fine["status"] != "Error"
+
+
+def test_a_line_nested_as_deeply_as_may_be_is_read() -> None:
+    """What is not understood is passed by, as deep as it is."""
+    deep: Any = "x"
+    for _ in range(MAX_LEVELS - 1):
+        deep = {"a": deep}
+    other = {"apiVersion": "example.com/v1", "kind": "Thing", "spec": deep}
+    (fine,) = answers(line(id=1, objects=[*WORLD, other]))
     assert fine["status"] != "Error"

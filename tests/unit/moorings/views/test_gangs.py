@@ -238,3 +238,23 @@ def test_pods_without_a_place_are_told_of_a_gang_that_is_in() -> None:
     record = record_of(SUBMITTED, growing)
     assert view_gang(record)["reason"] == "Growing: no place yet for 3 of worker"
     assert view_gang(PLACED)["reason"] == ""
+
+
+def test_what_grew_by_a_later_submission_has_a_place() -> None:
+    """Of four pods two were placed at first: what is told is of all that lives."""
+    four = submission(builders.gang(builders.member(count=4, min_count=2)))
+    first = record_of(four, replace(DECISION, growing={"worker": 2}), OPENED)
+    row = view_story(story(first), None)
+    assert (row["pods"], row["reason"]) == (2, "Growing: no place yet for 2 of worker")
+
+    def grown(pods: int) -> Any:
+        asked = submission(builders.gang(builders.member(count=pods)), uid="b")
+        decision = replace(gang_allocated(pods=pods), uid=GangUID("b"))
+        return record_of(asked, decision, replace(OPENED, uid=GangUID("b")))
+
+    row = view_story(story(first, grown(1)), None)
+    assert (row["pods"], row["reason"]) == (3, "Growing: no place yet for 1 of worker")
+    both = story(first, grown(2))
+    row = view_story(both, None)
+    assert (row["pods"], row["reason"]) == (4, "")
+    assert [each["reason"] for each in explain_story(both, {}, None)] == ["", ""]

@@ -52,7 +52,7 @@ class PodPlan(PlanPart, frozen=True, kw_only=True):
     index: int
     node: str
     pods: tuple[str, ...] = ()
-    """Their names; those that share a claim go together."""
+    """Its name, in Kubernetes; nothing: it is not there yet."""
 
 
 class GangPlan(PlanPart, frozen=True, kw_only=True):

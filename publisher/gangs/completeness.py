@@ -21,6 +21,7 @@ from contracts.pods.membership import (
     WorkloadAPI,
 )
 from contracts.workload import Pod
+from publisher.gangs.compare import member_name_of
 from publisher.gangs.gang_size import ALONE, Company, find_company
 from publisher.gangs.readiness import NotReady
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
@@ -59,6 +60,8 @@ def find_shortage(
     there = len(pods) + company.count
     if gang is not None:
         short = _compare(there, gang.spec.least, hint)
+        if short is None and not company.count:
+            short = _find_short_member(pods, gang)
         if short is None and waits:
             # They are of the same gang: it begins once, not in two parts.
             return NotReady(reason=_MISSING, message=waits)
@@ -163,6 +166,24 @@ def _compare(there: int, size: int, hint: str) -> NotReady | None:
         return None
     message = f"{there} of {size} pods are there"
     return NotReady(reason=_MISSING, message=f"{message} ({hint})" if hint else message)
+
+
+def _find_short_member(pods: Iterable[Pod], gang: Gang) -> NotReady | None:
+    """Say of which member of an elastic gang fewer pods are there than it needs.
+
+    Others may have more, so their sum does not tell. Where a pod is of no member that
+    is what is wrong.
+    """
+    counts = Counter(member_name_of(pod, gang) for pod in pods)
+    members = gang.spec.members
+    if not gang.spec.is_elastic or counts.keys() - {each.name for each in members}:
+        return None
+    missing = [
+        f"{counts[each.name]} of {each.least} pods {each.name} are there"
+        for each in members
+        if counts[each.name] < each.least
+    ]
+    return NotReady(reason=_MISSING, message=", ".join(missing)) if missing else None
 
 
 def _hint(pods: Sequence[Pod], view: View) -> str:

@@ -16,17 +16,28 @@ from msgspec.structs import replace
 from contracts.allocation import Rule
 from contracts.gang import Gang, GangPhase, Member
 from contracts.messages import MAX_REASON
+from contracts.pods.members import group_connected
+from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.compare import member_name_of
 from publisher.gangs.context import PlanContext, StatusReport
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.view import is_gated, is_over, uids_of
+from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
 from publisher.times import seconds_between
 
 SETTLE_S = 2.0
 """So long after the last pod came more are waited for, beyond those that are needed."""
 GROWING = str(Rule.GROWING)
-_WAITING = (GangPhase.PENDING, "Waiting")
+_COMING = (
+    "PodsMissing",
+    "ClaimsMissing",
+    "VolumesMissing",
+    "QuotaPending",
+    "ClaimShared",
+    "ClaimsHeld",
+    "Queued",
+)
+"""Why pods are not asked for yet, where that ends by itself or when others run."""
 
 
 def let_shrink(
@@ -54,14 +65,25 @@ def let_shrink(
     return tuple(shrinking)
 
 
-def split_by_member(gang: Gang, pods: Sequence[Pod]) -> list[list[Pod]]:
-    """Split pods that join an elastic gang by member: none waits for another's."""
+def split_by_member(gang: Gang, pods: Sequence[Pod], view: View) -> list[list[Pod]]:
+    """Split pods that join an elastic gang by member: none waits for another's.
+
+    Those that share a claim without devices are asked for together, and by themselves.
+    """
     if not gang.spec.is_elastic:
         return [list(pods)]
-    by_member: dict[str, list[Pod]] = {}
-    for pod in pods:
-        by_member.setdefault(member_name_of(pod, gang), []).append(pod)
-    return list(by_member.values())
+
+    def undecided_claims(pod: Pod) -> Iterator[str]:
+        for key in claim_keys(pod).values():
+            claim = view.claim(key)
+            if claim is not None and claim.allocation is None:
+                yield key
+
+    parts: dict[object, list[Pod]] = {}
+    for number, tied in enumerate(group_connected(pods, undecided_claims)):
+        part = number if len(tied) > 1 else member_name_of(tied[0], gang)
+        parts.setdefault(part, []).extend(tied)
+    return list(parts.values())
 
 
 def keep_placed(record: PodGangRecord, *, runs: bool) -> PodGangRecord:
@@ -121,11 +143,14 @@ def report_unplaced(
 def tell_growing(
     gang: Gang, pods: Sequence[Pod], reports: Sequence[StatusReport]
 ) -> Iterator[StatusReport]:
-    """Say of pods that wait while their gang runs that it is growing."""
+    """Say of pods that wait while their gang runs that it is growing.
+
+    Not where something is wrong that does not end by itself.
+    """
     run = [pod for pod in pods if not is_gated(pod) and not is_over(pod)]
     size = sum(member.count for member in gang.spec.members)
     for report in reports:
-        waits = report.phase in _WAITING and report.pods
+        waits = report.pods and _is_ordinary(report)
         if run and waits and gang.spec.is_elastic and all(map(is_gated, report.pods)):
             text = f"{len(run)} of {size} pods run; {report.reason}: {report.message}"
             yield replace(
@@ -136,6 +161,13 @@ def tell_growing(
             )
         else:
             yield report
+
+
+def _is_ordinary(report: StatusReport) -> bool:
+    """Whether pods wait for no more than room, or what is still to come."""
+    if report.phase == WAITING:
+        return report.reason in _COMING
+    return report.phase == GangPhase.PENDING and report.reason != Rule.NOT_MODELLED
 
 
 def settles_in(context: PlanContext, gang: Gang | None, pods: Sequence[Pod]) -> float:

@@ -1,9 +1,10 @@
 """Which waiting pods are submitted now as a gang, or why not yet.
 
-Pods wait until the gang is whole: as many as the Gang object or the annotation
-`moorings.dev/gang-size` says, those that run or have succeeded counted with them, so
-that a pod that replaces a failed one is decided alone. A Gang object and its pods must
-say the same. Pure.
+Pods wait until the gang is whole: as many as the Gang object needs (`minCount`) or the
+annotation `moorings.dev/gang-size` says, those that run or have succeeded counted with
+them, so that a pod that replaces a failed one is decided alone, and one that lets an
+elastic gang grow with those of its member. A Gang object and its pods must say the
+same. Pure.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def split_joining(
     topology = rules.topology if isinstance(rules, DeclaredRules) else ()
     by_member = [list(pods)]
     if company.ran and gang is not None:
-        by_member = split_by_member(gang, pods)
+        by_member = split_by_member(gang, pods, view)
     parts = [
         part for some in by_member for part in split_by_group(some, topology, view)
     ]

@@ -287,6 +287,63 @@ def test_pods_that_were_to_join_are_not_enough_by_number_alone() -> None:
         assert plan.patches == []
 
 
+def shares(name: str, of: str) -> Pod:
+    """A pod whose claim `gpus` is one that it shares."""
+    return waiting_pod(name, gang="train", member=of, shared={"gpus": "pair"})
+
+
+def test_pods_that_share_a_claim_join_together() -> None:
+    """Of two members, too: each alone would wait for the other for ever."""
+    gang = train(count=3, least=1, spare=0)
+    first = waiting_pod(
+        "a",
+        gang="train",
+        member="worker",
+        templates=["gpus"],
+        opened_by=UID,
+        node=NODE,
+        phase="Running",
+    )
+    pods = [first, shares("b", "worker"), shares("s", "spare"), waits("t", "spare")]
+    claims = [real_claim("a-gpus"), real_claim("t-gpus"), real_claim("pair")]
+    plan = plan_gang(context_of(view_of(pods, claims, [gang])))
+    assert asked(plan) == [
+        [("worker", 1, None), ("spare", 1, None)],
+        [("spare", 1, None)],
+    ]
+    # What a claim holds already ties nobody.
+    claims[2] = real_claim("pair", allocated=builders.allocation(), reserved=["a"])
+    plan = plan_gang(context_of(view_of(pods[:3], claims, [gang])))
+    assert asked(plan) == [[("worker", 1, None)], [("spare", 1, None)]]
+
+
+def test_what_is_wrong_is_not_told_as_growth() -> None:
+    """It does not end by itself: a rule that nobody can keep beside what runs."""
+    gang = train()
+    rule = builders.gang_constraint("gpu.example.com/x")
+    bound = replace(gang, spec=replace(gang.spec, constraints=(rule,)))
+    pods = [runs("a"), runs("b"), *FOUR[2:]]
+    assert told(planned(bound, pods))["c"] == (WAITING, "NotModelled")
+    nameless = [*pods[:3], waits("d", "driver")]
+    assert told(planned(gang, nameless))["d"] == (WAITING, "ClaimsDiffer")
+
+
+def test_a_gang_whose_launcher_still_comes_lacks_pods() -> None:
+    """As many workers as both need are no reason to warn that the claims differ."""
+    gang = builders.gang(
+        member(member_claim(), name="launcher", count=1),
+        member(member_claim(), count=8, min_count=2),
+    )
+    workers = [waits(name, "worker") for name in "abc"]
+    (report,) = planned(gang, workers).reports
+    assert (report.phase, report.reason) == (WAITING, "PodsMissing")
+    assert report.message == "0 of 1 pods launcher are there"
+    whole = planned(gang, [*workers, waits("l", "launcher")])
+    assert len(asked(whole)) == 1
+    (report,) = planned(gang, [*workers, waits("l", "luncher")]).reports
+    assert "the Gang has no member luncher" in report.message
+
+
 def numbered(pod: Pod, index: int) -> Pod:
     pod.metadata.labels[POD_INDEX] = str(index)
     return pod

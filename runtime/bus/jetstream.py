@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 NO_MESSAGE = 10037
 NO_STREAM = 10059
+_NO_PEERS = 10005
 _NOT_FOUND = "404"
 
 
@@ -33,8 +34,12 @@ class JetStreamError(Struct, frozen=True):
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may be answered a little later."""
-        return self.code in (429, 503)
+        """Whether the same request may be answered a little later.
+
+        So where servers are missing for the copies of a stream that will be back.
+        """
+        is_away = self.err_code == _NO_PEERS and "offline" in self.description
+        return is_away or self.code in (429, 503)
 
 
 class _Answer(Struct, frozen=True):

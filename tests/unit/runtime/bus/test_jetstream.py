@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from runtime.bus.jetstream import read_server_time
+from runtime.bus.jetstream import JetStreamError, read_server_time
 
 
 class Servers:
@@ -36,3 +36,16 @@ class Servers:
 async def test_the_time_is_the_leader_s() -> None:
     """A copy that nobody leads answers for itself, with its own clock."""
     assert await read_server_time(cast("Any", Servers()), "S") == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_passing"),
+    [
+        (JetStreamError(503, 10008, "system temporarily unavailable"), True),
+        (JetStreamError(400, 10005, "no suitable peers, peer offline"), True),
+        (JetStreamError(400, 10005, "no suitable peers, tags not matched"), False),
+        (JetStreamError(404, 10059, "stream not found"), False),
+    ],
+)
+def test_what_passes_is_asked_again(error: JetStreamError, *, is_passing: bool) -> None:
+    assert error.passing is is_passing

@@ -95,7 +95,7 @@ def place_in_domains(
 def _without_rules(gangs: Iterable[GangPart]) -> Demand:
     """Ask without rules that span pods; each member kind is expected as well.
 
-    So room for it is kept, and counted.
+    So room for it is kept.
     """
     bare = tuple(map(without_spanning_rules, gangs))
     plain, samples = Demand(bare), dict[int, MemberPart]()

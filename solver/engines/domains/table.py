@@ -20,11 +20,7 @@ Labels = tuple[int, ...]
 
 
 class DomainTable:
-    """The nodes of one batch; `place` changes them, `undo` takes that back.
-
-    Each member kind of the batch must be the expected kind of its number: that is how
-    room for it is counted.
-    """
+    """The nodes of one batch; `place` changes them, `undo` takes that back."""
 
     def __init__(
         self, demand: Demand, kinds: Sequence[NodeKind], states: DeviceStates
@@ -48,12 +44,12 @@ class DomainTable:
         """Count the domains that labels make."""
         return self._sort(labels)[1]
 
-    def count_room(self, labels: Labels, kind: int) -> Integers:
-        """Bound the pods of a kind that each domain has room for, by counting."""
+    def count_room(self, labels: Labels, member: int) -> Integers:
+        """Bound the pods of a member kind that each domain has room for."""
         domains, count = self._sort(labels)
         by_row = domains[self._table.kind_of]
         known = by_row >= 0
-        room = self._table.count_room(kind)[known]
+        room = self._table.count_room(member)[known]
         return np.bincount(by_row[known], room, count).astype(np.int64)
 
     def place(

@@ -15,6 +15,7 @@ from msgspec import Struct
 from solver.engines.greedy.slack_value import UNLIMITED, SlackValue
 from solver.engines.greedy.states import DeviceStates, Integers, Option
 from solver.engines.pattern.states.placing import Placement
+from solver.kinds.counting import PLENTY
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind, NodeView
 
@@ -121,14 +122,19 @@ class NodeTable:
         """Of each row the node kind."""
         return self._kind_of[: self._rows]
 
-    def count_room(self, kind: int) -> Integers:
-        """Bound the pods of an expected kind on the nodes of each row, by counting."""
+    def count_room(self, member: int) -> Integers:
+        """Bound the pods of a member kind on the nodes of each row, by counting."""
         rows = slice(0, self._rows)
         nodes = np.ones(self._rows, np.int64)
         nodes[: len(self._unused)] = self._unused
-        room = self._states.room[self._state[rows]]
-        bounded = self._value_of.bound_room(room, self._free[rows])[:, kind]
-        return bounded * nodes
+        pods = self._states.bound_pods(member)[self._state[rows]]
+        for column in np.flatnonzero(self._needs[member]):
+            left = self._free[rows, column]
+            bound = np.where(
+                left == UNLIMITED, PLENTY, left // self._needs[member, column]
+            )
+            pods = np.minimum(pods, bound)
+        return pods * nodes
 
     def place(self, member: int, among: Sequence[int] | None = None) -> UsedNode | None:
         """Place a pod where it loses least; None: nowhere is room.

@@ -17,6 +17,7 @@ from solver.engines.pattern.states.placing import (
     StateReduction,
     list_placements,
 )
+from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.shapes import NodeShape
 from solver.kinds.slack import bound_room_by_devices
@@ -45,6 +46,10 @@ class DeviceStates:
         self._members = [
             structs.replace(member, fit=0, needs=()) for member in demand.member_kinds
         ]
+        self._by_devices = [
+            structs.replace(member, needs=()) for member in demand.member_kinds
+        ]
+        self._bounds: dict[int, list[int]] = {}
         self._expected = tuple(kind.member for kind in demand.expected)
         self._numbers: dict[NodeShape, int] = {}
         self._shapes: list[NodeShape] = []
@@ -55,6 +60,15 @@ class DeviceStates:
     def room(self) -> Integers:
         """Room by state, then by expected kind, as far as devices bound it."""
         return self._room
+
+    def bound_pods(self, member: int) -> Integers:
+        """Bound the pods of a member kind that each state has devices for."""
+        bounds = self._bounds.setdefault(member, [])
+        bounds += (
+            bound_pods(self._by_devices[member], shape)
+            for shape in self._shapes[len(bounds) :]
+        )
+        return np.array(bounds, np.int64)
 
     def start(self, shape: NodeShape) -> tuple[int, tuple[int, ...]]:
         """Return the state of a node that looks so, and its groups in that order."""

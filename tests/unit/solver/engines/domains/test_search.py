@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from contracts.gang import Gang, Member
 from solver.engines.domains.search import Placed, place_in_domains
 from tests.builders import (
@@ -14,6 +16,7 @@ from tests.builders import (
     node,
     pool,
     request,
+    sub_request,
     topology_rule,
 )
 from tests.builders.models import DRAWN_UID
@@ -130,3 +133,21 @@ def test_gangs_with_other_rules_are_left_to_others() -> None:
     found = placed(TWO, spread, asking(1, pods(2)))
     assert found.others == (0,)
     assert [item.gang for item in found.placements] == [1]
+
+
+@pytest.mark.parametrize("counted", ["all", "second choice", "nothing"])
+def test_room_is_counted_for_all_that_a_pod_may_ask(counted: str) -> None:
+    """Also for all devices of a node, for another choice, and for no device at all."""
+    choices = (sub_request("a", count=9), sub_request("b", count=2))
+    claims = {
+        "all": [member_claim(request(mode="All"))],
+        "second choice": [member_claim(request(first_available=choices))],
+        "nothing": [],
+    }
+    nodes: Nodes = {
+        f"{rack}{n}": (rack, 2) for rack in "abcdefghijkl" for n in range(2)
+    }
+    wanted = member(*claims[counted], count=2)
+    found = placed(nodes, *(asking(number, wanted) for number in range(12)))
+    assert found.others == ()
+    assert len(found.placements) == 12

@@ -53,29 +53,56 @@ def refuse_over_quota(
 ) -> tuple[GangPart, ...]:
     """Refuse, for now, the gangs that would hold more than is left; most urgent first.
 
-    Who is refused for another reason asks for nothing.
+    All gangs come before the pods that a gang could do without: those have, in the same
+    order, what is left then. Who is refused for another reason asks for nothing.
     """
     reserved: Reserved = Counter()
-    return tuple(_take_or_refuse(gang, quotas, reserved) for gang in gangs)
+    asked = tuple(gangs)
+    cores = [_take_or_refuse(gang, quotas, reserved) for gang in asked]
+    return tuple(
+        core if core.refused else _grow(gang, core, quotas, reserved)
+        for gang, core in zip(asked, cores, strict=True)
+    )
 
 
 def _take_or_refuse(
     gang: GangPart, quotas: tuple[QuotaPart, ...], reserved: Reserved
 ) -> GangPart:
-    mine = [quota for quota in quotas if quota.namespace == gang.namespace]
+    """Return the gang with the pods alone that it needs, or refused."""
+    mine = _list_own(gang, quotas)
     if gang.refused or not mine:
         return gang
-    asked = _count_all_asked(gang, mine)
+    asked = _count_all_asked(gang.core, mine)
     reason = _find_reason(mine, asked, reserved)
-    if reason is not None and gang.is_elastic:
-        # It has only the pods that it needs where more are too many.
-        gang = gang.core
-        asked = _count_all_asked(gang, mine)
-        reason = _find_reason(mine, asked, reserved)
     if reason is not None:
-        return structs.replace(gang, refused=(reason,), rejected=False)
+        return structs.replace(gang.core, refused=(reason,), rejected=False)
     _reserve(reserved, gang.namespace, asked)
+    return gang.core
+
+
+def _grow(
+    gang: GangPart,
+    core: GangPart,
+    quotas: tuple[QuotaPart, ...],
+    reserved: Reserved,
+) -> GangPart:
+    """Return the whole gang, or its core where all its pods are too many."""
+    if core is gang:
+        return gang
+    mine = _list_own(gang, quotas)
+    needed = _count_all_asked(core, mine)
+    extra = {
+        driver: count - needed[driver]
+        for driver, count in _count_all_asked(gang, mine).items()
+    }
+    if _find_reason(mine, extra, reserved) is not None:
+        return core
+    _reserve(reserved, gang.namespace, extra)
     return gang
+
+
+def _list_own(gang: GangPart, quotas: Iterable[QuotaPart]) -> list[QuotaPart]:
+    return [quota for quota in quotas if quota.namespace == gang.namespace]
 
 
 def _count_all_asked(

@@ -247,3 +247,18 @@ def test_a_gang_has_the_pods_it_needs_where_more_are_past_the_quota() -> None:
         else:
             assert [each.count for each in found.members] == [count]
             assert not found.refused
+
+
+def test_no_gang_waits_for_pods_that_others_could_do_without() -> None:
+    """What is left after all gangs goes to more pods, the most urgent gang's first."""
+
+    def elastic(number: int, count: int, least: int) -> Gang:
+        uid = f"00000000-0000-4000-8000-{number:012}"
+        pods = member(member_claim(request()), count=count, min_count=least)
+        return gang(pods, name=f"g{number}", namespace="a", uid=uid)
+
+    snapshot = cluster(elastic(0, 10, 4), asking(1, 4), elastic(2, 3, 1))
+    for limit, counts in ((15, [10, 1, 1]), (12, [4, 1, 3]), (8, [4, 1, None])):
+        found = refuse_over_quota(parts_of(snapshot), (quota(limit),))
+        given = [None if g.refused else g.members[0].count for g in found]
+        assert given == counts, limit

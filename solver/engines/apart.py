@@ -1,14 +1,15 @@
 """Batches in which some gangs are for the direct model alone, decided apart from them.
 
 Admin access, devices that several nodes see and pods that use nothing up are beyond
-patterns. Gangs that ask for such are placed one by one by the direct model, the rest by
-the engine that is made for it, each on what the other left. Both orders are tried where
-not all are in; the better one counts.
+patterns. Gangs that ask for such are placed by the direct model, as many together as it
+decides soon, the rest by the engine that is made for it, each on what the other left.
+Both orders are tried where not all are in; the better one counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct, structs
 
@@ -33,8 +34,16 @@ WHOLE = 5_000
 """Pods times nodes of a batch that the direct model decides as a whole."""
 MOST_ALIKE = 200_000
 """The same of a batch in which all gangs are for the direct model."""
+TOGETHER = 50_000
+"""The same of gangs for the direct model that it decides together."""
 ONE_WORK = 0.5
 """Deterministic time for one gang."""
+PART_WORK = 2.0
+"""And for several together, at most."""
+MOST_WORK = 8.0
+"""And for all gangs that the direct model is asked about in one order."""
+NODE_WORK = 5e-5
+"""So much of it is spent on each node each time."""
 DecideRest = Callable[[Problem, Demand, tuple[NodeKind, ...]], Decided]
 """Decides gangs that are not beyond patterns."""
 
@@ -82,19 +91,74 @@ class PlacedGangs(Struct, frozen=True):
 
 
 def place_in_turn(
-    placed: PlacedGangs, gangs: Sequence[GangPart], order: Iterable[int]
+    placed: PlacedGangs, gangs: Sequence[GangPart], order: Iterable[int], nodes: int
 ) -> PlacedGangs:
     """Place gangs one by one, each where the direct model finds a place."""
-    limited = structs.replace(
-        placed.problem.parameters, work_limit=ONE_WORK, last_tier=Tier.TOPOLOGY
-    )
-    for gang in order:
-        demand = Demand((gangs[gang],))
-        kinds = find_node_kinds(placed.problem, demand.query)
-        if has_room(demand, kinds):
-            result = DirectSearch(demand, kinds, limited).run()
-            placed = placed.take(gangs, (gang,), result)
+    return _place_parts(placed, gangs, ((gang,) for gang in order), nodes)
+
+
+def place_in_parts(
+    placed: PlacedGangs, gangs: Sequence[GangPart], order: Iterable[int], nodes: int
+) -> PlacedGangs:
+    """Place gangs, as many together as the direct model decides soon."""
+    return _place_parts(placed, gangs, _cut(gangs, order, nodes), nodes)
+
+
+def _place_parts(
+    placed: PlacedGangs,
+    gangs: Sequence[GangPart],
+    parts: Iterable[tuple[int, ...]],
+    nodes: int,
+) -> PlacedGangs:
+    """Place some gangs after the others, until `MOST_WORK` is spent.
+
+    Whoever is left out without a proof is asked alone.
+    """
+    waiting = deque(parts)
+    most = placed.effort.work + MOST_WORK
+    while waiting and placed.effort.work < most:
+        part = waiting.popleft()
+        placed, is_proven = _place_together(placed, gangs, part)
+        # What is given may change what all nodes see: they are read anew each time.
+        most -= NODE_WORK * nodes
+        if not is_proven and len(part) > 1:
+            gangs_in = {item.gang for item in placed.placements}
+            missing = [(gang,) for gang in part if gang not in gangs_in]
+            waiting.extendleft(reversed(missing))
     return placed
+
+
+def _cut(
+    gangs: Sequence[GangPart], order: Iterable[int], nodes: int
+) -> Iterator[tuple[int, ...]]:
+    """Cut gangs into parts that follow each other, each small enough or one gang."""
+    part: list[int] = []
+    pods = 0
+    for gang in order:
+        pods += gangs[gang].pods
+        if part and pods * nodes > TOGETHER:
+            yield tuple(part)
+            part, pods = [], gangs[gang].pods
+        part.append(gang)
+    if part:
+        yield tuple(part)
+
+
+def _place_together(
+    placed: PlacedGangs, gangs: Sequence[GangPart], part: Sequence[int]
+) -> tuple[PlacedGangs, bool]:
+    """Place some gangs by one direct model; and whether no more could be in."""
+    demand = Demand(gangs[gang] for gang in part)
+    kinds = find_node_kinds(placed.problem, demand.query)
+    if len(part) == 1 and not has_room(demand, kinds):
+        return placed, True
+    limited = structs.replace(
+        placed.problem.parameters,
+        work_limit=min(ONE_WORK * len(part), PART_WORK),
+        last_tier=Tier.TOPOLOGY,
+    )
+    result = DirectSearch(demand, kinds, limited).run()
+    return placed.take(gangs, part, result), result.status is Status.OPTIMAL
 
 
 class ApartSearch:
@@ -104,13 +168,16 @@ class ApartSearch:
         self,
         problem: Problem,
         demand: Demand,
+        kinds: tuple[NodeKind, ...],
         beyond: frozenset[int],
         decide: DecideRest,
     ) -> None:
-        """`beyond`: the gangs that are placed one by one."""
+        """`beyond`: the gangs that the direct model places."""
         self._problem = problem
         self._demand = demand
         self._gangs = demand.gangs
+        self._kinds = kinds
+        self._nodes = sum(len(kind.nodes) for kind in kinds)
         self._beyond = beyond
         self._decide = decide
 
@@ -140,7 +207,7 @@ class ApartSearch:
         beyond.sort(key=lambda gang: (-self._gangs[gang].weight, gang))
         rest = [gang for gang in gangs if gang not in self._beyond]
         after_rest, bounds = self._place_rest(placed, rest)
-        best = place_in_turn(after_rest, self._gangs, beyond)
+        best = place_in_parts(after_rest, self._gangs, beyond, self._nodes)
         everybody = len(placed.placements) + len(gangs)
         if beyond and rest and len(best.placements) < everybody:
             # The other order: they come before the rest of their own priority.
@@ -148,7 +215,7 @@ class ApartSearch:
             above = [gang for gang in rest if self._gangs[gang].priority > last]
             beside = [gang for gang in rest if self._gangs[gang].priority == last]
             other, _ = self._place_rest(placed, above)
-            other = place_in_turn(other, self._gangs, beyond)
+            other = place_in_parts(other, self._gangs, beyond, self._nodes)
             other, _ = self._place_rest(other, beside)
             best = max((best, other), key=lambda p: self._weigh(p, priorities))
         weights = {p: self._weight_of(gangs, p) for p in priorities}
@@ -189,8 +256,7 @@ class ApartSearch:
     ) -> Decided:
         """Say what is proven: weights that reach their bounds, by first choices."""
         placements = tuple(sorted(placed.placements, key=lambda item: item.gang))
-        kinds = find_node_kinds(self._problem, self._demand.query)
-        cost = count_preference_cost(self._demand, kinds, placements)
+        cost = count_preference_cost(self._demand, self._kinds, placements)
         pods = [pod for item in placements for pods in item.members for pod in pods]
         ranks = sum(sum(pod.alternatives) for pod in pods)
         is_proven = (

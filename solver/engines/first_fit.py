@@ -26,6 +26,8 @@ from solver.problem.problem import Parameters, Problem
 from solver.tiers import Tier
 
 FIRST_FIT = "first fit"
+MOST_IN_TURN = 5_000
+"""Gangs times nodes of a batch with an answer that is decided in turn as well."""
 PART_WORK = 1.0
 """Deterministic time of the direct model for a part of the gangs."""
 
@@ -65,20 +67,26 @@ def raise_to_turns(
 ) -> Decided:
     """Return an answer that the direct model had a part in, or a better one in turn.
 
-    Gangs are placed in their order by the direct model, each on what is left. Where
-    pods have rules about each other, an answer without any pod gives way to one of
-    fewer gangs: the first half, a quarter, and so on.
+    Gangs are placed in their order by the direct model, each on what is left; in large
+    batches only where the answer places none. Where pods have rules about each other,
+    an answer without any pod gives way to one of fewer gangs: the first half, a
+    quarter, and so on.
     """
     choice, result = decided
     if choice.engine not in (APART, DIRECT) or result.status is Status.OPTIMAL:
+        return decided
+    nodes = sum(len(kind.nodes) for kind in kinds)
+    if result.placements and len(demand.gangs) * nodes > MOST_IN_TURN:
         return decided
     order = sorted(
         range(len(demand.gangs)), key=lambda gang: (-demand.gangs[gang].priority, gang)
     )
     placements: tuple[GangPlacement, ...] = ()
     if can_be_apart(demand):
-        placed = place_in_turn(PlacedGangs(problem), demand.gangs, order)
+        placed = place_in_turn(PlacedGangs(problem), demand.gangs, order, nodes)
         placements = tuple(sorted(placed.placements, key=lambda item: item.gang))
+        result = structs.replace(result, effort=result.effort.plus(placed.effort))
+        decided = choice, result
     elif not result.placements:
         placements = _place_fewer(problem, demand, order)
     if _weights(demand, placements) <= _weights(demand, result.placements):

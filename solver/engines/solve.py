@@ -112,7 +112,7 @@ def _decide_hopeful(
         return _decide(demand, kinds, problem.parameters, engine)
     beyond = find_gangs_beyond(demand, kinds)
     if is_apart(demand, kinds, beyond):
-        decided = ApartSearch(problem, demand, beyond, _decide_together).run()
+        decided = ApartSearch(problem, demand, kinds, beyond, _decide_together).run()
         return raise_to_turns(problem, demand, kinds, decided)
     return _decide_together(problem, demand, kinds)
 

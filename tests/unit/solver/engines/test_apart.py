@@ -11,6 +11,7 @@ from solver.allocate import allocate
 from solver.decision import Decision, Status
 from solver.engines import apart
 from solver.engines.apart import APART
+from solver.engines.direct import search
 from solver.tiers import Tier
 from tests.builders import (
     DRIVER,
@@ -106,6 +107,31 @@ def test_what_one_part_holds_the_other_does_not_get() -> None:
     decision = allocate(problem_of(observe(snapshot_of(pools, gangs), "f", item)))
     assert decision.statistics.engine == APART
     assert gangs_in(decision) == [True, True, False]
+
+
+@pytest.mark.parametrize("together", [0, 1_000])
+def test_as_many_are_decided_together_as_are_soon(
+    together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One model for all, or one for each; the same gangs are in."""
+    monkeypatch.setattr(apart, "TOGETHER", together)
+    asked = [asking(number, ADMIN, request()) for number in range(6)]
+    found = decided(asking(6, request(count=2)), *asked)
+    assert found.statistics.engine == APART
+    assert gangs_in(found).count(True) == 7
+    of_the_rest = 2
+    assert found.statistics.models - of_the_rest == (1 if together else 6)
+
+
+def test_who_is_left_out_without_a_proof_is_asked_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two that differ are too much for one model."""
+    monkeypatch.setattr(search, "MOST_KINDS", 1)
+    beyond = asking(1, ADMIN), asking(2, ADMIN, request())
+    found = decided(asking(0, request(count=2)), *beyond)
+    assert found.statistics.engine == APART
+    assert gangs_in(found) == [True, True, True]
 
 
 def test_what_is_small_is_decided_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from msgspec import structs
 
 from solver.allocate import allocate
 from solver.decision import Status
+from solver.engines import apart, first_fit
 from solver.engines.choose import DIRECT, Decided, EngineChoice
 from solver.engines.first_fit import FIRST_FIT, raise_to_first_fit, raise_to_turns
 from solver.engines.goals import EngineResult, Goal
@@ -175,5 +176,32 @@ def test_an_answer_that_is_worth_as_much_stays() -> None:
     proven = EngineChoice(DIRECT), EngineResult(status=Status.OPTIMAL)
     assert raised(problem, demand, proven) == proven
     _, best = raised(problem, demand, NOTHING)
-    again = EngineChoice(DIRECT), best
-    assert raised(problem, demand, again) == again
+    choice, found = raised(problem, demand, (EngineChoice(DIRECT), best))
+    assert choice.engine == DIRECT
+    assert found == structs.replace(best, effort=found.effort)
+    assert found.effort.models > best.effort.models, "what was tried counts"
+
+
+def test_a_large_batch_with_an_answer_is_not_decided_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every gang in turn would take longer than the answer did."""
+    problem = problem_of(snapshot_of(NODES, GANGS))
+    demand = Demand(problem.gangs)
+    _, best = raised(problem, demand, NOTHING)
+    fewer = structs.replace(best, placements=best.placements[:1])
+    decided = EngineChoice(DIRECT), fewer
+    assert raised(problem, demand, decided)[0].engine == FIRST_FIT
+    monkeypatch.setattr(first_fit, "MOST_IN_TURN", 1)
+    assert raised(problem, demand, decided) == decided
+    assert raised(problem, demand, NOTHING)[0].engine == FIRST_FIT
+
+
+def test_turns_end_when_their_work_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gang that is asked first has a place."""
+    problem = problem_of(snapshot_of(NODES, GANGS))
+    demand = Demand(problem.gangs)
+    _, in_turn = raised(problem, demand, NOTHING)
+    monkeypatch.setattr(apart, "MOST_WORK", 1e-9)
+    _, found = raised(problem, demand, NOTHING)
+    assert len(found.placements) == 1 < len(in_turn.placements)

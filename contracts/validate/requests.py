@@ -182,6 +182,9 @@ def _check_expression(text: str, path: str) -> Violations:
         yield required(path)
     elif len(text.encode()) > MAX_EXPRESSION_BYTES:
         yield too_long(path, MAX_EXPRESSION_BYTES)
+    elif text.startswith("="):
+        # The solver marks expressions of derived attributes so.
+        yield invalid(path, text, "must be an expression of CEL: none begins with =")
 
 
 def _list_constrained(

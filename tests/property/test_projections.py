@@ -11,6 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 from contracts.device import Device
 from solver.cel.sandbox import Sandbox
+from solver.problem.attributes import DERIVED
 from solver.selectors.footprint import footprint_of
 from solver.selectors.projection import project
 from tests.builders import Version, device
@@ -144,4 +145,5 @@ def test_any_text_is_read_and_judged(sandbox: Sandbox, text: str) -> None:
     """Whatever is written, reading it ends and the sandbox answers."""
     assert footprint_of(text) == footprint_of(text)
     verdict = sandbox.evaluate(text, [(DRIVER, device())])[0]
-    assert verdict.value is not None or verdict.error
+    is_derived = text.startswith(DERIVED) and verdict.attribute is not None
+    assert verdict.value is not None or verdict.error or is_derived

@@ -35,6 +35,7 @@ from tests.builders.violations import assert_broken
         ({"select": ("true",) * 33}, "selectors: Too many: 33"),
         ({"select": ("",)}, "selectors[0].cel.expression: Required value"),
         ({"select": ("x" * 10_241,)}, "selectors[0].cel.expression: Too long"),
+        ({"select": ("=1",)}, "selectors[0].cel.expression: Invalid value"),
         ({"selectors": (DeviceSelector(),)}, "selectors[0].cel: Required value"),
         ({"tolerations": (toleration(),) * 17}, "tolerations: Too many: 17"),
         (

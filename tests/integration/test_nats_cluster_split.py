@@ -114,7 +114,7 @@ async def test_a_copy_without_a_leader_has_lost_nothing(nats: SecuredNats) -> No
         nats.heal()
         nats.start(near)
         await following.publish(submission("c"))
-        await eventually(lambda: got[-1:] == [3], "all is read", 60)
+        await eventually(lambda: got[-1:] == [3], "all is read", 120)
         stop.set()
         await task
     assert got == [1, 2, 3]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from contracts import topics
+from contracts.gang import Gang
 from contracts.messages import GangAllocated, GangPending
 from contracts.solves import SolveOpened
 from runtime.bus.bus import Bus
@@ -57,10 +58,12 @@ def worker_of(service: Process) -> int:
     return found
 
 
-async def is_recorded(bus: Bus) -> bool:
-    """Whether a solve has begun and not ended."""
+async def is_recorded(bus: Bus, gang: Gang) -> bool:
+    """Whether a solve with a gang has begun and not ended."""
     found = await bus.read_newest(topics.SOLVES, CLUSTER)
-    return found is not None and isinstance(found.message, SolveOpened)
+    if found is None or not isinstance(found.message, SolveOpened):
+        return False
+    return gang.metadata.uid in {key.uid for key in found.message.gangs}
 
 
 async def test_a_solve_that_lost_its_worker_can_be_tried_again() -> None:
@@ -101,9 +104,12 @@ async def test_a_gang_whose_worker_was_killed_is_decided_by_the_next_one(
         pid = worker_of(service)
         os.kill(pid, signal.SIGSTOP)
         await submit(bus, unlucky)
-        await eventually(lambda: is_recorded(bus), "the question is recorded")
+        recorded = partial(is_recorded, bus, unlucky)
+        await eventually(recorded, "the question is recorded")
         os.kill(pid, signal.SIGKILL)
-        await eventually(lambda: is_decided(bus, unlucky, GangPending), "it is told")
+        await eventually(
+            lambda: is_decided(bus, unlucky, GangPending), "it is told", 60
+        )
         waiting = await decision_on(bus, unlucky)
         assert isinstance(waiting, GangPending)
         assert "ended" in waiting.reasons[0].message

@@ -66,7 +66,7 @@ async def gang(site: Fleet, name: str, count: int, **asks: Any) -> None:
 
 async def nodes_of(site: Fleet, gang: str, count: int) -> Counter[str]:
     """Wait until all of a gang run; counts them by the letter of their nodes."""
-    pods = await pods_of(site, gang, count, is_running, within_s=180.0)
+    pods = await pods_of(site, gang, count, is_running, within_s=300.0)
     return Counter(pod["spec"]["nodeName"].rpartition("-")[2] for pod in pods)
 
 
@@ -91,9 +91,9 @@ async def test_all_that_is_decided_is_bound_in_whatever_order(zoned: Fleet) -> N
     found = {
         name: await nodes_of(zoned, name, count) for name, (count, _) in asked.items()
     }
-    assert found["apart"] == found["few"] == Counter("abcd")
+    assert found["apart"] == Counter("abcd")
     assert set(found["near"]) <= {"a", "b"} or set(found["near"]) <= {"c", "d"}
-    for name in ("even", "every"):
+    for name in ("even", "every", "few"):
         assert found[name]["a"] + found[name]["b"] == 2
     assert set(found["ports"].values()) == {1}
 

@@ -24,10 +24,13 @@ GPUS = [f"000{number}:00:00.0" for number in range(1, 9)]
 
 @pytest.fixture
 async def zoned(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]:
-    """Four nodes with eight devices each, two to a zone."""
+    """Four nodes, two to a zone, with more devices than all pods of a test could use.
+
+    Who is decided first is left to chance; none may find a node full.
+    """
     assert stack.nats.url
     letters = ("a", "b", "c", "d")
-    devices = objects.devices(8)
+    devices = objects.devices(24)
     async with fleet.running(kube, namespace, letters, devices=devices) as site:
         for name, zone in zip(
             site.nodes, ("west", "west", "east", "east"), strict=True
@@ -66,7 +69,7 @@ async def gang(site: Fleet, name: str, count: int, **asks: Any) -> None:
 
 async def nodes_of(site: Fleet, gang: str, count: int) -> Counter[str]:
     """Wait until all of a gang run; counts them by the letter of their nodes."""
-    pods = await pods_of(site, gang, count, is_running, within_s=300.0)
+    pods = await pods_of(site, gang, count, is_running, within_s=180.0)
     return Counter(pod["spec"]["nodeName"].rpartition("-")[2] for pod in pods)
 
 
@@ -91,9 +94,9 @@ async def test_all_that_is_decided_is_bound_in_whatever_order(zoned: Fleet) -> N
     found = {
         name: await nodes_of(zoned, name, count) for name, (count, _) in asked.items()
     }
-    assert found["apart"] == Counter("abcd")
+    assert found["apart"] == found["few"] == Counter("abcd")
     assert set(found["near"]) <= {"a", "b"} or set(found["near"]) <= {"c", "d"}
-    for name in ("even", "every", "few"):
+    for name in ("even", "every"):
         assert found[name]["a"] + found[name]["b"] == 2
     assert set(found["ports"].values()) == {1}
 

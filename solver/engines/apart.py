@@ -18,8 +18,7 @@ from solver.engines.choose import Decided, EngineChoice
 from solver.engines.direct.search import DirectSearch
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.taking import take
-from solver.engines.tier_values import weight_in
-from solver.engines.topology_cost import count_preference_cost
+from solver.engines.tier_values import join_parts, weight_in
 from solver.kinds.counting import has_room
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
@@ -193,7 +192,9 @@ class ApartSearch:
                 placed, bounds_of_levels = self._place_levels(placed, levels)
                 bounds |= bounds_of_levels
                 levels = []
-        return self._to_result(placed, bounds)
+        return EngineChoice(APART, REASON), join_parts(
+            self._demand, self._kinds, placed.placements, bounds, placed.effort
+        )
 
     def _place_levels(
         self, placed: PlacedGangs, priorities: Sequence[int]
@@ -250,28 +251,3 @@ class ApartSearch:
     def _weight_of(self, gangs: Iterable[int], priority: int) -> int:
         asked = (self._gangs[gang] for gang in gangs)
         return sum(gang.weight for gang in asked if gang.priority == priority)
-
-    def _to_result(
-        self, placed: PlacedGangs, bounds: dict[Goal, int | None]
-    ) -> Decided:
-        """Say what is proven: weights that reach their bounds, by first choices."""
-        placements = tuple(sorted(placed.placements, key=lambda item: item.gang))
-        cost = count_preference_cost(self._demand, self._kinds, placements)
-        pods = [pod for item in placements for pods in item.members for pod in pods]
-        ranks = sum(sum(pod.alternatives) for pod in pods)
-        is_proven = (
-            not ranks
-            and not cost
-            and all(
-                most == weight_in(self._demand, placements, priority)
-                for (_, priority), most in bounds.items()
-                if priority is not None
-            )
-        )
-        result = EngineResult(
-            status=Status.OPTIMAL if is_proven else Status.FEASIBLE,
-            placements=placements,
-            bounds=bounds | {(Tier.ALTERNATIVES, None): 0 if not ranks else None},
-            effort=placed.effort,
-        )
-        return EngineChoice(APART, REASON), result

@@ -19,10 +19,9 @@ from msgspec import Struct, structs
 from solver.decision import Status
 from solver.engines.choose import Decided
 from solver.engines.direct.search import DirectSearch
-from solver.engines.goals import Effort, EngineResult, Goal
+from solver.engines.goals import Effort, Goal
 from solver.engines.taking import take
-from solver.engines.tier_values import extra_in, weight_in
-from solver.engines.topology_cost import count_preference_cost
+from solver.engines.tier_values import extra_in, join_parts, weight_in
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import spans_pods
 from solver.kinds.nodes import find_node_kinds
@@ -95,7 +94,11 @@ class ElasticSearch:
         if first.is_linked and first.is_whole and not self._growing:
             return self._to_proven(first)
         placed = self._grow(placed)
-        return self._to_result(placed, first)
+        kinds = find_node_kinds(self._problem, self._demand.query)
+        bounds = self._bounds_of(placed, first)
+        return first.decided[0], join_parts(
+            self._demand, kinds, placed.values(), bounds, self._effort
+        )
 
     # --- asking -----------------------------------------------------------------------
 
@@ -262,30 +265,6 @@ class ElasticSearch:
             bounds={**self._bounds_of(asked.placed, asked), **later},
             effort=self._effort,
         )
-
-    def _to_result(self, placed: Placed, first: _Attempted) -> Decided:
-        """Say what is proven: nothing given up, first choices, no preference missed."""
-        placements = tuple(item for _, item in sorted(placed.items()))
-        bounds = self._bounds_of(placed, first)
-        pods = chain.from_iterable(pods for item in placements for pods in item.members)
-        ranks = sum(sum(pod.alternatives) for pod in pods)
-        bounds[Tier.ALTERNATIVES, None] = 0 if not ranks else None
-        kinds = find_node_kinds(self._problem, self._demand.query)
-        cost = count_preference_cost(self._demand, kinds, placements)
-        value = self._value_of(placed)
-        goals = [(t, p) for t in (Tier.GANGS, Tier.EXTRA) for p in self._priorities]
-        is_best = all(
-            bounds.get(goal, reached) == reached
-            for goal, reached in zip(goals, value, strict=True)
-        )
-        is_proven = is_best and not ranks and not cost
-        result = EngineResult(
-            status=Status.OPTIMAL if is_proven else Status.FEASIBLE,
-            placements=placements,
-            bounds=bounds,
-            effort=self._effort,
-        )
-        return first.decided[0], result
 
 
 def _whole(gang: GangPart) -> GangPart:

@@ -15,15 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from solver.decision import Status
 from solver.engines.choose import PATTERN, Decide, Decided, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
 from solver.engines.domains.search import place_in_domains
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.taking import take
-from solver.engines.tier_values import weight_in
-from solver.engines.topology_cost import count_preference_cost
+from solver.engines.tier_values import join_parts, weight_in
 from solver.errors import PatternLimitError
 from solver.kinds.counting import has_room
 from solver.kinds.demand import Demand
@@ -111,27 +109,10 @@ class SplitSearch:
             reached = self._weigh(step.placements, priority)
             is_kept = bound is not None and bound.weights.get(priority, 0) == reached
             is_bound = is_bound and is_kept
-        return self._to_result(step, bounds)
-
-    def _to_result(self, step: _Step, bounds: dict[Goal, int | None]) -> Decided:
-        """Say what is proven: all that fits in, first choices, nothing given up."""
-        placements = tuple(sorted(step.placements, key=lambda item: item.gang))
         kinds = find_node_kinds(self._problem, self._demand.query)
-        cost = count_preference_cost(self._demand, kinds, placements)
-        pods = [pod for item in placements for pods in item.members for pod in pods]
-        ranks = sum(sum(pod.alternatives) for pod in pods)
-        bounds[Tier.ALTERNATIVES, None] = 0 if not ranks else None
-        is_proven = not ranks and not cost
-        for (tier, priority), most in list(bounds.items()):
-            if tier is Tier.GANGS and priority is not None:
-                is_proven = is_proven and most == self._weigh(placements, priority)
-        result = EngineResult(
-            status=Status.OPTIMAL if is_proven else Status.FEASIBLE,
-            placements=placements,
-            bounds=bounds,
-            effort=self._effort,
+        return EngineChoice(SPLIT, REASON), join_parts(
+            self._demand, kinds, step.placements, bounds, self._effort
         )
-        return EngineChoice(SPLIT, REASON), result
 
     def _decide_without_rules(
         self, problem: Problem, gangs: Sequence[int]

@@ -6,13 +6,13 @@ Computed from where the pods went, not from what a model said of itself.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
 from contracts.ids import DeviceID, NodeName
-from solver.decision import TierValue
-from solver.engines.goals import EngineResult, goals_of
+from solver.decision import Status, TierValue
+from solver.engines.goals import Effort, EngineResult, Goal, goals_of
 from solver.engines.topology_cost import count_preference_cost
 from solver.kinds.demand import Demand, MemberKind, RequestAlternative
 from solver.kinds.shapes import GroupShape, NodeKind, NodeShape, NodeView
@@ -80,6 +80,35 @@ def extra_in(demand: Demand, placements: Iterable[GangPlacement], priority: int)
                 worth = demand.member_kinds[cells[0].kind].worth
                 extra += (len(pods) - member.least) * worth
     return extra
+
+
+def join_parts(
+    demand: Demand,
+    kinds: tuple[NodeKind, ...],
+    placements: Iterable[GangPlacement],
+    bounds: Mapping[Goal, int | None],
+    effort: Effort,
+) -> EngineResult:
+    """Make one answer of what was decided in parts.
+
+    It is proven where gangs and extra pods reach their bounds by first choices, and no
+    preference is missed. `bounds`: of those goals; one that is left out is reached.
+    """
+    ordered = tuple(sorted(placements, key=lambda item: item.gang))
+    ranks = sum(sum(pod.alternatives) for pod in _pods_of(ordered))
+    cost = count_preference_cost(demand, kinds, ordered)
+    is_best = all(
+        bound == (extra_in if tier is Tier.EXTRA else weight_in)(demand, ordered, level)
+        for (tier, level), bound in bounds.items()
+        if level is not None
+    )
+    is_proven = is_best and not ranks and not cost
+    return EngineResult(
+        status=Status.OPTIMAL if is_proven else Status.FEASIBLE,
+        placements=ordered,
+        bounds={**bounds, (Tier.ALTERNATIVES, None): 0 if not ranks else None},
+        effort=effort,
+    )
 
 
 def _pods_of(placements: tuple[GangPlacement, ...]) -> list[PodPlacement]:

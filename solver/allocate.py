@@ -20,7 +20,8 @@ from solver.judge.rules import judge
 from solver.kinds.demand import Demand
 from solver.kinds.pod_rules import settle_rules
 from solver.kinds.shared_claims import SharedClaimLayouts
-from solver.problem.problem import GangPart, Problem
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Problem
 from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 from solver.stages import stage

@@ -41,13 +41,8 @@ from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.gather import Cluster
 from solver.errors import ResultError
 from solver.placement import GangPlacement, PodPlacement
-from solver.problem.problem import (
-    ClaimPart,
-    GangPart,
-    MemberPart,
-    Problem,
-    SubrequestPart,
-)
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
+from solver.problem.problem import Problem
 from solver.snapshot.parts import ClassPart, PoolSlice
 
 NAMESPACE = UUID("6c0d7a3e-98c5-5a0e-9a55-2f1f3cf1a3d0")

@@ -10,7 +10,8 @@ from contracts.ids import GangKey
 from contracts.names import UNHEALTHY
 from moorings.console.what_if import WhatIf
 from solver.decision import Decision
-from solver.problem.problem import GangPart, Problem
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Problem
 from solver.selectors.drivers import driver_of
 from solver.snapshot.parts import NodePart, PoolPart, UsePart
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from moorings.recorded import SolveEntry
 from solver.decision import Decision, GangDecision, TierValue
-from solver.problem.problem import GangPart, Problem, RequestPart
+from solver.problem.gangs import GangPart, RequestPart
+from solver.problem.problem import Problem
 from solver.snapshot.parts import NodePart, PoolPart, UsePart
 from solver.tiers import Tier
 

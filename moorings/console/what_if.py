@@ -15,7 +15,8 @@ from contracts.codec import Codec
 from contracts.ids import DeviceName, NodeName, PoolName
 from contracts.names import UNHEALTHY
 from moorings.errors import BadInputError
-from solver.problem.problem import GangPart, MemberPart, Problem
+from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.problem import Problem
 from solver.snapshot.pages import PAGES, Page, Pages, page_number_of
 from solver.snapshot.parts import NodePart, PartValue, PoolPart, UsePart, pool_key
 

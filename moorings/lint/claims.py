@@ -19,7 +19,7 @@ from contracts.kubernetes.defaults import default_claim_spec
 from contracts.meta import ObjectMeta
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.objects import PlanObject
-from solver.problem.problem import (
+from solver.problem.gangs import (
     ClaimPart,
     GangPart,
     MemberPart,

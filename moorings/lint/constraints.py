@@ -13,7 +13,7 @@ from contracts.claim import DeviceConstraint
 from moorings.lint.claims import LintClaim
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
-from solver.problem.problem import SubrequestPart
+from solver.problem.gangs import SubrequestPart
 
 
 def check_constraints(claim: LintClaim, matches: Matches) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from moorings.lint.matches import Matches
 from solver.devices.gather import NodePools
 from solver.kinds.gang_rules import list_paths, names_path
 from solver.problem.attributes import Element
-from solver.problem.problem import GangPart, MemberPart, RequestPart, SubrequestPart
+from solver.problem.gangs import GangPart, MemberPart, RequestPart, SubrequestPart
 
 
 class RuledGang(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from solver.devices.pools import pool_of
 from solver.kinds.query import request_kind_of
 from solver.kinds.traits import costs_of, find_targets
 from solver.problem.attributes import Element, elements_of, find_derived, find_published
-from solver.problem.problem import SubrequestPart
+from solver.problem.gangs import SubrequestPart
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
 

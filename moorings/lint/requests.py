@@ -9,7 +9,7 @@ from contracts.claim import DeviceClass
 from moorings.lint.claims import LintClaim
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
-from solver.problem.problem import RequestPart, SubrequestPart
+from solver.problem.gangs import RequestPart, SubrequestPart
 
 
 def check_class(device_class: DeviceClass, matches: Matches) -> Iterator[Finding]:

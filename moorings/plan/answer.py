@@ -19,7 +19,8 @@ from moorings.plan.work import PlanWork
 from publisher.gangs.compare import member_name_of
 from publisher.gangs.view import claim_keys
 from solver.decision import Decision, GangDecision, Status
-from solver.problem.problem import GangPart, MemberPart, Problem
+from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.problem import Problem
 from solver.results import claim_ref
 from solver.snapshot.parts import NodePart, PoolPart
 

@@ -17,7 +17,7 @@ from contracts.pods.pod_rules import PodRules
 from contracts.workload import Namespace, Node
 from moorings.errors import UsageError
 from moorings.plan.objects import PlanObject
-from solver.problem.problem import GangPart
+from solver.problem.gangs import GangPart
 
 ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 """Label of a namespace whose claims may have admin access."""

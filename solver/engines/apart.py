@@ -24,7 +24,8 @@ from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
-from solver.problem.problem import GangPart, Problem
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Problem
 from solver.tiers import Tier
 
 APART = "apart"

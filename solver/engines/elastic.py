@@ -26,7 +26,8 @@ from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import spans_pods
 from solver.kinds.nodes import find_node_kinds
 from solver.placement import GangPlacement, PodPlacement
-from solver.problem.problem import GangPart, Problem
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Problem
 from solver.tiers import Tier
 
 MOST_EXTRA = 4_096

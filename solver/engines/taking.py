@@ -16,7 +16,8 @@ from contracts.pods.node_resources import PODS
 from contracts.quantity import Quantity
 from solver.devices.gather import Cluster
 from solver.placement import GangPlacement
-from solver.problem.problem import GangPart, Problem
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Problem
 from solver.results import Results
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import (

@@ -29,7 +29,8 @@ from solver.explain.node_checks import (
 from solver.kinds.node_cache import NodeCache
 from solver.kinds.query import RequestKind
 from solver.kinds.traits import find_targets, find_with_room
-from solver.problem.problem import Problem, SubrequestPart
+from solver.problem.gangs import SubrequestPart
+from solver.problem.problem import Problem
 
 
 class NodeCounts(Struct, frozen=True):

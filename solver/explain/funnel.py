@@ -41,7 +41,8 @@ from solver.explain.node_checks import (
     room_of,
 )
 from solver.kinds.query import RequestKind, request_kind_of
-from solver.problem.problem import GangPart, MemberPart, Problem, SubrequestPart
+from solver.problem.gangs import GangPart, MemberPart, SubrequestPart
+from solver.problem.problem import Problem
 
 MOST_COUNTED = 4096
 """Results of each sort that are remembered of one Problem."""

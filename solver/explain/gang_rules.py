@@ -21,7 +21,8 @@ from solver.kinds.gang_rules import PREFERRED, SetRule
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import DeviceGroup, GroupShape, NodeKind, NodeShape
 from solver.problem.attributes import Element
-from solver.problem.problem import GangPart, Problem
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Problem
 
 MOST_NAMED = 3
 """Domains that a message names."""

@@ -28,8 +28,8 @@ from solver.kinds.node_fit import (
     left_of,
     need_of,
 )
+from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.pod_rules import APART, CARRIER, NEAR, SPREAD, Take
-from solver.problem.problem import GangPart, MemberPart
 from solver.snapshot.parts import NodePart
 
 PLENTY = 1 << 24

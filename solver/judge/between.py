@@ -19,7 +19,8 @@ from solver.decision import Decision
 from solver.judge.facts import Facts, Violations
 from solver.judge.nodes import keeps_away
 from solver.judge.pools import selects
-from solver.problem.problem import MemberPart, Problem
+from solver.problem.gangs import MemberPart
+from solver.problem.problem import Problem
 from solver.snapshot.parts import NodePart
 
 K = TypeVar("K")

@@ -8,7 +8,7 @@ from contracts.ids import DeviceID, NodeName
 from contracts.names import OWNED
 from solver.judge.amounts import consumption_of
 from solver.judge.facts import EXPERIMENTAL, DeviceFacts, Facts, Violations
-from solver.problem.problem import SubrequestPart
+from solver.problem.gangs import SubrequestPart
 
 
 def judge_device_alone(

@@ -15,7 +15,8 @@ from msgspec import Struct
 from contracts.device import Device, DeviceAttribute, DeviceTaint
 from contracts.ids import DeviceClassName, DeviceID, NodeName, PoolID
 from solver.judge.pools import CounterAmounts, VisiblePool, is_readable, read_pool
-from solver.problem.problem import Problem, SubrequestPart
+from solver.problem.gangs import SubrequestPart
+from solver.problem.problem import Problem
 from solver.selectors.footprint import footprint_of
 from solver.selectors.projection import project
 from solver.snapshot.pages import NodeParts

@@ -16,7 +16,7 @@ from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.messages import MemberAllocated
 from solver.judge.facts import Facts, Violations
 from solver.judge.shared import Use
-from solver.problem.problem import GangPart, MemberPart
+from solver.problem.gangs import GangPart, MemberPart
 from solver.snapshot.parts import NodePart
 
 Value = tuple[str, object]

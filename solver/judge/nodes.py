@@ -14,7 +14,8 @@ from contracts.workload import NodeTaint
 from solver.decision import Decision
 from solver.judge.facts import Facts, Violations
 from solver.judge.pools import selects
-from solver.problem.problem import MemberPart, Problem
+from solver.problem.gangs import MemberPart
+from solver.problem.problem import Problem
 from solver.snapshot.parts import NodePart
 
 CORDON = "node.kubernetes.io/unschedulable"

@@ -18,7 +18,7 @@ from contracts.features import Features
 from contracts.ids import NodeName
 from solver.judge.amounts import consumption_of
 from solver.judge.facts import DeviceFacts, Facts, Violations
-from solver.problem.problem import ClaimPart, SubrequestPart
+from solver.problem.gangs import ClaimPart, SubrequestPart
 from solver.snapshot.parts import PoolSlice
 
 Written = tuple[NodeName, AllocationResult, str]

@@ -30,7 +30,8 @@ from solver.judge.quotas import quotas_are_kept
 from solver.judge.shared import Use, judge_sharing
 from solver.judge.shared_claims import SharedClaims, list_allocations
 from solver.judge.slack import value_lost
-from solver.problem.problem import MemberPart, Problem
+from solver.problem.gangs import MemberPart
+from solver.problem.problem import Problem
 from solver.tiers import Tier
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from contracts.ids import DeviceID, NodeName, PoolID
 from solver.judge.amounts import consumption_of
 from solver.judge.facts import DeviceFacts, Facts, Violations
-from solver.problem.problem import SubrequestPart
+from solver.problem.gangs import SubrequestPart
 
 
 class Use(Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from solver.judge.facts import Facts, Violations
 from solver.judge.pods import PodJudge
 from solver.judge.pools import selects
 from solver.judge.shared import Use
-from solver.problem.problem import GangPart, MemberPart
+from solver.problem.gangs import GangPart, MemberPart
 
 _User = tuple[MemberAllocated, MemberPart, int]
 """A pod, what it asks for, and which of its claims it is."""

@@ -20,13 +20,8 @@ from solver.judge.devices import judge_device
 from solver.judge.facts import DeviceFacts, Facts
 from solver.judge.nodes import judge_node
 from solver.judge.shared import Use
-from solver.problem.problem import (
-    ClaimPart,
-    ExpectedPart,
-    MemberPart,
-    RequestPart,
-    SubrequestPart,
-)
+from solver.problem.gangs import ClaimPart, MemberPart, RequestPart, SubrequestPart
+from solver.problem.problem import ExpectedPart
 
 MOST_SHARES = 1 << 24
 """Of one device, for one request."""

@@ -29,15 +29,9 @@ from solver.kinds.gang_rules import (
 )
 from solver.kinds.node_fit import fit_of, needs_of
 from solver.kinds.query import column_of, list_named, make_query, request_kind_of
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
 from solver.problem.pod_rules import DomainRule
-from solver.problem.problem import (
-    ClaimPart,
-    ExpectedPart,
-    GangPart,
-    MemberPart,
-    SubrequestPart,
-    keep_countable,
-)
+from solver.problem.problem import ExpectedPart, keep_countable
 
 
 class RequestAlternative(Struct, frozen=True):

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from contracts.gang_rules import DevicePath, GangConstraint, GangTopology
 from contracts.ids import FullyQualifiedName
-from solver.problem.problem import GangPart, MemberPart, SubrequestPart
+from solver.problem.gangs import GangPart, MemberPart, SubrequestPart
 
 POD, MEMBER = "Pod", "Member"
 PREFERRED = "Preferred"

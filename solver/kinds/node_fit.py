@@ -22,8 +22,8 @@ from contracts.pods.node_resources import PODS
 from contracts.workload import NodeTaint
 from solver.devices.candidates import tolerates_taint
 from solver.devices.node_selectors import node_matches
+from solver.problem.gangs import MemberPart
 from solver.problem.pod_rules import CountedRule, NodeSet
-from solver.problem.problem import MemberPart
 from solver.snapshot.parts import NodePart
 
 UNSCHEDULABLE = NodeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")

@@ -18,6 +18,7 @@ from contracts.pods.pod_rules import EVERY_ADDRESS, PodRules, PodTerm, clash
 from solver.kinds.pod_spread import settle_spread
 from solver.kinds.settling import Settling, describe
 from solver.kinds.surroundings import Crowd
+from solver.problem.gangs import GangPart
 from solver.problem.pod_rules import (
     ANCHOR,
     APART,
@@ -28,7 +29,7 @@ from solver.problem.pod_rules import (
     DomainRule,
     NodeSet,
 )
-from solver.problem.problem import GangPart, Problem
+from solver.problem.problem import Problem
 from solver.snapshot.parts import NodePart
 
 

@@ -24,8 +24,8 @@ from solver.kinds.node_fit import (
     needs_of,
     steps_of,
 )
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
 from solver.problem.pod_rules import CountedRule, DomainRule
-from solver.problem.problem import ClaimPart, GangPart, MemberPart, SubrequestPart
 
 
 class RequestKind(Struct, frozen=True, cache_hash=True):

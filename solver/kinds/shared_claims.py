@@ -21,14 +21,9 @@ from solver.devices.candidates import pools_of, select_devices
 from solver.devices.pools import pool_of
 from solver.kinds.node_fit import fit_of, need_of
 from solver.placement import GangPlacement, PodPlacement
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SeparatedClaim
 from solver.problem.pod_rules import SettledRules
-from solver.problem.problem import (
-    ClaimPart,
-    GangPart,
-    MemberPart,
-    Problem,
-    SeparatedClaim,
-)
+from solver.problem.problem import Problem
 from solver.problem.shared_claims import find_shared_claims
 
 ANYWHERE = (NodeToleration(operator="Exists"),)

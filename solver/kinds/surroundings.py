@@ -16,7 +16,8 @@ from contracts.gang import NodeToleration
 from contracts.ids import Namespace, NodeName
 from contracts.pods.node_resources import PODS
 from contracts.pods.pod_rules import PodRules, PodTerm, SpreadTerm, means, selects
-from solver.problem.problem import GangPart, MemberPart, NeighbourPart, Problem
+from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.problem import NeighbourPart, Problem
 from solver.snapshot.parts import NodePart
 
 NO_NODE = "no Node"

@@ -28,10 +28,10 @@ from solver.devices.candidates import (
 from solver.devices.pools import pool_of
 from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
+from solver.problem.gangs import GangPart
 from solver.problem.neighbours import find_neighbours
 from solver.problem.problem import (
     ExpectedPart,
-    GangPart,
     Parameters,
     Problem,
     QuotaPart,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contracts.device import Device, DeviceAttribute
 from contracts.features import Features
-from solver.problem.problem import SubrequestPart
+from solver.problem.gangs import SubrequestPart
 from solver.selectors.footprint import footprint_of
 from solver.selectors.projection import project
 from solver.selectors.table import SelectorTable, Verdict

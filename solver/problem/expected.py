@@ -18,16 +18,18 @@ from msgspec import structs
 from contracts.codec import encode
 from contracts.ids import DeviceClassName, GangKey, Namespace
 from contracts.lifecycle import GangRecord
-from solver.problem.problem import (
-    DEVICE,
-    MAX_SIZE,
-    MAX_WEIGHT,
+from solver.problem.gangs import (
     ClaimPart,
-    ExpectedPart,
     GangPart,
     MemberPart,
     RequestPart,
     SubrequestPart,
+)
+from solver.problem.problem import (
+    DEVICE,
+    MAX_SIZE,
+    MAX_WEIGHT,
+    ExpectedPart,
     keep_countable,
 )
 from solver.problem.surveys import ClassSurvey, Selectors, Surveys

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contracts.gang_rules import DevicePath, GangConstraint
-from solver.problem.problem import ClaimPart, MemberPart
+from solver.problem.gangs import ClaimPart, MemberPart
 from solver.problem.refusals import invalid
 
 

@@ -21,7 +21,8 @@ from contracts.pods.pod_rules import (
     means,
     selects,
 )
-from solver.problem.problem import GangPart, MemberPart, NeighbourPart
+from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.problem import NeighbourPart
 from solver.snapshot.inventory import Inventory
 from solver.snapshot.node_state import list_running
 from solver.snapshot.running import RunningPod

@@ -20,7 +20,8 @@ from contracts.features import Features
 from contracts.ids import DriverName, Namespace
 from contracts.lifecycle import GangRecord
 from solver.problem.assemble import resolve_gangs
-from solver.problem.problem import ClaimPart, GangPart, QuotaPart, SubrequestPart
+from solver.problem.gangs import ClaimPart, GangPart, SubrequestPart
+from solver.problem.problem import QuotaPart
 from solver.problem.shared_claims import count_claims
 from solver.quotas import ALL_DRIVERS, Quotas
 from solver.selectors.drivers import driver_of

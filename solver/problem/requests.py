@@ -20,7 +20,7 @@ from contracts.claim import (
 )
 from contracts.features import Features
 from contracts.ids import DeviceClassName, FullyQualifiedName
-from solver.problem.problem import RequestPart, SubrequestPart
+from solver.problem.gangs import RequestPart, SubrequestPart
 from solver.snapshot.parts import ClassPart
 
 _INT_MAX = 2**63 - 1

@@ -29,12 +29,12 @@ from contracts.quantity import NANO
 from contracts.validate import validate
 from solver.errors import RefusedError
 from solver.problem.gang_paths import check_paths
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart
 from solver.problem.node_needs import (
     count_node_resources,
     read_required_affinity,
     read_rules_between_pods,
 )
-from solver.problem.problem import ClaimPart, GangPart, MemberPart
 from solver.problem.refusals import invalid, not_before_binding, not_modelled, unknown
 from solver.problem.requests import find_constraint_fault, resolve_requests
 from solver.problem.shared_claims import (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from solver.problem.problem import ClaimPart, MemberPart
+from solver.problem.gangs import ClaimPart, MemberPart
 from solver.problem.refusals import invalid
 
 FIELD = "spec.members[].claims[].claimName"

@@ -11,7 +11,8 @@ from __future__ import annotations
 from contracts.allocation import Reason, Rule
 from solver.devices.candidates import pools_of, select_devices
 from solver.devices.pools import pool_of
-from solver.problem.problem import GangPart, Problem
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Problem
 
 FIELD = "devices[].nodeAllocatableResources"
 

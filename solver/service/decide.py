@@ -35,7 +35,8 @@ from solver.errors import (
 from solver.judge.rules import judge
 from solver.problem.assemble import assemble, resolve_gangs
 from solver.problem.expected import PastDemand, list_last
-from solver.problem.problem import GangPart, Parameters, Problem, QuotaPart
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Parameters, Problem, QuotaPart
 from solver.problem.quotas import (
     QuotaAdmission,
     find_quotas,

@@ -27,7 +27,7 @@ from solver.cel.evaluator import KEPT_EXPRESSIONS, SelectorEvaluator
 from solver.cel.wire import Allowance
 from solver.problem.assemble import MissingVerdict, find_missing_verdicts
 from solver.problem.attributes import DERIVED
-from solver.problem.problem import GangPart
+from solver.problem.gangs import GangPart
 from solver.selectors.table import SelectorTable, Verdict
 from solver.snapshot.snapshot import Snapshot
 

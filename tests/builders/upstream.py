@@ -15,7 +15,8 @@ from solver.devices.gather import Cluster
 from solver.engines.upstream.search import Search
 from solver.engines.upstream.state import State
 from solver.engines.upstream.world import Requests, World, check_requests
-from solver.problem.problem import ClaimPart, MemberPart, Problem
+from solver.problem.gangs import ClaimPart, MemberPart
+from solver.problem.problem import Problem
 from tests.builders.devices import pool
 from tests.builders.gangs import gang, member
 from tests.builders.problems import PARAMETERS, problem_of, snapshot_of

@@ -14,7 +14,7 @@ from contracts.ids import GangKey
 from solver.cel.evaluator import SelectorEvaluator
 from solver.cel.wire import Allowance
 from solver.problem.assemble import find_missing_verdicts, resolve_gangs
-from solver.problem.problem import GangPart
+from solver.problem.gangs import GangPart
 from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.service.verdicts import MOST_NEW, Verdicts
 from solver.snapshot.snapshot import Snapshot

@@ -12,13 +12,8 @@ from itertools import combinations, product
 
 from msgspec import Struct
 
-from solver.problem.problem import (
-    ClaimPart,
-    GangPart,
-    MemberPart,
-    Problem,
-    SubrequestPart,
-)
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
+from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.oracles.brute_between import Between
 from tests.oracles.brute_gangs import (

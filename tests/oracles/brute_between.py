@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contracts.pods.pod_rules import PodRules, PodTerm, SpreadTerm
-from solver.problem.problem import GangPart, MemberPart, Problem
+from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.problem import Problem
 from solver.snapshot.parts import NodePart
 from tests.oracles.brute_world import World
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contracts.gang_rules import GangConstraint, GangTopology
-from solver.problem.problem import ClaimPart, GangPart, MemberPart, SubrequestPart
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
 from solver.snapshot.parts import NodePart
 from tests.oracles.brute_world import Place, Thing, World
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from solver.problem.problem import ClaimPart, GangPart, QuotaPart, SubrequestPart
+from solver.problem.gangs import ClaimPart, GangPart, SubrequestPart
+from solver.problem.problem import QuotaPart
 
 MOST_OF_A_CLAIM = 32
 NAMED = re.compile(r'device\.driver == "([^"]*)"')

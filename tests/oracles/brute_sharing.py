@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from solver.problem.problem import GangPart, MemberPart
+from solver.problem.gangs import GangPart, MemberPart
 from solver.snapshot.parts import NodePart
 from tests.oracles.brute_gangs import Had, Member, is_plain
 from tests.oracles.brute_world import Place, World

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from solver.problem.problem import ClaimPart, MemberPart, RequestPart
+from solver.problem.gangs import ClaimPart, MemberPart, RequestPart
 from tests.oracles.brute_world import Place, World
 
 MOST = 2**24

@@ -19,7 +19,8 @@ from contracts.device import (
 from contracts.features import Features
 from contracts.ids import DeviceID
 from contracts.quantity import NANO
-from solver.problem.problem import MemberPart, Problem, SubrequestPart
+from solver.problem.gangs import MemberPart, SubrequestPart
+from solver.problem.problem import Problem
 from solver.selectors.footprint import footprint_of
 from solver.selectors.projection import project
 from solver.snapshot.parts import NodePart, PoolPart, PoolSlice, UsePart

@@ -18,7 +18,8 @@ from solver.cache import Cache
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION
 from solver.errors import SolverError
-from solver.problem.problem import GangPart, Problem
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Problem
 from solver.record import PartCache
 from tests.draw.crowds import world
 from tests.draw.drawn import drawn

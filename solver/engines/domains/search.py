@@ -24,14 +24,8 @@ from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import without_spanning_rules
 from solver.kinds.nodes import find_node_kinds
 from solver.placement import GangPlacement
-from solver.problem.problem import (
-    DEVICE,
-    MAX_SIZE,
-    ExpectedPart,
-    GangPart,
-    MemberPart,
-    Problem,
-)
+from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.problem import DEVICE, MAX_SIZE, ExpectedPart, Problem
 
 MOST_KINDS = 256
 """Member kinds whose room is counted beside each other."""

@@ -25,7 +25,8 @@ from solver.kinds.node_fit import fit_of, is_fit, left_of, need_of
 from solver.kinds.pod_rules import settle_rules
 from solver.kinds.shared_claims import SharedClaimLayouts
 from solver.placement import GangPlacement, PodPlacement
-from solver.problem.problem import GangPart, MemberPart, Problem
+from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.problem import Problem
 from solver.results import Results
 from solver.snapshot.parts import NodePart, UsePart
 

@@ -21,7 +21,8 @@ from solver.errors import FatalError, StepsSpentError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import view_of
 from solver.problem.attributes import elements_of
-from solver.problem.problem import GangPart, MemberPart, Problem
+from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.problem import Problem
 
 WORK = 60.0
 """Deterministic time of all probes of one pod on one node."""

@@ -19,7 +19,8 @@ from solver.engines.upstream.state import State
 from solver.engines.upstream.symmetry import Symmetry
 from solver.engines.upstream.world import RequestData, World, check_requests
 from solver.errors import AbortedError, FatalError, ProbingWantedError, StepsSpentError
-from solver.problem.problem import MemberPart, Problem
+from solver.problem.gangs import MemberPart
+from solver.problem.problem import Problem
 
 STEPS = 1_000_000
 """Choices tried for one pod on one node before the search gives up."""

@@ -17,7 +17,7 @@ from solver.devices.candidates import indices_of
 from solver.engines.upstream.constraints import Constraint
 from solver.engines.upstream.world import RequestData, World
 from solver.errors import FatalError
-from solver.problem.problem import ClaimPart
+from solver.problem.gangs import ClaimPart
 
 CounterTotals = dict[tuple[str, str], int]
 """(counter set, counter) -> 1e-9 units."""

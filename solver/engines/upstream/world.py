@@ -28,7 +28,8 @@ from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.gather import NodePools
 from solver.devices.pools import SeenPool
 from solver.errors import AmountError, FatalError
-from solver.problem.problem import ClaimPart, Problem, SubrequestPart
+from solver.problem.gangs import ClaimPart, SubrequestPart
+from solver.problem.problem import Problem
 
 
 class NodeDevice(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contracts.claim import DeviceRequest
 from contracts.ids import NodeName
 from moorings.lint.matches import Matches
-from solver.problem.problem import SubrequestPart
+from solver.problem.gangs import SubrequestPart
 from tests import builders
 from tests.builders.lint import lint_claim
 

@@ -21,7 +21,7 @@ from moorings.plan.limits import (
     refuse_admin_access,
 )
 from moorings.plan.objects import PlanObject
-from solver.problem.problem import (
+from solver.problem.gangs import (
     ClaimPart,
     GangPart,
     MemberPart,

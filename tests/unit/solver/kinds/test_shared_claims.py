@@ -7,7 +7,7 @@ from contracts.ids import NodeName
 from solver.allocate import allocate
 from solver.kinds.shared_claims import SharedClaimLayouts
 from solver.placement import GangPlacement, PodPlacement
-from solver.problem.problem import GangPart, SeparatedClaim
+from solver.problem.gangs import GangPart, SeparatedClaim
 from tests.builders import gang, member, member_claim, request, topology_rule
 from tests.builders.sharing import RACK, fabric, shared_channel, workers
 

@@ -15,7 +15,8 @@ from solver.errors import ExpectedError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.slack import count_room, value_of_shape
-from solver.problem.problem import ExpectedPart, MemberPart, Problem
+from solver.problem.gangs import MemberPart
+from solver.problem.problem import ExpectedPart, Problem
 from solver.record import PartCache
 from solver.tiers import Tier
 from tests.builders import (

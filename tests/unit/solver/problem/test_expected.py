@@ -22,7 +22,8 @@ from solver.problem.expected import (
     PastDemand,
     list_last,
 )
-from solver.problem.problem import ExpectedPart, GangPart
+from solver.problem.gangs import GangPart
+from solver.problem.problem import ExpectedPart
 from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision

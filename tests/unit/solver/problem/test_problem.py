@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from contracts.gang import Member
-from solver.problem.problem import ClaimPart, keep_countable
+from solver.problem.gangs import ClaimPart
+from solver.problem.problem import keep_countable
 from tests.builders import (
     DRIVER,
     constraint,

@@ -11,7 +11,8 @@ from contracts.ids import DeviceID, DeviceName, DriverName, Namespace, PoolName
 from contracts.lifecycle import GangRecord
 from solver.allocate import allocate
 from solver.problem.assemble import resolve_gangs
-from solver.problem.problem import GangPart, QuotaPart
+from solver.problem.gangs import GangPart
+from solver.problem.problem import QuotaPart
 from solver.problem.quotas import (
     QuotaAdmission,
     count_asked,

@@ -10,7 +10,7 @@ from contracts.allocation import Rule
 from contracts.gang import Gang
 from contracts.ids import GangUID
 from solver.problem.assemble import SnapshotLookup
-from solver.problem.problem import GangPart
+from solver.problem.gangs import GangPart
 from solver.problem.resolve import ResolveOptions, resolve
 from tests.builders import (
     claim,

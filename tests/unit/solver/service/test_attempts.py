@@ -18,7 +18,7 @@ from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.refusals import Refusals
 from solver.errors import UndecidedError
 from solver.problem.assemble import resolve_gangs
-from solver.problem.problem import GangPart
+from solver.problem.gangs import GangPart
 from solver.queueing.gang_queue import BatchLimits, choose_batch
 from solver.service.attempts import Attempts
 from solver.service.decide import Changes, Decider

@@ -10,6 +10,8 @@ Source: docs/bus.md, "Users and accounts".
 
 from __future__ import annotations
 
+import zlib
+
 from msgspec import Struct
 
 from contracts.tokens import token
@@ -17,12 +19,13 @@ from contracts.tokens import token
 CORE = "CORE"
 NODEAGENT = "nodeagent"
 PLATFORM = "platform"
+VIEWER = "viewer"
 ACCOUNTS = {
     "solver": CORE,
     "publisher": CORE,
     NODEAGENT: "AGENTS",
     PLATFORM: "PLATFORMS",
-    "viewer": "VIEWERS",
+    VIEWER: "VIEWERS",
 }
 """By user. Who reads and sends nothing shares no account with who sends."""
 USERS = tuple(ACCOUNTS)
@@ -31,6 +34,15 @@ VOUCHED = (NODEAGENT, PLATFORM)
 CALLOUT = "authcallout"
 """Whom servers ask about tokens; alone in its account."""
 CALLOUT_SUBJECT = "$SYS.REQ.USER.AUTH"
+
+VIEWER_CONSUMERS = 64
+"""Of each stream, for all who are the viewer."""
+PLATFORM_CONSUMERS = 128
+"""Of each stream, for all who have the password of platforms."""
+BUCKET_CONSUMERS = 32
+"""Of each stream, for a platform with a token."""
+PLATFORM_BUCKETS = 64
+"""Platforms with tokens are told apart by so many, whoever they are."""
 
 _JETSTREAM_API = "$JS.API"
 _IMPORTED_API = "JS.CORE.API"
@@ -87,3 +99,24 @@ def reads_by_subject(user: str) -> bool:
 def inbox_prefix(user: str) -> str:
     """Give the beginning of all subjects on which a user is answered."""
     return f"_INBOX.{token(user)}" if user else "_INBOX"
+
+
+def consumer_names(user: str) -> tuple[str, ...]:
+    """Name the consumers that a user may have of a stream; none: as it likes.
+
+    A server has room for some thousands of a stream, whoever makes them. Those outside
+    of CORE have names of their own, so that they never use up what services need.
+    """
+    role, _, words = user.partition(" ")
+    if role == VIEWER:
+        return _numbered(role, VIEWER_CONSUMERS)
+    if role != PLATFORM:
+        return ()
+    if not words:
+        return _numbered(role, PLATFORM_CONSUMERS)
+    bucket = zlib.crc32(words.partition(" ")[0].encode()) % PLATFORM_BUCKETS
+    return _numbered(f"{role}-{bucket:02}", BUCKET_CONSUMERS)
+
+
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{name}-{number:03}" for number in range(count))

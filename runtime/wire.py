@@ -71,6 +71,11 @@ class BusSettings(Struct, frozen=True, kw_only=True):
         return users.api_prefix(self.user)
 
     @property
+    def consumer_names(self) -> tuple[str, ...]:
+        """The consumers that we may have of a stream; none: any."""
+        return users.consumer_names(self.user)
+
+    @property
     def reads_by_subject(self) -> bool:
         """Whether we may ask for the last message of a subject by its name alone."""
         return users.reads_by_subject(self.user)

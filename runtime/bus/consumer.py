@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,8 +18,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from runtime.bus.connection import Connection, Delivery, Subscription
-from runtime.bus.jetstream import Nothing, call
-from runtime.errors import BusError
+from runtime.bus.jetstream import CONSUMER_EXISTS, Nothing, call
+from runtime.errors import BusError, BusRefusedError
 
 BATCH = 500
 _PULL_BYTES = 16 << 20
@@ -27,6 +28,12 @@ _HEARTBEAT_S = 0.5
 _SILENCE_S = 2.5
 """Without a message or heartbeat for so long, the consumer is taken for dead."""
 _UNUSED_S = 60
+_UNUSED_NAMED_S = 10
+"""Names are few: one that was left behind by a lost connection is soon free."""
+_TRIED = 16
+"""Names that are tried at a time, of those that a user has."""
+_MAKER = "moorings.dev/maker"
+"""In a consumer's metadata: who made it, so that nobody is given another's."""
 REQUEST_S = 2.0
 _NS = 1_000_000_000
 
@@ -84,7 +91,9 @@ class Consumer:
         self._number = 0
         self._heard_s = 0.0
         self._broken = False
-        self.name = uuid.uuid4().hex[:16]
+        self._maker = uuid.uuid4().hex[:16]
+        self.name = ""
+        """Empty while it is not on the server."""
 
     @property
     def usable(self) -> bool:
@@ -108,23 +117,40 @@ class Consumer:
         self._subscription = await self._connection.subscribe(
             f"{self._inbox}.*", self._receive
         )
+        names = self._connection.settings.consumer_names
+        unused_s = _UNUSED_NAMED_S if names else _UNUSED_S
         config = {
-            "name": self.name,
             "ack_policy": "none",
             "mem_storage": True,
             "num_replicas": 1,
-            "inactive_threshold": _UNUSED_S * _NS,
+            "inactive_threshold": unused_s * _NS,
             "filter_subjects": list(subjects),
+            "metadata": {_MAKER: self._maker},
             **policy,
         }
-        await call(
-            self._connection,
-            f"CONSUMER.CREATE.{self._stream}.{self.name}",
-            {"stream_name": self._stream, "config": config},
-            Nothing,
-            REQUEST_S,
-        )
+        tried = random.sample(names, min(_TRIED, len(names))) or [self._maker]
+        while not await self._made(tried.pop(), config, is_last=not tried):
+            pass
         await self.pull()
+
+    async def _made(self, name: str, config: dict[str, Any], *, is_last: bool) -> bool:
+        """Create it with a name, unless that is in use and another can be tried."""
+        wanted = {**config, "name": name}
+        self.name = name
+        try:
+            await call(
+                self._connection,
+                f"CONSUMER.CREATE.{self._stream}.{name}",
+                {"stream_name": self._stream, "config": wanted, "action": "create"},
+                Nothing,
+                REQUEST_S,
+            )
+        except BusRefusedError as error:
+            self.name = ""  # whoever made it uses it
+            if error.code != CONSUMER_EXISTS or is_last:
+                raise
+            return False
+        return True
 
     async def pull(self) -> None:
         """Request a batch, unless the one before is still under way."""
@@ -165,7 +191,8 @@ class Consumer:
         """End it here, and on the server if that can be reached."""
         if self._subscription is not None:
             await self._connection.unsubscribe(self._subscription)
-        if self._connection.count == self._made_with and self._connection.connected:
+        is_same = self._connection.count == self._made_with
+        if self.name and is_same and self._connection.connected:
             operation = f"CONSUMER.DELETE.{self._stream}.{self.name}"
             with contextlib.suppress(BusError):
                 await call(self._connection, operation, None, Nothing, REQUEST_S)

@@ -57,7 +57,7 @@ def permissions_of_platform(
             if right.read and topic is DECISIONS:
                 subscribe.add(republished(topic, subjects))
         if right.read and right.namespace is None:
-            whole = permissions_of(PLATFORM)
+            whole = permissions_of(user)
             publish.update(s for s in whole.publish if s.startswith(api_prefix(user)))
             subscribe.update(s for s in whole.subscribe if not s.startswith("_INBOX."))
     return Permissions(

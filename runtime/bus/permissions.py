@@ -22,10 +22,12 @@ from runtime.users import (
     USERS,
     VOUCHED,
     api_prefix,
+    consumer_names,
     inbox_prefix,
     is_outside,
     logins_of,
     password_variable,
+    role_of,
 )
 
 PASSWORDS = "passwords/passwords.conf"
@@ -38,6 +40,8 @@ RETIRER = "solver"
 """Who removes gangs that ended long ago."""
 SUBSCRIBERS = ("platform", "viewer")
 """Who may listen to what is republished, without a consumer."""
+MAX_CONSUMERS = 4_096
+"""Of one stream, whoever made them (nats-server counts so)."""
 _NEXT = "CONSUMER.MSG.NEXT"
 """The one request with more than one answer."""
 _READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", _NEXT)
@@ -45,7 +49,9 @@ _API = api_prefix("")
 _CALLOUT_ACCOUNT = "CALLOUT"
 _PREFIXES = {stream.name: stream.republish for stream in STREAMS}
 _LIMITS = {
-    CORE: (f"jetstream {{ max_streams: {len(STREAMS)}, max_consumers: 4096 }}",),
+    CORE: (
+        f"jetstream {{ max_streams: {len(STREAMS)}, max_consumers: {MAX_CONSUMERS} }}",
+    ),
     "AGENTS": ("limits { max_subscriptions: 65536, max_payload: 4MB }",),
     "PLATFORMS": ("limits { max_connections: 4096, max_subscriptions: 65536 }",),
     "VIEWERS": ("limits { max_connections: 256, max_subscriptions: 4096 }",),
@@ -61,10 +67,21 @@ class Permissions(Struct, frozen=True, kw_only=True):
 
 
 def permissions_of(user: str) -> Permissions:
-    """Say what a user needs, and no more, on the subjects of its account."""
+    """Say what a user needs, and no more, on the subjects of its account.
+
+    Of a user with more words than its role: what the role needs, by this user's names.
+    """
+    role = role_of(user)
+    publish = {_local(role, subject) for subject in _publishes(role)}
+    if names := consumer_names(user):
+        consumers = f"{api_prefix(user)}.CONSUMER."
+        publish = {subject for subject in publish if not subject.startswith(consumers)}
+        # Of which streams, and what of a consumer, the imports of the account say.
+        for name in names:
+            publish |= {f"{consumers}*.*.{name}", f"{consumers}MSG.NEXT.*.{name}"}
     return Permissions(
-        publish=_ordered(_local(user, subject) for subject in _publishes(user)),
-        subscribe=_ordered((f"{inbox_prefix(user)}.>", *_subscribes(user))),
+        publish=_ordered(publish),
+        subscribe=_ordered((f"{inbox_prefix(user)}.>", *_subscribes(role))),
     )
 
 

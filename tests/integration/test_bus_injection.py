@@ -1,4 +1,4 @@
-"""Nobody outside CORE stores, or wipes, what the table of topics does not let it.
+"""Nobody outside CORE stores, wipes or uses up what the table does not let it.
 
 Permissions of nats-server look at the subject of a message and never at its reply,
 on which the server publishes every acknowledgement, answer and pulled message. So each
@@ -11,18 +11,30 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from nats.aio.client import Client
 from nats.errors import NoRespondersError
 
 from contracts.streams import STREAMS
 from contracts.topics import BLOBS, TOPICS, SubjectFamily
 from runtime.bus.bus import Bus
-from runtime.users import USERS, api_prefix, is_outside
+from runtime.bus.follower import follow
+from runtime.bus.jetstream import call
+from runtime.errors import BusRefusedError
+from runtime.users import (
+    PLATFORM,
+    USERS,
+    VIEWER,
+    api_prefix,
+    consumer_names,
+    is_outside,
+)
+from runtime.wire import Fetched
 from tests.lab.controlplane.programs import REQUIRED
 from tests.lab.secured_nats import SecuredNats
 
@@ -96,18 +108,28 @@ def _requests(user: str) -> Iterator[tuple[str, bytes]]:
 
 
 async def _make_consumer(
-    client: Client, api: str, stream: str, name: str, **config: Any
+    client: Client, api: str, stream: str, consumer: str, **config: Any
 ) -> None:
     body = {
         "stream_name": stream,
-        "config": {"name": name, "ack_policy": "none", "mem_storage": True, **config},
+        "config": {
+            "name": consumer,
+            "ack_policy": "none",
+            "mem_storage": True,
+            **config,
+        },
     }
     with suppress(NoRespondersError):
         await client.request(
-            f"{api}.CONSUMER.CREATE.{stream}.{name}",
+            f"{api}.CONSUMER.CREATE.{stream}.{consumer}",
             json.dumps(body).encode(),
             timeout=ANSWER_S,
         )
+
+
+async def _drop_consumer(client: Client, api: str, stream: str, name: str) -> None:
+    subject = f"{api}.CONSUMER.DELETE.{stream}.{name}"
+    await client.request(subject, timeout=ANSWER_S)
 
 
 async def _pulled(client: Client, pull: str) -> bytes:
@@ -149,14 +171,16 @@ async def test_no_pulled_message_reaches_a_stream_by_its_reply(
     streams = {topic.stream for topic in TOPICS if user in topic.receivers}
     async with secured.client(user) as client:
         for stream in sorted(streams):
-            for number, family in enumerate(FAMILIES):
-                name = f"{user}-{number}"
+            own, *names = consumer_names(user)
+            for name, family in zip(names, FAMILIES, strict=False):
                 await _make_consumer(client, api, stream, name)
                 pull = f"{api}.CONSUMER.MSG.NEXT.{stream}.{name}"
                 await client.publish(pull, b"", reply=_on(family, f"{user}-pulled"))
-            await _make_consumer(client, api, stream, f"{user}-own")
-            pull = f"{api}.CONSUMER.MSG.NEXT.{stream}.{user}-own"
+            await _make_consumer(client, api, stream, own)
+            pull = f"{api}.CONSUMER.MSG.NEXT.{stream}.{own}"
             assert await _pulled(client, pull)
+            for name in (own, *names[: len(FAMILIES)]):
+                await _drop_consumer(client, api, stream, name)
 
     assert await _stored(secured) == before
 
@@ -173,12 +197,84 @@ async def test_no_push_consumer_delivers_into_a_stream(
     streams = {topic.stream for topic in TOPICS if user in topic.receivers}
     async with secured.client(user) as client:
         for stream in sorted(streams):
-            for number, target in enumerate(targets):
-                await _make_consumer(
-                    client, api, stream, f"push-{number}", deliver_subject=target
-                )
+            for name, target in zip(consumer_names(user), targets, strict=False):
+                await _make_consumer(client, api, stream, name, deliver_subject=target)
+        assert await _stored(secured) == before
+        for stream in sorted(streams):
+            for name in consumer_names(user)[: len(targets)]:
+                await _drop_consumer(client, api, stream, name)
 
-    assert await _stored(secured) == before
+
+@pytest.mark.parametrize("user", [VIEWER, PLATFORM])
+async def test_who_reads_leaves_services_their_consumers(
+    secured: SecuredNats, user: str
+) -> None:
+    """It has those of its names and no more; those that are free, its readers use."""
+    api, own = api_prefix(user), consumer_names(user)
+    (other,) = {VIEWER, PLATFORM} - {user}
+    others = ("any", f"{user}-{len(own)}", consumer_names(other)[0])
+    async with (
+        secured.client(user) as client,
+        _bus_of(secured, user) as bus,
+        _bus_of(secured, "solver") as solver,
+    ):
+        for name in others:
+            # By the subject; and by what its body says on a subject that is allowed.
+            await client.publish(f"{api}.CONSUMER.CREATE.DEC.{name}", b"{}")
+            await _make_consumer(client, api, "DEC", own[0], name=name)
+        for legacy in ("CREATE.DEC", f"DURABLE.CREATE.DEC.{own[0]}"):
+            await client.publish(f"{api}.CONSUMER.{legacy}", b"{}")
+        for name in own:
+            await _make_consumer(client, api, "DEC", name)
+
+        assert await _consumers(solver) == len(own)
+        with pytest.raises(BusRefusedError, match="consumer already exists"):
+            await _read_decisions(bus)
+        assert await _read_decisions(solver) == [b"kept"]
+
+        for name in own[16:]:
+            await _drop_consumer(client, api, "DEC", name)
+        readings = [_decisions(bus, asyncio.Event()) for _ in range(16)]
+        await asyncio.gather(*map(anext, readings))
+        assert await _consumers(solver) == 32  # one each
+        await asyncio.gather(*(reading.aclose() for reading in readings))
+        assert await _read_decisions(bus) == [b"kept"]
+        for name in own[:16]:
+            await _drop_consumer(client, api, "DEC", name)
+        assert await _consumers(solver) == 0
+
+
+@asynccontextmanager
+async def _bus_of(secured: SecuredNats, user: str) -> AsyncIterator[Bus]:
+    settings = replace(secured.settings(user), request_timeout_s=ANSWER_S)
+    async with Bus.open(settings) as bus:
+        await bus.wait_connected(ANSWER_S)
+        yield bus
+
+
+async def _consumers(bus: Bus) -> int:
+    """Count those of DEC."""
+    info = await call(bus._connection, "STREAM.INFO.DEC", None, dict[str, Any])
+    return int(info["state"]["consumer_count"])
+
+
+def _decisions(bus: Bus, stop: asyncio.Event) -> AsyncGenerator[Fetched, None]:
+    """Read DEC by a consumer; who is refused one is told."""
+    subjects = ["dec.v1.>"]
+    return follow(
+        bus._connection, "DEC", subjects, stop, "last_per_subject", patient=False
+    )
+
+
+async def _read_decisions(bus: Bus) -> list[bytes]:
+    """Read what DEC holds."""
+    stop = asyncio.Event()
+    read: list[bytes] = []
+    async for page in _decisions(bus, stop):
+        read += [message.data for message in page.messages]
+        if page.synced:
+            stop.set()
+    return read
 
 
 @pytest.mark.parametrize("user", [u for u in OUTSIDE if u != "viewer"])

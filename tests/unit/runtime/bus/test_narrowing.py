@@ -17,6 +17,8 @@ def _covers(pattern: str, subject: str) -> bool:
     """Whether the account imports a subject, or what ends with `>` in part."""
     wide, narrow = pattern.split("."), subject.removesuffix(".>").split(".")
     is_open = subject.endswith(".>")
+    if ".CONSUMER." in pattern:
+        wide[-1] = "*"  # each user has its own
     return (len(narrow) < len(wide) if is_open else len(narrow) == len(wide)) and all(
         one in ("*", other) for one, other in zip(wide, narrow, strict=False)
     )

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from contracts.ids import NodeName
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
@@ -31,8 +33,19 @@ def choose_places(demand: Demand, kinds: tuple[NodeKind, ...]) -> Places | None:
     return _Chooser(demand, kinds).run()
 
 
+class _Lot(Struct, eq=False):
+    """Nodes of one kind that follow each other by name, and have as much left."""
+
+    kind: int
+    first: int
+    """Place of the first among the nodes of the kind."""
+    nodes: int
+    left: float = 1.0
+    """Part of each that no pod was given yet."""
+
+
 class _Chooser:
-    """One choice; `run` it once. A node is an index into all nodes."""
+    """One choice; `run` it once. Nodes are counted by kind until pods are given."""
 
     def __init__(self, demand: Demand, kinds: tuple[NodeKind, ...]) -> None:
         self._demand = demand
@@ -44,13 +57,9 @@ class _Chooser:
         self._spread = [
             r for r in rules.spread if r.required and r.key.label is not None
         ]
-        views = [(view, kind.shape) for kind in kinds for view in kind.nodes]
-        self._names = [view.name for view, _ in views]
-        self._domains = [shape.domains for _, shape in views]
-        self._left = [1.0] * len(views)
-        """Part of each node that no pod was given yet."""
-        self._room_by_member: dict[object, list[int]] = {}
         self._kinds = kinds
+        self._lots = [_Lot(k, 0, len(kind.nodes)) for k, kind in enumerate(kinds)]
+        self._room_by_member: dict[object, list[int]] = {}
         self._chosen: dict[int, str] = {}
         """Domain of each rule's group, by the rule's place."""
         self._crowd: Counter[tuple[int, str | None]] = Counter()
@@ -60,54 +69,54 @@ class _Chooser:
         """Place cell after cell."""
         places: Places = {}
         for cell in (cell for cells in self._demand.cells_of[0] for cell in cells):
-            nodes = self._choose_domains(cell.kind)
-            used = self._fill(cell.kind, nodes, cell.pods)
+            lots = self._choose_domains(cell.kind)
+            used = self._fill(cell.kind, lots, cell.pods)
             if used is None:
                 return None
-            places[cell.kind] = frozenset(self._names[node] for node in used)
+            places[cell.kind] = frozenset(
+                self._kinds[lot.kind].nodes[lot.first].name for lot in used
+            )
         return places
 
     def _count(self, kinds: Iterable[int]) -> int:
         return sum(self._demand.pods[kind] for kind in kinds)
 
     def _rooms(self, kind: int) -> list[int]:
-        """Bound the pods of a kind on each empty node; cells of a member are alike."""
+        """Bound the pods of a kind on an empty node of each kind.
+
+        Cells of a member are alike.
+        """
         member = self._demand.member_kinds[kind]
         key = member.cell and member.cell[:2]
         if key not in self._room_by_member:
             self._room_by_member[key] = [
-                room
-                for node_kind in self._kinds
-                for room in [bound_pods(member, node_kind.shape)] * len(node_kind.nodes)
+                bound_pods(member, node_kind.shape) for node_kind in self._kinds
             ]
         return self._room_by_member[key]
 
-    def _choose_domains(self, kind: int) -> list[int]:
+    def _choose_domains(self, kind: int) -> list[_Lot]:
         """Keep the nodes of the domains that the groups of a cell are in."""
         rooms = self._rooms(kind)
-        nodes = [node for node, room in enumerate(rooms) if room]
+        lots = [lot for lot in self._lots if rooms[lot.kind]]
         own = [(i, rule) for i, rule in enumerate(self._together) if kind in rule.kinds]
         for position, (number, rule) in enumerate(own):
             if number not in self._chosen:
                 inner = own[position + 1][1] if position + 1 < len(own) else None
-                domain = self._find_tightest(kind, nodes, rule, inner)
+                domain = self._find_tightest(kind, lots, rule, inner)
                 if domain is None:
                     return []
                 self._chosen[number] = domain
-            nodes = [
-                node
-                for node in nodes
-                if self._domain_of(node, rule) == self._chosen[number]
-            ]
-        return nodes
+            chosen = self._chosen[number]
+            lots = [lot for lot in lots if self._domain_of(lot, rule) == chosen]
+        return lots
 
-    def _domain_of(self, node: int, rule: PodsTogether | PodsSpread) -> str | None:
-        return self._domains[node][rule.key.label or 0]
+    def _domain_of(self, lot: _Lot, rule: PodsTogether | PodsSpread) -> str | None:
+        return self._kinds[lot.kind].shape.domains[rule.key.label or 0]
 
     def _find_tightest(
         self,
         kind: int,
-        nodes: list[int],
+        lots: list[_Lot],
         rule: PodsTogether,
         inner: PodsTogether | None,
     ) -> str | None:
@@ -116,11 +125,11 @@ class _Chooser:
         Room is counted in whole inner groups, as those must not be torn apart.
         """
         room_by_part = Counter[tuple[str, object]]()
-        for node in nodes:
-            domain = self._domain_of(node, rule)
+        for lot in lots:
+            domain = self._domain_of(lot, rule)
             if domain is not None:
-                part = None if inner is None else self._domain_of(node, inner)
-                room_by_part[domain, part] += self._room_on(kind, node)
+                part = None if inner is None else self._domain_of(lot, inner)
+                room_by_part[domain, part] += self._room_on(kind, lot) * lot.nodes
         size = 1 if inner is None else self._count(inner.kinds)
         room_by_domain = Counter[str]()
         for (domain, _), room in room_by_part.items():
@@ -129,40 +138,47 @@ class _Chooser:
         fits = [(room, d) for d, room in room_by_domain.items() if room >= need]
         return min(fits)[1] if fits else None
 
-    def _fill(self, kind: int, nodes: list[int], pods: int) -> list[int] | None:
+    def _fill(self, kind: int, lots: list[_Lot], pods: int) -> list[_Lot] | None:
         """Give pods to nodes: the tightest that holds all the rest, or the largest."""
-        rooms, used = self._rooms(kind), list[int]()
-        free = set(nodes)
+        rooms, free, used = self._rooms(kind), list(lots), list[_Lot]()
         while pods:
-            limits = {node: self._limit(kind, node) for node in free}
-            ample = [(room, node) for node, room in limits.items() if room >= pods]
-            if ample:
-                room, node = min(ample)
-            else:
-                node = max(free, key=lambda n: (limits[n], -n), default=-1)
-                room = limits.get(node, 0)
-            if not room:
+            ranked = [(self._limit(kind, lot), lot.kind, lot.first) for lot in free]
+            ample = [entry for entry in ranked if entry[0] >= pods]
+            # The largest, of equal ones the first by name.
+            largest = max(((n, -k, -f) for n, k, f in ranked), default=(0, 0, 0))
+            best = min(ample) if ample else (largest[0], -largest[1], -largest[2])
+            if not best[0]:
                 return None
-            count = min(room, pods)
-            self._left[node] -= count / rooms[node]
+            node = self._take_node(free, free[ranked.index(best)])
+            count = min(best[0], pods)
+            node.left -= count / rooms[node.kind]
             for number, rule in enumerate(self._spread):
                 if kind in rule.kinds:
                     self._crowd[number, self._domain_of(node, rule)] += count
             used.append(node)
-            free.discard(node)
             pods -= count
         return used
 
-    def _room_on(self, kind: int, node: int) -> int:
-        """Bound the pods of a kind that what is left of a node holds."""
-        return int(self._left[node] * self._rooms(kind)[node] + _EPSILON)
+    def _take_node(self, free: list[_Lot], lot: _Lot) -> _Lot:
+        """Take the first node of a lot out of it, and out of those that are free."""
+        if lot.nodes == 1:
+            free.remove(lot)
+            return lot
+        node = _Lot(lot.kind, lot.first, 1, lot.left)
+        lot.first, lot.nodes = lot.first + 1, lot.nodes - 1
+        self._lots.append(node)
+        return node
 
-    def _limit(self, kind: int, node: int) -> int:
-        """Bound the pods on a node, also by how many its domains may still have."""
-        room = self._room_on(kind, node)
+    def _room_on(self, kind: int, lot: _Lot) -> int:
+        """Bound the pods of a kind that what is left of each node holds."""
+        return int(lot.left * self._rooms(kind)[lot.kind] + _EPSILON)
+
+    def _limit(self, kind: int, lot: _Lot) -> int:
+        """Bound the pods on each node, also by how many its domains may still have."""
+        room = self._room_on(kind, lot)
         for number, rule in enumerate(self._spread):
             if kind in rule.kinds:
-                domain = self._domain_of(node, rule)
+                domain = self._domain_of(lot, rule)
                 crowd = self._crowd[number, domain]
                 room = 0 if domain is None else min(room, rule.most - crowd)
         return room

@@ -1,8 +1,9 @@
 """Batches for which pods are expected later: what is left over has a value.
 
-First all gangs one after the other, which costs little and leaves much. Where that is
-not the best answer for certain, the engine that is made for the batch says which gangs
-are in; they are placed one after the other again, and where that cannot be, as it did.
+A gang alone that needs domains is placed in those where least is lost. Else first all
+gangs go one after the other, which costs little and leaves much. Where that is not the
+best answer for certain, the engine that is made for the batch says which gangs are in;
+they are placed one after the other again, and where that cannot be, as it did.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from msgspec import structs
 
 from solver.decision import Status, TierValue
 from solver.engines.choose import DIRECT, Decide, Decided, EngineChoice, choose_engine
+from solver.engines.domains.alone import place_alone
 from solver.engines.goals import EngineResult
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
+from solver.kinds.counting import is_one_to_a_node
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
@@ -53,8 +56,10 @@ class LeftoverSearch:
         is_tiny = pods * sum(len(kind.nodes) for kind in kinds) <= TINY
         if is_tiny and pods > 1:
             return self._decide(demand, kinds)
-        if pods > MOST_PODS or choose_engine(demand, kinds).engine == DIRECT:
+        if pods > MOST_PODS:
             return self._decide_without_value()
+        if choose_engine(demand, kinds).engine == DIRECT:
+            return self._place_alone() or self._decide_without_value()
         try:
             return self._place_in_turn()
         except PatternLimitError:
@@ -64,6 +69,14 @@ class LeftoverSearch:
         """Ask an engine as if nothing were expected; `last`: see `Decide`."""
         plain = Demand(self._demand.gangs)
         return self._decide(plain, find_node_kinds(self._problem, plain.query), last)
+
+    def _place_alone(self) -> Decided | None:
+        """Place the only gang in the domains that it asks for, all of it, if found."""
+        placements = place_alone(self._problem, self._demand, self._kinds)
+        best = EngineResult(status=Status.OPTIMAL, placements=placements)
+        if not self._is_everything(best):
+            return None
+        return EngineChoice(GREEDY, "a gang alone, in its domains"), self._prove(best)
 
     def _place_in_turn(self) -> Decided:
         """Place one gang after the other, then see what another engine takes in.
@@ -77,7 +90,8 @@ class LeftoverSearch:
         if len(gangs) == 1 and sum(self._demand.pods) == 1:
             return EngineChoice(GREEDY, "a single pod"), self._prove(best)
         if self._is_everything(best):
-            return EngineChoice(GREEDY, "all gangs fit one after the other"), best
+            reason = "all gangs fit one after the other"
+            return EngineChoice(GREEDY, reason), self._prove(best)
         choice, result = self._decide_without_value(Tier.ALTERNATIVES)
         if self._first_tiers(result) > self._first_tiers(best):
             gangs_in = [placement.gang for placement in result.placements]
@@ -122,7 +136,14 @@ class LeftoverSearch:
         return (kind.asked, shares, *kind.needs)
 
     def _prove(self, result: EngineResult) -> EngineResult:
-        """Say of a single pod's place that none is better: all were looked at."""
+        """Say of places that none is better, where all were looked at.
+
+        So it is of a single pod, and of a gang whose pods are alike and can share no
+        node: what they lose adds up.
+        """
+        demand = self._demand
+        if len(demand.gangs) != 1 or not is_one_to_a_node(demand, self._kinds):
+            return result
         bounds = {
             (tier.tier, tier.priority): tier.value for tier in self._tiers(result)
         }

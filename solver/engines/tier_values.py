@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from msgspec import structs
 
@@ -128,10 +129,11 @@ def _value_lost(
             for kind, pod in zip(member_kinds, pods, strict=False):
                 pods_by_node[pod.node].append((demand.member_kinds[kind], pod))
     lost: Counter[NodeShape] = Counter()
-    for view in (view for kind in kinds for view in kind.nodes):
-        if view.name in pods_by_node:
-            lost[view.shape] += 1
-            lost[_shape_after(view, pods_by_node[view.name])] -= 1
+    views = (view for kind in kinds for view in kind.nodes)
+    touched = (view for view in views if view.name in pods_by_node)
+    for view in islice(touched, len(pods_by_node)):
+        lost[view.shape] += 1
+        lost[_shape_after(view, pods_by_node[view.name])] -= 1
     return sum(
         nodes * value_of_shape(demand.expected, shape)
         for shape, nodes in lost.items()

@@ -46,6 +46,15 @@ def has_room(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
     )
 
 
+def is_one_to_a_node(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
+    """Whether all pods of a batch are alike, and no node takes two of them."""
+    if len(demand.member_kinds) != 1:
+        return False
+    (member,) = demand.member_kinds
+    is_single = sum(demand.pods) == 1
+    return is_single or all(bound_pods(member, kind.shape) <= 1 for kind in kinds)
+
+
 def bound_weight(demand: Demand, kinds: Iterable[NodeKind], priority: int) -> int:
     """Bound the weight of the gangs of a priority that are in, by devices alone.
 

@@ -57,6 +57,8 @@ class Packing:
 
     def run(self) -> list[Counter[int]]:
         """Return by domain how many of each kind are in it."""
+        if not self._inside:
+            return []
         self._fill()
         failures = 0
         for number in range(MOST_ROUNDS):

@@ -75,7 +75,7 @@ def place_in_domains(
         return Placed(others=everybody)
     try:
         table = DomainTable(bare, kinds, DeviceStates(bare))
-        search = _Search(
+        search = DomainSearch(
             bare, table, [parts[gang] for gang in able], problem.parameters.seed
         )
         found = search.run(work_limit)
@@ -107,7 +107,7 @@ def _without_rules(gangs: Iterable[GangPart]) -> Demand:
     return Demand(bare, expected=expected)
 
 
-class _Search:
+class DomainSearch:
     """One run over one table."""
 
     def __init__(
@@ -142,6 +142,14 @@ class _Search:
         for gang in sorted(self._asked, key=lambda gang: (-self._size_of(gang), gang)):
             if gang not in self._turns:
                 self._place_gang(gang, {})
+        return self._extract()
+
+    def place_in(self, domain: int) -> tuple[GangPlacement, ...]:
+        """Place the first gang, which is of one part, in this domain."""
+        self._place_gang(0, {0: domain})
+        return self._extract()
+
+    def _extract(self) -> tuple[GangPlacement, ...]:
         turns = {
             gang: [turn for _, _, turn in sorted(own, key=lambda item: item[:2])]
             for gang, own in self._turns.items()

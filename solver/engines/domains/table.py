@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.engines.greedy.node_table import NodeTable, UsedNode
+from solver.engines.greedy.node_table import IMPOSSIBLE, NodeTable, UsedNode
 from solver.engines.greedy.search import Turn
 from solver.engines.greedy.states import DeviceStates, Integers
 from solver.kinds.demand import Demand
@@ -51,6 +51,32 @@ class DomainTable:
         known = by_row >= 0
         room = self._table.count_room(member)[known]
         return np.bincount(by_row[known], room, count).astype(np.int64)
+
+    def find_cheapest(self, labels: Labels, pods: int) -> int | None:
+        """Find the domain where pods of the first kind lose least, each on its node.
+
+        By first choices alone; None: no domain has so many nodes for them. Of equal
+        ones the first.
+
+        Raises:
+            TooManyPlacementsError: on some node there are too many ways to place one.
+        """
+        by_kind, count = self._sort(labels)
+        losses, nodes = self._table.count_losses(0)
+        by_row = by_kind[self._table.kind_of]
+        left, cost = [pods] * count, [0] * count
+        for row in np.argsort(losses, kind="stable").tolist():
+            domain = int(by_row[row])
+            if losses[row] == IMPOSSIBLE or domain < 0:
+                continue
+            given = min(left[domain], int(nodes[row]))
+            left[domain] -= given
+            cost[domain] += given * int(losses[row])
+        return min(
+            (domain for domain in range(count) if not left[domain]),
+            key=cost.__getitem__,
+            default=None,
+        )
 
     def place(
         self, labels: Labels, domain: int, pods: Sequence[tuple[int, int, int]]

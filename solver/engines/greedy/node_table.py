@@ -125,8 +125,6 @@ class NodeTable:
     def count_room(self, member: int) -> Integers:
         """Bound the pods of a member kind on the nodes of each row, by counting."""
         rows = slice(0, self._rows)
-        nodes = np.ones(self._rows, np.int64)
-        nodes[: len(self._unused)] = self._unused
         pods = self._states.bound_pods(member)[self._state[rows]]
         for column in np.flatnonzero(self._needs[member]):
             left = self._free[rows, column]
@@ -134,7 +132,24 @@ class NodeTable:
                 left == UNLIMITED, PLENTY, left // self._needs[member, column]
             )
             pods = np.minimum(pods, bound)
-        return pods * nodes
+        return pods * self._count_nodes()
+
+    def count_losses(self, member: int) -> tuple[Integers, Integers]:
+        """Say what a pod would lose on a node of each row, and how many nodes it is.
+
+        `IMPOSSIBLE` where it would not have its first choices.
+
+        Raises:
+            TooManyPlacementsError: on some node there are too many ways to place it.
+        """
+        losses, rows = self._follow(member), slice(0, self._rows)
+        first = np.where(losses.rank[rows] == 0, losses.loss[rows], IMPOSSIBLE)
+        return first, self._count_nodes()
+
+    def _count_nodes(self) -> Integers:
+        nodes = np.ones(self._rows, np.int64)
+        nodes[: len(self._unused)] = self._unused
+        return nodes
 
     def place(self, member: int, among: Sequence[int] | None = None) -> UsedNode | None:
         """Place a pod where it loses least; None: nowhere is room.

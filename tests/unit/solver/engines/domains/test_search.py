@@ -107,6 +107,11 @@ def test_all_members_are_in_or_none() -> None:
     assert [item.gang for item in found.placements] == [1]
 
 
+def test_where_no_node_has_the_label_there_is_no_domain() -> None:
+    """Nobody is placed, and nothing ends."""
+    assert placed({"a0": (None, 4)}, asking(0, pods(1))).placements == ()
+
+
 def test_a_node_without_the_label_is_in_no_domain() -> None:
     """Though it has the room."""
     nodes: Nodes = {"a0": (None, 8), "b0": ("b", 2)}

@@ -20,7 +20,7 @@ from contracts.workload import NodeTaint
 from solver.cache import Slot, Slots
 from solver.devices.pools import SeenPool, marks_of, pool_of, slice_of
 from solver.selectors.footprint import Footprint, footprint_of
-from solver.selectors.projection import Projection, find_fault, project_all
+from solver.selectors.projection import Projection, find_faults, project_all
 from solver.selectors.table import SelectorTable, VerdictRow
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import NodePart, Part, PoolPart, UsePart
@@ -153,9 +153,8 @@ def select_projected(
 
 def _project_pool(part: Part, selectors: tuple[str, ...]) -> PoolProjection:
     size = len(pool_of(part).devices)
-    return size, tuple(
-        _project_devices(part, footprint_of(expression)) for expression in selectors
-    )
+    footprints = map(footprint_of, selectors)
+    return size, tuple([_project_devices(part, footprint) for footprint in footprints])
 
 
 def _project_devices(part: Part, footprint: Footprint) -> tuple[Projection, ...]:
@@ -173,10 +172,8 @@ def _find_faults(part: Part) -> Mapping[int, str]:
     """Return why any selector fails on a device of a pool, by its index."""
     fault_by_index = _FAULTS.get(part.memory)
     if fault_by_index is None:
-        faults = ((i, find_fault(d)) for i, d in enumerate(pool_of(part).devices))
-        fault_by_index = _FAULTS.keep(
-            part.memory, {i: fault for i, fault in faults if fault}
-        )
+        faults = find_faults(pool_of(part).devices)
+        fault_by_index = _FAULTS.keep(part.memory, faults)
     return fault_by_index
 
 
@@ -219,7 +216,10 @@ def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int
     taken = set(seen.use.taken)
     if not features.consumable_capacity:
         taken |= {share.device for share in seen.use.shared}
-    return sum(1 << i for i, d in enumerate(devices) if d.name not in taken)
+    for index, device in enumerate(devices):
+        if device.name in taken:
+            everything ^= 1 << index
+    return everything
 
 
 def find_supported(seen: SeenPool, node: NodePart, features: Features) -> int:
@@ -250,6 +250,9 @@ def find_tolerated(
 ) -> int:
     """Find the devices without a taint that blocks these tolerations."""
     bits = (1 << len(seen.view.devices)) - 1
+    added = seen.use is not None and seen.use.taints
+    if not (added or marks_of(seen.view.part).tainted):
+        return bits
     for index, _ in find_blocking_taints(seen, tolerations, features):
         bits &= ~(1 << index)
     return bits

@@ -85,6 +85,8 @@ class Marks(Struct, frozen=True):
     """Their slices taint them."""
     metered: int = 0
     """One use that asks for no amounts may consume less than all, or cannot be had."""
+    shareable: int = 0
+    """Several claims may have them at once."""
 
 
 _NONE = Marks()
@@ -104,7 +106,7 @@ def marks_of(part: Part) -> Marks:
 
 
 def _mark(devices: Iterable[Device]) -> Marks:
-    counting = binding = says_binding = tainted = metered = 0
+    counting = binding = says_binding = tainted = metered = shareable = 0
     for index, device in enumerate(devices):
         if device.consumes_counters:
             counting |= 1 << index
@@ -113,12 +115,14 @@ def _mark(devices: Iterable[Device]) -> Marks:
             binding |= bool(device.binding_conditions) << index
         if device.taints:
             tainted |= 1 << index
+        if device.allow_multiple_allocations:
+            shareable |= 1 << index
         for capacity in device.capacity.values():
             if capacity.request_policy is not None or capacity.value.nano < 0:
                 metered |= 1 << index
-    if not (counting or says_binding or tainted or metered):
+    if not (counting or says_binding or tainted or metered or shareable):
         return _NONE
-    return Marks(counting, binding, says_binding, tainted, metered)
+    return Marks(counting, binding, says_binding, tainted, metered, shareable)
 
 
 def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None:
@@ -128,6 +132,16 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
         GatherError: a node selector of one of its slices is malformed.
     """
     pool = pool_of(part)
+    if _is_simple(part, pool, node):
+        everything = (1 << len(pool.devices)) - 1
+        return PoolView(
+            driver=pool.driver,
+            pool=pool.pool,
+            part=part,
+            targeting=everything,
+            reachable=everything,
+            binding=bool(marks_of(part).says_binding),
+        )
     ignored = _find_ignored(part, pool, features)
     relevant = [
         i
@@ -158,6 +172,23 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
         names = {pool.slices[i].name for i in targeting}
         others = [i for i in everywhere if pool.slices[i].name not in names]
     return _build_view(part, pool, (targeting, others), node, features)
+
+
+def _is_simple(part: Part, pool: PoolPart, node: NodePart) -> bool:
+    """Whether a pool is one whole slice for this node that draws from no counters.
+
+    Nearly every pool is, and nothing else needs to be asked about it.
+    """
+    if len(pool.slices) != 1 or marks_of(part).counting:
+        return False
+    (only,) = pool.slices
+    return (
+        only.node_name == node.name
+        and only.slice_count == 1
+        and only.per_device_node_selection is None
+        and not only.shared_counters
+        and pool.has_unique_names
+    )
 
 
 def _build_view(

@@ -121,6 +121,8 @@ class _NodeReader:
         question = (query.requests, query.columns, query.named, query.is_exact)
         self._devices_by_node = _DEVICES.of(question)
         self._grouper = Grouper(query)
+        self._tolerations = {kind.tolerations for kind in query.requests}
+        self._accesses = {kind.admin for kind in query.requests}
 
     def view(self, node: NodePools) -> NodeView | None:
         """See one node as the batch does; None: nothing may be placed there."""
@@ -195,11 +197,10 @@ class _NodeReader:
             fit &= ~find_drawing(seen, features)
         tolerated = {
             tolerations: find_tolerated(seen, tolerations, features)
-            for tolerations in {kind.tolerations for kind in self._query.requests}
+            for tolerations in self._tolerations
         }
         free = {
-            admin: find_free(seen, features, admin=admin)
-            for admin in {kind.admin for kind in self._query.requests}
+            admin: find_free(seen, features, admin=admin) for admin in self._accesses
         }
         meant_kinds = lacking_kinds = 0
         for number, kind in enumerate(self._query.requests):

@@ -12,8 +12,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from solver.cache import Cache
-from solver.devices.candidates import MOST_LISTS, pools_of, select_devices
-from solver.devices.pools import pool_of
+from solver.devices.candidates import (
+    MOST_LISTS,
+    indices_of,
+    pools_of,
+    select_devices,
+)
+from solver.devices.pools import marks_of, pool_of
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import Part
@@ -119,9 +124,8 @@ def _count(
         pool = pool_of(part)
         if pool.node and selection.bits:
             devices[pool.node] += selection.bits.bit_count()
-        for index, device in enumerate(pool.devices):
-            if device.allow_multiple_allocations and selection.bits >> index & 1:
-                for name, each in device.capacity.items():
-                    capacity[name] = max(each.value.nano, capacity.get(name, 0))
+        for index in indices_of(selection.bits & marks_of(part).shareable):
+            for name, each in pool.devices[index].capacity.items():
+                capacity[name] = max(each.value.nano, capacity.get(name, 0))
     found = ClassSurvey(dict(Counter(devices.values())), capacity)
     return page.surveys.keep(selectors, found)

@@ -12,12 +12,13 @@ from typing import Any, NewType
 
 from contracts.device import Device, DeviceAttribute, DeviceCapacity
 from solver.cache import Cache, Last, cached
-from solver.selectors.footprint import NOTHING, WHOLE, Footprint
+from solver.selectors.footprint import WHOLE, Footprint
 from solver.selectors.semver import is_semver
 
 Projection = NewType("Projection", str)
 """What an expression can see of a device."""
 _MOST_PROJECTIONS = 65_536
+_MOST_POOLS = 4096
 _INT64 = 2**63
 _FAULT: Last[Device, str] = Last()
 """Of the device that was projected last: one is often asked about in a row."""
@@ -28,9 +29,9 @@ def project(footprint: Footprint, driver: str, device: Device) -> Projection:
     fault = _FAULT.get(device)
     if fault is None:
         fault = _FAULT.keep(device, find_fault(device))
-    return (
-        _project_faulty(fault) if fault else _make_projector(footprint, driver)(device)
-    )
+    if fault:
+        return _project_faulty(fault)
+    return _make_projector(footprint, driver).of((device,))[0]
 
 
 def project_all(
@@ -40,14 +41,12 @@ def project_all(
     faults: Mapping[int, str],
 ) -> tuple[Projection, ...]:
     """Project the devices of a pool; `faults`: of those that have one, by index."""
-    project = _make_projector(footprint, driver)
+    projections = _make_projector(footprint, driver).of(devices)
     if not faults:
-        if footprint == NOTHING:
-            return (project(devices[0]),) * len(devices) if devices else ()
-        return tuple(map(project, devices))
+        return projections
     return tuple(
-        _project_faulty(faults[index]) if index in faults else project(device)
-        for index, device in enumerate(devices)
+        _project_faulty(faults[index]) if index in faults else projection
+        for index, projection in enumerate(projections)
     )
 
 
@@ -55,47 +54,79 @@ def _project_faulty(fault: str) -> Projection:
     return Projection("!" + fault)
 
 
-@cached(bound=16384)
-def _make_projector(
-    footprint: Footprint, driver: str
-) -> Callable[[Device], Projection]:
-    """Make the projection of a driver's sound devices; it remembers what it wrote."""
-    attributes = _list_names(driver, footprint.attributes)
-    capacity = _list_names(driver, footprint.capacity)
-    whole = footprint.everything or any(
-        identifier == WHOLE
-        for _, identifier in footprint.attributes + footprint.capacity
-    )
-    read = _make_reader(attributes, capacity, multiple=footprint.multiple)
-    looks_by_raw: Cache[object, Projection] = Cache(_MOST_PROJECTIONS)
+class _Projector:
+    """Projects the sound devices of a driver; remembers what it wrote."""
 
-    def project(device: Device) -> Projection:
-        if whole:
-            return _write(footprint, driver, device)
-        raw = read(device)
-        projection = looks_by_raw.get(raw)
+    def __init__(self, footprint: Footprint, driver: str) -> None:
+        self._footprint = footprint
+        self._driver = driver
+        accessed = (*footprint.attributes, *footprint.capacity)
+        self._is_whole = footprint.everything or any(
+            identifier == WHOLE for _, identifier in accessed
+        )
+        self._read = _make_reader(
+            _list_names(driver, footprint.attributes),
+            _list_names(driver, footprint.capacity),
+            multiple=footprint.multiple,
+        )
+        self._by_raw: Cache[object, Projection] = Cache(_MOST_PROJECTIONS)
+        self._by_raws: Cache[Sequence[object], tuple[Projection, ...]] = Cache(
+            _MOST_POOLS
+        )
+        """Most pools look like others: found with one look-up for all devices."""
+
+    def of(self, devices: Sequence[Device]) -> tuple[Projection, ...]:
+        """Project some devices."""
+        if self._is_whole:
+            return tuple(map(self._write, devices))
+        raws = self._read(devices)
+        projections = self._by_raws.get(raws)
+        if projections is None:
+            pairs = zip(raws, devices, strict=True)
+            written = tuple(self._project(raw, device) for raw, device in pairs)
+            projections = self._by_raws.keep(raws, written)
+        return projections
+
+    def _project(self, raw: object, device: Device) -> Projection:
+        projection = self._by_raw.get(raw)
         if projection is None:
-            projection = looks_by_raw.keep(raw, _write(footprint, driver, device))
+            projection = self._by_raw.keep(raw, self._write(device))
         return projection
 
-    return project
+    def _write(self, device: Device) -> Projection:
+        return _write(self._footprint, self._driver, device)
+
+
+_make_projector = cached(bound=16384)(_Projector)
 
 
 def _make_reader(
     attributes: tuple[str, ...], capacity: tuple[str, ...], *, multiple: bool
-) -> Callable[[Device], object]:
-    """Read what is seen as it stands, as fast as can be: equal means equal looks."""
+) -> Callable[[Sequence[Device]], tuple[object, ...]]:
+    """Read what is seen of devices as it stands: equal means equal looks."""
     if multiple or (attributes and capacity):
-        return lambda device: (
-            tuple(map(device.attributes.get, attributes)),
-            tuple(map(device.capacity.get, capacity)),
-            device.allow_multiple_allocations,
+        return lambda devices: tuple(
+            (
+                tuple(map(device.attributes.get, attributes)),
+                tuple(map(device.capacity.get, capacity)),
+                device.allow_multiple_allocations,
+            )
+            for device in devices
         )
     if capacity:
-        return lambda device: tuple(map(device.capacity.get, capacity))
+        return lambda devices: tuple(
+            [tuple(map(device.capacity.get, capacity)) for device in devices]
+        )
+    if len(attributes) == 2:  # one that is read, in its two spellings
+        full, bare = attributes
+        return lambda devices: tuple(
+            [(d.attributes.get(full), d.attributes.get(bare)) for d in devices]
+        )
     if attributes:
-        return lambda device: tuple(map(device.attributes.get, attributes))
-    return lambda _: None
+        return lambda devices: tuple(
+            [tuple(map(device.attributes.get, attributes)) for device in devices]
+        )
+    return lambda devices: (None,) * len(devices)
 
 
 def _list_names(driver: str, accesses: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
@@ -189,6 +220,30 @@ def _write_sized(text: str) -> str:
     return f"{len(text)}:{text}"
 
 
+def find_faults(devices: Iterable[Device]) -> dict[int, str]:
+    """Find the devices of a pool that any selector fails on, by index, and why."""
+    fault_by_index = {}
+    for index, device in enumerate(devices):
+        for attribute in device.attributes.values():
+            # Nearly all are a text or a number and nothing else: seen here, as a call
+            # costs more than that.
+            number = attribute.int_value
+            if (
+                attribute.int_values is None
+                and attribute.version_values is None
+                and (
+                    attribute.string_value is not None
+                    if number is None
+                    else -_INT64 <= number < _INT64
+                )
+            ):
+                continue
+            if not _is_valid(attribute):
+                fault_by_index[index] = find_fault(device)
+                break
+    return fault_by_index
+
+
 def find_fault(device: Device) -> str:
     """Return why any selector fails on a device; empty: none does for that.
 
@@ -197,14 +252,7 @@ def find_fault(device: Device) -> str:
     faulty = [
         name
         for name, attribute in device.attributes.items()
-        # Most are a text and nothing else: seen here, a call costs more than that.
-        if (
-            attribute.string_value is None
-            or attribute.int_value is not None
-            or attribute.int_values is not None
-            or attribute.version_values is not None
-        )
-        and not _is_valid(attribute)
+        if not _is_valid(attribute)
     ]
     return f"attribute {min(faulty)}: unsupported attribute value" if faulty else ""
 

@@ -270,6 +270,7 @@ POLICED = DeviceCapacity(
         ({"taints": (taint(),)}, Marks(tainted=2)),
         ({"capacity": {"memory": POLICED}}, Marks(metered=2)),
         ({"capacity": {"memory": -1}}, Marks(metered=2)),
+        ({"allow_multiple_allocations": True}, Marks(shareable=2)),
     ],
 )
 def test_a_device_is_marked_for_what_it_says(

@@ -7,12 +7,18 @@ import pytest
 from contracts.codec import Codec, encode
 from contracts.device import Device, DeviceAttribute
 from solver.selectors.footprint import footprint_of
-from solver.selectors.projection import Projection, project
+from solver.selectors.projection import (
+    Projection,
+    find_faults,
+    project,
+    project_all,
+)
 from solver.selectors.table import SelectorRows, SelectorTable, Verdict
 from tests.builders import DRIVER, Version, attribute, device
 from tests.builders.values import Value
 
 X = f'device.attributes["{DRIVER}"].x == 1'
+TEXTS = DeviceAttribute(string_values=("a",))
 
 
 def seen(expression: str, found: Device, driver: str = DRIVER) -> Projection:
@@ -116,6 +122,19 @@ def test_an_invalid_attribute_shows_to_every_expression(
     assert "attribute zzz: unsupported attribute value" in seen("true", broken)
     assert seen("true", broken) == seen(X, broken)
     assert seen("true", broken) != seen("true", device())
+
+
+@pytest.mark.parametrize("expression", ["true", X, f"{X} && {X}", "device"])
+def test_a_pool_is_projected_as_its_devices_are(expression: str) -> None:
+    """One by one or all at once, faulty ones and repetitions among them."""
+    sound = [device(f"gpu-{x}", attributes={"x": x}) for x in (1, "1", True, 1)]
+    odd = Device(name=device().name, attributes={"x": DeviceAttribute(), "y": TEXTS})
+    pool = (*sound, odd, Device(name=device().name, attributes={"y": TEXTS}), *sound)
+    faults = find_faults(pool)
+    assert list(faults) == [4]
+    projected = project_all(footprint_of(expression), DRIVER, pool, faults)
+    assert projected == tuple(seen(expression, item) for item in pool)
+    assert projected == project_all(footprint_of(expression), DRIVER, pool, faults)
 
 
 def test_a_table_survives_recording() -> None:

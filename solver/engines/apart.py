@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from solver.decision import Status
-from solver.engines.choose import Decided, EngineChoice
-from solver.engines.direct.search import DirectSearch
+from solver.engines.choose import Decided, EngineChoice, count_pairs, is_small
+from solver.engines.direct.part import ONE_WORK, place_part
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.taking import take
 from solver.engines.tier_values import join_parts, weight_in
-from solver.kinds.counting import has_room
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
@@ -30,16 +29,13 @@ from solver.tiers import Tier
 
 APART = "apart"
 REASON = "some gangs are for the direct model alone"
-WHOLE = 5_000
-"""Pods times nodes of a batch that the direct model decides as a whole."""
 MOST_ALIKE = 200_000
-"""The same of a batch in which all gangs are for the direct model."""
+"""Pods times nodes of a batch that the direct model decides as a whole, where all gangs
+are for it."""
 TOGETHER = 50_000
 """The same of gangs for the direct model that it decides together."""
-ONE_WORK = 0.5
-"""Deterministic time for one gang."""
 PART_WORK = 2.0
-"""And for several together, at most."""
+"""Deterministic time for several together, at most."""
 MOST_WORK = 8.0
 """And for all gangs that the direct model is asked about in one order."""
 NODE_WORK = 5e-5
@@ -52,10 +48,11 @@ def is_apart(
     demand: Demand, kinds: tuple[NodeKind, ...], beyond: frozenset[int]
 ) -> bool:
     """Whether the gangs beyond patterns are decided apart: the batch is large."""
-    most = WHOLE if len(beyond) < len(demand.gangs) else MOST_ALIKE
-    size = sum(demand.pods) * sum(len(kind.nodes) for kind in kinds)
-    is_mixed = bool(beyond) and len(demand.gangs) > 1
-    return is_mixed and size > most and can_be_apart(demand)
+    if not beyond or len(demand.gangs) < 2 or is_small(demand, kinds):
+        return False
+    if len(beyond) == len(demand.gangs) and count_pairs(demand, kinds) <= MOST_ALIKE:
+        return False
+    return can_be_apart(demand)
 
 
 def can_be_apart(demand: Demand) -> bool:
@@ -148,16 +145,9 @@ def _place_together(
     placed: PlacedGangs, gangs: Sequence[GangPart], part: Sequence[int]
 ) -> tuple[PlacedGangs, bool]:
     """Place some gangs by one direct model; and whether no more could be in."""
-    demand = Demand(gangs[gang] for gang in part)
-    kinds = find_node_kinds(placed.problem, demand.query)
-    if len(part) == 1 and not has_room(demand, kinds):
-        return placed, True
-    limited = structs.replace(
-        placed.problem.parameters,
-        work_limit=min(ONE_WORK * len(part), PART_WORK),
-        last_tier=Tier.TOPOLOGY,
-    )
-    result = DirectSearch(demand, kinds, limited).run()
+    work_limit = min(ONE_WORK * len(part), PART_WORK)
+    asked = (gangs[gang] for gang in part)
+    result = place_part(placed.problem, asked, work_limit)
     return placed.take(gangs, part, result), result.status is Status.OPTIMAL
 
 

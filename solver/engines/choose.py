@@ -13,6 +13,8 @@ from solver.kinds.shapes import NodeKind
 from solver.tiers import Tier
 
 DIRECT, PATTERN = "direct", "pattern"
+WHOLE = 5_000
+"""Pods times nodes of a batch that the direct model decides as a whole."""
 MOST_COUNTED_RULES = 8
 """Each is one more amount of every state: with many, states are counted so coarsely
 that no pod fits."""
@@ -62,6 +64,16 @@ def choose_engine(demand: Demand, kinds: tuple[NodeKind, ...]) -> EngineChoice:
     if next(_find_endless(demand, kinds), None) is not None:
         return EngineChoice(DIRECT, "pods that use nothing up")
     return EngineChoice(PATTERN, "every rule is about one node")
+
+
+def count_pairs(demand: Demand, kinds: tuple[NodeKind, ...]) -> int:
+    """Count pods times nodes: what the direct model grows with."""
+    return sum(demand.pods) * sum(len(kind.nodes) for kind in kinds)
+
+
+def is_small(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
+    """Whether the direct model decides a batch as a whole, if it decides it."""
+    return count_pairs(demand, kinds) <= WHOLE
 
 
 def find_gangs_beyond(demand: Demand, kinds: tuple[NodeKind, ...]) -> frozenset[int]:

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 
 from solver.decision import Status
 from solver.engines.choose import Decided
-from solver.engines.direct.search import DirectSearch
+from solver.engines.direct.part import place_part
 from solver.engines.goals import Effort, Goal
 from solver.engines.taking import take
 from solver.engines.tier_values import extra_in, join_parts, weight_in
@@ -34,8 +34,6 @@ MOST_EXTRA = 4_096
 """Extra pods that are asked for in one batch; the rest may be asked for later."""
 MOST_GROWN = 16
 """Gangs with rules that span pods which grow in one batch; likewise."""
-GROW_WORK = 0.5
-"""Deterministic time for one size of such a gang."""
 DecideRigid = Callable[[Problem, Demand], Decided]
 """Asks the engines that are made for a batch without elastic gangs."""
 Placed = dict[int, GangPlacement]
@@ -202,12 +200,7 @@ class ElasticSearch:
         return best
 
     def _place(self, problem: Problem, gang: GangPart) -> GangPlacement | None:
-        demand = Demand((gang,))
-        kinds = find_node_kinds(problem, demand.query)
-        limited = structs.replace(
-            problem.parameters, work_limit=GROW_WORK, last_tier=Tier.TOPOLOGY
-        )
-        result = DirectSearch(demand, kinds, limited).run()
+        result = place_part(problem, (gang,))
         self._effort = self._effort.plus(result.effort)
         return next(iter(result.placements), None)
 

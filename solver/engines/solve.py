@@ -20,7 +20,9 @@ from solver.engines.choose import (
     Decided,
     EngineChoice,
     choose_engine,
+    count_pairs,
     find_gangs_beyond,
+    is_small,
 )
 from solver.engines.direct.search import DirectSearch
 from solver.engines.elastic import ElasticSearch
@@ -28,7 +30,7 @@ from solver.engines.first_fit import raise_to_first_fit, raise_to_turns
 from solver.engines.goals import Effort, EngineResult
 from solver.engines.leftover import LeftoverSearch
 from solver.engines.pattern.search import PatternSearch
-from solver.engines.split import SplitSearch, is_small, is_split
+from solver.engines.split import SplitSearch, is_split
 from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
 from solver.kinds.counting import bound_pods
@@ -199,7 +201,7 @@ def _close_gap(
     reached: Decided,
 ) -> Decided:
     """Let the direct model try where patterns left a gap, if the batch is small."""
-    if sum(demand.pods) * sum(len(kind.nodes) for kind in kinds) > SMALL:
+    if count_pairs(demand, kinds) > SMALL:
         return reached
     work_limit = min(parameters.work_limit, SMALL_WORK)
     limited = structs.replace(parameters, work_limit=work_limit)

@@ -13,17 +13,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from solver.engines.choose import PATTERN, Decide, Decided, EngineChoice, choose_engine
-from solver.engines.direct.search import DirectSearch
+from solver.engines.choose import (
+    PATTERN,
+    Decide,
+    Decided,
+    EngineChoice,
+    choose_engine,
+    is_small,
+)
+from solver.engines.direct.part import place_part
 from solver.engines.domains.search import place_in_domains
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.taking import take
 from solver.engines.tier_values import join_parts, weight_in
 from solver.errors import PatternLimitError
-from solver.kinds.counting import has_room
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import spans_pods, without_spanning_rules
 from solver.kinds.nodes import find_node_kinds
@@ -34,12 +40,8 @@ from solver.tiers import Tier
 
 SPLIT = "split"
 REASON = "rules of gangs that span pods, beside others"
-WHOLE = 5_000
-"""Pods times nodes of a batch that the direct model decides as a whole."""
-ONE_WORK = 0.5
-"""Deterministic time for one gang whose rules span pods."""
 PACKING_WORK = 2.0
-"""And for all that are placed at once."""
+"""Deterministic time for all that are placed at once."""
 MOST_ALONE = 64
 """Gangs that are placed one by one though they found no place at once."""
 ROUNDS = 4
@@ -53,12 +55,6 @@ def is_split(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
     if demand.query.domains or demand.query.counted:
         return False
     return not is_small(demand, kinds)
-
-
-def is_small(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
-    """Whether the direct model decides a batch as a whole."""
-    nodes = sum(len(kind.nodes) for kind in kinds)
-    return sum(demand.pods) * nodes <= WHOLE
 
 
 class _Step(Struct, frozen=True):
@@ -201,15 +197,8 @@ class SplitSearch:
         """Place gangs one by one, each where the direct model finds a place."""
         for gang in order:
             step = self._settle(step)
-            demand = Demand((self._gangs[gang],))
-            kinds = find_node_kinds(step.problem, demand.query)
-            if not has_room(demand, kinds):
-                continue
-            limited = structs.replace(
-                self._problem.parameters, work_limit=ONE_WORK, last_tier=Tier.TOPOLOGY
-            )
-            result = DirectSearch(demand, kinds, limited).run()
-            step = self._take(step, [gang], result)
+            found = place_part(step.problem, (self._gangs[gang],))
+            step = self._take(step, [gang], found)
         return step
 
     def _place_rest(self, step: _Step, gangs: list[int]) -> _Step:

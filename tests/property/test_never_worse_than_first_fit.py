@@ -14,7 +14,7 @@ from msgspec import structs
 from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision
-from solver.engines import apart
+from solver.engines import choose
 from solver.engines.apart import APART
 from solver.engines.upstream.allocate import allocate_upstream
 from solver.problem.problem import Problem
@@ -55,7 +55,7 @@ def test_nor_one_that_is_decided_apart(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some of whose gangs are for the direct model."""
-    monkeypatch.setattr(apart, "WHOLE", 0)
+    monkeypatch.setattr(choose, "WHOLE", 0)
     for seed in range(first, first + AT_ONCE):
         drawn = world(seed, nodes=(3, 8), gangs=(8, 16))
         mixed = (*drawn.gangs, *map(watching, range(3)))

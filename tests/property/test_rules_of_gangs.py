@@ -12,7 +12,7 @@ import pytest
 
 from solver.allocate import allocate
 from solver.decision import Status
-from solver.engines import split
+from solver.engines import choose
 from solver.engines.split import SPLIT
 from tests.draw.gang_worlds import gang_world
 from tests.oracles.brute import Brute, TooManyWaysError
@@ -81,7 +81,7 @@ def test_parts_never_promise_more_than_there_is(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Decided in parts no answer is better than the best, and no bound is below it."""
-    monkeypatch.setattr(split, "WHOLE", 0)
+    monkeypatch.setattr(choose, "WHOLE", 0)
     for seed in range(first, first + AT_ONCE):
         problem, _ = gang_world(seed)
         elastic = any(gang.is_elastic for gang in problem.gangs)

@@ -9,7 +9,7 @@ import pytest
 from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision, Status
-from solver.engines import apart
+from solver.engines import apart, choose
 from solver.engines.apart import APART
 from solver.engines.direct import search
 from solver.tiers import Tier
@@ -35,7 +35,7 @@ GPU = f'device.attributes["{DRIVER}"].model == "gpu"'
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decide apart what is small, too."""
-    monkeypatch.setattr(apart, "WHOLE", 0)
+    monkeypatch.setattr(choose, "WHOLE", 0)
 
 
 def asking(number: int, *requests: Any, pods: int = 1, **spec: Any) -> Gang:
@@ -136,7 +136,7 @@ def test_who_is_left_out_without_a_proof_is_asked_alone(
 
 def test_what_is_small_is_decided_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """The direct model proves more."""
-    monkeypatch.setattr(apart, "WHOLE", 1_000)
+    monkeypatch.setattr(choose, "WHOLE", 1_000)
     found = decided(asking(0, ADMIN), asking(1, request()))
     assert found.statistics.engine == "direct"
     assert PARAMETERS.last_tier is Tier.NODES

@@ -10,7 +10,7 @@ from msgspec import structs
 from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision, Status
-from solver.engines import split
+from solver.engines import choose
 from solver.engines.choose import DIRECT, PATTERN
 from solver.engines.elastic import MOST_EXTRA, ElasticSearch
 from solver.engines.solve import answer
@@ -63,7 +63,7 @@ def asked(*gangs: Gang) -> Problem:
 @pytest.fixture(params=[WHOLE, RIGID], ids=["direct", "rigid"])
 def decide(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Decide as small batches are decided, and as large ones are."""
-    monkeypatch.setattr(split, "WHOLE", request.param)
+    monkeypatch.setattr(choose, "WHOLE", request.param)
 
     def decide(*gangs: Gang) -> Decision:
         return allocate(asked(*gangs))
@@ -157,7 +157,7 @@ def test_pods_past_what_one_batch_asks_for_are_no_proof(
 ) -> None:
     """They may come later; the bound is all of them."""
     assert MOST_EXTRA > 1000
-    monkeypatch.setattr(split, "WHOLE", RIGID)
+    monkeypatch.setattr(choose, "WHOLE", RIGID)
     monkeypatch.setattr(f"{ElasticSearch.__module__}.MOST_EXTRA", 2)
     found = allocate(asked(asking(0, 6, 1)))
     assert placed(found) == [3]
@@ -206,7 +206,7 @@ def test_a_gang_that_is_out_leaves_nobody_to_ask_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each of its pods has room, its extra ones too, and all that it needs have not."""
-    monkeypatch.setattr(split, "WHOLE", RIGID)
+    monkeypatch.setattr(choose, "WHOLE", RIGID)
     claim = member_claim(request(count=1))
     one = member(claim, name="one", count=6, min_count=5)
     other = member(claim, name="other", count=6, min_count=5, resources={"cpu": 1})

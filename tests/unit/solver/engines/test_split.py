@@ -10,7 +10,8 @@ from msgspec import structs
 from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision, Status
-from solver.engines import split
+from solver.engines import choose
+from solver.engines.apart import APART
 from solver.engines.split import SPLIT
 from tests.builders import (
     devices,
@@ -32,7 +33,7 @@ BY_RACK = (topology_rule(RACK),)
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decide in parts what is small, too."""
-    monkeypatch.setattr(split, "WHOLE", 0)
+    monkeypatch.setattr(choose, "WHOLE", 0)
 
 
 def asking(number: int, pods: int, size: int = 1, **spec: Any) -> Gang:
@@ -134,7 +135,7 @@ def test_gangs_that_share_a_claim_over_nodes_leave_the_rest_to_patterns() -> Non
         for number in range(2)
     ]
     found = allocate(fabric("aabb", workers(2), *plain, gpus=2))
-    assert found.statistics.engine == SPLIT
+    assert found.statistics.engine == APART
     assert found.status is Status.OPTIMAL
     assert found.statistics.patterns
     assert all(item.members for item in found.gangs)

@@ -148,7 +148,7 @@ class ElasticSearch:
             alone = structs.replace(
                 gang,
                 priority=self._priority_below(gang.priority),
-                weight=max(member.asked, 1),
+                weight=member.worth,
                 members=(structs.replace(member, count=1, min_count=None),),
             )
             for _ in range(member.least, member.count):
@@ -228,7 +228,7 @@ class ElasticSearch:
             is_bound = is_bound and value == core
         for priority in self._priorities:
             most = sum(
-                max(member.asked, 1) * (member.count - member.least)
+                member.worth * (member.count - member.least)
                 for gang in self._gangs
                 if gang.priority == priority
                 for member in gang.members

@@ -138,6 +138,11 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
         """
         return sum(claim.asked for claim in self.claims)
 
+    @property
+    def worth(self) -> int:
+        """Count what one of its pods is worth beyond the least; at least 1."""
+        return max(self.asked, 1)
+
 
 class SeparatedClaim(Struct, frozen=True):
     """A claim that several pods of a gang share, as a member of its own."""

@@ -97,4 +97,4 @@ def spread_weights(demand: Demand) -> tuple[int, ...]:
 
 def count_devices(demand: Demand, member: int) -> int:
     """Count the devices that a pod asks for; at least 1, so that it has a price."""
-    return max(1, demand.member_kinds[member].asked)
+    return demand.member_kinds[member].worth

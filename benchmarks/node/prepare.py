@@ -31,19 +31,9 @@ from tests.lab.controlplane.server import ControlPlane, running
 from tests.lab.node import light
 from tests.lab.node import programs as node_programs
 from tests.lab.node.light import LightNode
+from tests.lab.node.site import write_fleet
 from tests.lab.services import Process, eventually
 
-FLEET = """
-apiVersion: moorings.dev/v1alpha1
-kind: Fleet
-name: node
-nodes:
-- shape: n
-  name: {node}
-  count: 1
-  devices:
-  - {{driver: {driver}, count: {count}, pool: "{{node}}", name: "dev-{{index}}"}}
-"""
 RUNNING_S = 300.0
 _BUCKET = re.compile(
     r'moorings_dra_operations_duration_seconds_bucket\{(?=.*is_error="(\w+)")'
@@ -135,8 +125,7 @@ async def run(
 ) -> list[Row]:
     """Measure on a node with as many devices as pods."""
     driver = f"{node.name}.example.com"
-    text = FLEET.format(node=node.name, driver=driver, count=count)
-    (folder / "fleet.yaml").write_text(text)
+    write_fleet(folder, node.name, driver, count=count, name="dev")
     address = f"127.0.0.1:{find_free_port()}"
     agent = Process(
         "nodeagent",

@@ -24,7 +24,7 @@ from tests.lab.controlplane.server import ControlPlane
 from tests.lab.node import light
 from tests.lab.node.light import LightNode
 from tests.lab.node.scenarios import hear_of_health, restart_agent_and_kubelet, roll
-from tests.lab.node.site import FLEET, Site
+from tests.lab.node.site import Site, write_fleet
 from tests.lab.services import eventually
 from tests.lab.waits import until_told
 
@@ -46,7 +46,7 @@ def running(
     folder = tmp_path_factory.mktemp("light")
     name = f"light-{secrets.token_hex(4)}"
     driver = f"{name}.example.com"
-    (folder / "fleet.yaml").write_text(FLEET.format(node=name, driver=driver))
+    write_fleet(folder, name, driver)
     (folder / "admin.kubeconfig").write_text(control_plane.kubeconfig().read_text())
     with (
         started(control_plane, folder) as stack,

@@ -24,7 +24,7 @@ from tests.lab.node import node as nodes
 from tests.lab.node.forget import forget
 from tests.lab.node.node import Node
 from tests.lab.node.scenarios import hear_of_health, restart_agent_and_kubelet, roll
-from tests.lab.node.site import FLEET, WAITS, Site
+from tests.lab.node.site import WAITS, Site, write_fleet
 from tests.lab.services import eventually
 
 METADATA = "/var/run/kubernetes.io/dra-device-attributes"
@@ -43,7 +43,7 @@ async def site(
     """A node that runs containers, beside a whole Moorings."""
     name = f"full-{secrets.token_hex(4)}"
     driver = f"{name}.example.com"
-    (tmp_path / "fleet.yaml").write_text(FLEET.format(node=name, driver=driver))
+    write_fleet(tmp_path, name, driver)
     (tmp_path / "admin.kubeconfig").write_text(control_plane.kubeconfig().read_text())
     device_class = await kube.create(objects.device_class(namespace, driver))
     await kube.create(objects.template(namespace, "one", objects.requests(namespace)))

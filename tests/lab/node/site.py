@@ -20,7 +20,7 @@ from tests.lab.controlplane.fleet import runs
 from tests.lab.node.node import BUSYBOX
 from tests.lab.services import Process, eventually
 
-FLEET = """
+_FLEET = """
 apiVersion: moorings.dev/v1alpha1
 kind: Fleet
 name: node
@@ -29,7 +29,7 @@ nodes:
   name: {node}
   count: 1
   devices:
-  - {{driver: {driver}, count: 64, pool: "{{node}}", name: "gpu-{{index}}"}}
+  - {{driver: {driver}, count: {count}, pool: "{{node}}", name: "{name}-{{index}}"}}
 """
 WAITS = (
     *("sh", "-c"),
@@ -37,6 +37,14 @@ WAITS = (
 )
 """What a container runs until it is told to end."""
 RUNNING_S = 120.0
+
+
+def write_fleet(
+    folder: Path, node: str, driver: str, *, count: int = 64, name: str = "gpu"
+) -> None:
+    """Say to the agents of a folder which devices the one node has."""
+    text = _FLEET.format(node=node, driver=driver, count=count, name=name)
+    (folder / "fleet.yaml").write_text(text)
 
 
 class KubeletNode(Protocol):

@@ -56,11 +56,12 @@ class VerdictMissingError(SolverError):
 class SandboxUnavailableError(SolverError):
     """The process that evaluates selectors ends before it is ready."""
 
-    def __init__(self, exit_code: int) -> None:
+    def __init__(self, exit_code: int, said: str) -> None:
         self.exit_code = exit_code
+        self.said = said
         super().__init__(
             f"selectors cannot be evaluated: the sandbox ended with {exit_code} at its "
-            "start (is moorings[solver] installed?)"
+            f"start: {said or 'it said nothing (is moorings[solver] installed?)'}"
         )
 
 

@@ -36,6 +36,10 @@ from solver.selectors.table import Verdict
 BATCH = 256
 """Devices that are sent at once."""
 MAX_REPLY_BYTES = 1 << 16
+_SAID_BYTES = 1 << 16
+"""As much as a pipe holds: what is said at a start, while nobody reads."""
+_WORDS = 500
+"""Characters of it that are told."""
 _END_S = 1.0
 """So long a process may take to end when its connection has."""
 KILLED = runtime_error("the evaluation was killed from outside")
@@ -68,6 +72,8 @@ class Sandbox:
         self._connection: Connection | None = None
         self._pid = 0
         self._is_spent = False
+        self._said = ""
+        """What the last process that ended said last, before it was ready."""
         self.evaluations = 0
         """Verdicts asked of any process so far."""
         self.spent_s = 0.0
@@ -94,7 +100,7 @@ class Sandbox:
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 env={"PYTHONPATH": path},
             )
         self._control = Connection(ours.detach())
@@ -112,7 +118,8 @@ class Sandbox:
         try:
             return self._await_ready()
         except (EOFError, OSError, DecodeError):
-            raise SandboxUnavailableError(self._end()) from None
+            code = self._end()
+            raise SandboxUnavailableError(code, self._said) from None
 
     def evaluate(
         self,
@@ -238,7 +245,7 @@ class Sandbox:
         code = self._end() if self._connection is None else self._end_expression()
         # One that never was ready did not die of an expression.
         if code > 0 and not is_ready:
-            raise SandboxUnavailableError(code)
+            raise SandboxUnavailableError(code, self._said)
         limits = self.limits
         match -code:
             case signal.SIGPROF:
@@ -258,7 +265,17 @@ class Sandbox:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            self._said = _last_words(self._process)
         for connection in (self._control, self._connection):
             if connection is not None:
                 connection.close()
         self._process = self._control = self._connection = self._confinement = None
+
+
+def _last_words(process: subprocess.Popen[bytes]) -> str:
+    """Give the last line of a process that has ended, such as its exception."""
+    if process.stderr is None:
+        return ""
+    with process.stderr as errors:
+        lines = errors.read(_SAID_BYTES).decode("utf-8", "replace").split("\n")
+    return next((line[:_WORDS] for line in reversed(lines) if line.strip()), "")

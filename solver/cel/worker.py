@@ -3,7 +3,8 @@
 It loads the engine, gives up what it can, and then forks for each expression: whoever
 breaks out of one finds no memory in which another is judged. The fork has nothing but
 its connection: no file, no network, no other process, and limits on memory and on the
-CPU time of one evaluation. All end with their owner. Nothing that they print is kept.
+CPU time of one evaluation. All end with their owner. What is printed before the engine
+is ready reaches the owner; nothing of what is printed later does.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def main() -> None:
         # What a fork does not change stays shared with us.
         gc.collect()
         gc.freeze()
+        os.dup2(sys.stdout.fileno(), sys.stderr.fileno())
         tried = _wait(_fork(lambda: None if _filter() else sys.exit(1)))
         said = Confinement(seccomp=tried == 0, landlock=landlock)
         control.send_bytes(encode(said))

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -277,4 +278,17 @@ def test_an_installation_without_engine_says_so(
     monkeypatch.setattr("sys.executable", "/bin/false")
     sandbox = Sandbox()
     with pytest.raises(SandboxUnavailableError, match="installed"):
+        sandbox.evaluate("true", [(DRIVER, GPU)])
+
+
+def test_a_sandbox_that_does_not_start_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last words, wherever a service waits for it; nothing is left open."""
+    (tmp_path / "cel_expr_python.py").write_text("raise OSError('no such kernel')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sandbox = Sandbox()
+    with pytest.raises(SandboxUnavailableError, match=r"OSError: no such kernel$"):
+        sandbox.wait_ready()
+    with pytest.raises(SandboxUnavailableError, match=r"OSError: no such kernel$"):
         sandbox.evaluate("true", [(DRIVER, GPU)])

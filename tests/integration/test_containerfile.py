@@ -7,6 +7,7 @@ content is made by scripts/image.py, installed and run on a node in every `make 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from tests.lab import image
 
 CACHE = Path.home() / ".cache" / "moorings" / "image"
 PACKAGES = "python3.11,python-is-python3,python3-pip,python3-venv,ca-certificates"
+PACKAGES += ",libstdc++6,tzdata"  # the image that it stands for has them, too
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 TOOLS = ("buildah", "mmdebstrap")
 
@@ -55,7 +57,8 @@ class Builder:
 
 def base() -> Path:
     """Make a Debian with Python and pip, once."""
-    made = CACHE / "containerfile-base.tar"
+    of = hashlib.sha256(PACKAGES.encode()).hexdigest()[:16]
+    made = CACHE / f"containerfile-base-{of}.tar"
     if not made.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         begun = made.with_suffix(f".{os.getpid()}.tar")
@@ -101,6 +104,14 @@ def test_the_command_line_runs(built: tuple[Builder, str]) -> None:
     code, said = builder.run(container, "moorings", "--help")
     assert code == 0, said
     assert builder.run(container, "id", "-u") == (0, "65532\n")
+
+
+def test_selectors_are_evaluated(built: tuple[Builder, str]) -> None:
+    """The sandbox starts a Python of its own, with the engine's library."""
+    builder, container = built
+    code, said = builder.run(container, "python", "-c", image.SELECTOR)
+    assert code == 0, said
+    assert "value=True" in said
 
 
 def test_its_content_is_listed_and_pinned(built: tuple[Builder, str]) -> None:

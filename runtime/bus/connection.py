@@ -26,7 +26,7 @@ from runtime.bus.credentials import read_credentials
 from runtime.bus.pending import PendingRequests
 from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.log import get_logger
-from runtime.waits import first_of
+from runtime.waits import first_of, unless
 from runtime.wire import BusSettings
 
 _FIRST_PAUSE_S = 0.05
@@ -301,7 +301,7 @@ class Connection:
         pause_s = _FIRST_PAUSE_S
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
-            began_s = loop.time()
+            began_s, count = loop.time(), self.count
             lost = asyncio.Event()
             client = Client()
             try:
@@ -313,7 +313,7 @@ class Connection:
                     log.warning("bus.connect_failed", reason=str(error))
             finally:
                 await self._drop(client)
-            if loop.time() - began_s > _STABLE_S:
+            if self.count > count and loop.time() - began_s > _STABLE_S:
                 pause_s = _FIRST_PAUSE_S
             spread_s = pause_s * random.uniform(0.5, 1.5)  # noqa: S311 # spreads the load, hides nothing
             await first_of(self._closing, within_s=spread_s)
@@ -327,8 +327,7 @@ class Connection:
         async def on_lost() -> None:
             lost.set()
 
-        servers = list(self.settings.servers)
-        random.shuffle(servers)
+        servers = random.sample(self.settings.servers, len(self.settings.servers))
         trusted, login, password = read_credentials(self.settings)
         await client.connect(
             servers=servers,
@@ -348,6 +347,10 @@ class Connection:
             disconnected_cb=on_lost,
             closed_cb=on_lost,
         )
+        # To the library a connection that ends without an answer is one that stands.
+        await unless(lost, client.flush(timeout=int(_PROBE_S)))
+        if lost.is_set():
+            raise nats.errors.Error("the server ended the connection unanswered")
 
     async def _serve(self, client: Client, lost: asyncio.Event) -> None:
         for subscription in tuple(self._subscriptions):

@@ -1,0 +1,51 @@
+"""What counts as connected, and how long is waited before the next attempt."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import Event, StreamReader, StreamWriter
+
+import pytest
+
+from runtime.bus import connection
+from runtime.bus.connection import Connection
+from runtime.wire import BusSettings
+
+INFO = b'INFO {"server_id":"x","version":"2.15.1","max_payload":1048576}\r\n'
+ATTEMPTS = 5
+
+
+async def test_who_is_never_answered_is_not_connected_and_waits_for_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However long the server took to end the connection.
+
+    So nats-server does where the auth callout has too much to do: without growing
+    pauses all would come back at once, again and again.
+    """
+    pauses: list[float] = []
+    enough = asyncio.Event()
+
+    async def pause(*_: Event, within_s: float | None = None) -> None:
+        pauses.append(within_s or 0.0)
+        if len(pauses) == ATTEMPTS:
+            enough.set()
+
+    async def end(reader: StreamReader, writer: StreamWriter) -> None:
+        writer.write(INFO)
+        await reader.readuntil(b"PING\r\n")
+        writer.close()
+
+    monkeypatch.setattr(connection, "first_of", pause)
+    monkeypatch.setattr(connection, "_STABLE_S", -1.0)  # any time is long
+    async with await asyncio.start_server(end, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        settings = BusSettings(name="test", servers=(f"nats://127.0.0.1:{port}",))
+        bus = Connection(settings)
+        async with bus.keep_up(), asyncio.timeout(60):
+            await enough.wait()
+
+    assert bus.count == 0
+    for attempt, pause_s in enumerate(pauses[:ATTEMPTS]):
+        expected_s = connection._FIRST_PAUSE_S * 2**attempt
+        assert 0.5 * expected_s <= pause_s <= 1.5 * expected_s
